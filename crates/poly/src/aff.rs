@@ -1,0 +1,304 @@
+//! Quasi-affine functions of named integers.
+//!
+//! An [`Aff`] is `c + sum a_k * t_k`, where a term `t_k` is a name or the floor of another `Aff` over a positive constant.
+//! Terms are kept sorted and without zero coefficients, so that equal functions that were built from the same terms are equal
+//! values. Every operation is checked: a coefficient outside `i64` is [`Error::Overflow`].
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Name, Result};
+
+/// `floor(numerator / denominator)`, the denominator positive.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FloorDiv {
+    /// What is divided.
+    pub numerator: Aff,
+    /// By what; at least 1.
+    pub denominator: i64,
+}
+
+/// What a coefficient of an [`Aff`] stands before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Term {
+    /// A named integer.
+    Var(Name),
+    /// A rounded quotient.
+    Div(Arc<FloorDiv>),
+}
+
+/// A quasi-affine function of named integers. See the module's head.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Aff {
+    terms: Vec<(Term, i64)>,
+    constant: i64,
+}
+
+impl Aff {
+    /// The constant function.
+    pub fn constant(value: i64) -> Self {
+        Aff { terms: Vec::new(), constant: value }
+    }
+
+    /// The value of one name.
+    pub fn var(name: impl Into<Name>) -> Self {
+        Aff { terms: vec![(Term::Var(name.into()), 1)], constant: 0 }
+    }
+
+    /// `floor(self / denominator)`. Constants are folded, and a quotient that is exact term by term is divided out.
+    pub fn floor_div(&self, denominator: i64) -> Result<Self> {
+        if denominator <= 0 {
+            return Err(Error::Space(format!("a divisor must be a positive constant, not {denominator}")));
+        }
+        if denominator == 1 {
+            return Ok(self.clone());
+        }
+        // The terms that divide evenly leave the floor: floor((d*a + b) / d) = a + floor(b / d).
+        let mut whole = Aff::constant(self.constant.div_euclid(denominator));
+        let mut rest = Aff::constant(self.constant.rem_euclid(denominator));
+        for (term, coefficient) in &self.terms {
+            if coefficient % denominator == 0 {
+                whole.terms.push((term.clone(), coefficient / denominator));
+            } else {
+                rest.terms.push((term.clone(), *coefficient));
+            }
+        }
+        if rest.terms.is_empty() {
+            return Ok(whole);
+        }
+        let div = Aff {
+            terms: vec![(Term::Div(Arc::new(FloorDiv { numerator: rest, denominator })), 1)],
+            constant: 0,
+        };
+        whole.add(&div)
+    }
+
+    /// `self - m * floor(self / m)`: the remainder in `0..m`.
+    pub fn modulo(&self, m: i64) -> Result<Self> {
+        self.sub(&self.floor_div(m)?.scale(m)?)
+    }
+
+    /// The sum.
+    pub fn add(&self, other: &Aff) -> Result<Self> {
+        self.combine(other, 1)
+    }
+
+    /// The difference.
+    pub fn sub(&self, other: &Aff) -> Result<Self> {
+        self.combine(other, -1)
+    }
+
+    /// The sum with a constant.
+    pub fn add_constant(&self, value: i64) -> Result<Self> {
+        let mut sum = self.clone();
+        sum.constant = sum.constant.checked_add(value).ok_or(Error::Overflow)?;
+        Ok(sum)
+    }
+
+    /// The product with a constant.
+    pub fn scale(&self, factor: i64) -> Result<Self> {
+        Aff::default().combine(self, factor)
+    }
+
+    /// The negative.
+    pub fn neg(&self) -> Result<Self> {
+        self.scale(-1)
+    }
+
+    fn combine(&self, other: &Aff, factor: i64) -> Result<Self> {
+        let times = |x: i64| x.checked_mul(factor).ok_or(Error::Overflow);
+        let constant = self.constant.checked_add(times(other.constant)?).ok_or(Error::Overflow)?;
+        let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
+        let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (None, None) => break,
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some((a, _)), Some((b, _))) => a.cmp(b),
+            };
+            let (term, coefficient) = match order {
+                std::cmp::Ordering::Less => left.next().map(|(t, c)| (t, *c)).ok_or(Error::Overflow)?,
+                std::cmp::Ordering::Greater => {
+                    let (t, c) = right.next().ok_or(Error::Overflow)?;
+                    (t, times(*c)?)
+                }
+                std::cmp::Ordering::Equal => {
+                    let (t, c) = left.next().ok_or(Error::Overflow)?;
+                    let (_, d) = right.next().ok_or(Error::Overflow)?;
+                    (t, c.checked_add(times(*d)?).ok_or(Error::Overflow)?)
+                }
+            };
+            if coefficient != 0 {
+                terms.push((term.clone(), coefficient));
+            }
+        }
+        Ok(Aff { terms, constant })
+    }
+
+    /// The constant part.
+    pub fn constant_term(&self) -> i64 {
+        self.constant
+    }
+
+    /// The terms with their coefficients, none of them zero, in their order.
+    pub fn terms(&self) -> &[(Term, i64)] {
+        &self.terms
+    }
+
+    /// The value if it is the same everywhere.
+    pub fn as_constant(&self) -> Option<i64> {
+        self.terms.is_empty().then_some(self.constant)
+    }
+
+    /// The name if the function is just that name.
+    pub fn as_var(&self) -> Option<&Name> {
+        match self.terms.as_slice() {
+            [(Term::Var(name), 1)] if self.constant == 0 => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The coefficient that stands before a name outside of divisions.
+    pub fn coefficient(&self, name: &str) -> i64 {
+        self.terms
+            .iter()
+            .find_map(|(term, c)| matches!(term, Term::Var(n) if **n == *name).then_some(*c))
+            .unwrap_or(0)
+    }
+
+    /// Whether no division occurs.
+    pub fn is_affine(&self) -> bool {
+        self.terms.iter().all(|(term, _)| matches!(term, Term::Var(_)))
+    }
+
+    /// Whether the name occurs, inside divisions too.
+    pub fn mentions(&self, name: &str) -> bool {
+        self.terms.iter().any(|(term, _)| match term {
+            Term::Var(n) => **n == *name,
+            Term::Div(div) => div.numerator.mentions(name),
+        })
+    }
+
+    /// All names that occur, inside divisions too.
+    pub fn names(&self) -> BTreeSet<Name> {
+        let mut names = BTreeSet::new();
+        self.collect_names(&mut names);
+        names
+    }
+
+    pub(crate) fn collect_names(&self, names: &mut BTreeSet<Name>) {
+        for (term, _) in &self.terms {
+            match term {
+                Term::Var(n) => {
+                    names.insert(n.clone());
+                }
+                Term::Div(div) => div.numerator.collect_names(names),
+            }
+        }
+    }
+
+    /// The function after each name for which `replace` gives a function has been replaced by it, all at once.
+    pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Aff>) -> Result<Self> {
+        let mut sum = Aff::constant(self.constant);
+        for (term, coefficient) in &self.terms {
+            let value = match term {
+                Term::Var(name) => match replace(name) {
+                    Some(aff) => aff,
+                    None => Aff { terms: vec![(term.clone(), 1)], constant: 0 },
+                },
+                Term::Div(div) => div.numerator.substitute(replace)?.floor_div(div.denominator)?,
+            };
+            sum = sum.combine(&value, *coefficient)?;
+        }
+        Ok(sum)
+    }
+
+    /// The function with one name replaced.
+    pub fn substitute_one(&self, name: &str, by: &Aff) -> Result<Self> {
+        if !self.mentions(name) {
+            return Ok(self.clone());
+        }
+        self.substitute(&|n| (**n == *name).then(|| by.clone()))
+    }
+
+    /// Its value where `values` gives one for every name, or `None` where one is missing or the result overflows.
+    pub fn eval(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
+        let mut sum = self.constant;
+        for (term, coefficient) in &self.terms {
+            let value = match term {
+                Term::Var(name) => values(name)?,
+                Term::Div(div) => div.numerator.eval(values)?.div_euclid(div.denominator),
+            };
+            sum = sum.checked_add(coefficient.checked_mul(value)?)?;
+        }
+        Some(sum)
+    }
+
+    /// Its value for the names of a table.
+    pub fn eval_in(&self, values: &BTreeMap<Name, i64>) -> Option<i64> {
+        self.eval(&|name| values.get(name).copied())
+    }
+
+    /// The greatest common divisor of the coefficients, 0 for a constant.
+    pub fn content(&self) -> i64 {
+        self.terms.iter().fold(0, |g, (_, c)| gcd(g, *c))
+    }
+}
+
+/// The greatest common divisor, not negative.
+pub(crate) fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
+}
+
+impl From<i64> for Aff {
+    fn from(value: i64) -> Self {
+        Aff::constant(value)
+    }
+}
+
+impl fmt::Display for Aff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        for (term, coefficient) in &self.terms {
+            let magnitude = coefficient.unsigned_abs();
+            match (first, *coefficient < 0) {
+                (true, true) => write!(f, "-")?,
+                (true, false) => {}
+                (false, true) => write!(f, " - ")?,
+                (false, false) => write!(f, " + ")?,
+            }
+            first = false;
+            if magnitude != 1 {
+                write!(f, "{magnitude}*")?;
+            }
+            match term {
+                Term::Var(name) => write!(f, "{name}")?,
+                Term::Div(div) => write!(f, "floor(({})/{})", div.numerator, div.denominator)?,
+            }
+        }
+        if first {
+            write!(f, "{}", self.constant)
+        } else if self.constant < 0 {
+            write!(f, " - {}", self.constant.unsigned_abs())
+        } else if self.constant > 0 {
+            write!(f, " + {}", self.constant)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// One term with its coefficient.
+pub(crate) fn single(term: Term, coefficient: i64) -> Aff {
+    Aff { terms: if coefficient == 0 { Vec::new() } else { vec![(term, coefficient)] }, constant: 0 }
+}

@@ -1,0 +1,95 @@
+//! One affine constraint.
+
+use std::{collections::BTreeSet, fmt};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Aff, Name, Result};
+
+/// How a [`Constraint`] compares its function with zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Kind {
+    /// The function is zero.
+    Eq,
+    /// The function is not negative.
+    Ge,
+}
+
+/// `aff = 0` or `aff >= 0`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Constraint {
+    /// Equality or inequality.
+    pub kind: Kind,
+    /// The function that is compared with zero.
+    pub aff: Aff,
+}
+
+impl Constraint {
+    /// `aff >= 0`.
+    pub fn nonneg(aff: Aff) -> Self {
+        Constraint { kind: Kind::Ge, aff }
+    }
+
+    /// `aff = 0`.
+    pub fn zero(aff: Aff) -> Self {
+        Constraint { kind: Kind::Eq, aff }
+    }
+
+    /// `low <= high`.
+    pub fn le(low: &Aff, high: &Aff) -> Result<Self> {
+        Ok(Constraint::nonneg(high.sub(low)?))
+    }
+
+    /// `low < high`.
+    pub fn lt(low: &Aff, high: &Aff) -> Result<Self> {
+        Ok(Constraint::nonneg(high.sub(low)?.add_constant(-1)?))
+    }
+
+    /// `left = right`.
+    pub fn equal(left: &Aff, right: &Aff) -> Result<Self> {
+        Ok(Constraint::zero(left.sub(right)?))
+    }
+
+    /// Whether it holds for these values; `None` where a name has no value.
+    pub fn holds(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<bool> {
+        let value = self.aff.eval(values)?;
+        Some(match self.kind {
+            Kind::Eq => value == 0,
+            Kind::Ge => value >= 0,
+        })
+    }
+
+    /// All names that occur.
+    pub fn names(&self) -> BTreeSet<Name> {
+        self.aff.names()
+    }
+
+    /// The constraint with names replaced, all at once.
+    pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Aff>) -> Result<Self> {
+        Ok(Constraint { kind: self.kind, aff: self.aff.substitute(replace)? })
+    }
+}
+
+/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`.
+impl fmt::Display for Constraint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut left = Aff::default();
+        let mut right = Aff::constant(self.aff.constant_term());
+        for (term, c) in self.aff.terms() {
+            let one = crate::aff::single(term.clone(), c.saturating_abs());
+            let side = if *c < 0 { &mut left } else { &mut right };
+            *side = side.add(&one).map_err(|_| fmt::Error)?;
+        }
+        match (self.kind, right.constant_term()) {
+            (Kind::Eq, _) => write!(f, "{left} = {right}"),
+            // a <= b - 1 reads better as a < b.
+            (Kind::Ge, -1) if !right.terms().is_empty() => {
+                write!(f, "{left} < {}", right.add_constant(1).map_err(|_| fmt::Error)?)
+            }
+            (Kind::Ge, c) if c < 0 && left.terms().is_empty() => {
+                write!(f, "{} <= {}", -(c as i128), right.add_constant(-c).map_err(|_| fmt::Error)?)
+            }
+            (Kind::Ge, _) => write!(f, "{left} <= {right}"),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Affine sets, maps and functions as plain values, and exact integer questions about them.
+//!
+//! Values ([`Aff`], [`Constraint`], [`Set`], [`Map`]) are `Send + Sync`, comparable and hashable, and hold no handle of isl.
+//! A question is answered in plain Rust where that is exact over the integers, otherwise by isl in a context that belongs
+//! to the calling thread.
+
+mod aff;
+mod constraint;
+mod error;
+mod name;
+
+pub use aff::{Aff, FloorDiv, Term};
+pub use constraint::{Constraint, Kind};
+pub use error::{Error, Result};
+pub use name::Name;
