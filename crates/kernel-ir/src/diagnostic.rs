@@ -1,0 +1,106 @@
+//! What a refusal says.
+
+use std::{fmt, ops::Range, sync::Arc};
+
+/// A place in a text: of a kernel, or of the user's source from which it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// What the text is called: a file's name, or `<kernel>`.
+    pub origin: Arc<str>,
+    /// The whole text.
+    pub text: Arc<str>,
+    /// The bytes that are meant.
+    pub span: Range<usize>,
+}
+
+/// One refusal: a stable code, one sentence, the place, the witness, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable, as `unknown-iname`; each has a test that pins its text.
+    pub code: &'static str,
+    /// One sentence that names the thing.
+    pub message: String,
+    /// Where it stands.
+    pub place: Option<Place>,
+    /// Concrete instances and values that show it.
+    pub witness: Option<String>,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// A diagnostic with a code and a sentence.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Diagnostic { code, message: message.into(), place: None, witness: None, help: None }
+    }
+
+    /// With what to do.
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// With a witness.
+    pub fn witness(mut self, witness: impl Into<String>) -> Self {
+        self.witness = Some(witness.into());
+        self
+    }
+
+    /// With a place, unless it has one.
+    pub fn at(mut self, place: Option<Place>) -> Self {
+        self.place = self.place.or(place);
+        self
+    }
+}
+
+impl From<loopwright_poly::Error> for Diagnostic {
+    fn from(error: loopwright_poly::Error) -> Self {
+        let code = match error {
+            loopwright_poly::Error::Overflow => "overflow",
+            loopwright_poly::Error::Syntax { .. } => "syntax",
+            loopwright_poly::Error::Space(_) => "space",
+            loopwright_poly::Error::Budget => "budget",
+            loopwright_poly::Error::Isl(_) => "isl",
+        };
+        Diagnostic::new(code, error.to_string())
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.code, self.message)?;
+        if let Some(witness) = &self.witness {
+            write!(f, "\n  witness: {witness}")?;
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n  help: {help}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// All that is wrong at once; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostics(pub Vec<Diagnostic>);
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, diagnostic) in self.0.iter().enumerate() {
+            if k > 0 {
+                writeln!(f, "\n")?;
+            }
+            write!(f, "{diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Diagnostics {}
+
+impl From<Diagnostic> for Diagnostics {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Diagnostics(vec![diagnostic])
+    }
+}

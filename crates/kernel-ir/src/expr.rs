@@ -1,0 +1,295 @@
+//! Expressions of the values that instructions compute.
+//!
+//! Integer expressions over inames and parameters double as subscripts; [`Expr::to_aff`] gives their quasi-affine form where
+//! they have one. `//` and `%` have floor semantics. Equality and hash are structural; floats compare by bits.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use loopwright_poly::{Aff, FloorDiv, Name, Term};
+use serde::{Deserialize, Serialize};
+
+use crate::{Access, Type};
+
+/// A floating-point literal, compared by its bits.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Float(pub f64);
+
+impl PartialEq for Float {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+impl Eq for Float {}
+impl std::hash::Hash for Float {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+/// An operation on one value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum UnaryOp {
+    /// `-a`
+    Neg,
+    /// `not a`
+    Not,
+    /// `~a`
+    BitNot,
+}
+
+/// An operation on two values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum BinaryOp {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Sub,
+    /// `a * b`
+    Mul,
+    /// `a / b`, of floating-point values only.
+    Div,
+    /// `a // b`, rounded towards minus infinity.
+    FloorDiv,
+    /// `a % b`, with the sign of `b`.
+    Mod,
+    /// `a < b`
+    Lt,
+    /// `a <= b`
+    Le,
+    /// `a > b`
+    Gt,
+    /// `a >= b`
+    Ge,
+    /// `a == b`
+    Eq,
+    /// `a != b`
+    Ne,
+    /// `a and b`; `b` is not evaluated where `a` is false.
+    And,
+    /// `a or b`; `b` is not evaluated where `a` is true.
+    Or,
+    /// `a & b`
+    BitAnd,
+    /// `a | b`
+    BitOr,
+    /// `a ^ b`
+    BitXor,
+    /// `a << b`
+    Shl,
+    /// `a >> b`
+    Shr,
+}
+
+/// How exact a math function has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Precision {
+    /// The library's function.
+    Precise,
+    /// The hardware's approximation, as `__expf`.
+    Fast,
+}
+
+/// A reduction inside an expression: `sum(i, x[s, i])`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Reduce {
+    /// The name of the operator, of the library or the kernel's own.
+    pub op: Name,
+    /// The inames reduced over.
+    pub inames: Vec<Name>,
+    /// What one update takes, as many as the operator's inputs.
+    pub args: Vec<Expr>,
+}
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Expr {
+    /// An integer literal; it adapts to the type of its context.
+    Int(i64),
+    /// A floating-point literal; it adapts to the floating-point type of its context.
+    Float(Float),
+    /// `true` or `false`.
+    Bool(bool),
+    /// An iname, a parameter, a scalar argument or a scalar temporary.
+    Name(Name),
+    /// An operation on one value.
+    Unary(UnaryOp, Arc<Expr>),
+    /// An operation on two values.
+    Binary(BinaryOp, Arc<Expr>, Arc<Expr>),
+    /// `if(c, a, b)`; only the chosen one is evaluated.
+    If(Arc<Expr>, Arc<Expr>, Arc<Expr>),
+    /// `cast(f64, a)`
+    Cast(Type, Arc<Expr>),
+    /// A math function or a device function of the user's: `exp(a)`, `fast.exp(a)`.
+    Call {
+        /// Its name.
+        function: Name,
+        /// Fast or precise for this call; `None` follows the kernel's option.
+        precision: Option<Precision>,
+        /// Its arguments.
+        args: Vec<Expr>,
+    },
+    /// An element of an array.
+    Subscript(Access),
+    /// A reduction.
+    Reduce(Arc<Reduce>),
+}
+
+impl Expr {
+    /// The value of a name.
+    pub fn name(name: impl Into<Name>) -> Self {
+        Expr::Name(name.into())
+    }
+
+    /// `a op b`
+    pub fn binary(op: BinaryOp, a: Expr, b: Expr) -> Self {
+        Expr::Binary(op, Arc::new(a), Arc::new(b))
+    }
+
+    /// The parts of which it is made, in text order.
+    pub fn children(&self) -> Vec<&Expr> {
+        match self {
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Name(_) => Vec::new(),
+            Expr::Unary(_, a) | Expr::Cast(_, a) => vec![a],
+            Expr::Binary(_, a, b) => vec![a, b],
+            Expr::If(c, a, b) => vec![c, a, b],
+            Expr::Call { args, .. } => args.iter().collect(),
+            Expr::Subscript(access) => access.index.iter().collect(),
+            Expr::Reduce(r) => r.args.iter().collect(),
+        }
+    }
+
+    /// The same expression with each child replaced by what `f` makes of it.
+    pub fn map_children(&self, f: &mut dyn FnMut(&Expr) -> Expr) -> Expr {
+        match self {
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Name(_) => self.clone(),
+            Expr::Unary(op, a) => Expr::Unary(*op, Arc::new(f(a))),
+            Expr::Cast(t, a) => Expr::Cast(t.clone(), Arc::new(f(a))),
+            Expr::Binary(op, a, b) => Expr::Binary(*op, Arc::new(f(a)), Arc::new(f(b))),
+            Expr::If(c, a, b) => Expr::If(Arc::new(f(c)), Arc::new(f(a)), Arc::new(f(b))),
+            Expr::Call { function, precision, args } => Expr::Call {
+                function: function.clone(),
+                precision: *precision,
+                args: args.iter().map(f).collect(),
+            },
+            Expr::Subscript(access) => Expr::Subscript(Access {
+                array: access.array.clone(),
+                index: access.index.iter().map(f).collect(),
+            }),
+            Expr::Reduce(r) => Expr::Reduce(Arc::new(Reduce {
+                op: r.op.clone(),
+                inames: r.inames.clone(),
+                args: r.args.iter().map(f).collect(),
+            })),
+        }
+    }
+
+    /// Calls `f` on the expression and everything inside it, outer before inner.
+    pub fn visit(&self, f: &mut dyn FnMut(&Expr)) {
+        f(self);
+        for child in self.children() {
+            child.visit(f);
+        }
+    }
+
+    /// The expression with names replaced, all at once. Inames of reductions are not replaced.
+    pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Expr>) -> Expr {
+        match self {
+            Expr::Name(name) => replace(name).unwrap_or_else(|| self.clone()),
+            _ => self.map_children(&mut |child| child.substitute(replace)),
+        }
+    }
+
+    /// All names of values that occur, inames of reductions among them; names of arrays are not.
+    pub fn names(&self) -> BTreeSet<Name> {
+        let mut names = BTreeSet::new();
+        self.visit(&mut |e| {
+            if let Expr::Name(name) = e {
+                names.insert(name.clone());
+            }
+        });
+        names
+    }
+
+    /// The reductions inside, each after those inside it, left before right: the order of their numbers in
+    /// [`crate::Part`].
+    pub fn reductions(&self) -> Vec<Arc<Reduce>> {
+        fn collect(e: &Expr, found: &mut Vec<Arc<Reduce>>) {
+            for child in e.children() {
+                collect(child, found);
+            }
+            if let Expr::Reduce(r) = e {
+                found.push(r.clone());
+            }
+        }
+        let mut found = Vec::new();
+        collect(self, &mut found);
+        found
+    }
+
+    /// The element accesses inside, in text order.
+    pub fn accesses(&self) -> Vec<Access> {
+        let mut found = Vec::new();
+        self.visit(&mut |e| {
+            if let Expr::Subscript(access) = e {
+                found.push(access.clone());
+            }
+        });
+        found
+    }
+
+    /// The quasi-affine form, or `None` where there is none. Every name counts as an integer.
+    pub fn to_aff(&self) -> Option<Aff> {
+        match self {
+            Expr::Int(value) => Some(Aff::constant(*value)),
+            Expr::Name(name) => Some(Aff::var(name)),
+            Expr::Unary(UnaryOp::Neg, a) => a.to_aff()?.neg().ok(),
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (a.to_aff()?, b.to_aff()?);
+                match op {
+                    BinaryOp::Add => a.add(&b).ok(),
+                    BinaryOp::Sub => a.sub(&b).ok(),
+                    BinaryOp::Mul => match (a.as_constant(), b.as_constant()) {
+                        (Some(c), _) => b.scale(c).ok(),
+                        (_, Some(c)) => a.scale(c).ok(),
+                        _ => None,
+                    },
+                    BinaryOp::FloorDiv => a.floor_div(b.as_constant().filter(|d| *d > 0)?).ok(),
+                    BinaryOp::Mod => a.modulo(b.as_constant().filter(|d| *d > 0)?).ok(),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// The expression of a quasi-affine function, its terms in their order and positive ones first.
+    pub fn from_aff(aff: &Aff) -> Expr {
+        let mut sum: Option<Expr> = None;
+        let (positive, negative): (Vec<_>, Vec<_>) = aff.terms().iter().partition(|(_, c)| *c > 0);
+        for (term, c) in positive.into_iter().chain(negative) {
+            let value = match term {
+                Term::Var(name) => Expr::Name(name.clone()),
+                Term::Div(div) => {
+                    let FloorDiv { numerator, denominator } = &**div;
+                    Expr::binary(BinaryOp::FloorDiv, Expr::from_aff(numerator), Expr::Int(*denominator))
+                }
+            };
+            let scaled = |k: i64, value: Expr| match k {
+                1 => value,
+                k => Expr::binary(BinaryOp::Mul, Expr::Int(k), value),
+            };
+            sum = Some(match sum {
+                None => scaled(*c, value),
+                Some(s) if *c < 0 && *c != i64::MIN => Expr::binary(BinaryOp::Sub, s, scaled(-*c, value)),
+                Some(s) => Expr::binary(BinaryOp::Add, s, scaled(*c, value)),
+            });
+        }
+        match (sum, aff.constant_term()) {
+            (None, c) => Expr::Int(c),
+            (Some(s), 0) => s,
+            (Some(s), c) if c < 0 && c != i64::MIN => Expr::binary(BinaryOp::Sub, s, Expr::Int(-c)),
+            (Some(s), c) => Expr::binary(BinaryOp::Add, s, Expr::Int(c)),
+        }
+    }
+}

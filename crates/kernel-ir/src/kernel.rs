@@ -1,0 +1,252 @@
+//! The kernel itself.
+
+use std::{collections::BTreeMap, ops::Deref, sync::Arc};
+
+use loopwright_poly::{Aff, Constraint, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Arg, Array, DeviceFunction, Diagnostics, Expr, Fact, Instruction, Precision, Reduce, ReductionOp, Tag,
+    Tree, nest, part::Part, part::PartRef,
+};
+
+/// The integer points of a nest of inames: one conjunction, in the rows that were declared.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Domain {
+    /// The inames that it introduces, outermost first. Other names in the constraints are parameters, inames of other domains,
+    /// or integer scalar temporaries (a bound read from data).
+    pub inames: Vec<Name>,
+    /// All of them hold.
+    pub constraints: Vec<Constraint>,
+}
+
+/// An iname that is no longer a loop or a coordinate itself: its value in terms of others.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Definition {
+    /// The iname.
+    pub iname: Name,
+    /// Its value, in inames that may be defined in turn.
+    pub value: Aff,
+}
+
+/// Choices that hold for the whole kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Options {
+    /// How exact math functions are where a call does not say.
+    pub precision: Precision,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { precision: Precision::Precise }
+    }
+}
+
+/// What a kernel consists of. Read it through [`LoopKernel`]; change it through [`LoopKernel::edit`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct KernelData {
+    /// The name of the generated function.
+    pub name: Name,
+    /// Arguments in calling order.
+    pub args: Vec<Arg>,
+    /// Temporaries: private, shared and global.
+    pub temporaries: Vec<Array>,
+    /// Domains in the order of their declaration.
+    pub domains: Vec<Domain>,
+    /// Values of the inames that transforms have replaced, in the order of their replacement.
+    pub definitions: Vec<Definition>,
+    /// Instructions in text order.
+    pub instructions: Vec<Instruction>,
+    /// The order of execution.
+    pub tree: Vec<Tree>,
+    /// Where inames run; an iname without an entry is sequential.
+    pub tags: BTreeMap<Name, Tag>,
+    /// What holds for the parameters.
+    pub assumptions: Vec<Constraint>,
+    /// What holds for data that the kernel reads.
+    pub facts: Vec<Fact>,
+    /// The kernel's own reduction operators.
+    pub reductions: Vec<ReductionOp>,
+    /// The user's device functions.
+    pub functions: Vec<DeviceFunction>,
+    /// Choices for the whole kernel.
+    pub options: Options,
+    /// The kernel as it was declared; `None` while this is that kernel.
+    pub declared: Option<LoopKernel>,
+}
+
+/// A kernel: immutable, cheap to clone, comparable, hashable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LoopKernel(Arc<KernelData>);
+
+impl Deref for LoopKernel {
+    type Target = KernelData;
+    fn deref(&self) -> &KernelData {
+        &self.0
+    }
+}
+
+impl LoopKernel {
+    /// A declared kernel. Fills in what follows from the rest: for instructions with an empty `within` the inames they mention (with
+    /// those that their domains need), and the loop tree from text order. `definitions`, `tags` and `tree` must be empty.
+    ///
+    /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of unknown order.
+    /// Everything else that can be wrong is found by `validate`.
+    pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
+        nest::fill_within(&mut data);
+        data.tree = nest::tree_in_text_order(&data)?;
+        Ok(LoopKernel(Arc::new(data)))
+    }
+
+    /// A kernel of exactly these data, without any check: for parsers of transformed kernels.
+    pub fn from_data(data: KernelData) -> LoopKernel {
+        LoopKernel(Arc::new(data))
+    }
+
+    /// A changed copy. The copy remembers the declared kernel.
+    pub fn edit<E>(&self, change: impl FnOnce(&mut KernelData) -> Result<(), E>) -> Result<LoopKernel, E> {
+        let mut data = (*self.0).clone();
+        if data.declared.is_none() {
+            data.declared = Some(self.clone());
+        }
+        change(&mut data)?;
+        Ok(LoopKernel(Arc::new(data)))
+    }
+
+    /// The kernel as it was declared.
+    pub fn declared(&self) -> &LoopKernel {
+        self.declared.as_ref().unwrap_or(self)
+    }
+}
+
+impl KernelData {
+    /// The instruction of this id.
+    pub fn instruction(&self, id: &str) -> Option<&Instruction> {
+        self.instructions.iter().find(|i| *i.id == *id)
+    }
+
+    /// The argument or temporary of this name that is an array, or a scalar temporary.
+    pub fn array(&self, name: &str) -> Option<&Array> {
+        self.args
+            .iter()
+            .find_map(|arg| match arg {
+                Arg::Array(a) if *a.name == *name => Some(a),
+                _ => None,
+            })
+            .or_else(|| self.temporary(name))
+    }
+
+    /// The temporary of this name.
+    pub fn temporary(&self, name: &str) -> Option<&Array> {
+        self.temporaries.iter().find(|t| *t.name == *name)
+    }
+
+    /// Whether this is the name of an iname, of a domain or defined.
+    pub fn is_iname(&self, name: &str) -> bool {
+        self.domains.iter().any(|d| d.inames.iter().any(|i| **i == *name))
+    }
+
+    /// The definition of an iname that transforms have replaced.
+    pub fn definition(&self, name: &str) -> Option<&Aff> {
+        self.definitions.iter().find(|d| *d.iname == *name).map(|d| &d.value)
+    }
+
+    /// The tag of an iname.
+    pub fn tag(&self, iname: &str) -> Tag {
+        self.tags.get(iname).copied().unwrap_or(Tag::Seq)
+    }
+
+    /// The inames that are loops or coordinates (not defined by others), in nest order.
+    pub fn base_inames(&self) -> Vec<Name> {
+        nest::order(self).into_iter().filter(|i| self.definition(i).is_none()).collect()
+    }
+
+    /// The function with every defined iname replaced, down to base inames, parameters and data.
+    pub fn expand(&self, aff: &Aff) -> loopwright_poly::Result<Aff> {
+        let mut aff = aff.clone();
+        // Definitions only speak of inames that were made later, so this ends.
+        while self.definitions.iter().any(|d| aff.mentions(&d.iname)) {
+            aff = aff.substitute(&|name| self.definition(name).cloned())?;
+        }
+        Ok(aff)
+    }
+
+    /// The constraint over base inames.
+    pub fn expand_constraint(&self, c: &Constraint) -> loopwright_poly::Result<Constraint> {
+        Ok(Constraint { kind: c.kind, aff: self.expand(&c.aff)? })
+    }
+
+    /// The base inames behind a name: itself, those of its definition, or none for what is no iname.
+    pub fn base_of(&self, name: &Name) -> Vec<Name> {
+        if let Some(value) = self.definition(name) {
+            return value.names().iter().flat_map(|n| self.base_of(n)).collect();
+        }
+        if self.is_iname(name) { vec![name.clone()] } else { Vec::new() }
+    }
+
+    /// The operator of a reduction: the kernel's own before the library's.
+    pub fn operator(&self, name: &str) -> Option<ReductionOp> {
+        self.reductions.iter().find(|r| *r.name == *name).cloned().or_else(|| ReductionOp::library(name))
+    }
+
+    /// The parts of an instruction in their order.
+    pub fn parts(&self, instruction: &Instruction) -> Vec<PartRef> {
+        let part = |part| PartRef { instruction: instruction.id.clone(), part };
+        let count = instruction.reductions().len();
+        if count == 0 {
+            return vec![part(Part::Whole)];
+        }
+        (0..count)
+            .flat_map(|n| [part(Part::Init(n)), part(Part::Update(n))])
+            .chain([part(Part::Finish)])
+            .collect()
+    }
+
+    /// The base inames of a part: those around the instruction, then for a part of a reduction those of the reductions around it,
+    /// and for an update its own.
+    pub fn part_inames(&self, part: &PartRef) -> Vec<Name> {
+        let Some(instruction) = self.instruction(&part.instruction) else { return Vec::new() };
+        let mut inames = instruction.within.clone();
+        let number = match part.part {
+            Part::Whole | Part::Finish => return inames,
+            Part::Init(n) | Part::Update(n) => n,
+        };
+        let mut enclosing = enclosing_reductions(&instruction.value, number);
+        if matches!(part.part, Part::Init(_)) {
+            enclosing.pop();
+        }
+        for reduce in enclosing {
+            inames.extend(reduce.inames.iter().flat_map(|i| self.base_of(i)));
+        }
+        inames
+    }
+
+    /// The instances of a part: all declared constraints that speak of its inames only, as they were declared (over names that
+    /// may be defined; see [`KernelData::expand`]).
+    pub fn instances(&self, part: &PartRef) -> Vec<Constraint> {
+        nest::constraints_over(self, &self.part_inames(part))
+    }
+}
+
+/// The reduction of this number and those around it, outermost first.
+pub(crate) fn enclosing_reductions(value: &Expr, number: usize) -> Vec<Arc<Reduce>> {
+    fn walk(e: &Expr, next: &mut usize, number: usize) -> Option<Vec<Arc<Reduce>>> {
+        for child in e.children() {
+            if let Some(mut found) = walk(child, next, number) {
+                if let Expr::Reduce(r) = e {
+                    found.insert(0, r.clone());
+                }
+                return Some(found);
+            }
+        }
+        if let Expr::Reduce(r) = e {
+            if *next == number {
+                return Some(vec![r.clone()]);
+            }
+            *next += 1;
+        }
+        None
+    }
+    walk(value, &mut 0, number).unwrap_or_default()
+}

@@ -1,0 +1,253 @@
+//! How domains nest, and the loop tree of a kernel in text order.
+//!
+//! Nest order is: the inames of a domain after those of the domains that it depends on (directly, or through the instructions that load
+//! its bounds), otherwise in the order of declaration. The tree is built instruction by instruction: an instruction goes into the
+//! loops that are open at the end of the tree as far as they are its own, and opens the rest. An iname that would be opened
+//! twice is refused.
+
+use std::collections::BTreeSet;
+
+use loopwright_poly::{Constraint, Name};
+
+use crate::{
+    Diagnostic, Diagnostics, Instruction, KernelData, Part, PartRef, Reduce, Tree,
+    kernel::enclosing_reductions,
+};
+
+/// The names a domain reads that are not its own inames.
+fn foreign_names(data: &KernelData, domain: usize) -> BTreeSet<Name> {
+    let domain = &data.domains[domain];
+    domain.constraints.iter().flat_map(Constraint::names).filter(|n| !domain.inames.contains(n)).collect()
+}
+
+/// All inames in nest order.
+pub(crate) fn order(data: &KernelData) -> Vec<Name> {
+    // A domain waits for the domains of the inames it mentions. Parameters loaded from data carry the inames of their loader.
+    let owner = |name: &Name| data.domains.iter().position(|d| d.inames.contains(name));
+    let mut placed: Vec<usize> = Vec::new();
+    fn place(
+        data: &KernelData,
+        k: usize,
+        owner: &dyn Fn(&Name) -> Option<usize>,
+        placed: &mut Vec<usize>,
+        open: &mut Vec<usize>,
+    ) {
+        if placed.contains(&k) || open.contains(&k) {
+            return;
+        }
+        open.push(k);
+        for name in foreign_names(data, k) {
+            for parent in parents_of_name(data, &name) {
+                if let Some(p) = owner(&parent) {
+                    place(data, p, owner, placed, open);
+                }
+            }
+        }
+        open.pop();
+        placed.push(k);
+    }
+    for k in 0..data.domains.len() {
+        place(data, k, &owner, &mut placed, &mut Vec::new());
+    }
+    placed.into_iter().flat_map(|k| data.domains[k].inames.clone()).collect()
+}
+
+/// The inames that a name in a domain stands for: itself, or for a scalar temporary those of the instructions that write it.
+fn parents_of_name(data: &KernelData, name: &Name) -> Vec<Name> {
+    if data.is_iname(name) {
+        return vec![name.clone()];
+    }
+    if data.temporary(name).is_none() {
+        return Vec::new();
+    }
+    data.instructions
+        .iter()
+        .filter(|i| i.targets.iter().any(|t| t.array == *name))
+        .flat_map(|i| if i.within.is_empty() { mentioned(data, i) } else { i.within.clone() })
+        .collect()
+}
+
+/// The inames that an instruction mentions outside of its reductions' own.
+fn mentioned(data: &KernelData, instruction: &Instruction) -> Vec<Name> {
+    let mut names = BTreeSet::new();
+    let mut own = BTreeSet::new();
+    let exprs = instruction
+        .targets
+        .iter()
+        .flat_map(|t| &t.index)
+        .chain([&instruction.value])
+        .chain(&instruction.predicate);
+    for e in exprs {
+        names.extend(e.names());
+        for r in e.reductions() {
+            own.extend(r.inames.iter().cloned());
+        }
+    }
+    // A reduction's own iname still belongs around the instruction's parents, not the instruction.
+    let mut outer: BTreeSet<Name> =
+        names.iter().filter(|n| data.is_iname(n) && !own.contains(*n)).cloned().collect();
+    let mut frontier: Vec<Name> = outer.iter().cloned().chain(own.iter().cloned()).collect();
+    while let Some(name) = frontier.pop() {
+        let Some(k) = data.domains.iter().position(|d| d.inames.contains(&name)) else { continue };
+        let mut needed = foreign_names(data, k);
+        // Within one domain, an iname needs those before it that its constraints mention.
+        let position = data.domains[k].inames.iter().position(|i| *i == name).unwrap_or(0);
+        for c in &data.domains[k].constraints {
+            let names = c.names();
+            if names.contains(&name) {
+                needed.extend(names.into_iter().filter(|n| data.domains[k].inames[..position].contains(n)));
+            }
+        }
+        for n in needed {
+            for parent in if *n == *name { Vec::new() } else { loaders(data, &n) } {
+                if !own.contains(&parent) && outer.insert(parent.clone()) {
+                    frontier.push(parent);
+                }
+            }
+        }
+    }
+    outer.into_iter().collect()
+}
+
+/// As [`parents_of_name`], without asking instructions for inames that they only have through others (which would not end).
+fn loaders(data: &KernelData, name: &Name) -> Vec<Name> {
+    if data.is_iname(name) {
+        return vec![name.clone()];
+    }
+    if data.temporary(name).is_none() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    for i in data.instructions.iter().filter(|i| i.targets.iter().any(|t| t.array == *name)) {
+        found.extend(i.within.iter().cloned());
+        for e in i.targets.iter().flat_map(|t| &t.index).chain([&i.value]) {
+            found.extend(e.names().into_iter().filter(|n| data.is_iname(n)));
+        }
+    }
+    found
+}
+
+/// Fills the empty `within` lists, in nest order.
+pub(crate) fn fill_within(data: &mut KernelData) {
+    let order = order(data);
+    let within: Vec<Vec<Name>> = data
+        .instructions
+        .iter()
+        .map(|i| {
+            let names = if i.within.is_empty() { mentioned(data, i) } else { i.within.clone() };
+            order.iter().filter(|n| names.contains(n)).cloned().collect()
+        })
+        .collect();
+    for (i, w) in data.instructions.iter_mut().zip(within) {
+        i.within = w;
+    }
+}
+
+/// The constraints that mention no base iname outside of `inames`, of the domains that have one of them.
+pub(crate) fn constraints_over(data: &KernelData, inames: &[Name]) -> Vec<Constraint> {
+    let mut found = Vec::new();
+    for domain in &data.domains {
+        let owns = |n: &Name| data.base_of(n).iter().all(|b| inames.contains(b));
+        if !domain.inames.iter().any(|n| {
+            let base = data.base_of(n);
+            !base.is_empty() && base.iter().all(|b| inames.contains(b))
+        }) {
+            continue;
+        }
+        found.extend(domain.constraints.iter().filter(|c| c.names().iter().all(owns)).cloned());
+    }
+    found
+}
+
+/// The tree of a declared kernel.
+pub(crate) fn tree_in_text_order(data: &KernelData) -> Result<Vec<Tree>, Diagnostics> {
+    let order = order(data);
+    let mut tree = Vec::new();
+    let mut opened = BTreeSet::new();
+    let mut errors = Vec::new();
+    for instruction in &data.instructions {
+        for part in parts_in_order(data, instruction) {
+            let mut path = data.part_inames(&part);
+            let within = instruction.within.len();
+            let position = |n: &Name| order.iter().position(|o| o == n);
+            path[within..].sort_by_key(position);
+            if let Err(d) = insert(&mut tree, &path, &part, &mut opened) {
+                errors.push(d);
+                break;
+            }
+        }
+    }
+    if errors.is_empty() { Ok(tree) } else { Err(Diagnostics(errors)) }
+}
+
+/// The parts of an instruction such that reductions over the same inames share their loops: all inits at a level, all updates,
+/// inner reductions inside the updates of outer ones.
+fn parts_in_order(data: &KernelData, instruction: &Instruction) -> Vec<PartRef> {
+    let reductions = instruction.reductions();
+    if reductions.is_empty() {
+        return data.parts(instruction);
+    }
+    let enclosing: Vec<Vec<Name>> = (0..reductions.len())
+        .map(|n| {
+            let around = enclosing_reductions(&instruction.value, n);
+            around[..around.len().saturating_sub(1)]
+                .iter()
+                .flat_map(|r: &std::sync::Arc<Reduce>| r.inames.clone())
+                .collect()
+        })
+        .collect();
+    let part = |part| PartRef { instruction: instruction.id.clone(), part };
+    fn level(
+        around: &[Name],
+        inames: &[std::sync::Arc<Reduce>],
+        enclosing: &[Vec<Name>],
+        part: &dyn Fn(Part) -> PartRef,
+        found: &mut Vec<PartRef>,
+    ) {
+        let here: Vec<usize> = (0..inames.len()).filter(|n| enclosing[*n] == around).collect();
+        found.extend(here.iter().map(|n| part(Part::Init(*n))));
+        let mut done: Vec<&[Name]> = Vec::new();
+        for n in &here {
+            let loops = &inames[*n].inames[..];
+            if done.contains(&loops) {
+                continue;
+            }
+            done.push(loops);
+            let inside: Vec<Name> = around.iter().chain(loops).cloned().collect();
+            level(&inside, inames, enclosing, part, found);
+            found.extend(here.iter().filter(|m| inames[**m].inames == loops).map(|m| part(Part::Update(*m))));
+        }
+    }
+    let mut found = Vec::new();
+    level(&[], &reductions, &enclosing, &part, &mut found);
+    found.push(part(Part::Finish));
+    found
+}
+
+fn insert(
+    tree: &mut Vec<Tree>,
+    path: &[Name],
+    part: &PartRef,
+    opened: &mut BTreeSet<Name>,
+) -> Result<(), Diagnostic> {
+    let Some((first, rest)) = path.split_first() else {
+        tree.push(Tree::Leaf(part.clone()));
+        return Ok(());
+    };
+    if let Some(Tree::Loop { iname, body }) = tree.last_mut()
+        && iname == first
+    {
+        return insert(body, rest, part, opened);
+    }
+    if !opened.insert(first.clone()) {
+        return Err(Diagnostic::new(
+            "iname-twice",
+            format!("the order of the text needs two loops over `{first}`, the second one for `{part}`"),
+        )
+        .help(format!("a sequential iname is one loop: rename the second, or move the instructions of `{first}` together")));
+    }
+    let mut body = Vec::new();
+    insert(&mut body, rest, part, opened)?;
+    tree.push(Tree::Loop { iname: first.clone(), body });
+    Ok(())
+}

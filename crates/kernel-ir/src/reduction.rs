@@ -1,0 +1,122 @@
+//! Reduction operators as data.
+//!
+//! An operator has a state (one value or a tuple). An update *lifts* its inputs to a state and *combines* it into the
+//! accumulated one; partial results are combined alike; the *result* is computed from the state at the end. `combine` must be
+//! associative with `neutral` as its neutral element; the library relies on it and cannot prove it.
+
+use loopwright_poly::Name;
+use serde::{Deserialize, Serialize};
+
+use crate::{DType, Expr};
+
+/// The type of one value of an operator's state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum StateType {
+    /// The type of the input of this number.
+    Input(usize),
+    /// Always this type.
+    Fixed(DType),
+}
+
+/// One value of an operator's state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct StateVar {
+    /// Its name; `combine` speaks of `a.NAME` and `b.NAME`.
+    pub name: Name,
+    /// Its type.
+    pub dtype: StateType,
+}
+
+/// A reduction operator.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ReductionOp {
+    /// Its name in expressions.
+    pub name: Name,
+    /// Names of the values that one update takes; `lift` speaks of them.
+    pub inputs: Vec<Name>,
+    /// The state.
+    pub state: Vec<StateVar>,
+    /// For each state value, its neutral element. `lowest()` and `highest()` stand for the ends of its type's range
+    /// (infinities for floating-point types).
+    pub neutral: Vec<Expr>,
+    /// For each state value, its value after one input.
+    pub lift: Vec<Expr>,
+    /// For each state value, the combination of the states `a.*` (earlier) and `b.*` (later).
+    pub combine: Vec<Expr>,
+    /// What the reduction delivers, from the names of the state.
+    pub result: Vec<Expr>,
+    /// Whether `combine` commutes. Where not, updates stay in their order.
+    pub commutes: bool,
+    /// Whether combining a value twice changes nothing, as for min.
+    pub idempotent: bool,
+}
+
+fn name(n: &str) -> Expr {
+    Expr::name(n)
+}
+
+fn call(f: &str, args: Vec<Expr>) -> Expr {
+    Expr::Call { function: Name::new(f), precision: None, args }
+}
+
+impl ReductionOp {
+    fn simple(op: &str, neutral: Expr, combine: Expr, idempotent: bool) -> Self {
+        let dtype = match op {
+            "any" | "all" => StateType::Fixed(DType::Bool),
+            _ => StateType::Input(0),
+        };
+        ReductionOp {
+            name: Name::new(op),
+            inputs: vec![Name::new("x")],
+            state: vec![StateVar { name: Name::new("v"), dtype }],
+            neutral: vec![neutral],
+            lift: vec![name("x")],
+            combine: vec![combine],
+            result: vec![name("v")],
+            commutes: true,
+            idempotent,
+        }
+    }
+
+    /// The operator of the library with this name: `sum`, `product`, `min`, `max`, `any`, `all`, `argmin`, `argmax`.
+    ///
+    /// `min` and `max` pass over NaN (as IEEE 754's minNum and maxNum), `argmin` and `argmax` never choose one. Ties of `argmin`
+    /// and `argmax` go to the smallest index; over an empty range they give the neutral value and the greatest index.
+    pub fn library(op: &str) -> Option<Self> {
+        use crate::BinaryOp::*;
+        let (a, b) = (name("a.v"), name("b.v"));
+        let bin = |o, x: &Expr, y: &Expr| Expr::binary(o, x.clone(), y.clone());
+        Some(match op {
+            "sum" => Self::simple(op, Expr::Int(0), bin(Add, &a, &b), false),
+            "product" => Self::simple(op, Expr::Int(1), bin(Mul, &a, &b), false),
+            "min" => Self::simple(op, call("highest", vec![]), call("min", vec![a, b]), true),
+            "max" => Self::simple(op, call("lowest", vec![]), call("max", vec![a, b]), true),
+            "any" => Self::simple(op, Expr::Bool(false), bin(Or, &a, &b), true),
+            "all" => Self::simple(op, Expr::Bool(true), bin(And, &a, &b), true),
+            "argmin" | "argmax" => {
+                let (ak, bk) = (name("a.k"), name("b.k"));
+                let (better, neutral) = if op == "argmin" { (Lt, "highest") } else { (Gt, "lowest") };
+                let wins = bin(Or, &bin(better, &b, &a), &bin(And, &bin(Eq, &b, &a), &bin(Lt, &bk, &ak)));
+                let choose = |x: Expr, y: Expr| Expr::If(wins.clone().into(), x.into(), y.into());
+                ReductionOp {
+                    name: Name::new(op),
+                    inputs: vec![Name::new("x"), Name::new("i")],
+                    state: vec![
+                        StateVar { name: Name::new("v"), dtype: StateType::Input(0) },
+                        StateVar { name: Name::new("k"), dtype: StateType::Input(1) },
+                    ],
+                    neutral: vec![call(neutral, vec![]), call("highest", vec![])],
+                    lift: vec![name("x"), name("i")],
+                    combine: vec![choose(b, a), choose(bk, ak)],
+                    result: vec![name("v"), name("k")],
+                    commutes: true,
+                    idempotent: true,
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// The names of the library's operators.
+    pub const LIBRARY: [&'static str; 8] = ["sum", "product", "min", "max", "any", "all", "argmin", "argmax"];
+}

@@ -1,0 +1,108 @@
+//! Where an iname runs.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where an iname runs. A tagged iname of a parallel kind is a coordinate of an execution, not a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Tag {
+    /// A loop in the thread: what an iname without a tag is.
+    Seq,
+    /// A loop of constant length that is unrolled; its order stays.
+    Unroll,
+    /// Lanes of one thread, constant in number: all lanes of one statement run before the next statement (unroll and jam). Private
+    /// temporaries get a copy for each lane.
+    Ilp,
+    /// As [`Tag::Ilp`], and accesses whose neighbours in memory are neighbouring lanes become vector loads and stores.
+    Vec,
+    /// An axis of the grid: 0, 1, 2 for x, y, z.
+    Block(u8),
+    /// An axis of the block: 0, 1, 2 for x, y, z.
+    Thread(u8),
+    /// Warps of a block: the threads' y axis over full warps.
+    Warp,
+    /// Lanes of a warp: the threads' x axis, of 2, 4, 8, 16 or 32 lanes.
+    Lane,
+    /// A loop on the host, around launches.
+    Host,
+}
+
+impl Tag {
+    /// Whether an iname of this tag is a coordinate rather than a loop.
+    pub fn is_parallel(self) -> bool {
+        !matches!(self, Tag::Seq | Tag::Unroll | Tag::Host)
+    }
+
+    /// Whether its iterations are different threads (of one block or of several).
+    pub fn is_hardware(self) -> bool {
+        matches!(self, Tag::Block(_) | Tag::Thread(_) | Tag::Warp | Tag::Lane)
+    }
+
+    /// Whether its iterations are lanes of one thread.
+    pub fn is_jam(self) -> bool {
+        matches!(self, Tag::Ilp | Tag::Vec)
+    }
+
+    /// The axis of the block that it occupies, 0 to 2.
+    pub fn thread_axis(self) -> Option<usize> {
+        match self {
+            Tag::Thread(axis) => Some(usize::from(axis)),
+            Tag::Lane => Some(0),
+            Tag::Warp => Some(1),
+            _ => None,
+        }
+    }
+
+    /// The axis of the grid that it occupies, 0 to 2.
+    pub fn block_axis(self) -> Option<usize> {
+        match self {
+            Tag::Block(axis) => Some(usize::from(axis)),
+            _ => None,
+        }
+    }
+
+    /// The tag of a text: ours or loopy's (`g.0`, `l.1`, `unr`, `for`).
+    pub fn parse(text: &str) -> Option<Tag> {
+        let axis = |t: &str| match t {
+            "x" | "0" => Some(0),
+            "y" | "1" => Some(1),
+            "z" | "2" => Some(2),
+            _ => None,
+        };
+        Some(match text {
+            "seq" | "for" => Tag::Seq,
+            "unroll" | "unr" => Tag::Unroll,
+            "ilp" | "ilp.unr" => Tag::Ilp,
+            "vec" => Tag::Vec,
+            "warp" => Tag::Warp,
+            "lane" => Tag::Lane,
+            "host" => Tag::Host,
+            _ => {
+                let (kind, rest) = text.split_once('.')?;
+                match kind {
+                    "block" | "g" => Tag::Block(axis(rest)?),
+                    "thread" | "l" => Tag::Thread(axis(rest)?),
+                    _ => return None,
+                }
+            }
+        })
+    }
+}
+
+impl fmt::Display for Tag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letter = |axis: u8| ["x", "y", "z"].get(usize::from(axis)).copied().unwrap_or("?");
+        match self {
+            Tag::Seq => f.write_str("seq"),
+            Tag::Unroll => f.write_str("unroll"),
+            Tag::Ilp => f.write_str("ilp"),
+            Tag::Vec => f.write_str("vec"),
+            Tag::Block(axis) => write!(f, "block.{}", letter(*axis)),
+            Tag::Thread(axis) => write!(f, "thread.{}", letter(*axis)),
+            Tag::Warp => f.write_str("warp"),
+            Tag::Lane => f.write_str("lane"),
+            Tag::Host => f.write_str("host"),
+        }
+    }
+}
