@@ -1,0 +1,75 @@
+//! The math functions that expressions may call.
+
+use loopwright_poly::Name;
+
+/// A math function of the library. All take and give one floating-point type, except where said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MathFunction {
+    /// Its name in kernel text.
+    pub name: &'static str,
+    /// How many arguments it takes.
+    pub arity: usize,
+    /// Whether it takes and gives integers as well.
+    pub integers: bool,
+    /// Whether the hardware has a fast approximation of it for f32.
+    pub fast: bool,
+}
+
+const fn float(name: &'static str, arity: usize) -> MathFunction {
+    MathFunction { name, arity, integers: false, fast: false }
+}
+
+const fn fast(name: &'static str, arity: usize) -> MathFunction {
+    MathFunction { name, arity, integers: false, fast: true }
+}
+
+const fn any(name: &'static str, arity: usize) -> MathFunction {
+    MathFunction { name, arity, integers: true, fast: false }
+}
+
+/// All of them. `min` and `max` of floating-point values pass over NaN; `isnan` gives bool; `lowest()` and `highest()` are the ends
+/// of the range of the type that the context asks for.
+pub const MATH_FUNCTIONS: &[MathFunction] = &[
+    any("min", 2),
+    any("max", 2),
+    any("abs", 1),
+    any("lowest", 0),
+    any("highest", 0),
+    float("isnan", 1),
+    float("floor", 1),
+    float("ceil", 1),
+    float("round", 1),
+    float("trunc", 1),
+    float("sqrt", 1),
+    float("rsqrt", 1),
+    float("cbrt", 1),
+    fast("exp", 1),
+    float("exp2", 1),
+    float("expm1", 1),
+    fast("log", 1),
+    fast("log2", 1),
+    fast("log10", 1),
+    float("log1p", 1),
+    fast("sin", 1),
+    fast("cos", 1),
+    fast("tan", 1),
+    float("asin", 1),
+    float("acos", 1),
+    float("atan", 1),
+    float("atan2", 2),
+    float("sinh", 1),
+    float("cosh", 1),
+    float("tanh", 1),
+    float("erf", 1),
+    float("erfc", 1),
+    fast("pow", 2),
+    float("fmod", 2),
+    float("hypot", 2),
+    float("fma", 3),
+    float("copysign", 2),
+];
+
+/// The math function of this name.
+pub fn math_function(name: &Name) -> Option<&'static MathFunction> {
+    MATH_FUNCTIONS.iter().find(|f| *name == f.name)
+}

@@ -1,0 +1,99 @@
+//! One device kernel.
+
+use loopwright_kernel_ir::{DType, Name};
+
+use super::{Stmt, Value};
+
+/// The number of a variable in [`DeviceKernel::vars`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VarId(pub usize);
+
+/// A scalar variable of a thread: a loop counter, a named index, an accumulator, a private scalar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Var {
+    /// Its name, unique in the kernel and legal in CUDA C.
+    pub name: Name,
+    /// Its type.
+    pub dtype: DType,
+    /// Whether it is assigned after its declaration.
+    pub mutable: bool,
+}
+
+/// An array of constant size in shared or private memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalArray {
+    /// Its name.
+    pub name: Name,
+    /// The type of its elements.
+    pub dtype: DType,
+    /// Storage length of each axis, padding included; row-major. Printed as `dims` of a C array.
+    pub dims: Vec<u64>,
+    /// What it holds, for a comment.
+    pub note: String,
+}
+
+impl LocalArray {
+    /// Elements of its storage.
+    pub fn elements(&self) -> u64 {
+        self.dims.iter().product()
+    }
+
+    /// Bytes of its storage.
+    pub fn bytes(&self) -> u64 {
+        self.elements() * self.dtype.bytes() as u64
+    }
+}
+
+/// A parameter of a device kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Param {
+    /// The global array of this number; `written` says whether this kernel writes it (otherwise it is const).
+    Global {
+        /// Number in [`super::Program::globals`].
+        global: usize,
+        /// Whether this kernel writes it.
+        written: bool,
+    },
+    /// A scalar argument, by name.
+    Scalar {
+        /// The argument's name.
+        name: Name,
+        /// Its type.
+        dtype: DType,
+    },
+    /// The value of a host loop's variable, by name, of the index type.
+    HostVar(Name),
+}
+
+/// A device kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DeviceKernel {
+    /// Its name, legal in CUDA C.
+    pub name: Name,
+    /// What it takes, in order.
+    pub params: Vec<Param>,
+    /// Blocks on x, y, z, in terms of scalar arguments and host variables. Less than one means that nothing is launched.
+    pub grid: [Value; 3],
+    /// Threads of a block on x, y, z.
+    pub block: [u32; 3],
+    /// Scalar variables; [`VarId`] indexes it.
+    pub vars: Vec<Var>,
+    /// Arrays in shared memory.
+    pub shared: Vec<LocalArray>,
+    /// Arrays of each thread.
+    pub private: Vec<LocalArray>,
+    /// What each thread does.
+    pub body: Vec<Stmt>,
+}
+
+impl DeviceKernel {
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    /// Bytes of shared memory, each array aligned to 16.
+    pub fn shared_bytes(&self) -> u64 {
+        self.shared.iter().map(|a| a.bytes().next_multiple_of(16)).sum()
+    }
+}

@@ -1,0 +1,164 @@
+//! Statements of a device kernel.
+
+use loopwright_kernel_ir::{Name, PartRef, Role};
+
+use super::{MemRef, Value, VarId};
+
+/// The number of a [`Leaf`] in [`super::Program::leaves`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LeafId(pub usize);
+
+/// What a statement comes from: the part of an instruction, and its role to the declared kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leaf {
+    /// The part.
+    pub part: PartRef,
+    /// What it is to the declared kernel.
+    pub role: Role,
+    /// The transform that made the instruction, if one did.
+    pub made_by: Option<Name>,
+    /// The instruction's text, for comments and reports.
+    pub text: String,
+}
+
+/// Why a guard, a loop, a barrier or a copy stands there: one line for a comment; empty where nothing needs saying.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Note(pub String);
+
+/// Among whom a synchronisation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// The threads of a warp.
+    Warp,
+    /// The threads of a block.
+    Block,
+}
+
+/// How a loop's counter goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Adds a positive constant, up to and without `upper`.
+    Add(i64),
+    /// Halves from `lower` down, while greater than `upper` (which is 0).
+    Halve,
+}
+
+/// The contract of a collective: what its body achieves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Join {
+    /// The reduction operator.
+    pub operator: Name,
+    /// The accumulators, one a value of the operator's state: partial before, joined after.
+    pub state: Vec<VarId>,
+    /// The axes of the block (0 to 2) whose threads are joined, and how many there are on each.
+    pub axes: Vec<(u8, u32)>,
+    /// Whether every thread of the group has the joined value afterwards; otherwise only the first on each joined axis.
+    pub to_all: bool,
+}
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Stmt {
+    /// Declares a variable with its first value: `const int i = ...;` or `float acc = ...;`.
+    Let {
+        /// Which.
+        var: VarId,
+        /// Its value.
+        value: Value,
+        /// What it comes from, if it is a part of an instruction.
+        leaf: Option<LeafId>,
+    },
+    /// Declares a variable that has no value yet.
+    Declare(VarId),
+    /// Assigns a mutable variable.
+    Set {
+        /// Which.
+        var: VarId,
+        /// Its value.
+        value: Value,
+        /// What it comes from.
+        leaf: Option<LeafId>,
+    },
+    /// Writes an element.
+    Store {
+        /// Where to.
+        to: MemRef,
+        /// What, of the array's type.
+        value: Value,
+        /// What it comes from.
+        leaf: Option<LeafId>,
+    },
+    /// Copies `lanes` neighbouring elements between global (or shared) memory and a private array, by one access of
+    /// `lanes` times the element's size, to which the address is aligned.
+    VectorCopy {
+        /// The first element written.
+        to: MemRef,
+        /// The first element read.
+        from: MemRef,
+        /// How many: 2, 4, 8 or 16, of 16 bytes at most.
+        lanes: u8,
+        /// What it comes from.
+        leaf: Option<LeafId>,
+    },
+    /// A loop.
+    For {
+        /// Its counter, of the index type; not mutable otherwise.
+        var: VarId,
+        /// First value.
+        lower: Value,
+        /// Bound, exclusive.
+        upper: Value,
+        /// How it goes on.
+        step: Step,
+        /// Whether it is to be unrolled completely; its bounds are then constant.
+        unroll: bool,
+        /// What it repeats.
+        body: Vec<Stmt>,
+        /// Why it is there.
+        note: Note,
+    },
+    /// A guard.
+    If {
+        /// Of type bool.
+        cond: Value,
+        /// What is guarded.
+        body: Vec<Stmt>,
+        /// What is done otherwise; mostly nothing.
+        otherwise: Vec<Stmt>,
+        /// Why it is there.
+        note: Note,
+    },
+    /// A barrier: all threads of the scope wait for each other, and see each other's writes.
+    Sync {
+        /// Among whom.
+        scope: Scope,
+        /// The dependence behind it.
+        note: Note,
+    },
+    /// Threads that work together: the body does what the contract says.
+    Collective {
+        /// What it achieves.
+        join: Join,
+        /// How: other statements.
+        body: Vec<Stmt>,
+        /// Why it is there.
+        note: Note,
+    },
+}
+
+impl Stmt {
+    /// Calls `f` on each statement, outer before inner.
+    pub fn visit<'a>(body: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
+        for stmt in body {
+            f(stmt);
+            match stmt {
+                Stmt::For { body, .. } | Stmt::Collective { body, .. } => Stmt::visit(body, f),
+                Stmt::If { body, otherwise, .. } => {
+                    Stmt::visit(body, f);
+                    Stmt::visit(otherwise, f);
+                }
+                _ => {}
+            }
+        }
+    }
+}
