@@ -8,10 +8,12 @@
 //! variables, arrays and kernels are unique and legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under control
 //! flow that is uniform over their scope; bodies of [`Stmt::Collective`] are made of the other statements.
 
+mod host_eval;
 mod kernel;
 mod stmt;
 mod value;
 
+pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
 pub use stmt::{Join, Leaf, LeafId, Note, Scope, Step, Stmt};
 pub use value::{BinOp, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
