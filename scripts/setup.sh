@@ -91,10 +91,15 @@ installed_nvrtc() {
     echo "$file"
 }
 
-# pip_install PACKAGE...: unpacks Python packages into $target.
+# pip_install PACKAGE...: unpacks Python packages into $target, which has to be empty: pip would not merge into the folder that they share.
 pip_install() {
-    python3 -m pip install --quiet --disable-pip-version-check --no-input --retries 2 --no-deps --upgrade \
-        --target "$target" "$@" 2>"$target.log"
+    rm -rf "$target" && mkdir -p "$target"
+    python3 -m pip install --quiet --disable-pip-version-check --no-input --retries 2 --no-deps \
+        --target "$target" "$@" 2>"$target.log" || return 1
+    if ! ls "$target"/nvidia/*/lib/libnvrtc.so.1* >/dev/null 2>&1; then
+        echo "the packages hold no libnvrtc" >"$target.log"
+        return 1
+    fi
 }
 
 no_nvrtc() {
@@ -122,8 +127,8 @@ install_nvrtc() {
     # Unpacked beside and then renamed: an interrupted run leaves nothing that looks complete.
     target=$(mktemp -d .build/nvrtc.XXXXXX)
     say "fetching NVRTC (about 100 MB) into $folder"
-    if pip_install "${nvrtc_packages[@]}"; then
-        if ! pip_install "${disassembler_packages[@]}"; then
+    if pip_install "${nvrtc_packages[@]}" "${disassembler_packages[@]}" || pip_install "${nvrtc_packages[@]}"; then
+        if ! [ -x "$target/nvidia/cu13/bin/nvdisasm" ]; then
             say "no disassembler: its packages could not be installed, so machine code will not be shown"
         fi
         printf '%s\n' "$wanted" >"$target/.complete"
@@ -141,7 +146,7 @@ install_nvrtc() {
 wanted="${nvrtc_packages[*]} ${disassembler_packages[*]}"
 if found=$(installed_nvrtc); then
     say "NVRTC: $found"
-elif [ "$(cat "$folder/.complete" 2>/dev/null || true)" = "$wanted" ]; then
+elif [ "$(cat "$folder/.complete" 2>/dev/null || true)" = "$wanted" ] && ls "$folder"/nvidia/*/lib/libnvrtc.so.1* >/dev/null 2>&1; then
     say "NVRTC: $folder"
 else
     install_nvrtc

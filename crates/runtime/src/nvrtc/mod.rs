@@ -1,0 +1,13 @@
+//! NVRTC: CUDA C text to a binary for a real architecture, with the compiler's log and the resources of each kernel.
+//!
+//! [`library`] finds and loads it, once a process; [`compile`] may then be called from any number of threads at once. A machine without
+//! NVRTC gets [`NotFound`] with the places that were looked at. No GPU is needed.
+
+mod compile;
+mod library;
+mod locate;
+mod log;
+
+pub use compile::{CompileError, CompileOptions, Compiled, Header, compile};
+pub use library::{Library, NotFound, library};
+pub use log::{KernelResources, Message, Severity};
