@@ -192,6 +192,14 @@ impl Aff {
         names
     }
 
+    /// Whether a name occurs, inside divisions too, for which `of` holds.
+    pub fn mentions_any(&self, of: &dyn Fn(&Name) -> bool) -> bool {
+        self.terms.iter().any(|(term, _)| match term {
+            Term::Var(n) => of(n),
+            Term::Div(div) => div.numerator.mentions_any(of),
+        })
+    }
+
     pub(crate) fn collect_names(&self, names: &mut BTreeSet<Name>) {
         for (term, _) in &self.terms {
             match term {

@@ -5,11 +5,18 @@
 //! to the calling thread.
 
 mod aff;
+mod bounds;
 mod constraint;
+mod eliminate;
 mod error;
 mod name;
+mod rows;
+mod sample;
+mod system;
 
 pub use aff::{Aff, FloorDiv, Term};
+pub use bounds::{Bound, Bounds};
 pub use constraint::{Constraint, Kind};
 pub use error::{Error, Result};
 pub use name::Name;
+pub use system::{Elimination, System};

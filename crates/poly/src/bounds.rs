@@ -1,0 +1,112 @@
+//! The bounds of one name in terms of others, as a loop over it needs them.
+//!
+//! The other names are projected out over the integers (see [`System::eliminate`]). What is left on the name itself is sorted into lower
+//! and upper bounds, and each bound that follows from the rest is dropped, the most complicated first. Conditions such as
+//! `i mod 2 = 0` are no bounds: they come back as guards.
+
+use crate::{
+    Aff, Constraint, Kind, Name, Result, System, Term,
+    eliminate::{Outcome, Shadow, project},
+    system::{complexity, row_constraints},
+};
+
+/// One bound of a name: `aff / denominator`, rounded up for a lower bound and down for an upper one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Bound {
+    /// What is divided.
+    pub aff: Aff,
+    /// By what; at least 1.
+    pub denominator: i64,
+}
+
+/// The range of one name: `max(ceil(lower)) <= name <= min(floor(upper))`, both ends included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Lower bounds, the simplest first; none if the name has no least value.
+    pub lower: Vec<Bound>,
+    /// Upper bounds, the simplest first; none if the name has no greatest value.
+    pub upper: Vec<Bound>,
+    /// What must hold besides: conditions on the name inside of divisions, that is, strides.
+    pub guards: Vec<Constraint>,
+    /// What the system says about the kept names alone. Bounds that follow from these are left out.
+    pub rest: Vec<Constraint>,
+    /// Whether the range with guards and rest is exactly the integer projection. If not, it contains the projection.
+    pub exact: bool,
+}
+
+impl Bound {
+    /// The bound as a function: the quotient rounded up.
+    pub fn ceil(&self) -> Result<Aff> {
+        self.aff.add_constant(self.denominator - 1)?.floor_div(self.denominator)
+    }
+
+    /// The bound as a function: the quotient rounded down.
+    pub fn floor(&self) -> Result<Aff> {
+        self.aff.floor_div(self.denominator)
+    }
+}
+
+impl System {
+    /// The bounds of a name in terms of the names for which `keep` holds.
+    pub fn bounds(&self, name: &Name, keep: &dyn Fn(&Name) -> bool) -> Result<Bounds> {
+        let projection = self.keep_only(&|n| n == name || keep(n))?;
+        let system = projection.system;
+        let strided = |c: &Constraint| {
+            c.aff.terms().iter().any(|(t, _)| match t {
+                Term::Div(div) => div.numerator.mentions(name),
+                Term::Var(_) => false,
+            })
+        };
+        let plain =
+            if system.constraints.iter().any(strided) { system.relax_strides(name)? } else { system.clone() };
+
+        let mut kept: Vec<bool> = vec![true; plain.constraints.len()];
+        let mut order: Vec<usize> =
+            (0..kept.len()).filter(|&i| plain.constraints[i].aff.coefficient(name) != 0).collect();
+        order.sort_by_key(|&i| std::cmp::Reverse((complexity(&plain.constraints[i]), i)));
+        let own = order.clone();
+        // Two constraints cannot be redundant for each other where each bounds another side, or is the only one of its side.
+        let side = |i: usize| plain.constraints[i].aff.coefficient(name).signum();
+        for &i in &order {
+            let rivals =
+                own.iter().filter(|&&k| k != i && kept[k] && (side(k) == side(i) || plain.rows.is_eq(k)));
+            if rivals.count() > 0 && plain.implied_by_others(i, &|k| k != i && kept[k])? {
+                kept[i] = false;
+            }
+        }
+        order.reverse();
+
+        let (mut lower, mut upper) = (Vec::new(), Vec::new());
+        for i in order.into_iter().filter(|&i| kept[i]) {
+            let constraint = &plain.constraints[i];
+            let c = constraint.aff.coefficient(name);
+            let rest = constraint.aff.sub(&Aff::var(name).scale(c)?)?;
+            if c > 0 || constraint.kind == Kind::Eq {
+                let aff = if c > 0 { rest.neg()? } else { rest.clone() };
+                lower.push(Bound { aff, denominator: c.abs() });
+            }
+            if c < 0 || constraint.kind == Kind::Eq {
+                let aff = if c > 0 { rest.neg()? } else { rest };
+                upper.push(Bound { aff, denominator: c.abs() });
+            }
+        }
+        let strides: Vec<Constraint> = system.constraints.iter().filter(|c| strided(c)).cloned().collect();
+        let guards = if strides.is_empty() { Vec::new() } else { System::new(&strides)?.gist(&plain)? };
+        let rest = plain.constraints.iter().filter(|c| !c.aff.mentions(name)).cloned().collect();
+        Ok(Bounds { lower, upper, guards, rest, exact: projection.exact })
+    }
+
+    /// The rational shadow without the divisions that mention the name.
+    pub(crate) fn relax_strides(&self, name: &Name) -> Result<System> {
+        let (mut rows, mut terms) = (self.all_rows(), self.terms.clone());
+        let mut out = vec![false];
+        out.extend(terms.iter().map(|t| match t {
+            Term::Div(div) => div.numerator.mentions(name),
+            Term::Var(_) => false,
+        }));
+        match project(&mut rows, &mut terms, &mut out, Shadow::Rational)? {
+            Outcome::Empty => Ok(System::nothing()),
+            Outcome::Done { .. } => System::new(&row_constraints(&rows, &terms)?),
+        }
+    }
+}

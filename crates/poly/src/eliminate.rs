@@ -1,0 +1,411 @@
+//! Integer projection of rows in plain Rust, exact wherever it says so.
+//!
+//! Equalities go first. One with a unit coefficient is substituted. Otherwise Euclid's algorithm, as unimodular column operations
+//! on the unknowns that are to go, leaves one of them with the greatest common divisor `g` of their coefficients; what remains
+//! says that a function of the kept columns is a multiple of `g`, which becomes a division column.
+//!
+//! Then Fourier-Motzkin, the column with the fewest new rows first. A pair `a*x >= l`, `b*x <= u` leaves the real shadow
+//! `a*u - b*l >= 0`. It is exact over the integers if `a` or `b` is 1, or if it is the same integer row as the dark shadow
+//! `a*u - b*l >= (a-1)*(b-1)` (Pugh, "The Omega test", 1991). Where `u` or `l` has kept columns only, a floor makes the pair exact:
+//! `a*floor(u/b) >= l`. What is left is inexact: the real shadow is too large and the dark one too small, and the caller
+//! chooses which of them it gets.
+
+use std::sync::Arc;
+
+use crate::{
+    Aff, Error, FloorDiv, Result, Term,
+    aff::{gcd, single},
+    rows::{Reduced, Rows, combine, mul_add, reduce},
+};
+
+/// Which shadow an inexact pair leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shadow {
+    /// Contains the projection.
+    Real,
+    /// Is contained in the projection.
+    Dark,
+    /// The real shadow without strides and floors: contains the projection, and never adds a division.
+    Rational,
+}
+
+/// What a projection came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The rows have no integer point. For the dark shadow: none in the shadow.
+    Empty,
+    /// The rows that are left are the projection, or its shadow if not exact.
+    Done {
+        /// Whether each step was exact.
+        exact: bool,
+    },
+}
+
+/// Rows beyond which plain elimination gives up, so that it cannot run away: isl takes over.
+const ROW_LIMIT: usize = 300;
+
+/// Eliminates the columns marked in `out` from the rows, in place. `terms` names column `k + 1` at index `k`; new division columns of
+/// kept terms are appended to it and to the rows.
+pub(crate) fn project(
+    rows: &mut Rows,
+    terms: &mut Vec<Term>,
+    out: &mut Vec<bool>,
+    shadow: Shadow,
+) -> Result<Outcome> {
+    let mut exact = true;
+    loop {
+        if !rows.tidy()? {
+            return Ok(Outcome::Empty);
+        }
+        if rows.len() > ROW_LIMIT {
+            return Err(Error::Budget);
+        }
+        if let Some(index) = pick_equality(rows, out) {
+            if solve(rows, terms, out, index, shadow)? == Solved::Never {
+                return Ok(Outcome::Empty);
+            }
+            continue;
+        }
+        let Some(step) = pick_column(rows, out) else {
+            return Ok(Outcome::Done { exact });
+        };
+        exact &= fourier_motzkin(rows, terms, out, step, shadow)?;
+    }
+}
+
+/// The equality that is cheapest to solve: one with a unit coefficient and the fewest entries, else any.
+fn pick_equality(rows: &Rows, out: &[bool]) -> Option<usize> {
+    let mut best: Option<(bool, usize, usize)> = None;
+    for i in 0..rows.len() {
+        if !rows.is_eq(i) {
+            continue;
+        }
+        let (mut any, mut unit, mut entries) = (false, false, 0);
+        for (c, &going) in rows.row(i).iter().zip(out.iter()).skip(1) {
+            if *c != 0 {
+                entries += 1;
+                any |= going;
+                unit |= going && (*c == 1 || *c == -1);
+            }
+        }
+        if any {
+            let key = (!unit, entries, i);
+            if best.is_none_or(|b| key < b) {
+                best = Some(key);
+            }
+        }
+    }
+    best.map(|(_, _, i)| i)
+}
+
+#[derive(PartialEq, Eq)]
+enum Solved {
+    Yes,
+    Never,
+}
+
+/// Uses up one equality.
+fn solve(
+    rows: &mut Rows,
+    terms: &mut Vec<Term>,
+    out: &mut Vec<bool>,
+    index: usize,
+    shadow: Shadow,
+) -> Result<Solved> {
+    // Euclid among the columns that go, until one of them is left with a coefficient or one is a unit.
+    let pivot = loop {
+        let row = rows.row(index);
+        let mut smallest: Option<usize> = None;
+        let mut others = 0;
+        for c in 1..row.len() {
+            if out[c] && row[c] != 0 {
+                others += 1;
+                if smallest.is_none_or(|s| row[c].unsigned_abs() < row[s].unsigned_abs()) {
+                    smallest = Some(c);
+                }
+            }
+        }
+        let Some(s) = smallest else { return Ok(Solved::Yes) };
+        if others == 1 || row[s] == 1 || row[s] == -1 {
+            break s;
+        }
+        for (c, &going) in out.iter().enumerate().skip(1) {
+            let (a, b) = (rows.row(index)[c], rows.row(index)[s]);
+            if c != s && going && a != 0 {
+                rows.column_subtract(c, a.checked_div(b).ok_or(Error::Overflow)?, s)?;
+            }
+        }
+    };
+    let row = rows.row(index).to_vec();
+    rows.remove(index);
+    let coefficient = row[pivot];
+    let magnitude = coefficient.checked_abs().ok_or(Error::Overflow)?;
+    // coefficient*x + f = 0: a row c*x + h becomes m*h - sign*c*f, divided by the divisor that c and m share.
+    let mut next = Rows::new(rows.width());
+    for i in 0..rows.len() {
+        let other = rows.row(i);
+        let c = other[pivot];
+        if c == 0 {
+            next.push(rows.is_eq(i), other);
+            continue;
+        }
+        let g = gcd(c, magnitude);
+        let q = (c / g).checked_mul(-coefficient.signum()).ok_or(Error::Overflow)?;
+        let sum = combine(magnitude / g, other, q, &row)?;
+        debug_assert_eq!(sum[pivot], 0);
+        next.push(rows.is_eq(i), &sum);
+    }
+    *rows = next;
+    if magnitude == 1 || shadow == Shadow::Rational {
+        return Ok(Solved::Yes);
+    }
+    // f must be a multiple of the magnitude: f - m*floor(f/m) = 0.
+    let mut f = row;
+    f[pivot] = 0;
+    let floor = kept_floor(rows, terms, out, &f, magnitude)?;
+    f.resize(rows.width(), 0);
+    let mut stride = combine(1, &f, -magnitude, &floor)?;
+    match reduce(&mut stride, true) {
+        Reduced::Never => return Ok(Solved::Never),
+        Reduced::Always => {}
+        Reduced::Row => rows.push(true, &stride),
+    }
+    Ok(Solved::Yes)
+}
+
+/// The row of `floor(f / d)`, `f` without columns that go. A division column is added where there is none for it yet.
+fn kept_floor(
+    rows: &mut Rows,
+    terms: &mut Vec<Term>,
+    out: &mut Vec<bool>,
+    f: &[i64],
+    d: i64,
+) -> Result<Vec<i64>> {
+    let mut whole = vec![0; rows.width()];
+    let mut numerator = vec![0; f.len()];
+    let mut content = d;
+    for (k, &c) in f.iter().enumerate() {
+        whole[k] = c.div_euclid(d);
+        numerator[k] = c.rem_euclid(d);
+        if k > 0 {
+            content = gcd(content, numerator[k]);
+        }
+    }
+    // floor((g*a + c) / (g*d)) = floor((a + floor(c/g)) / d)
+    let denominator = d / content;
+    for c in &mut numerator {
+        *c = c.div_euclid(content);
+    }
+    if numerator[1..].iter().all(|c| *c == 0) {
+        whole[0] = mul_add(whole[0], 1, numerator[0].div_euclid(denominator))?;
+        return Ok(whole);
+    }
+    let aff = row_aff(&numerator, terms)?;
+    let term = Term::Div(Arc::new(FloorDiv { numerator: aff, denominator }));
+    let column = match terms.iter().position(|t| *t == term) {
+        Some(k) if !out[k + 1] => k + 1,
+        _ => {
+            terms.push(term);
+            out.push(false);
+            rows.widen(terms.len() + 1);
+            whole.resize(rows.width(), 0);
+            let column = terms.len();
+            // d*q <= numerator <= d*q + d - 1, for later steps.
+            let mut low = numerator.clone();
+            low.resize(rows.width(), 0);
+            low[column] = -denominator;
+            let mut high: Vec<i64> = low.iter().map(|c| -c).collect();
+            high[0] += denominator - 1;
+            rows.push(false, &low);
+            rows.push(false, &high);
+            column
+        }
+    };
+    whole[column] = mul_add(whole[column], 1, 1)?;
+    Ok(whole)
+}
+
+/// The function that a row is, in the terms of its columns.
+pub(crate) fn row_aff(row: &[i64], terms: &[Term]) -> Result<Aff> {
+    let mut aff = Aff::constant(row[0]);
+    for (c, term) in row[1..].iter().zip(terms) {
+        if *c != 0 {
+            aff = aff.add(&single(term.clone(), *c))?;
+        }
+    }
+    Ok(aff)
+}
+
+/// A column to eliminate, with the rows that bound it.
+struct Step {
+    column: usize,
+    lower: Vec<usize>,
+    upper: Vec<usize>,
+}
+
+/// How a pair of bounds is combined.
+enum Pair {
+    Exact,
+    FloorUpper,
+    FloorLower,
+    Inexact,
+}
+
+fn pair_kind(rows: &Rows, out: &[bool], column: usize, l: usize, u: usize) -> Pair {
+    let (lower, upper) = (rows.row(l), rows.row(u));
+    let (a, b) = (lower[column] as i128, -(upper[column] as i128));
+    if a == 1 || b == 1 {
+        return Pair::Exact;
+    }
+    // The content of a*u - b*l and its constant decide whether the dark shadow is the same integer row.
+    let mut content: u128 = 0;
+    for c in 1..rows.width() {
+        if c != column {
+            let s = (a * upper[c] as i128 + b * lower[c] as i128).unsigned_abs();
+            content = gcd_u128(content, s);
+        }
+    }
+    let constant = a * upper[0] as i128 + b * lower[0] as i128;
+    let slack = (a - 1) * (b - 1);
+    let same = match content {
+        0 => constant < 0 || constant >= slack,
+        g => {
+            let g = g as i128;
+            constant.div_euclid(g) == (constant - slack).div_euclid(g)
+        }
+    };
+    if same {
+        return Pair::Exact;
+    }
+    let kept = |row: &[i64]| (1..row.len()).all(|c| c == column || !out[c] || row[c] == 0);
+    match (kept(lower), kept(upper)) {
+        (true, true) if a < b => Pair::FloorLower,
+        (_, true) => Pair::FloorUpper,
+        (true, false) => Pair::FloorLower,
+        (false, false) => Pair::Inexact,
+    }
+}
+
+fn gcd_u128(mut a: u128, mut b: u128) -> u128 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The column whose elimination is exact, if there is one, and adds the fewest rows.
+fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
+    let mut best: Option<((u8, i64), usize)> = None;
+    for column in 1..rows.width() {
+        if !out[column] {
+            continue;
+        }
+        let (mut lowers, mut uppers, mut unit_low, mut unit_up) = (0i64, 0i64, true, true);
+        for i in 0..rows.len() {
+            let c = rows.row(i)[column];
+            if c > 0 {
+                lowers += 1;
+                unit_low &= c == 1;
+            } else if c < 0 {
+                uppers += 1;
+                unit_up &= c == -1;
+            }
+        }
+        if lowers + uppers == 0 {
+            continue;
+        }
+        let cost = lowers * uppers - lowers - uppers;
+        let class = if lowers * uppers == 0 || unit_low || unit_up {
+            0
+        } else {
+            let step = gather(rows, column);
+            let mut class = 0;
+            for &l in &step.lower {
+                for &u in &step.upper {
+                    class = class.max(match pair_kind(rows, out, column, l, u) {
+                        Pair::Exact => 0,
+                        Pair::FloorLower | Pair::FloorUpper => 1,
+                        Pair::Inexact => 2,
+                    });
+                }
+            }
+            class
+        };
+        if best.is_none_or(|(key, _)| (class, cost) < key) {
+            best = Some(((class, cost), column));
+        }
+    }
+    best.map(|(_, column)| gather(rows, column))
+}
+
+fn gather(rows: &Rows, column: usize) -> Step {
+    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    for i in 0..rows.len() {
+        match rows.row(i)[column] {
+            0 => {}
+            c if c > 0 => lower.push(i),
+            _ => upper.push(i),
+        }
+    }
+    Step { column, lower, upper }
+}
+
+/// One step of Fourier-Motzkin. Says whether it was exact.
+fn fourier_motzkin(
+    rows: &mut Rows,
+    terms: &mut Vec<Term>,
+    out: &mut Vec<bool>,
+    step: Step,
+    shadow: Shadow,
+) -> Result<bool> {
+    let column = step.column;
+    if step.lower.len() * step.upper.len() > ROW_LIMIT * 4 {
+        return Err(Error::Budget);
+    }
+    let mut exact = true;
+    let mut next = rows.clone();
+    next.retain(|row, _| row[column] == 0);
+    for &l in &step.lower {
+        for &u in &step.upper {
+            let (a, b) = (rows.row(l)[column], rows.row(u)[column].checked_neg().ok_or(Error::Overflow)?);
+            let kind = match pair_kind(rows, out, column, l, u) {
+                Pair::Exact => Pair::Exact,
+                _ if shadow == Shadow::Rational => Pair::Inexact,
+                kind => kind,
+            };
+            match kind {
+                Pair::Exact | Pair::Inexact => {
+                    let g = gcd(a, b);
+                    let mut sum = combine(a / g, rows.row(u), b / g, rows.row(l))?;
+                    if matches!(kind, Pair::Inexact) {
+                        exact = false;
+                        if shadow == Shadow::Dark {
+                            let slack = (a - 1).checked_mul(b - 1).ok_or(Error::Overflow)?;
+                            // ceil(slack / g), as the row was divided by g.
+                            let less = slack.checked_add(g - 1).ok_or(Error::Overflow)?.div_euclid(g);
+                            sum[0] = sum[0].checked_sub(less).ok_or(Error::Overflow)?;
+                        }
+                    }
+                    next.push(false, &sum);
+                }
+                Pair::FloorUpper | Pair::FloorLower => {
+                    // a*x + L >= 0 and -b*x + U >= 0: a*floor(U/b) + L >= 0, or U + b*floor(L/a) >= 0.
+                    let (inner, divisor, factor, outer) = match kind {
+                        Pair::FloorUpper => (u, b, a, l),
+                        _ => (l, a, b, u),
+                    };
+                    let mut f = rows.row(inner).to_vec();
+                    f[column] = 0;
+                    let floor = kept_floor(&mut next, terms, out, &f, divisor)?;
+                    let mut rest = rows.row(outer).to_vec();
+                    rest[column] = 0;
+                    rest.resize(next.width(), 0);
+                    let sum = combine(1, &rest, factor, &floor)?;
+                    next.push(false, &sum);
+                }
+            }
+        }
+    }
+    *rows = next;
+    Ok(exact)
+}

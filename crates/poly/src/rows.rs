@@ -1,0 +1,287 @@
+//! Dense rows of checked `i64`, the inside of every question that is answered in plain Rust.
+//!
+//! Column 0 is the constant, the others are integers that the owner of the rows gives a meaning to. A row is an equality
+//! (`= 0`) or an inequality (`>= 0`).
+
+use crate::{Error, Result, aff::gcd};
+
+/// A conjunction of rows, stored flat.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Rows {
+    width: usize,
+    data: Vec<i64>,
+    eq: Vec<bool>,
+}
+
+impl Rows {
+    /// No rows, of `width` entries each (the constant included).
+    pub(crate) fn new(width: usize) -> Self {
+        Rows { width, data: Vec::new(), eq: Vec::new() }
+    }
+
+    /// Entries in a row.
+    pub(crate) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.eq.len()
+    }
+
+    /// The entries of one row.
+    pub(crate) fn row(&self, index: usize) -> &[i64] {
+        &self.data[index * self.width..(index + 1) * self.width]
+    }
+
+    fn row_mut(&mut self, index: usize) -> &mut [i64] {
+        &mut self.data[index * self.width..(index + 1) * self.width]
+    }
+
+    /// Whether a row is an equality.
+    pub(crate) fn is_eq(&self, index: usize) -> bool {
+        self.eq[index]
+    }
+
+    /// Appends a row; a row that is too short is filled with zeros.
+    pub(crate) fn push(&mut self, eq: bool, row: &[i64]) {
+        debug_assert!(row.len() <= self.width);
+        self.data.extend_from_slice(row);
+        self.data.resize(self.data.len() + self.width - row.len(), 0);
+        self.eq.push(eq);
+    }
+
+    /// Appends rows of the same width.
+    pub(crate) fn extend(&mut self, other: &Rows) {
+        if other.width == self.width {
+            self.data.extend_from_slice(&other.data);
+            self.eq.extend_from_slice(&other.eq);
+        } else {
+            for i in 0..other.len() {
+                self.push(other.eq[i], other.row(i));
+            }
+        }
+    }
+
+    /// Makes every row longer, with zeros.
+    pub(crate) fn widen(&mut self, width: usize) {
+        if width <= self.width {
+            return;
+        }
+        let mut data = Vec::with_capacity(width * self.len());
+        for i in 0..self.len() {
+            data.extend_from_slice(self.row(i));
+            data.resize((i + 1) * width, 0);
+        }
+        self.data = data;
+        self.width = width;
+    }
+
+    /// Takes one row away; the others keep their order.
+    pub(crate) fn remove(&mut self, index: usize) {
+        self.data.drain(index * self.width..(index + 1) * self.width);
+        self.eq.remove(index);
+    }
+
+    /// Keeps the rows for which `keep` says so, in their order.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(&[i64], bool) -> bool) {
+        let width = self.width;
+        let mut kept = 0;
+        for i in 0..self.len() {
+            if keep(self.row(i), self.eq[i]) {
+                if kept != i {
+                    self.data.copy_within(i * width..(i + 1) * width, kept * width);
+                    self.eq[kept] = self.eq[i];
+                }
+                kept += 1;
+            }
+        }
+        self.data.truncate(kept * width);
+        self.eq.truncate(kept);
+    }
+
+    /// Column `to` -= `factor` * column `from`: the unknown of column `from` is replaced by itself minus `factor` times
+    /// the one of `to`.
+    pub(crate) fn column_subtract(&mut self, to: usize, factor: i64, from: usize) -> Result<()> {
+        for i in 0..self.len() {
+            let row = self.row_mut(i);
+            row[to] = mul_add(row[to], factor.checked_neg().ok_or(Error::Overflow)?, row[from])?;
+        }
+        Ok(())
+    }
+
+    /// Divides rows by their content and tightens constants to integers, drops what says nothing, keeps the strongest of
+    /// parallel rows, and joins opposite inequalities that touch into an equality. `false` if a contradiction shows.
+    /// The integer points stay the same.
+    pub(crate) fn tidy(&mut self) -> Result<bool> {
+        let width = self.width;
+        let mut kept = 0;
+        for i in 0..self.len() {
+            let eq = self.eq[i];
+            match reduce(&mut self.data[i * width..(i + 1) * width], eq) {
+                Reduced::Never => return Ok(false),
+                Reduced::Always => continue,
+                Reduced::Row => {}
+            }
+            if kept != i {
+                self.data.copy_within(i * width..(i + 1) * width, kept * width);
+                self.eq[kept] = eq;
+            }
+            // Compare with the rows that are already kept.
+            let (before, rest) = self.data.split_at_mut(kept * width);
+            let row = &rest[..width];
+            let mut drop = false;
+            let mut touching = None;
+            for (k, other) in before.chunks_exact_mut(width).enumerate() {
+                if other[1..] == row[1..] {
+                    match (self.eq[k], eq) {
+                        (true, true) if other[0] != row[0] => return Ok(false),
+                        (true, true) => drop = true,
+                        (true, false) if row[0] < other[0] => return Ok(false),
+                        (true, false) => drop = true,
+                        (false, true) if other[0] < row[0] => return Ok(false),
+                        (false, true) => {
+                            other[0] = row[0];
+                            self.eq[k] = true;
+                            drop = true;
+                        }
+                        (false, false) => {
+                            other[0] = other[0].min(row[0]);
+                            drop = true;
+                        }
+                    }
+                } else if other[1..].iter().zip(&row[1..]).all(|(a, b)| a.checked_neg() == Some(*b)) {
+                    let sum = other[0] as i128 + row[0] as i128;
+                    match (self.eq[k], eq) {
+                        (true, true) if sum != 0 => return Ok(false),
+                        (_, _) if sum < 0 => return Ok(false),
+                        (false, true) => {
+                            other.copy_from_slice(row);
+                            self.eq[k] = true;
+                            drop = true;
+                        }
+                        (true, _) => drop = true,
+                        (false, false) if sum == 0 => {
+                            touching = Some(k);
+                        }
+                        (false, false) => {}
+                    }
+                }
+                if drop {
+                    break;
+                }
+            }
+            if let (false, Some(k)) = (drop, touching) {
+                self.eq[k] = true;
+                drop = true;
+            }
+            if !drop {
+                kept += 1;
+            }
+        }
+        self.data.truncate(kept * width);
+        self.eq.truncate(kept);
+        Ok(true)
+    }
+}
+
+/// What became of a row that was divided by its content.
+pub(crate) enum Reduced {
+    /// It holds everywhere.
+    Always,
+    /// It holds nowhere.
+    Never,
+    /// It still says something.
+    Row,
+}
+
+/// Divides a row by the greatest common divisor of its coefficients. The constant of an inequality is rounded down, which
+/// keeps all integer points; an equality whose constant does not divide has none.
+pub(crate) fn reduce(row: &mut [i64], eq: bool) -> Reduced {
+    let mut g = 0;
+    for &c in &row[1..] {
+        if c != 0 {
+            g = if g == 0 { c.saturating_abs() } else { gcd(g, c) };
+            if g == 1 {
+                return Reduced::Row;
+            }
+        }
+    }
+    if g == 0 {
+        return match (eq, row[0]) {
+            (true, 0) => Reduced::Always,
+            (false, c) if c >= 0 => Reduced::Always,
+            _ => Reduced::Never,
+        };
+    }
+    if eq && row[0] % g != 0 {
+        return Reduced::Never;
+    }
+    for c in &mut row[1..] {
+        *c /= g;
+    }
+    row[0] = row[0].div_euclid(g);
+    Reduced::Row
+}
+
+/// `a + factor * b`.
+pub(crate) fn mul_add(a: i64, factor: i64, b: i64) -> Result<i64> {
+    factor.checked_mul(b).and_then(|p| a.checked_add(p)).ok_or(Error::Overflow)
+}
+
+/// `p * a + q * b`, entry by entry.
+pub(crate) fn combine(p: i64, a: &[i64], q: i64, b: &[i64]) -> Result<Vec<i64>> {
+    a.iter()
+        .zip(b)
+        .map(|(x, y)| {
+            let left = p.checked_mul(*x).ok_or(Error::Overflow)?;
+            mul_add(left, q, *y)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(list: &[(bool, [i64; 3])]) -> Rows {
+        let mut rows = Rows::new(3);
+        for (eq, row) in list {
+            rows.push(*eq, row);
+        }
+        rows
+    }
+
+    #[test]
+    fn constants_are_tightened_to_integers() {
+        // 2x + 3 >= 0 holds for x >= -1.5, so for integers x >= -1.
+        let mut r = rows(&[(false, [3, 2, 0])]);
+        assert_eq!(r.tidy(), Ok(true));
+        assert_eq!(r.row(0), &[1, 1, 0]);
+        // 2x + 4y = 3 has no integer point.
+        assert_eq!(rows(&[(true, [-3, 2, 4])]).tidy(), Ok(false));
+    }
+
+    #[test]
+    fn parallel_rows_leave_the_strongest() {
+        let mut r = rows(&[(false, [5, 1, -1]), (false, [3, 1, -1]), (false, [9, 1, -1])]);
+        assert_eq!(r.tidy(), Ok(true));
+        assert_eq!((r.len(), r.row(0)), (1, &[3, 1, -1][..]));
+    }
+
+    #[test]
+    fn opposite_rows_touch_or_contradict() {
+        // x <= 4 and x >= 4 is x = 4; x <= 3 and x >= 4 is nothing.
+        let mut r = rows(&[(false, [4, -1, 0]), (false, [-4, 1, 0])]);
+        assert_eq!(r.tidy(), Ok(true));
+        assert!(r.len() == 1 && r.is_eq(0));
+        assert_eq!(rows(&[(false, [3, -1, 0]), (false, [-4, 1, 0])]).tidy(), Ok(false));
+        // Across the real gap only: 2x <= 3, 2x >= 3 has the real point 1.5 and no integer one.
+        assert_eq!(rows(&[(false, [3, -2, 0]), (false, [-3, 2, 0])]).tidy(), Ok(false));
+    }
+
+    #[test]
+    fn overflow_is_an_error() {
+        assert_eq!(combine(i64::MAX, &[2], 1, &[0]), Err(Error::Overflow));
+    }
+}

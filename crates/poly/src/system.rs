@@ -1,0 +1,405 @@
+//! A conjunction of named constraints, and the questions that lowering and legality ask of it.
+//!
+//! Every name stands for an integer. Inside, a [`System`] is dense rows with a column for each name and for each division that occurs;
+//! a division `q = floor(f/d)` brings its two defining inequalities `0 <= f - d*q < d`. Questions are answered by elimination
+//! in plain Rust ([`System::eliminate`]) where that is exact over the integers.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Aff, Constraint, Error, Kind, Name, Result, Term,
+    eliminate::{Outcome, Shadow, project, row_aff},
+    rows::{Rows, mul_add, reduce},
+};
+
+/// A conjunction of constraints over named integers. See the module's head.
+///
+/// Equality is that of the constraints as they were given, in their order.
+#[derive(Clone, Debug)]
+pub struct System {
+    pub(crate) constraints: Vec<Constraint>,
+    /// What column `k + 1` stands for.
+    pub(crate) terms: Vec<Term>,
+    /// Row `i` is constraint `i`.
+    pub(crate) rows: Rows,
+    /// The defining inequalities of the divisions, two for each.
+    pub(crate) definitions: Rows,
+}
+
+/// What is left after an elimination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elimination {
+    /// The constraints on the names that were kept.
+    pub system: System,
+    /// Whether the system is exactly the integer projection. If not, it contains the projection.
+    pub exact: bool,
+}
+
+/// What plain elimination says about integer points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Emptiness {
+    Empty,
+    NotEmpty,
+    Unknown,
+}
+
+impl PartialEq for System {
+    fn eq(&self, other: &Self) -> bool {
+        self.constraints == other.constraints
+    }
+}
+
+impl Eq for System {}
+
+impl std::hash::Hash for System {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.constraints.hash(state);
+    }
+}
+
+impl Default for System {
+    fn default() -> Self {
+        System { constraints: Vec::new(), terms: Vec::new(), rows: Rows::new(1), definitions: Rows::new(1) }
+    }
+}
+
+impl System {
+    /// The conjunction of these constraints; without any, everything.
+    pub fn new(constraints: &[Constraint]) -> Result<Self> {
+        let mut system = System::default();
+        for constraint in constraints {
+            system.intern(&constraint.aff)?;
+        }
+        system.define()?;
+        for constraint in constraints {
+            system.push(constraint)?;
+        }
+        Ok(system)
+    }
+
+    /// A system without points.
+    pub fn nothing() -> Self {
+        let never = Constraint::nonneg(Aff::constant(-1));
+        let mut rows = Rows::new(1);
+        rows.push(false, &[-1]);
+        System { constraints: vec![never], terms: Vec::new(), rows, definitions: Rows::new(1) }
+    }
+
+    /// Adds one constraint at the end.
+    pub fn add(&mut self, constraint: &Constraint) -> Result<()> {
+        self.intern(&constraint.aff)?;
+        self.define()?;
+        self.push(constraint)
+    }
+
+    /// The conjunction with more constraints.
+    pub fn with(&self, constraints: &[Constraint]) -> Result<Self> {
+        let mut system = self.clone();
+        for constraint in constraints {
+            system.intern(&constraint.aff)?;
+        }
+        system.define()?;
+        for constraint in constraints {
+            system.push(constraint)?;
+        }
+        Ok(system)
+    }
+
+    /// The constraints, as they were given and in their order.
+    pub fn constraints(&self) -> &[Constraint] {
+        &self.constraints
+    }
+
+    /// The names that occur, in the order in which they first do.
+    pub fn names(&self) -> Vec<Name> {
+        self.terms
+            .iter()
+            .filter_map(|t| match t {
+                Term::Var(name) => Some(name.clone()),
+                Term::Div(_) => None,
+            })
+            .collect()
+    }
+
+    /// Whether the constraints hold for these values; `None` where a name has no value.
+    pub fn holds(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<bool> {
+        for constraint in &self.constraints {
+            if !constraint.holds(values)? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+
+    pub(crate) fn column(&self, term: &Term) -> Option<usize> {
+        self.terms.iter().position(|t| t == term).map(|k| k + 1)
+    }
+
+    /// Gives every term of a function a column, the terms of a numerator before its division.
+    fn intern(&mut self, aff: &Aff) -> Result<()> {
+        for (term, _) in aff.terms() {
+            if self.column(term).is_none() {
+                if let Term::Div(div) = term {
+                    self.intern(&div.numerator)?;
+                }
+                self.terms.push(term.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Widens the rows to the columns, and defines the divisions that have come since the last time.
+    fn define(&mut self) -> Result<()> {
+        let known = self.rows.width();
+        let width = self.terms.len() + 1;
+        if width == known {
+            return Ok(());
+        }
+        self.rows.widen(width);
+        self.definitions.widen(width);
+        for column in known..width {
+            let Term::Div(div) = self.terms[column - 1].clone() else { continue };
+            let mut low = self.row_of(&div.numerator)?;
+            low[column] = mul_add(low[column], -1, div.denominator)?;
+            let mut high = Vec::with_capacity(width);
+            for c in &low {
+                high.push(c.checked_neg().ok_or(Error::Overflow)?);
+            }
+            high[0] = mul_add(high[0], 1, div.denominator - 1)?;
+            self.definitions.push(false, &low);
+            self.definitions.push(false, &high);
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, constraint: &Constraint) -> Result<()> {
+        let row = self.row_of(&constraint.aff)?;
+        self.rows.push(constraint.kind == Kind::Eq, &row);
+        self.constraints.push(constraint.clone());
+        Ok(())
+    }
+
+    /// The row of a function all of whose terms have columns.
+    pub(crate) fn row_of(&self, aff: &Aff) -> Result<Vec<i64>> {
+        let mut row = vec![0; self.terms.len() + 1];
+        row[0] = aff.constant_term();
+        for (term, c) in aff.terms() {
+            let column = self.column(term).ok_or_else(|| Error::Space(format!("no column for {aff}")))?;
+            row[column] = mul_add(row[column], 1, *c)?;
+        }
+        Ok(row)
+    }
+
+    /// The rows of the constraints and of the definitions together.
+    pub(crate) fn all_rows(&self) -> Rows {
+        let mut rows = self.rows.clone();
+        rows.extend(&self.definitions);
+        rows
+    }
+
+    /// Integer projection onto the names that are not listed. Exact if equalities, unit coefficients or divisions of kept
+    /// names lead through.
+    pub fn eliminate(&self, names: &[Name]) -> Result<Elimination> {
+        self.project_out(&|name| names.contains(name))
+    }
+
+    /// Integer projection onto the names for which `keep` holds.
+    pub fn keep_only(&self, keep: &dyn Fn(&Name) -> bool) -> Result<Elimination> {
+        self.project_out(&|name| !keep(name))
+    }
+
+    fn project_out(&self, goes: &dyn Fn(&Name) -> bool) -> Result<Elimination> {
+        let mut out = Vec::with_capacity(self.terms.len() + 1);
+        out.push(false);
+        for term in &self.terms {
+            out.push(match term {
+                Term::Var(name) => goes(name),
+                Term::Div(div) => div.numerator.mentions_any(goes),
+            });
+        }
+        if !out.contains(&true) {
+            return Ok(Elimination { system: self.clone(), exact: true });
+        }
+        let (mut rows, mut terms) = (self.all_rows(), self.terms.clone());
+        match project(&mut rows, &mut terms, &mut out, Shadow::Real)? {
+            Outcome::Empty => Ok(Elimination { system: System::nothing(), exact: true }),
+            Outcome::Done { exact } => {
+                Ok(Elimination { system: System::new(&row_constraints(&rows, &terms)?)?, exact })
+            }
+        }
+    }
+
+    /// Whether there is no integer point.
+    pub fn is_empty(&self) -> Result<bool> {
+        self.decide(self.all_rows())
+    }
+
+    /// Whether rows over this system's columns have no integer point.
+    pub(crate) fn decide(&self, rows: Rows) -> Result<bool> {
+        match plain_emptiness(&rows) {
+            Emptiness::Empty => Ok(true),
+            Emptiness::NotEmpty => Ok(false),
+            Emptiness::Unknown => Err(Error::Budget),
+        }
+    }
+
+    /// Whether every integer point fulfils the constraint. True for a system without points.
+    pub fn implies(&self, constraint: &Constraint) -> Result<bool> {
+        if self.constraints.contains(constraint) {
+            return Ok(true);
+        }
+        if constraint.aff.as_constant().is_some() && constraint.holds(&|_| None) == Some(true) {
+            return Ok(true);
+        }
+        let mut wider = self.clone();
+        wider.intern(&constraint.aff)?;
+        wider.define()?;
+        let row = wider.row_of(&constraint.aff)?;
+        wider.rows_imply(wider.all_rows(), &row, constraint.kind == Kind::Eq)
+    }
+
+    /// Whether `rows` imply that `row` is zero, or not negative.
+    pub(crate) fn rows_imply(&self, mut rows: Rows, row: &[i64], eq: bool) -> Result<bool> {
+        let mut below = Vec::with_capacity(row.len());
+        for c in row {
+            below.push(c.checked_neg().ok_or(Error::Overflow)?);
+        }
+        below[0] = mul_add(below[0], -1, 1)?;
+        if eq {
+            let mut above = row.to_vec();
+            above[0] = mul_add(above[0], -1, 1)?;
+            let mut more = rows.clone();
+            more.push(false, &above);
+            if !self.decide(more)? {
+                return Ok(false);
+            }
+        }
+        rows.push(false, &below);
+        self.decide(rows)
+    }
+
+    /// The constraints of this system that a reader who knows the context still needs, in their order and their form: none of
+    /// them follows from the context and the others, and together with the context they say what the whole system says.
+    pub fn gist(&self, context: &System) -> Result<Vec<Constraint>> {
+        let mut both = context.with(&self.constraints)?;
+        let first = context.constraints.len();
+        let mut kept = vec![true; both.constraints.len()];
+        // What the context alone implies goes first; then the most complicated first, the later of two equals.
+        let mut order: Vec<usize> = (first..kept.len()).collect();
+        for &i in &order {
+            if both.implied_by_others(i, &|k| k < first)? {
+                kept[i] = false;
+            }
+        }
+        order.retain(|&i| kept[i]);
+        order.sort_by_key(|&i| std::cmp::Reverse((complexity(&both.constraints[i]), i)));
+        for i in order {
+            if both.implied_by_others(i, &|k| k != i && kept[k])? {
+                kept[i] = false;
+            }
+        }
+        let mut index = 0;
+        both.constraints.retain(|_| {
+            index += 1;
+            index > first && kept[index - 1]
+        });
+        Ok(both.constraints)
+    }
+
+    /// Whether the chosen constraints imply constraint `i`.
+    pub(crate) fn implied_by_others(&self, i: usize, chosen: &dyn Fn(usize) -> bool) -> Result<bool> {
+        let mut rows = Rows::new(self.rows.width());
+        for k in 0..self.rows.len() {
+            if chosen(k) {
+                if k != i && self.constraints[k] == self.constraints[i] {
+                    return Ok(true);
+                }
+                rows.push(self.rows.is_eq(k), self.rows.row(k));
+            }
+        }
+        rows.extend(&self.definitions);
+        self.rows_imply(rows, self.rows.row(i), self.rows.is_eq(i))
+    }
+
+    /// The system with some names fixed.
+    pub fn fix(&self, values: &BTreeMap<Name, i64>) -> Result<Self> {
+        let constraints: Vec<Constraint> = self
+            .constraints
+            .iter()
+            .map(|c| c.substitute(&|n| values.get(n).map(|v| Aff::constant(*v))))
+            .collect::<Result<_>>()?;
+        System::new(&constraints)
+    }
+}
+
+/// Plain elimination of every column.
+pub(crate) fn plain_emptiness(rows: &Rows) -> Emptiness {
+    let run = |shadow| {
+        let mut work = rows.clone();
+        let mut out = vec![true; rows.width()];
+        out[0] = false;
+        project(&mut work, &mut placeholder_terms(rows.width()), &mut out, shadow)
+    };
+    match run(Shadow::Real) {
+        Ok(Outcome::Empty) => Emptiness::Empty,
+        Ok(Outcome::Done { exact: true }) => Emptiness::NotEmpty,
+        Ok(Outcome::Done { exact: false }) => match run(Shadow::Dark) {
+            Ok(Outcome::Done { .. }) => Emptiness::NotEmpty,
+            _ => Emptiness::Unknown,
+        },
+        Err(_) => Emptiness::Unknown,
+    }
+}
+
+/// Terms for rows whose columns all go: no division of kept columns can arise, so that they are never read.
+fn placeholder_terms(width: usize) -> Vec<Term> {
+    let name = Name::new("");
+    vec![Term::Var(name); width - 1]
+}
+
+/// A measure of how much there is to read in a constraint.
+pub(crate) fn complexity(constraint: &Constraint) -> (usize, usize, i64) {
+    let terms = constraint.aff.terms();
+    let divisions = terms.iter().filter(|(t, _)| matches!(t, Term::Div(_))).count();
+    let largest = terms.iter().map(|(_, c)| c.saturating_abs()).max().unwrap_or(0);
+    (divisions, terms.len(), largest)
+}
+
+/// Rows as constraints, without those that only define a division.
+pub(crate) fn row_constraints(rows: &Rows, terms: &[Term]) -> Result<Vec<Constraint>> {
+    let mut rows = rows.clone();
+    if !rows.tidy()? {
+        return Ok(vec![Constraint::nonneg(Aff::constant(-1))]);
+    }
+    // The definitions as rows, tightened like the others, so that they are recognised.
+    let mut defined: Vec<Vec<i64>> = Vec::new();
+    for (k, term) in terms.iter().enumerate() {
+        let Term::Div(div) = term else { continue };
+        let Some(mut low) = row_over(&div.numerator, terms, rows.width()) else { continue };
+        low[k + 1] = mul_add(low[k + 1], -1, div.denominator)?;
+        let mut high: Vec<i64> = low.iter().map(|c| c.saturating_neg()).collect();
+        high[0] = mul_add(high[0], 1, div.denominator - 1)?;
+        for mut row in [low, high] {
+            reduce(&mut row, false);
+            defined.push(row);
+        }
+    }
+    let mut constraints = Vec::with_capacity(rows.len());
+    for i in 0..rows.len() {
+        if rows.is_eq(i) || !defined.iter().any(|d| d == rows.row(i)) {
+            let aff = row_aff(rows.row(i), terms)?;
+            constraints.push(Constraint { kind: if rows.is_eq(i) { Kind::Eq } else { Kind::Ge }, aff });
+        }
+    }
+    Ok(constraints)
+}
+
+/// The row of a function over columns with these terms, if it has no others.
+fn row_over(aff: &Aff, terms: &[Term], width: usize) -> Option<Vec<i64>> {
+    let mut row = vec![0; width];
+    row[0] = aff.constant_term();
+    for (term, c) in aff.terms() {
+        row[terms.iter().position(|t| t == term)? + 1] = *c;
+    }
+    Some(row)
+}

@@ -1,0 +1,149 @@
+//! Questions to a system, with answers reasoned by hand.
+
+use std::collections::BTreeMap;
+
+use loopwright_poly::{Aff, Constraint, Name, System};
+
+fn v(name: &str) -> Aff {
+    Aff::var(name)
+}
+
+fn k(value: i64) -> Aff {
+    Aff::constant(value)
+}
+
+fn between(low: Aff, x: &str, below: Aff) -> [Constraint; 2] {
+    [Constraint::le(&low, &v(x)).unwrap(), Constraint::lt(&v(x), &below).unwrap()]
+}
+
+fn system(parts: &[&[Constraint]]) -> System {
+    System::new(&parts.concat()).unwrap()
+}
+
+fn text(constraints: &[Constraint]) -> Vec<String> {
+    constraints.iter().map(|c| c.to_string()).collect()
+}
+
+/// `i = 16*i_outer + i_inner` with `0 <= i_inner < 16` and `0 <= i < n`.
+fn tiled() -> System {
+    let sum = v("io").scale(16).unwrap().add(&v("ii")).unwrap();
+    system(&[
+        &between(k(0), "i", v("n")),
+        &between(k(0), "ii", k(16)),
+        &[Constraint::equal(&v("i"), &sum).unwrap()],
+    ])
+}
+
+#[test]
+fn a_tile_projects_to_its_outer_loop() {
+    let e = tiled().eliminate(&[Name::new("i"), Name::new("ii")]).unwrap();
+    assert!(e.exact);
+    // Some ii in 0..16 with 0 <= 16 io + ii < n: 16 io <= n - 1, 16 io >= -15 so io >= 0, and n >= 1.
+    for n in -2..40 {
+        for io in -3..5 {
+            let expected = io >= 0 && 16 * io < n;
+            let got = e.system.holds(&|x| Some(if *x == "n" { n } else { io })).unwrap();
+            assert_eq!(got, expected, "n={n} io={io}: {:?}", text(e.system.constraints()));
+        }
+    }
+}
+
+#[test]
+fn the_bounds_of_a_tiles_loops() {
+    let t = tiled();
+    let outer = t.bounds(&Name::new("io"), &|n| *n == "n").unwrap();
+    assert!(outer.exact && outer.guards.is_empty());
+    assert_eq!(outer.lower.len(), 1);
+    assert_eq!(outer.lower[0].ceil().unwrap().to_string(), "0");
+    assert_eq!(outer.upper.len(), 1);
+    // io <= (n - 1)/16
+    assert_eq!(outer.upper[0].floor().unwrap().to_string(), "floor((n + 15)/16) - 1");
+    let inner = t.bounds(&Name::new("ii"), &|n| *n == "n" || *n == "io").unwrap();
+    assert!(inner.exact);
+    let uppers: Vec<String> = inner.upper.iter().map(|b| b.floor().unwrap().to_string()).collect();
+    assert_eq!(uppers, ["15", "-16*io + n - 1"]);
+    // 16 io + ii >= 0 follows from ii >= 0 only where io >= 0, which the rows do not say: 0 <= 16 io + ii stays.
+    let lowers: Vec<String> = inner.lower.iter().map(|b| b.ceil().unwrap().to_string()).collect();
+    assert!(lowers.contains(&"0".to_string()), "{lowers:?}");
+}
+
+#[test]
+fn a_coarse_tile_index_is_a_floor() {
+    // i is kept, io and ii go: some io, ii with i = 16 io + ii always exists, so only 0 <= i < n is left.
+    let e = tiled().eliminate(&[Name::new("io"), Name::new("ii")]).unwrap();
+    assert!(e.exact);
+    assert_eq!(text(e.system.constraints()), ["0 <= i", "i < n"]);
+}
+
+#[test]
+fn an_equality_leaves_a_stride() {
+    // exists e: i = 3 e, 0 <= e < n.
+    let s = system(&[
+        &between(k(0), "e", v("n")),
+        &[Constraint::equal(&v("i"), &v("e").scale(3).unwrap()).unwrap()],
+    ]);
+    let e = s.eliminate(&[Name::new("e")]).unwrap();
+    assert!(e.exact);
+    for i in -4..13 {
+        let got = e.system.holds(&|x| Some(if *x == "n" { 4 } else { i })).unwrap();
+        assert_eq!(got, i % 3 == 0 && (0..12).contains(&i), "i={i}");
+    }
+    let b = e.system.bounds(&Name::new("i"), &|n| *n == "n").unwrap();
+    assert!(b.exact);
+    assert_eq!(b.guards.len(), 1, "{:?}", text(&b.guards));
+    assert_eq!((b.lower.len(), b.upper.len()), (1, 1));
+    assert_eq!(e.system.constant_range(&v("i")).unwrap(), (Some(0), None));
+}
+
+#[test]
+fn integers_are_not_rationals() {
+    // 2 x = 2 y + 1 has rational points only.
+    let odd =
+        Constraint::equal(&v("x").scale(2).unwrap(), &v("y").scale(2).unwrap().add_constant(1).unwrap())
+            .unwrap();
+    assert!(system(&[&[odd]]).is_empty().unwrap());
+    // 3 <= 2 x <= 3 likewise.
+    let twice = v("x").scale(2).unwrap();
+    let s = [Constraint::le(&k(3), &twice).unwrap(), Constraint::le(&twice, &k(3)).unwrap()];
+    assert!(System::new(&s).unwrap().is_empty().unwrap());
+}
+
+#[test]
+fn implication_and_gist() {
+    let s = system(&[&between(k(0), "i", v("n")), &between(k(0), "n", k(100))]);
+    assert!(s.implies(&Constraint::lt(&v("i"), &k(99)).unwrap()).unwrap());
+    assert!(!s.implies(&Constraint::lt(&v("i"), &k(98)).unwrap()).unwrap());
+    let context = system(&[&between(k(0), "i", v("n")), &between(k(1), "n", k(65))]);
+    let guard = system(&[&between(k(0), "i", k(64)), &[Constraint::lt(&v("i"), &v("m")).unwrap()]]);
+    assert_eq!(text(&guard.gist(&context).unwrap()), ["i < m"]);
+    // Of two that say the same, one stays.
+    let twice =
+        System::new(&[Constraint::lt(&v("i"), &v("m")).unwrap(), Constraint::lt(&v("i"), &v("m")).unwrap()])
+            .unwrap();
+    assert_eq!(text(&twice.gist(&System::default()).unwrap()), ["i < m"]);
+}
+
+#[test]
+fn ranges_and_points() {
+    let s = system(&[&between(k(0), "i", v("n")), &between(k(2), "n", k(11)), &between(v("i"), "j", v("n"))]);
+    // i + j is largest at i = j = n - 1 = 9.
+    assert_eq!(s.constant_range(&v("i").add(&v("j")).unwrap()).unwrap(), (Some(0), Some(18)));
+    let point = s.sample(&BTreeMap::from([(Name::new("i"), 3)])).unwrap().unwrap();
+    assert_eq!(point.get("n"), Some(&4));
+    assert_eq!(point.get("j"), Some(&3));
+    assert_eq!(s.sample(&BTreeMap::from([(Name::new("n"), 1)])).unwrap(), None);
+    let nothing = System::nothing();
+    assert_eq!(nothing.constant_range(&v("i")).unwrap(), (Some(0), Some(-1)));
+}
+
+#[test]
+fn a_modulus_constrains() {
+    // i mod 4 = 3 and 0 <= i < 10: 3 or 7.
+    let s = system(&[
+        &between(k(0), "i", k(10)),
+        &[Constraint::equal(&v("i").modulo(4).unwrap(), &k(3)).unwrap()],
+    ]);
+    assert_eq!(s.constant_range(&v("i")).unwrap(), (Some(3), Some(7)));
+    assert!(s.implies(&Constraint::zero(v("i").modulo(2).unwrap().add_constant(-1).unwrap())).unwrap());
+    assert!(!s.implies(&Constraint::zero(v("i").modulo(8).unwrap().add_constant(-3).unwrap())).unwrap());
+}
