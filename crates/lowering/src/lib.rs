@@ -1,3 +1,47 @@
 //! From a kernel to the one lowered program that the CUDA printer, the emulator and every analysis read.
+//!
+//! [`lower`] decides order, bounds, guards, barriers, kernel boundaries and storage:
+//!
+//! 1. Each part of each instruction gets its constraints and accesses over coordinates, loops and parameters (`analysis`).
+//! 2. The host's level of the loop tree is cut into device kernels where blocks depend on one another (`structure`, `sync`).
+//! 3. In each device kernel, barriers go where different threads of a block may meet in a cell (`sync`).
+//! 4. Bodies are written out with tight loop bounds and the guards that are needed (`emit`), reductions realised by where their
+//!    inames run (`reduce`), variables declared (`declare`).
 
+mod analysis;
+mod declare;
+mod emit;
+mod emitter;
+mod env;
+mod fold;
+mod items;
+mod layout;
+mod private;
 pub mod program;
+mod reduce;
+mod structure;
+mod sync;
+mod translate;
+
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+
+/// Choices of lowering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LowerOptions {
+    /// The type of index arithmetic: I32 or I64.
+    pub index: DType,
+}
+
+impl Default for LowerOptions {
+    fn default() -> Self {
+        LowerOptions { index: DType::I32 }
+    }
+}
+
+/// Lowers a kernel whose types are all bound.
+///
+/// Errors: races that nothing can synchronise, values of private or shared temporaries that other threads or blocks read, loops whose
+/// bounds differ between threads that have to meet inside, shapes that are not constant where they have to be.
+pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
+    structure::lower(kernel, options)
+}

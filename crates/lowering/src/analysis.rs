@@ -1,0 +1,381 @@
+//! What lowering knows of each part before it decides anything: its constraints and accesses over canonical names.
+//!
+//! Canonical names are the coordinates of threads and blocks (an iname tagged to an axis is the coordinate plus its least value),
+//! the base inames of loops and lanes, parameters, and scalar temporaries that hold data. Constraints are kept in two forms: as they
+//! were declared, for printing (`i < n`), and canonical, for reasoning.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::{
+    Access as Element, AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Instruction, LoopKernel, Name,
+    Part, PartRef, Reduce, Tag, Tree,
+};
+use loopwright_legality::{Access, BLOCK_COORDINATES, Execution, Presence, THREAD_COORDINATES};
+use loopwright_poly::System;
+
+/// A constraint as declared and over canonical names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Guard {
+    pub declared: Constraint,
+    pub canonical: Constraint,
+}
+
+/// One part of an instruction.
+#[derive(Clone, Debug)]
+pub(crate) struct PartInfo {
+    pub instruction: usize,
+    /// Base inames, outermost first.
+    pub inames: Vec<Name>,
+    /// Those of them that are lanes of a thread, in order.
+    pub lanes: Vec<Name>,
+    /// What restricts it, elected threads included.
+    pub guards: Vec<Guard>,
+    pub execution: Execution,
+}
+
+/// An iname's least value and number of values.
+#[derive(Clone, Debug)]
+pub(crate) struct Extent {
+    /// Over parameters.
+    pub lower: Aff,
+    /// Constant bound on the greatest value minus the least, plus one; `None` where parameters decide.
+    pub constant: Option<i64>,
+}
+
+/// The kernel with what follows from it.
+pub(crate) struct Analysis<'k> {
+    pub kernel: &'k LoopKernel,
+    pub parts: Vec<PartInfo>,
+    /// For inames that are coordinates or lanes.
+    pub extents: BTreeMap<Name, Extent>,
+    /// Assumptions, and that lengths are not negative.
+    pub context: Vec<Constraint>,
+    /// Names of scalar temporaries that occur in constraints.
+    pub data: BTreeSet<Name>,
+}
+
+impl<'k> Analysis<'k> {
+    pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {
+        let mut analysis = Analysis {
+            kernel,
+            parts: Vec::new(),
+            extents: BTreeMap::new(),
+            context: context(kernel),
+            data: BTreeSet::new(),
+        };
+        let mut leaves = Vec::new();
+        Tree::visit_leaves(&kernel.tree, &mut |path, part| {
+            leaves.push((path.iter().map(|n| (*n).clone()).collect::<Vec<Name>>(), part.clone()));
+        });
+        for domain in &kernel.domains {
+            for c in &domain.constraints {
+                analysis.data.extend(c.names().into_iter().filter(|n| kernel.temporary(n).is_some()));
+            }
+        }
+        analysis.find_extents(&leaves)?;
+        for (path, part) in leaves {
+            let info = analysis.part_info(path, part)?;
+            analysis.parts.push(info);
+        }
+        Ok(analysis)
+    }
+
+    pub fn instruction(&self, part: &PartInfo) -> &'k Instruction {
+        &self.kernel.instructions[part.instruction]
+    }
+
+    /// Whether a name is a parameter: neither iname nor coordinate nor data.
+    pub fn is_parameter(&self, name: &Name) -> bool {
+        self.kernel.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == *name))
+    }
+
+    /// The function over canonical names.
+    pub fn canonical(&self, aff: &Aff) -> Result<Aff, Diagnostic> {
+        let expanded = self.kernel.expand(aff)?;
+        Ok(expanded.substitute(&|name| self.coordinate_of(name))?)
+    }
+
+    /// An iname on an axis as its coordinate plus its least value.
+    pub fn coordinate_of(&self, iname: &Name) -> Option<Aff> {
+        let coordinate = coordinate_name(self.kernel.tag(iname))?;
+        let lower = self.extents.get(iname).map(|e| e.lower.clone()).unwrap_or_default();
+        lower.add(&Aff::var(coordinate)).ok()
+    }
+
+    fn find_extents(&mut self, leaves: &[(Vec<Name>, PartRef)]) -> Result<(), Diagnostic> {
+        let tagged: Vec<(Name, Tag)> = self
+            .kernel
+            .tags
+            .iter()
+            .filter(|(_, t)| t.is_parallel() || **t == Tag::Unroll)
+            .map(|(n, t)| (n.clone(), *t))
+            .collect();
+        for (iname, tag) in tagged {
+            // The part with the fewest inames says most plainly how far this one runs.
+            let Some(part) = leaves
+                .iter()
+                .map(|(_, p)| p)
+                .filter(|p| self.kernel.part_inames(p).contains(&iname))
+                .min_by_key(|p| self.kernel.part_inames(p).len())
+            else {
+                continue;
+            };
+            let mut rows = self.context.clone();
+            for c in self.kernel.instances(part) {
+                rows.push(self.kernel.expand_constraint(&c)?);
+            }
+            let system = System::new(&rows)?;
+            let parameter = |n: &Name| self.is_parameter(n);
+            let bounds = system.bounds(&iname, &parameter)?;
+            let lower = match bounds.lower.as_slice() {
+                [b] if b.denominator == 1 => b.aff.clone(),
+                _ if system.constant_range(&Aff::var(&iname))?.0 == Some(0) => Aff::constant(0),
+                _ => {
+                    return Err(Diagnostic::new(
+                        "no-least-value",
+                        format!("`{iname}` is tagged `{tag}`, but its least value is not one function of the parameters"),
+                    )
+                    .help("give it one lower bound, or leave it a sequential loop"));
+                }
+            };
+            let length = Aff::var(&iname).sub(&lower)?;
+            let constant = system.constant_range(&length)?.1.and_then(|m| m.checked_add(1));
+            if constant.is_none() && tag.block_axis().is_none() {
+                return Err(Diagnostic::new(
+                    "not-constant-length",
+                    format!("`{iname}` is tagged `{tag}`, but its length is not bounded by a constant"),
+                )
+                .help(format!("split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter")));
+            }
+            self.extents.insert(iname, Extent { lower, constant });
+        }
+        Ok(())
+    }
+
+    fn part_info(&self, path: Vec<Name>, part: PartRef) -> Result<PartInfo, Diagnostic> {
+        let kernel = self.kernel;
+        let position =
+            kernel.instructions.iter().position(|i| i.id == part.instruction).ok_or_else(|| {
+                Diagnostic::new(
+                    "unknown-instruction",
+                    format!("the loop tree names `{part}`, which does not exist"),
+                )
+            })?;
+        let instruction = &kernel.instructions[position];
+        let inames = kernel.part_inames(&part);
+        let mut guards = Vec::new();
+        for declared in kernel.instances(&part) {
+            let aff = self.canonical(&declared.aff)?;
+            guards.push(Guard { canonical: Constraint { kind: declared.kind, aff }, declared });
+        }
+        let (threads, blocks) = self.presence(instruction, &part, &inames);
+        let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();
+        let mut accesses = Vec::new();
+        for (element, write) in elements(instruction, &part) {
+            let mut subscripts = Vec::new();
+            for s in &element.index {
+                // A subscript through another array, or through a temporary, is an unknown integer.
+                let aff = s
+                    .to_aff()
+                    .filter(|a| a.names().iter().all(|n| kernel.is_iname(n) || self.is_parameter(n)));
+                subscripts.push(match aff {
+                    Some(aff) => Some(self.canonical(&aff)?),
+                    None => None,
+                });
+            }
+            accesses.push(Access { array: element.array.clone(), write, subscripts });
+        }
+        // The accumulators' joins are no accesses; lowering synchronises them itself.
+        let execution = Execution {
+            part,
+            loops: path,
+            lanes: lanes.clone(),
+            constraints: guards.iter().map(|g: &Guard| g.canonical.clone()).collect(),
+            threads,
+            blocks,
+            accesses,
+        };
+        for (axis, (presence, names)) in [(threads, THREAD_COORDINATES), (blocks, BLOCK_COORDINATES)]
+            .iter()
+            .flat_map(|(p, n)| p.iter().zip(n.iter()))
+            .enumerate()
+        {
+            let used = if axis < 3 { self.uses_thread_axis(axis) } else { self.uses_block_axis(axis - 3) };
+            if *presence == Presence::Elected && used {
+                let c = Constraint::zero(Aff::var(*names));
+                guards.push(Guard { declared: c.clone(), canonical: c });
+            }
+        }
+        Ok(PartInfo { instruction: position, inames, lanes, guards, execution })
+    }
+
+    fn uses_thread_axis(&self, axis: usize) -> bool {
+        self.kernel.tags.values().any(|t| t.thread_axis() == Some(axis))
+    }
+
+    fn uses_block_axis(&self, axis: usize) -> bool {
+        self.kernel.tags.values().any(|t| t.block_axis() == Some(axis))
+    }
+
+    /// Who runs the part on the axes where it has no iname: see design, "Who runs a part that lacks a parallel axis".
+    fn presence(
+        &self,
+        instruction: &Instruction,
+        part: &PartRef,
+        inames: &[Name],
+    ) -> ([Presence; 3], [Presence; 3]) {
+        let space = instruction
+            .targets
+            .iter()
+            .filter_map(|t| self.kernel.array(&t.array))
+            .map(|a| a.space)
+            .max()
+            .unwrap_or(AddressSpace::Private);
+        let reduced: Vec<Name> = match part.part {
+            Part::Whole | Part::Finish => Vec::new(),
+            Part::Init(_) | Part::Update(_) => instruction
+                .reductions()
+                .iter()
+                .flat_map(|r| r.inames.iter().flat_map(|i| self.kernel.base_of(i)).collect::<Vec<_>>())
+                .collect(),
+        };
+        let on = |names: &[Name], axis: usize, threads: bool| {
+            names.iter().any(|i| {
+                let tag = self.kernel.tag(i);
+                (if threads { tag.thread_axis() } else { tag.block_axis() }) == Some(axis)
+            })
+        };
+        let axis = |axis: usize, threads: bool| {
+            if on(inames, axis, threads) {
+                Presence::Iname
+            } else if on(&reduced, axis, threads) {
+                Presence::Replicated
+            } else {
+                match (space, threads) {
+                    (AddressSpace::Private, _) | (AddressSpace::Shared, false) => Presence::Replicated,
+                    (AddressSpace::Shared, true) | (AddressSpace::Global, _) => Presence::Elected,
+                }
+            }
+        };
+        ([0, 1, 2].map(|a| axis(a, true)), [0, 1, 2].map(|a| axis(a, false)))
+    }
+}
+
+/// The coordinate's name of a tag.
+pub(crate) fn coordinate_name(tag: Tag) -> Option<&'static str> {
+    if let Some(axis) = tag.thread_axis() {
+        return THREAD_COORDINATES.get(axis).copied();
+    }
+    BLOCK_COORDINATES.get(tag.block_axis()?).copied()
+}
+
+/// Assumptions, and that the lengths of arrays are not negative.
+fn context(kernel: &LoopKernel) -> Vec<Constraint> {
+    let mut context = kernel.assumptions.clone();
+    for arg in &kernel.args {
+        let Arg::Array(array) = arg else { continue };
+        for axis in &array.axes {
+            if let Some(aff) = axis.length.to_aff()
+                && aff.as_constant().is_none()
+            {
+                let c = Constraint::nonneg(aff);
+                if !context.contains(&c) {
+                    context.push(c);
+                }
+            }
+        }
+    }
+    context
+}
+
+/// The expressions that a part evaluates (without the insides of reductions that are other parts), and the elements it touches.
+pub(crate) fn evaluated<'a>(instruction: &'a Instruction, part: &PartRef) -> Vec<&'a Expr> {
+    match part.part {
+        Part::Whole | Part::Finish => std::iter::once(&instruction.value)
+            .chain(&instruction.predicate)
+            .chain(instruction.targets.iter().flat_map(|t| &t.index))
+            .collect(),
+        Part::Init(_) => Vec::new(),
+        Part::Update(n) => {
+            let mut found = Vec::new();
+            find_reduction(&instruction.value, n, &mut 0, &mut found);
+            found.into_iter().chain(&instruction.predicate).collect()
+        }
+    }
+}
+
+/// The arguments of the reduction of this number.
+fn find_reduction<'a>(e: &'a Expr, number: usize, next: &mut usize, found: &mut Vec<&'a Expr>) {
+    for child in e.children() {
+        find_reduction(child, number, next, found);
+    }
+    if let Expr::Reduce(r) = e {
+        if *next == number {
+            found.extend(r.args.iter());
+        }
+        *next += 1;
+    }
+}
+
+/// Visits an expression without going into reductions.
+pub(crate) fn visit_outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
+    if matches!(e, Expr::Reduce(_)) {
+        return;
+    }
+    f(e);
+    for child in e.children() {
+        visit_outside_reductions(child, f);
+    }
+}
+
+/// The elements that a part touches, with whether it writes them.
+pub(crate) fn elements(instruction: &Instruction, part: &PartRef) -> Vec<(Element, bool)> {
+    let mut found = Vec::new();
+    for e in evaluated(instruction, part) {
+        visit_outside_reductions(e, &mut |e| match e {
+            Expr::Subscript(access) => found.push((access.clone(), false)),
+            Expr::Name(name) => found.push((Element { array: name.clone(), index: Vec::new() }, false)),
+            _ => {}
+        });
+    }
+    if matches!(part.part, Part::Whole | Part::Finish) {
+        found.extend(instruction.targets.iter().map(|t| (t.clone(), true)));
+    }
+    found
+}
+
+/// The reduction that encloses the reduction of this number directly, by number, if any.
+pub(crate) fn consumer(instruction: &Instruction, number: usize) -> Part {
+    fn walk(e: &Expr, target: usize, next: &mut usize) -> (bool, Option<usize>) {
+        // Gives whether the target is inside, and the number of the innermost reduction around it.
+        let mut inside = false;
+        let mut around = None;
+        for child in e.children() {
+            let (here, who) = walk(child, target, next);
+            if here {
+                inside = true;
+                around = who;
+            }
+        }
+        if matches!(e, Expr::Reduce(_)) {
+            let number = *next;
+            *next += 1;
+            if number == target {
+                return (true, None);
+            }
+            if inside && around.is_none() {
+                return (true, Some(number));
+            }
+        }
+        (inside, around)
+    }
+    match walk(&instruction.value, number, &mut 0).1 {
+        Some(outer) => Part::Update(outer),
+        None => Part::Finish,
+    }
+}
+
+/// The reduction of this number.
+pub(crate) fn reduction(instruction: &Instruction, number: usize) -> Option<std::sync::Arc<Reduce>> {
+    instruction.reductions().into_iter().nth(number)
+}

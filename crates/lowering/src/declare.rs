@@ -1,0 +1,212 @@
+//! Where variables are declared, and which need not be.
+//!
+//! A variable is declared in the innermost body that holds all its uses: by its first assignment where that stands directly in that body,
+//! otherwise just before its first use; not inside a loop if its value may come from an earlier iteration. Named indices that
+//! nothing reads, and loops and guards around nothing, are dropped.
+
+use crate::program::{Stmt, Value, ValueKind, Var, VarId};
+
+/// One step into a body: the child's number, and which of its bodies.
+type Path = Vec<(usize, u8)>;
+
+#[derive(Clone, Default)]
+struct Uses {
+    /// Body that holds all uses so far; `None` before the first use.
+    common: Option<Path>,
+    /// The first use: its body, and its number there.
+    first: Path,
+    first_child: usize,
+    first_is_set: bool,
+    declared: bool,
+    sets: usize,
+    reads: usize,
+}
+
+/// Calls `f` on the values that a statement itself evaluates, not those of its bodies.
+pub(crate) fn own_values<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Value)) {
+    match stmt {
+        Stmt::Let { value, .. } | Stmt::Set { value, .. } => f(value),
+        Stmt::Store { to, value, .. } => {
+            to.subscripts.iter().for_each(&mut *f);
+            f(&to.offset);
+            f(value);
+        }
+        Stmt::VectorCopy { to, from, .. } => {
+            for m in [to, from] {
+                m.subscripts.iter().for_each(&mut *f);
+                f(&m.offset);
+            }
+        }
+        Stmt::For { lower, upper, .. } => {
+            f(lower);
+            f(upper);
+        }
+        Stmt::If { cond, .. } => f(cond),
+        Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } => {}
+    }
+}
+
+/// Drops what has no effect, and declares variables.
+pub(crate) fn finish(body: &mut Vec<Stmt>, vars: &mut [Var]) {
+    loop {
+        let uses = collect(body, vars.len());
+        if !prune(body, &uses) {
+            break;
+        }
+    }
+    let uses = collect(body, vars.len());
+    let mut declares: Vec<(Path, usize, VarId)> = Vec::new();
+    for (number, u) in uses.iter().enumerate() {
+        let Some(common) = &u.common else { continue };
+        if u.declared {
+            continue;
+        }
+        let var = VarId(number);
+        if u.first_is_set && u.first == *common {
+            if let Some(stmt) = child(body, common, u.first_child)
+                && let Stmt::Set { var, value, leaf } = stmt.clone()
+            {
+                *stmt = Stmt::Let { var, value, leaf };
+                vars[number].mutable = u.sets > 1;
+            }
+        } else {
+            let in_loop = inside_loop(body, common);
+            let (path, at) = if in_loop || u.first.len() < common.len() {
+                (Path::new(), u.first.first().map_or(u.first_child, |(k, _)| *k))
+            } else {
+                let at = u.first.get(common.len()).map_or(u.first_child, |(k, _)| *k);
+                (common.clone(), at)
+            };
+            declares.push((path, at, var));
+        }
+    }
+    // Later positions first, so that earlier ones keep their numbers.
+    declares.sort_by(|a, b| (&a.0, a.1, a.2).cmp(&(&b.0, b.1, b.2)));
+    for (path, at, var) in declares.into_iter().rev() {
+        if let Some(target) = body_at(body, &path) {
+            let at = at.min(target.len());
+            target.insert(at, Stmt::Declare(var));
+        }
+    }
+}
+
+fn body_at<'a>(body: &'a mut Vec<Stmt>, path: &[(usize, u8)]) -> Option<&'a mut Vec<Stmt>> {
+    let Some(((k, branch), rest)) = path.split_first() else { return Some(body) };
+    let inner = match body.get_mut(*k)? {
+        Stmt::For { body, .. } | Stmt::Collective { body, .. } => body,
+        Stmt::If { body, otherwise, .. } => {
+            if *branch == 0 {
+                body
+            } else {
+                otherwise
+            }
+        }
+        _ => return None,
+    };
+    body_at(inner, rest)
+}
+
+fn child<'a>(body: &'a mut Vec<Stmt>, path: &[(usize, u8)], k: usize) -> Option<&'a mut Stmt> {
+    body_at(body, path)?.get_mut(k)
+}
+
+fn inside_loop(body: &[Stmt], path: &[(usize, u8)]) -> bool {
+    let Some(((k, branch), rest)) = path.split_first() else { return false };
+    match body.get(*k) {
+        Some(Stmt::For { .. }) => true,
+        Some(Stmt::Collective { body, .. }) => inside_loop(body, rest),
+        Some(Stmt::If { body, otherwise, .. }) => {
+            inside_loop(if *branch == 0 { body } else { otherwise }, rest)
+        }
+        _ => false,
+    }
+}
+
+fn collect(body: &[Stmt], count: usize) -> Vec<Uses> {
+    let mut uses = vec![Uses::default(); count];
+    walk(body, &mut Vec::new(), &mut uses);
+    uses
+}
+
+fn walk(body: &[Stmt], path: &mut Path, uses: &mut [Uses]) {
+    for (k, stmt) in body.iter().enumerate() {
+        let mut mention = |var: VarId, set: bool, reads: bool| {
+            let u = &mut uses[var.0];
+            match &mut u.common {
+                None => {
+                    u.common = Some(path.clone());
+                    u.first = path.clone();
+                    u.first_child = k;
+                    u.first_is_set = set && !reads;
+                }
+                Some(common) => {
+                    let shared = common.iter().zip(path.iter()).take_while(|(a, b)| a == b).count();
+                    common.truncate(shared);
+                }
+            }
+        };
+        let mut read = Vec::new();
+        own_values(stmt, &mut |v| {
+            v.visit(&mut |v| {
+                if let ValueKind::Var(var) = v.kind {
+                    read.push(var);
+                }
+            });
+        });
+        for var in &read {
+            mention(*var, false, true);
+        }
+        match stmt {
+            Stmt::Set { var, .. } => mention(*var, true, read.contains(var)),
+            Stmt::Let { var, .. } | Stmt::For { var, .. } => mention(*var, true, false),
+            Stmt::Declare(var) => mention(*var, false, false),
+            _ => {}
+        }
+        for var in read {
+            uses[var.0].reads += 1;
+        }
+        match stmt {
+            Stmt::Set { var, .. } => uses[var.0].sets += 1,
+            Stmt::Let { var, .. } | Stmt::For { var, .. } => {
+                uses[var.0].sets += 1;
+                uses[var.0].declared = true;
+            }
+            _ => {}
+        }
+        let mut inside = |branch: u8, inner: &[Stmt], path: &mut Path| {
+            path.push((k, branch));
+            walk(inner, path, uses);
+            path.pop();
+        };
+        match stmt {
+            Stmt::For { body, .. } | Stmt::Collective { body, .. } => inside(0, body, path),
+            Stmt::If { body, otherwise, .. } => {
+                inside(0, body, path);
+                inside(1, otherwise, path);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Drops unread variables and empty bodies; whether anything was dropped.
+fn prune(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
+    let mut changed = false;
+    body.retain_mut(|stmt| {
+        let keep = match stmt {
+            Stmt::Let { var, .. } | Stmt::Set { var, .. } => uses[var.0].reads > 0,
+            Stmt::For { body, .. } | Stmt::Collective { body, .. } => {
+                changed |= prune(body, uses);
+                !body.is_empty()
+            }
+            Stmt::If { body, otherwise, .. } => {
+                changed |= prune(body, uses) | prune(otherwise, uses);
+                !(body.is_empty() && otherwise.is_empty())
+            }
+            _ => true,
+        };
+        changed |= !keep;
+        keep
+    });
+    changed
+}

@@ -1,0 +1,675 @@
+//! Bodies: loops with tight bounds, guards that are needed and no others, parts.
+//!
+//! A guard stands where all its names have values, around as many neighbours as share it, unless a barrier would come to stand inside
+//! it and the guard differs between threads: then it goes further in. A constraint that follows from what is known at that place
+//! (coordinates' ranges, loop bounds, outer guards, assumptions) is not printed, and of the rest none that follows from the others.
+//! The bounds of a loop with a barrier inside are those of the hull over the threads of the block.
+
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Part, Tag};
+use loopwright_legality::{Presence, THREAD_COORDINATES};
+use loopwright_poly::{Bound, System};
+
+use crate::{
+    analysis::{Guard, PartInfo},
+    emitter::Emitter,
+    env::Env,
+    fold::{add, and, mul},
+    items::Item,
+    program::{BinOp, Note, Scope, Step, Stmt, Value},
+};
+
+impl Emitter<'_, '_> {
+    /// The statements of neighbouring items.
+    pub fn emit_items(&mut self, items: &[Item], env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut body = Vec::new();
+        let mut k = 0;
+        while k < items.len() {
+            if self.is_init(&items[k]) {
+                body.extend(self.emit_item(&items[k], env)?);
+                k += 1;
+                continue;
+            }
+            let shared = self.required(&items[k], env)?;
+            if shared.is_empty() {
+                body.extend(self.emit_item(&items[k], env)?);
+                k += 1;
+                continue;
+            }
+            // Neighbours that need the same guards come under one. Accumulators are initialised before it.
+            let mut end = k + 1;
+            let mut inits = Vec::new();
+            while end < items.len() {
+                if self.is_init(&items[end]) {
+                    inits.push(end);
+                    end += 1;
+                    continue;
+                }
+                let next = self.required(&items[end], env)?;
+                if !shared.iter().all(|g| next.contains(g)) || next.len() != shared.len() {
+                    break;
+                }
+                end += 1;
+            }
+            while end > k + 1 && self.is_init(&items[end - 1]) {
+                end -= 1;
+            }
+            for init in inits.iter().filter(|i| **i < end) {
+                body.extend(self.emit_item(&items[*init], env)?);
+            }
+            let guards = self.irredundant(&shared, env)?;
+            let mut inner = env.clone();
+            inner.learn(&guards.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
+            let mut guarded = Vec::new();
+            for (n, item) in items.iter().enumerate().take(end).skip(k) {
+                if !inits.contains(&n) {
+                    guarded.extend(self.emit_item(item, &mut inner)?);
+                }
+            }
+            let note = self.guard_note(&guards, &items[k]);
+            self.guarded(&mut body, &guards, guarded, note, env)?;
+            k = end;
+        }
+        Ok(body)
+    }
+
+    fn guarded(
+        &mut self,
+        body: &mut Vec<Stmt>,
+        guards: &[Guard],
+        guarded: Vec<Stmt>,
+        note: Note,
+        env: &Env,
+    ) -> Result<(), Diagnostic> {
+        if guards.is_empty() || guarded.is_empty() {
+            body.extend(guarded);
+            return Ok(());
+        }
+        let mut cond = None;
+        for g in guards {
+            let c = self.condition(&g.declared, env)?;
+            cond = Some(and(cond, c));
+        }
+        if let Some(cond) = cond {
+            body.push(Stmt::If { cond, body: guarded, otherwise: Vec::new(), note });
+        }
+        Ok(())
+    }
+
+    fn is_init(&self, item: &Item) -> bool {
+        matches!(item, Item::Leaf(p) if matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))
+    }
+
+    /// The constraints that all parts of an item need, can be tested here, and are not known here.
+    fn required(&mut self, item: &Item, env: &Env) -> Result<Vec<Guard>, Diagnostic> {
+        let uniform_only = item.converges();
+        let parts: Vec<usize> = Item::parts(std::slice::from_ref(item))
+            .into_iter()
+            .filter(|p| !matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))
+            .collect();
+        if matches!(item, Item::Sync(_) | Item::Join(_)) {
+            return Ok(Vec::new());
+        }
+        let Some((first, rest)) = parts.split_first() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for guard in &self.analysis.parts[*first].guards {
+            let common = rest
+                .iter()
+                .all(|p| self.analysis.parts[*p].guards.iter().any(|g| g.canonical == guard.canonical));
+            if common
+                && !found.iter().any(|g: &Guard| g.canonical == guard.canonical)
+                && self.testable(&guard.canonical, env)
+                && (!uniform_only || self.uniform(&guard.canonical.aff))
+                && !env.implies(&guard.canonical)?
+            {
+                found.push(guard.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether all names of a constraint have values here.
+    fn testable(&self, c: &Constraint, env: &Env) -> bool {
+        c.names().iter().all(|n| self.available(n, env))
+    }
+
+    fn available(&self, name: &Name, env: &Env) -> bool {
+        env.bound.contains(name) || self.analysis.is_parameter(name) || self.data.contains(name)
+    }
+
+    /// Whether a function has the same value for all threads of a block.
+    fn uniform(&self, aff: &Aff) -> bool {
+        aff.names().iter().all(|n| {
+            if THREAD_COORDINATES.contains(&n.as_str()) {
+                return false;
+            }
+            if self.analysis.kernel.temporary(n).is_none() {
+                return true;
+            }
+            self.analysis
+                .parts
+                .iter()
+                .filter(|p| p.execution.accesses.iter().any(|a| a.write && a.array == *n))
+                .all(|p| p.execution.threads.iter().all(|t| *t == Presence::Replicated))
+        })
+    }
+
+    /// The guards without those that follow from the others and what is known.
+    fn irredundant(&self, guards: &[Guard], env: &Env) -> Result<Vec<Guard>, Diagnostic> {
+        if guards.len() < 2 {
+            return Ok(guards.to_vec());
+        }
+        let mut kept: Vec<Guard> = guards.to_vec();
+        let mut k = 0;
+        while k < kept.len() {
+            let mut others = env.system().clone();
+            for (n, g) in kept.iter().enumerate() {
+                if n != k {
+                    others.add(&g.canonical)?;
+                }
+            }
+            if others.implies(&kept[k].canonical)? {
+                kept.remove(k);
+            } else {
+                k += 1;
+            }
+        }
+        Ok(kept)
+    }
+
+    fn guard_note(&self, guards: &[Guard], item: &Item) -> Note {
+        let elected = guards.iter().any(|g| {
+            g.canonical.aff.as_var().is_some_and(|v| loopwright_legality::is_coordinate(v))
+                && g.canonical.kind == loopwright_kernel_ir::Kind::Eq
+        });
+        let part = Item::parts(std::slice::from_ref(item)).first().map(|p| &self.analysis.parts[*p]);
+        let Some(part) = part else { return Note::default() };
+        let name = &part.execution.part;
+        if elected && guards.len() == 1 {
+            return Note(format!("one thread runs {name}"));
+        }
+        let bound: Vec<String> = guards
+            .iter()
+            .filter(|g| {
+                g.canonical.names().iter().any(|n| !loopwright_legality::is_coordinate(n))
+                    || guards.len() == 1
+            })
+            .map(|g| g.declared.to_string())
+            .collect();
+        let _ = bound;
+        if elected {
+            Note(format!("one thread runs {name}, inside its domain"))
+        } else {
+            Note(format!("partial tile: domain of {name}"))
+        }
+    }
+
+    fn emit_item(&mut self, item: &Item, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
+        match item {
+            Item::Sync(note) => Ok(vec![Stmt::Sync { scope: Scope::Block, note: note.clone() }]),
+            Item::Leaf(part) => self.emit_part(*part, env),
+            Item::Join(join) => self.emit_join(join, env),
+            Item::Loop { iname, body } => self.emit_loop(item, iname, body, env),
+        }
+    }
+
+    /// A part in the loops over its lanes.
+    fn emit_part(&mut self, number: usize, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let info = self.analysis.parts[number].clone();
+        let is_init = matches!(info.execution.part.part, Part::Init(_));
+        let lanes = if is_init { self.init_lanes(&info) } else { info.lanes.clone() };
+        let stmts = self.lane_loops(&lanes, &lanes, env, &mut |this, env| {
+            let mut inner = env.clone();
+            let mut needed = Vec::new();
+            if !is_init {
+                for guard in &info.guards {
+                    if !inner.implies(&guard.canonical)? && !needed.contains(guard) {
+                        if !this.testable(&guard.canonical, &inner) {
+                            return Err(Diagnostic::new(
+                                "unbound",
+                                format!(
+                                    "`{}` restricts {}, but is not known there",
+                                    guard.declared, info.execution.part
+                                ),
+                            )
+                            .help("load what the bound reads before the loop that it bounds"));
+                        }
+                        needed.push(guard.clone());
+                    }
+                }
+            }
+            let needed = this.irredundant(&needed, &inner)?;
+            inner.learn(&needed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
+            let statements = this.emit_statement(number, &info, &inner)?;
+            let mut body = Vec::new();
+            let note = this.guard_note(&needed, &Item::Leaf(number));
+            this.guarded(&mut body, &needed, statements, note, env)?;
+            Ok(body)
+        })?;
+        self.after(&info, env)?;
+        Ok(stmts)
+    }
+
+    /// What is known once a part has run: values loaded from data, with the ranges declared for them.
+    fn after(&mut self, info: &PartInfo, env: &mut Env) -> Result<(), Diagnostic> {
+        let analysis = self.analysis;
+        let instruction = analysis.instruction(info);
+        for target in &instruction.targets {
+            if !analysis.data.contains(&target.array) || !target.index.is_empty() {
+                continue;
+            }
+            self.data.insert(target.array.clone());
+            let mut known = Vec::new();
+            if let loopwright_kernel_ir::Expr::Subscript(source) = &instruction.value {
+                for fact in &analysis.kernel.facts {
+                    let loopwright_kernel_ir::Fact::Range { array, lower, upper } = fact else { continue };
+                    if *array != source.array {
+                        continue;
+                    }
+                    let value = Aff::var(&target.array);
+                    if let Some(lower) = lower.as_ref().and_then(|e| e.to_aff()) {
+                        known.push(Constraint::le(&lower, &value)?);
+                    }
+                    if let Some(upper) = upper.as_ref().and_then(|e| e.to_aff()) {
+                        known.push(Constraint::lt(&value, &upper)?);
+                    }
+                }
+            }
+            env.learn(&known)?;
+        }
+        Ok(())
+    }
+
+    /// The statements of `inside`, in a loop for each lane.
+    pub fn lane_loops(
+        &mut self,
+        lanes: &[Name],
+        all: &[Name],
+        env: &Env,
+        inside: &mut dyn FnMut(&mut Self, &Env) -> Result<Vec<Stmt>, Diagnostic>,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let Some((lane, rest)) = lanes.split_first() else { return inside(self, env) };
+        let extent = self.analysis.extents.get(lane).cloned();
+        let Some((lower, length)) = extent.and_then(|e| Some((e.lower.as_constant()?, e.constant?))) else {
+            return Err(Diagnostic::new(
+                "not-constant-length",
+                format!("the lane `{lane}` has no constant bounds"),
+            ));
+        };
+        let mut inner = env.clone();
+        let var = self.new_var(lane, self.index(), false);
+        inner.values.insert(lane.clone(), self.var_value(var));
+        inner.bound.insert(lane.clone());
+        let value = Aff::var(lane);
+        inner.learn(&[
+            Constraint::le(&Aff::constant(lower), &value)?,
+            Constraint::lt(&value, &Aff::constant(lower.saturating_add(length)))?,
+        ])?;
+        let mut body = self.lets(&mut inner)?;
+        body.extend(self.lane_loops(rest, all, &inner, inside)?);
+        Ok(vec![Stmt::For {
+            var,
+            lower: self.index_int(lower),
+            upper: self.index_int(lower.saturating_add(length)),
+            step: Step::Add(1),
+            unroll: true,
+            body,
+            note: Note::default(),
+        }])
+    }
+
+    /// Names for the defined inames that have a value from here on.
+    pub fn lets(&mut self, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let analysis = self.analysis;
+        let mut body = Vec::new();
+        // Later definitions are nearer to what is bound.
+        for definition in analysis.kernel.definitions.iter().rev() {
+            if env.values.contains_key(&definition.iname) {
+                continue;
+            }
+            let canonical = analysis.canonical(&definition.value)?;
+            if !canonical.names().iter().all(|n| env.bound.contains(n) || analysis.is_parameter(n)) {
+                continue;
+            }
+            let value = self.aff_value(&definition.value, env)?;
+            if value.children().is_empty() {
+                env.values.insert(definition.iname.clone(), value);
+                continue;
+            }
+            let var = self.new_var(&definition.iname, self.index(), false);
+            env.values.insert(definition.iname.clone(), self.var_value(var));
+            body.push(Stmt::Let { var, value, leaf: None });
+        }
+        Ok(body)
+    }
+
+    fn emit_loop(
+        &mut self,
+        item: &Item,
+        iname: &Name,
+        items: &[Item],
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let converges = item.converges();
+        let unroll = self.analysis.kernel.tag(iname) == Tag::Unroll;
+        let bounds = self.loop_bounds(items, iname, env, converges, unroll)?;
+        let mut inner = env.clone();
+        inner.bound.insert(iname.clone());
+        for b in &bounds.lower_all {
+            // d*i >= aff
+            inner.learn(&[Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?])?;
+        }
+        for b in &bounds.upper_all {
+            inner.learn(&[Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?])?;
+        }
+        if let Some(stmt) = self.counted_by_definition(iname, items, &bounds, &mut inner, env, unroll)? {
+            return Ok(vec![stmt]);
+        }
+        let lower = self.extreme(&bounds.lower, env, true)?;
+        let upper = self.extreme(&bounds.upper, env, false)?;
+        if let (Some(l), Some(u)) = (lower.as_int(), upper.as_int()) {
+            if u <= l {
+                return Ok(Vec::new());
+            }
+            if u == l + 1 {
+                inner.values.insert(iname.clone(), self.index_int(l));
+                inner.learn(&[Constraint::equal(&Aff::var(iname), &Aff::constant(l))?])?;
+                let mut body = self.lets(&mut inner)?;
+                body.extend(self.emit_items(items, &mut inner)?);
+                return Ok(body);
+            }
+        }
+        let var = self.new_var(iname, self.index(), false);
+        inner.values.insert(iname.clone(), self.var_value(var));
+        let mut body = self.lets(&mut inner)?;
+        body.extend(self.emit_items(items, &mut inner)?);
+        Ok(vec![Stmt::For { var, lower, upper, step: Step::Add(1), unroll, body, note: Note::default() }])
+    }
+
+    /// Where the iname is used only through one definition `i = a*iname + rest` whose rest has a value here, the loop counts `i`
+    /// in steps of `a`: `for (int i = threadIdx.x; i < n; i += 256)`.
+    fn counted_by_definition(
+        &mut self,
+        iname: &Name,
+        items: &[Item],
+        bounds: &LoopBounds,
+        inner: &mut Env,
+        env: &Env,
+        unroll: bool,
+    ) -> Result<Option<Stmt>, Diagnostic> {
+        let analysis = self.analysis;
+        let kernel = analysis.kernel;
+        if unroll || bounds.upper.len() != 1 || bounds.lower.len() != 1 {
+            return Ok(None);
+        }
+        let users: Vec<_> = kernel.definitions.iter().filter(|d| d.value.mentions(iname)).collect();
+        let [definition] = users.as_slice() else { return Ok(None) };
+        let step = definition.value.coefficient(iname);
+        if step < 1 || env.values.contains_key(&definition.iname) {
+            return Ok(None);
+        }
+        let rest = definition.value.sub(&Aff::var(iname).scale(step)?)?;
+        let canonical = analysis.canonical(&rest)?;
+        if rest.mentions(iname) || !canonical.names().iter().all(|n| self.available(n, env)) {
+            return Ok(None);
+        }
+        // Used directly by nothing below?
+        for part in Item::parts(items) {
+            let info = &analysis.parts[part];
+            let instruction = analysis.instruction(info);
+            for e in crate::analysis::evaluated(instruction, &info.execution.part) {
+                if e.names().contains(iname) {
+                    return Ok(None);
+                }
+            }
+            for g in &info.guards {
+                if g.declared.aff.mentions(iname) && !inner.implies(&g.canonical)? {
+                    return Ok(None);
+                }
+            }
+        }
+        let (low, high) = (&bounds.lower[0], &bounds.upper[0]);
+        // step*iname >= step*ceil(aff/d), and step*iname + rest <= U.
+        let first = match (low.denominator, low.aff.as_constant()) {
+            (1, Some(0)) => self.aff_value(&rest, env)?,
+            (1, _) => {
+                let start = self.aff_value(&low.aff, env)?;
+                let rest = self.aff_value(&rest, env)?;
+                add(mul(start, self.index_int(step)), rest)
+            }
+            _ => {
+                let start = self.bound_value(low, env, true)?;
+                let rest = self.aff_value(&rest, env)?;
+                add(mul(start, self.index_int(step)), rest)
+            }
+        };
+        let last = if high.denominator == step {
+            high.aff.add(&canonical)?
+        } else if high.denominator == 1 {
+            high.aff.scale(step)?.add(&canonical)?
+        } else {
+            return Ok(None);
+        };
+        let upper = self.aff_value(&last.add_constant(1)?, env)?;
+        let var = self.new_var(&definition.iname, self.index(), false);
+        inner.values.insert(definition.iname.clone(), self.var_value(var));
+        let mut body = self.lets(inner)?;
+        body.extend(self.emit_items(items, inner)?);
+        Ok(Some(Stmt::For {
+            var,
+            lower: first,
+            upper,
+            step: Step::Add(step),
+            unroll: false,
+            body,
+            note: Note::default(),
+        }))
+    }
+
+    fn loop_bounds(
+        &mut self,
+        items: &[Item],
+        iname: &Name,
+        env: &Env,
+        converges: bool,
+        unroll: bool,
+    ) -> Result<LoopBounds, Diagnostic> {
+        let analysis = self.analysis;
+        let mut all: Vec<(Vec<Bound>, Vec<Bound>)> = Vec::new();
+        for part in Item::parts(items) {
+            let info = &analysis.parts[part];
+            if matches!(info.execution.part.part, Part::Init(_)) && !info.inames.contains(iname) {
+                continue;
+            }
+            let mut system = System::new(&analysis.context)?;
+            for g in &info.guards {
+                system.add(&g.canonical)?;
+            }
+            // The coordinates' ranges matter where they are eliminated.
+            for (axis, coordinate) in THREAD_COORDINATES.iter().enumerate() {
+                let value = Aff::var(*coordinate);
+                if env.bound.contains(*coordinate) {
+                    system.add(&Constraint::lt(&value, &Aff::constant(i64::from(self.block[axis])))?)?;
+                    system.add(&Constraint::nonneg(value))?;
+                }
+            }
+            if unroll {
+                let range = system.constant_range(&Aff::var(iname))?;
+                let (Some(low), Some(high)) = range else {
+                    return Err(Diagnostic::new(
+                        "not-constant-length",
+                        format!("`{iname}` is to be unrolled, but its length is not bounded by a constant"),
+                    )
+                    .help(format!(
+                        "split it first, as split_iname({iname}, 4), and unroll the inner iname"
+                    )));
+                };
+                let bound = |v| vec![Bound { aff: Aff::constant(v), denominator: 1 }];
+                all.push((bound(low), bound(high)));
+                continue;
+            }
+            let keep = |n: &Name| {
+                let available = env.bound.contains(n) || analysis.is_parameter(n) || self.data.contains(n);
+                available && (!converges || self.uniform(&Aff::var(n)))
+            };
+            let bounds = system.bounds(iname, &keep)?;
+            if bounds.lower.is_empty() || bounds.upper.is_empty() {
+                return Err(Diagnostic::new(
+                    "no-bound",
+                    format!("the loop over `{iname}` has no bound for {} here", info.execution.part),
+                )
+                .help(if converges {
+                    "threads wait for each other inside the loop, so its bounds have to be the same for all threads of the block"
+                } else {
+                    "give the iname a lower and an upper bound, loaded before the loop if they are read from data"
+                }));
+            }
+            // What is known here needs no second mention.
+            let lower = self.needed_bounds(bounds.lower, env, true)?;
+            let upper = self.needed_bounds(bounds.upper, env, false)?;
+            all.push((lower, upper));
+        }
+        let mut result = LoopBounds::default();
+        let Some((first_low, first_high)) = all.first().cloned() else { return Ok(result) };
+        let same_low = all.iter().all(|(l, _)| *l == first_low);
+        let same_high = all.iter().all(|(_, h)| *h == first_high);
+        result.lower_all = if same_low { first_low.clone() } else { Vec::new() };
+        result.upper_all = if same_high { first_high.clone() } else { Vec::new() };
+        result.lower = first_low;
+        result.upper = first_high;
+        if !same_low {
+            result.lower_union = all.iter().skip(1).map(|(l, _)| l.clone()).collect();
+        }
+        if !same_high {
+            result.upper_union = all.iter().skip(1).map(|(_, h)| h.clone()).collect();
+        }
+        if !same_low || !same_high {
+            // Different ranges: the loop runs over all of them, and the parts are guarded inside.
+            result.lower = self.union_bounds(result.lower.clone(), &result.lower_union, env, true)?;
+            result.upper = self.union_bounds(result.upper.clone(), &result.upper_union, env, false)?;
+        }
+        Ok(result)
+    }
+
+    /// Of several bounds those that do not follow from the others with what is known here.
+    fn needed_bounds(&self, bounds: Vec<Bound>, env: &Env, lower: bool) -> Result<Vec<Bound>, Diagnostic> {
+        if bounds.len() < 2 {
+            return Ok(bounds);
+        }
+        let mut kept = bounds;
+        let mut k = 0;
+        while k < kept.len() && kept.len() > 1 {
+            let mut implied = false;
+            for n in 0..kept.len() {
+                if n == k {
+                    continue;
+                }
+                // a/d against b/e: a*e <= b*d everywhere makes the weaker one superfluous.
+                let (a, b) =
+                    (kept[k].aff.scale(kept[n].denominator)?, kept[n].aff.scale(kept[k].denominator)?);
+                let weaker = if lower { Constraint::le(&a, &b)? } else { Constraint::le(&b, &a)? };
+                if env.implies(&weaker)? {
+                    implied = true;
+                    break;
+                }
+            }
+            if implied {
+                kept.remove(k);
+            } else {
+                k += 1;
+            }
+        }
+        Ok(kept)
+    }
+
+    /// The weakest of the bounds of several parts, where one of them is the weakest everywhere.
+    fn union_bounds(
+        &self,
+        first: Vec<Bound>,
+        others: &[Vec<Bound>],
+        env: &Env,
+        lower: bool,
+    ) -> Result<Vec<Bound>, Diagnostic> {
+        let mut weakest = first;
+        for other in others {
+            let ([a], [b]) = (weakest.as_slice(), other.as_slice()) else {
+                return Err(Diagnostic::new(
+                    "different-bounds",
+                    "parts inside one loop run over ranges of which none contains the other",
+                )
+                .help("duplicate the iname for one of them"));
+            };
+            let (x, y) = (a.aff.scale(b.denominator)?, b.aff.scale(a.denominator)?);
+            let (x_le_y, y_le_x) = (Constraint::le(&x, &y)?, Constraint::le(&y, &x)?);
+            let keep_a = if lower { env.implies(&x_le_y)? } else { env.implies(&y_le_x)? };
+            let take_b = if lower { env.implies(&y_le_x)? } else { env.implies(&x_le_y)? };
+            if !keep_a && take_b {
+                weakest = other.clone();
+            } else if !keep_a {
+                return Err(Diagnostic::new(
+                    "different-bounds",
+                    format!(
+                        "parts inside one loop run over ranges of which none contains the other: {} and {}",
+                        a.aff, b.aff
+                    ),
+                )
+                .help("duplicate the iname for one of them"));
+            }
+        }
+        Ok(weakest)
+    }
+
+    /// The greatest of lower bounds, or one more than the least of upper bounds.
+    fn extreme(&mut self, bounds: &[Bound], env: &Env, lower: bool) -> Result<Value, Diagnostic> {
+        let mut result: Option<Value> = None;
+        for b in bounds {
+            let value = self.bound_value(b, env, lower)?;
+            result = Some(match result {
+                None => value,
+                Some(r) => Value::binary(if lower { BinOp::Max } else { BinOp::Min }, r, value),
+            });
+        }
+        result.ok_or_else(|| Diagnostic::new("no-bound", "a loop has no bound"))
+    }
+
+    /// `ceil(aff/d)` of a lower bound, `floor(aff/d) + 1` of an upper one.
+    pub fn bound_value(&mut self, b: &Bound, env: &Env, lower: bool) -> Result<Value, Diagnostic> {
+        let d = b.denominator;
+        // ceil(a/d) = floor((a+d-1)/d); floor(a/d) + 1 = floor((a+d)/d).
+        let numerator = if lower { b.aff.add_constant(d - 1)? } else { b.aff.add_constant(d)? };
+        self.aff_value(&numerator.floor_div(d)?, env)
+    }
+
+    /// The lanes of an accumulator: those around the instruction and those reduced over.
+    fn init_lanes(&self, info: &PartInfo) -> Vec<Name> {
+        let Part::Init(n) = info.execution.part.part else { return info.lanes.clone() };
+        self.accumulator_lanes(info.instruction, n)
+    }
+
+    /// The lanes for which the accumulator of a reduction has a copy: those around it, then those reduced over.
+    pub fn accumulator_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
+        let kernel = self.analysis.kernel;
+        let i = &kernel.instructions[instruction];
+        let update =
+            loopwright_kernel_ir::PartRef { instruction: i.id.clone(), part: Part::Update(reduction) };
+        let mut seen = BTreeSet::new();
+        kernel
+            .part_inames(&update)
+            .into_iter()
+            .filter(|n| kernel.tag(n).is_jam() && seen.insert(n.clone()))
+            .collect()
+    }
+}
+
+/// The bounds of a loop.
+#[derive(Default)]
+struct LoopBounds {
+    lower: Vec<Bound>,
+    upper: Vec<Bound>,
+    /// What holds for all parts inside.
+    lower_all: Vec<Bound>,
+    upper_all: Vec<Bound>,
+    lower_union: Vec<Vec<Bound>>,
+    upper_union: Vec<Vec<Bound>>,
+}

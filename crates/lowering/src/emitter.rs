@@ -1,0 +1,359 @@
+//! The state of writing one device kernel: its variables, arrays and names, and where temporaries and accumulators live.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::{AddressSpace, Array, DType, Diagnostic, Name, ReductionOp, StateType, Type};
+
+use crate::{
+    analysis::Analysis,
+    fold::{add, mul},
+    layout::{constant_dims, storage_order},
+    program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Value, ValueKind, Var, VarId},
+};
+
+/// Where a private scalar, an accumulator's value or an array lives.
+#[derive(Clone, Debug)]
+pub(crate) enum Storage {
+    Var(VarId),
+    /// A private array with one axis a lane iname in front of the array's own.
+    Private {
+        array: usize,
+        lanes: Vec<Name>,
+    },
+    Shared(usize),
+    Global(usize),
+}
+
+/// What all device kernels of a program share.
+pub(crate) struct Shared {
+    pub globals: Vec<Global>,
+    pub leaves: Vec<Leaf>,
+    pub index: DType,
+    /// Numbers of the globals and names of the scalars that the kernel being written uses.
+    pub used_globals: BTreeMap<usize, (bool, bool)>,
+    pub used_scalars: BTreeSet<Name>,
+}
+
+/// The state of writing one device kernel.
+pub(crate) struct Emitter<'a, 'k> {
+    pub analysis: &'a Analysis<'k>,
+    pub shared_state: &'a mut Shared,
+    pub block: [u32; 3],
+    pub vars: Vec<Var>,
+    pub shared: Vec<LocalArray>,
+    pub private: Vec<LocalArray>,
+    pub temporaries: BTreeMap<Name, Storage>,
+    /// By instruction and reduction: one storage a value of the state.
+    pub accumulators: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
+    /// Integer scalar temporaries that have been loaded so far.
+    pub data: BTreeSet<Name>,
+    names: BTreeSet<String>,
+    leaf_ids: BTreeMap<usize, LeafId>,
+}
+
+/// Words that generated names stay clear of.
+const RESERVED: &[&str] = &[
+    "alignas",
+    "alignof",
+    "and",
+    "asm",
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "const",
+    "constexpr",
+    "continue",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "not",
+    "operator",
+    "or",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "while",
+    "xor",
+    "half",
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "min",
+    "max",
+    "abs",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tan",
+    "sqrt",
+    "pow",
+    "floor",
+    "ceil",
+    "shared_memory",
+    "y0",
+    "y1",
+    "j0",
+    "j1",
+    "signbit",
+];
+
+impl<'a, 'k> Emitter<'a, 'k> {
+    pub fn new(
+        analysis: &'a Analysis<'k>,
+        shared_state: &'a mut Shared,
+        block: [u32; 3],
+        name: &str,
+    ) -> Self {
+        let mut names: BTreeSet<String> = RESERVED.iter().map(|s| (*s).to_string()).collect();
+        names.insert(name.to_string());
+        names.extend(analysis.kernel.args.iter().map(|a| a.name().to_string()));
+        names.extend(shared_state.globals.iter().map(|g| g.name.to_string()));
+        shared_state.used_globals.clear();
+        shared_state.used_scalars.clear();
+        Emitter {
+            analysis,
+            shared_state,
+            block,
+            vars: Vec::new(),
+            shared: Vec::new(),
+            private: Vec::new(),
+            temporaries: BTreeMap::new(),
+            accumulators: BTreeMap::new(),
+            data: BTreeSet::new(),
+            names,
+            leaf_ids: BTreeMap::new(),
+        }
+    }
+
+    pub fn index(&self) -> DType {
+        self.shared_state.index
+    }
+
+    pub fn index_int(&self, value: i64) -> Value {
+        Value::int(self.index(), value)
+    }
+
+    /// A name like this one that nothing else has.
+    pub fn unique(&mut self, like: &str) -> Name {
+        let like = like.replace('.', "_");
+        let mut name = like.clone();
+        let mut n = 1;
+        while !self.names.insert(name.clone()) {
+            name = format!("{like}_{n}");
+            n += 1;
+        }
+        Name::from(name)
+    }
+
+    pub fn new_var(&mut self, like: &str, dtype: DType, mutable: bool) -> VarId {
+        let name = self.unique(like);
+        self.vars.push(Var { name, dtype, mutable });
+        VarId(self.vars.len() - 1)
+    }
+
+    pub fn var_value(&self, var: VarId) -> Value {
+        Value::var(self.vars[var.0].dtype, var)
+    }
+
+    pub fn leaf(&mut self, part: usize) -> LeafId {
+        if let Some(id) = self.leaf_ids.get(&part) {
+            return *id;
+        }
+        let info = &self.analysis.parts[part];
+        let instruction = self.analysis.instruction(info);
+        self.shared_state.leaves.push(Leaf {
+            part: info.execution.part.clone(),
+            role: instruction.role.clone(),
+            made_by: instruction.made_by.clone(),
+            text: info.execution.part.to_string(),
+        });
+        let id = LeafId(self.shared_state.leaves.len() - 1);
+        self.leaf_ids.insert(part, id);
+        id
+    }
+
+    /// The lanes that a private temporary or accumulator has a copy for.
+    fn temporary_lanes(&self, name: &Name) -> Result<Vec<Name>, Diagnostic> {
+        let mut lanes: Vec<Name> = Vec::new();
+        for part in &self.analysis.parts {
+            if part.execution.accesses.iter().any(|a| a.write && a.array == *name) {
+                for lane in &part.lanes {
+                    if !lanes.contains(lane) {
+                        lanes.push(lane.clone());
+                    }
+                }
+            }
+        }
+        Ok(lanes)
+    }
+
+    pub fn lane_lengths(&self, lanes: &[Name]) -> Vec<u64> {
+        lanes
+            .iter()
+            .map(|l| {
+                let extent = self.analysis.extents.get(l).and_then(|e| e.constant).unwrap_or(1);
+                u64::try_from(extent).unwrap_or(1)
+            })
+            .collect()
+    }
+
+    /// Where an array or temporary lives.
+    pub fn storage(&mut self, name: &Name) -> Result<Storage, Diagnostic> {
+        if let Some(storage) = self.temporaries.get(name) {
+            return Ok(storage.clone());
+        }
+        let kernel = self.analysis.kernel;
+        if let Some(number) = self.shared_state.globals.iter().position(|g| g.name == *name) {
+            return Ok(Storage::Global(number));
+        }
+        let array = kernel.temporary(name).ok_or_else(|| {
+            Diagnostic::new("unknown-name", format!("there is no array or temporary `{name}`"))
+        })?;
+        let dtype = known(&array.dtype, name)?;
+        let storage = match array.space {
+            AddressSpace::Private => {
+                let lanes = self.temporary_lanes(name)?;
+                let dims = self.constant(array)?;
+                if dims.is_empty() && lanes.is_empty() {
+                    Storage::Var(self.new_var(name, dtype, true))
+                } else {
+                    let dims = self.lane_lengths(&lanes).into_iter().chain(dims).collect();
+                    let name = self.unique(name);
+                    self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+                    Storage::Private { array: self.private.len() - 1, lanes }
+                }
+            }
+            AddressSpace::Shared => {
+                let mut dims = self.constant(array)?;
+                if dims.is_empty() {
+                    dims.push(1);
+                }
+                let name = self.unique(name);
+                self.shared.push(LocalArray { name, dtype, dims, note: String::new() });
+                Storage::Shared(self.shared.len() - 1)
+            }
+            AddressSpace::Global => {
+                return Err(Diagnostic::new("internal", format!("`{name}` is global but not listed")));
+            }
+        };
+        self.temporaries.insert(name.clone(), storage.clone());
+        Ok(storage)
+    }
+
+    fn constant(&self, array: &Array) -> Result<Vec<u64>, Diagnostic> {
+        constant_dims(array).ok_or_else(|| {
+            Diagnostic::new(
+                "not-constant-shape",
+                format!("`{}` is {}, so its lengths have to be constant", array.name, array.space),
+            )
+            .help("give it constant lengths, fix the parameter, or make it global")
+        })
+    }
+
+    /// The element of a private or shared array at these subscripts (lanes first).
+    pub fn local_element(&self, memory: Memory, subscripts: Vec<Value>) -> MemRef {
+        let dims = match memory {
+            Memory::Shared(n) => &self.shared[n].dims,
+            Memory::Private(n) => &self.private[n].dims,
+            Memory::Global(_) => return MemRef { memory, subscripts, offset: Box::new(self.index_int(0)) },
+        };
+        let mut offset = self.index_int(0);
+        for (s, d) in subscripts.iter().zip(dims) {
+            offset = add(mul(offset, self.index_int(i64::try_from(*d).unwrap_or(i64::MAX))), s.clone());
+        }
+        MemRef { memory, subscripts, offset: Box::new(offset) }
+    }
+
+    /// Subscripts of a local array in storage order.
+    pub fn in_storage_order(array: &Array, subscripts: Vec<Value>) -> Vec<Value> {
+        storage_order(array).into_iter().filter_map(|axis| subscripts.get(axis).cloned()).collect()
+    }
+
+    pub fn load(&self, element: MemRef, dtype: DType) -> Value {
+        Value { dtype, kind: ValueKind::Load(element) }
+    }
+
+    /// The operator of a reduction.
+    pub fn operator(&self, name: &Name) -> Result<ReductionOp, Diagnostic> {
+        self.analysis.kernel.operator(name).ok_or_else(|| {
+            Diagnostic::new("unknown-operator", format!("there is no reduction operator `{name}`"))
+        })
+    }
+}
+
+/// The known type of a name.
+pub(crate) fn known(dtype: &Type, name: &Name) -> Result<DType, Diagnostic> {
+    dtype.known().ok_or_else(|| {
+        Diagnostic::new("open-type", format!("the type `{dtype}` of `{name}` is not bound"))
+            .help("bind it with bind_types, or let the arguments bind it at launch")
+    })
+}
+
+/// The type in which a value of this type is computed and accumulated.
+pub(crate) fn computing(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    }
+}
+
+/// The type of a state value of an operator whose inputs have these types.
+pub(crate) fn state_type(state: &StateType, inputs: &[DType], op: &str) -> DType {
+    match state {
+        StateType::Fixed(t) => *t,
+        StateType::Input(k) => {
+            let t = computing(inputs.get(*k).copied().unwrap_or(DType::F32));
+            match (op, t) {
+                ("sum" | "product", DType::Bool | DType::I8 | DType::I16) => DType::I32,
+                ("sum" | "product", DType::U8 | DType::U16) => DType::U32,
+                _ => t,
+            }
+        }
+    }
+}

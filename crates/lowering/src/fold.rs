@@ -1,0 +1,57 @@
+//! Sums and products of values without the parts that change nothing.
+
+use crate::program::{BinOp, Value, ValueKind};
+
+/// `a + b`, constants folded to the right: `(i + 1) + 2` becomes `i + 3`, `i + -1` becomes `i - 1`.
+pub(crate) fn add(a: Value, b: Value) -> Value {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) if x.checked_add(y).is_some() => return Value::int(a.dtype, x + y),
+        (Some(0), _) => return b,
+        (_, Some(0)) => return a,
+        (Some(_), None) => return add(b, a),
+        (_, Some(y)) => {
+            if let ValueKind::Binary(op @ (BinOp::Add | BinOp::Sub), left, right) = &a.kind
+                && let Some(x) = right.as_int()
+            {
+                let x = if *op == BinOp::Add { Some(x) } else { x.checked_neg() };
+                if let Some(sum) = x.and_then(|x| x.checked_add(y)) {
+                    return add((**left).clone(), Value::int(a.dtype, sum));
+                }
+            }
+            if y < 0 && y != i64::MIN {
+                return Value::binary(BinOp::Sub, a, Value::int(b.dtype, -y));
+            }
+        }
+        _ => {}
+    }
+    Value::binary(BinOp::Add, a, b)
+}
+
+/// `a - b`.
+pub(crate) fn sub(a: Value, b: Value) -> Value {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) if x.checked_sub(y).is_some() => Value::int(a.dtype, x - y),
+        (_, Some(y)) if y != i64::MIN => add(a, Value::int(b.dtype, -y)),
+        _ if a == b => Value::int(a.dtype, 0),
+        _ => Value::binary(BinOp::Sub, a, b),
+    }
+}
+
+/// `a * b`, a constant factor to the right.
+pub(crate) fn mul(a: Value, b: Value) -> Value {
+    match (a.as_int(), b.as_int()) {
+        (Some(x), Some(y)) if x.checked_mul(y).is_some() => Value::int(a.dtype, x * y),
+        (Some(0), _) | (_, Some(1)) => a,
+        (Some(1), _) | (_, Some(0)) => b,
+        (Some(_), None) => Value::binary(BinOp::Mul, b, a),
+        _ => Value::binary(BinOp::Mul, a, b),
+    }
+}
+
+/// `a && b`.
+pub(crate) fn and(a: Option<Value>, b: Value) -> Value {
+    match a {
+        None => b,
+        Some(a) => Value::binary(BinOp::And, a, b),
+    }
+}

@@ -1,0 +1,122 @@
+//! The body of a device kernel before it is written out: loops, parts, joins of partial results, barriers.
+
+use loopwright_kernel_ir::{Name, Part, PartRef, Tree};
+use loopwright_legality::Presence;
+
+use crate::{analysis::Analysis, analysis::consumer, program::Note};
+
+/// An element of a body.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    /// A sequential loop.
+    Loop { iname: Name, body: Vec<Item> },
+    /// A part, by its number in [`Analysis::parts`].
+    Leaf(usize),
+    /// The partial results of a reduction become one, before the part that uses it.
+    Join(Join),
+    /// A block-wide barrier.
+    Sync(Note),
+}
+
+/// Which partial results are joined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Join {
+    /// Number of the instruction.
+    pub instruction: usize,
+    /// Number of the reduction in it.
+    pub reduction: usize,
+    /// Lanes of a thread that are joined.
+    pub lanes: Vec<Name>,
+    /// Axes of the block that are joined.
+    pub axes: Vec<usize>,
+    /// Whether all threads need the result, or the first on each joined axis.
+    pub to_all: bool,
+    /// The part that uses the result.
+    pub consumer: usize,
+}
+
+impl Item {
+    /// Calls `f` on each item, outer before inner.
+    pub fn visit<'a>(items: &'a [Item], f: &mut dyn FnMut(&'a Item)) {
+        for item in items {
+            f(item);
+            if let Item::Loop { body, .. } = item {
+                Item::visit(body, f);
+            }
+        }
+    }
+
+    /// The parts below, in order.
+    pub fn parts(items: &[Item]) -> Vec<usize> {
+        let mut found = Vec::new();
+        Item::visit(items, &mut |i| {
+            if let Item::Leaf(part) = i {
+                found.push(*part);
+            }
+        });
+        found
+    }
+
+    /// Whether threads of a block have to come here together.
+    pub fn converges(&self) -> bool {
+        match self {
+            Item::Sync(_) => true,
+            Item::Join(join) => !join.axes.is_empty(),
+            Item::Leaf(_) => false,
+            Item::Loop { body, .. } => body.iter().any(Item::converges),
+        }
+    }
+}
+
+/// The items of trees, with the joins before the parts that use them.
+pub(crate) fn items_of(analysis: &Analysis<'_>, trees: &[Tree]) -> Vec<Item> {
+    let mut items = Vec::new();
+    for tree in trees {
+        match tree {
+            Tree::Loop { iname, body } => {
+                items.push(Item::Loop { iname: iname.clone(), body: items_of(analysis, body) });
+            }
+            Tree::Leaf(part) => {
+                let Some(number) = analysis.parts.iter().position(|p| p.execution.part == *part) else {
+                    continue;
+                };
+                items.extend(joins_before(analysis, number, part).into_iter().map(Item::Join));
+                items.push(Item::Leaf(number));
+            }
+        }
+    }
+    items
+}
+
+fn joins_before(analysis: &Analysis<'_>, number: usize, part: &PartRef) -> Vec<Join> {
+    let info = &analysis.parts[number];
+    let instruction = analysis.instruction(info);
+    if matches!(part.part, Part::Whole | Part::Init(_)) {
+        return Vec::new();
+    }
+    let mut joins = Vec::new();
+    for (n, reduce) in instruction.reductions().iter().enumerate() {
+        if consumer(instruction, n) != part.part {
+            continue;
+        }
+        let inames: Vec<Name> = reduce.inames.iter().flat_map(|i| analysis.kernel.base_of(i)).collect();
+        let tag = |i: &Name| analysis.kernel.tag(i);
+        let lanes: Vec<Name> = inames.iter().filter(|i| tag(i).is_jam()).cloned().collect();
+        let mut axes: Vec<usize> = inames.iter().filter_map(|i| tag(i).thread_axis()).collect();
+        axes.sort_unstable();
+        axes.dedup();
+        if lanes.is_empty() && axes.is_empty() {
+            continue;
+        }
+        let to_all = axes.iter().any(|a| info.execution.threads[*a] != Presence::Elected);
+        joins.push(Join {
+            instruction: info.instruction,
+            reduction: n,
+            lanes,
+            axes,
+            to_all,
+            consumer: number,
+        });
+    }
+    joins
+}

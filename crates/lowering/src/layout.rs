@@ -1,0 +1,84 @@
+//! How subscripts become offsets.
+
+use loopwright_kernel_ir::{Array, DType, Expr};
+
+use crate::{
+    fold::{add, mul},
+    program::Value,
+};
+
+/// The axes of an array from the slowest to the densest.
+pub(crate) fn storage_order(array: &Array) -> Vec<usize> {
+    if array.order.len() == array.axes.len() { array.order.clone() } else { (0..array.axes.len()).collect() }
+}
+
+/// The constant length of each axis with its padding, in storage order; `None` where one is not constant or has its own stride.
+pub(crate) fn constant_dims(array: &Array) -> Option<Vec<u64>> {
+    storage_order(array)
+        .into_iter()
+        .map(|axis| {
+            let axis = &array.axes[axis];
+            if axis.stride.is_some() {
+                return None;
+            }
+            let length = axis.length.to_aff()?.as_constant()?;
+            u64::try_from(length).ok().map(|l| l + u64::from(axis.padding))
+        })
+        .collect()
+}
+
+/// Strides, size of the storage and offset of an array whose lengths are run-time values.
+pub(crate) struct Layout {
+    pub shape: Vec<Value>,
+    pub strides: Vec<Value>,
+    pub size: Value,
+}
+
+/// The layout of an array; `value` translates an integer expression of parameters to the index type.
+pub(crate) fn layout<E>(
+    array: &Array,
+    index: DType,
+    value: &mut dyn FnMut(&Expr) -> Result<Value, E>,
+) -> Result<Layout, E> {
+    let one = Value::int(index, 1);
+    let mut shape = Vec::new();
+    for axis in &array.axes {
+        shape.push(value(&axis.length)?);
+    }
+    let mut strides = vec![one.clone(); array.axes.len()];
+    let mut dense = one.clone();
+    let mut extent = one.clone();
+    let mut explicit = false;
+    for axis in storage_order(array).into_iter().rev() {
+        let a = &array.axes[axis];
+        let padded = add(shape[axis].clone(), Value::int(index, i64::from(a.padding)));
+        if let Some(stride) = &a.stride {
+            explicit = true;
+            strides[axis] = value(stride)?;
+        } else {
+            strides[axis] = dense.clone();
+            dense = mul(dense, padded);
+        }
+        // One more than the offset of the last element, for layouts with strides of their own.
+        let last = add(shape[axis].clone(), Value::int(index, -1));
+        extent = add(extent, mul(last, strides[axis].clone()));
+    }
+    let size = if explicit { extent } else { dense };
+    Ok(Layout { shape, strides, size })
+}
+
+/// The offset of an element, by Horner's scheme where the layout is dense.
+pub(crate) fn offset(array: &Array, layout: &Layout, subscripts: &[Value], index: DType) -> Value {
+    let order = storage_order(array);
+    if array.axes.iter().any(|a| a.stride.is_some()) {
+        return order.iter().fold(Value::int(index, 0), |sum, axis| {
+            add(sum, mul(subscripts[*axis].clone(), layout.strides[*axis].clone()))
+        });
+    }
+    let mut sum = Value::int(index, 0);
+    for axis in order {
+        let padded = add(layout.shape[axis].clone(), Value::int(index, i64::from(array.axes[axis].padding)));
+        sum = add(mul(sum, padded), subscripts[axis].clone());
+    }
+    sum
+}

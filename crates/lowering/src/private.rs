@@ -1,0 +1,153 @@
+//! Values of private and shared temporaries have to reach their readers.
+//!
+//! The read has to see the value written in its own thread (private) or block (shared). That is so where the reader goes through every
+//! hardware iname of the writer, and the writer comes before it in the text and covers all its instances. Otherwise the value comes
+//! from another thread or block, or from an earlier iteration that another thread may have run: refused.
+
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Tag};
+use loopwright_poly::System;
+
+use crate::analysis::{Analysis, PartInfo};
+
+pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
+    let kernel = analysis.kernel;
+    for temporary in &kernel.temporaries {
+        let name = &temporary.name;
+        let whose = |tag: Tag| match temporary.space {
+            AddressSpace::Private => tag.is_hardware() || tag.is_jam(),
+            AddressSpace::Shared => tag.block_axis().is_some(),
+            AddressSpace::Global => false,
+        };
+        if temporary.space == AddressSpace::Global {
+            continue;
+        }
+        let touches = |write: bool| {
+            let name = name.clone();
+            analysis.parts.iter().enumerate().filter(move |(_, p)| {
+                p.execution.accesses.iter().any(|a| a.write == write && a.array == name)
+            })
+        };
+        for (r, reader) in touches(false) {
+            let writers: Vec<(usize, &PartInfo)> = touches(true).collect();
+            if writers.is_empty() {
+                return Err(Diagnostic::new(
+                    "never-written",
+                    format!("{} reads `{name}`, which nothing writes", reader.execution.part),
+                )
+                .help("write it before, or make it an argument"));
+            }
+            let parallel: Vec<Name> = writers
+                .iter()
+                .flat_map(|(_, w)| w.inames.iter())
+                .filter(|i| whose(kernel.tag(i)))
+                .cloned()
+                .collect();
+            if parallel.is_empty() {
+                continue;
+            }
+            for (_, writer) in &writers {
+                for iname in writer.inames.iter().filter(|i| whose(kernel.tag(i))) {
+                    if !reader.inames.contains(iname) {
+                        return Err(foreign(analysis, name, temporary.space, reader, writer, iname));
+                    }
+                }
+            }
+            let before = writers.iter().any(|(w, writer)| *w < r && covers(analysis, writer, reader));
+            if !before {
+                let writer = writers[0].1;
+                return Err(foreign(analysis, name, temporary.space, reader, writer, &parallel[0]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether every instance of the reader has one of the writer, by their common inames.
+fn covers(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo) -> bool {
+    if analysis.instruction(writer).predicate.is_some() {
+        return false;
+    }
+    // Elements of an array may be written one by one; bounds of the elements are for the emulator.
+    let array = writer.execution.accesses.iter().any(|a| a.write && !a.subscripts.is_empty());
+    if array {
+        return true;
+    }
+    let rows: Vec<_> = analysis.context.iter().chain(&reader.execution.constraints).cloned().collect();
+    let Ok(system) = System::new(&rows) else { return false };
+    writer.execution.constraints.iter().all(|c| system.implies(c).unwrap_or(false))
+}
+
+fn foreign(
+    analysis: &Analysis<'_>,
+    name: &Name,
+    space: AddressSpace,
+    reader: &PartInfo,
+    writer: &PartInfo,
+    iname: &Name,
+) -> Diagnostic {
+    let tag = analysis.kernel.tag(iname);
+    let (who, remedy) = match space {
+        AddressSpace::Private if tag.is_jam() => ("lane", "read it inside the same iname".to_string()),
+        AddressSpace::Private if tag.thread_axis().is_some() => (
+            "thread",
+            format!(
+                "make `{name}` shared with one element for each `{iname}`, or leave `{iname}` sequential"
+            ),
+        ),
+        _ => (
+            "block",
+            format!(
+                "make `{name}` global with one element for each `{iname}`, or leave `{iname}` sequential"
+            ),
+        ),
+    };
+    Diagnostic::new(
+        "foreign-value",
+        format!(
+            "{} may read the value of `{name}` that {} wrote in another {who}: `{name}` is {space}, and `{iname}` is tagged `{tag}`",
+            reader.execution.part, writer.execution.part
+        ),
+    )
+    .help(remedy)
+}
+
+/// A private or shared temporary ends with its device kernel, and an accumulator too: a value that crosses has to be global.
+/// `kernels` are the parts of each device kernel.
+pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
+    let home = |part: usize| kernels.iter().position(|k| k.contains(&part));
+    for (r, reader) in analysis.parts.iter().enumerate() {
+        for access in reader.execution.accesses.iter().filter(|a| !a.write) {
+            let Some(temporary) = analysis.kernel.temporary(&access.array) else { continue };
+            if temporary.space == AddressSpace::Global {
+                continue;
+            }
+            for (w, writer) in analysis.parts.iter().enumerate() {
+                if writer.execution.accesses.iter().any(|a| a.write && a.array == access.array)
+                    && home(w) != home(r)
+                {
+                    return Err(Diagnostic::new(
+                        "ends-with-kernel",
+                        format!(
+                            "{} reads `{}`, which {} writes in another device kernel: a {} temporary does not outlive its kernel",
+                            reader.execution.part, access.array, writer.execution.part, temporary.space
+                        ),
+                    )
+                    .help(format!("make `{}` global: set_address_space({}, global)", access.array, access.array)));
+                }
+            }
+        }
+        for (w, other) in analysis.parts.iter().enumerate() {
+            if other.instruction == reader.instruction && home(w) != home(r) {
+                return Err(Diagnostic::new(
+                    "ends-with-kernel",
+                    format!(
+                        "{} and {} lie in different device kernels, but share an accumulator",
+                        other.execution.part, reader.execution.part
+                    ),
+                )
+                .help("split the reduction outward, with a global temporary for the partial results"));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,501 @@
+//! The host's level: device kernels, their grids and blocks.
+//!
+//! Children of the host's level (the top of the loop tree, and the bodies of loops tagged `host`) that are no host loops go into one device
+//! kernel as long as blocks do not depend on one another; where they do, a kernel ends. As few kernels as possible.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, LoopKernel, Name, Part, Tag, Tree,
+};
+use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES};
+use loopwright_poly::System;
+
+use crate::{
+    LowerOptions,
+    analysis::Analysis,
+    declare::{finish, own_values},
+    emitter::{Emitter, Shared, known},
+    env::Env,
+    items::{Item, items_of},
+    layout::layout,
+    private,
+    program::{
+        BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Owner, Param, Program, ProgramArg, ScalarArg,
+        Stmt, Value, ValueKind,
+    },
+    reduce::uses_shared,
+    sync,
+};
+
+/// The most threads that a block may have on any device so far.
+const MOST_THREADS: u64 = 1024;
+
+pub(crate) fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<Program, Diagnostic> {
+    let analysis = Analysis::new(kernel)?;
+    let mut shared = Shared {
+        globals: Vec::new(),
+        leaves: Vec::new(),
+        index: options.index,
+        used_globals: BTreeMap::new(),
+        used_scalars: BTreeSet::new(),
+    };
+    let args = declare_globals(&analysis, &mut shared)?;
+    private::check(&analysis)?;
+    let mut state = State { analysis: &analysis, shared, kernels: Vec::new(), parts: Vec::new() };
+    let host = state.host_body(&kernel.tree, &mut Vec::new())?;
+    private::check_kernels(&analysis, &state.parts)?;
+    let State { mut shared, mut kernels, .. } = state;
+    if let [only] = kernels.as_mut_slice() {
+        only.name = kernel.name.clone();
+    }
+    for k in &kernels {
+        for p in &k.params {
+            if let Param::Global { global, written } = p {
+                shared.globals[*global].written |= *written;
+            }
+        }
+        visit_loads(&k.body, &mut |m| {
+            if let Memory::Global(g) = m.memory {
+                shared.globals[g].read = true;
+            }
+        });
+    }
+    let called = called_functions(&kernels);
+    Ok(Program {
+        name: kernel.name.clone(),
+        index: options.index,
+        args,
+        globals: shared.globals,
+        kernels,
+        host,
+        leaves: shared.leaves,
+        functions: kernel.functions.iter().filter(|f| called.contains(&f.name)).cloned().collect(),
+        assumptions: kernel.assumptions.clone(),
+        facts: kernel.facts.clone(),
+    })
+}
+
+fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<ProgramArg>, Diagnostic> {
+    let kernel = analysis.kernel;
+    let mut args = Vec::new();
+    let mut globals = Vec::new();
+    let env = Env::new(&analysis.context)?;
+    let index = shared.index;
+    let arrays = kernel.args.iter().filter_map(|a| match a {
+        Arg::Array(array) => Some((array, Owner::Caller)),
+        Arg::Scalar(_) => None,
+    });
+    let temporaries =
+        kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global).map(|t| (t, Owner::Launch));
+    let mut emitter = Emitter::new(analysis, shared, [1; 3], "");
+    for (array, owner) in arrays.chain(temporaries) {
+        let l = layout(array, index, &mut |e| emitter.index_value(e, &env))?;
+        globals.push(Global {
+            name: array.name.clone(),
+            dtype: known(&array.dtype, &array.name)?,
+            shape: l.shape,
+            strides: l.strides,
+            size: l.size,
+            owner,
+            read: false,
+            written: false,
+        });
+    }
+    let mut number = 0;
+    for arg in &kernel.args {
+        args.push(match arg {
+            Arg::Array(_) => {
+                number += 1;
+                ProgramArg::Array(number - 1)
+            }
+            Arg::Scalar(s) => {
+                ProgramArg::Scalar(ScalarArg { name: s.name.clone(), dtype: known(&s.dtype, &s.name)? })
+            }
+        });
+    }
+    shared.globals = globals;
+    Ok(args)
+}
+
+struct State<'a, 'k> {
+    analysis: &'a Analysis<'k>,
+    shared: Shared,
+    kernels: Vec<DeviceKernel>,
+    /// The parts of each device kernel.
+    parts: Vec<Vec<usize>>,
+}
+
+impl State<'_, '_> {
+    /// The host's statements for trees inside these host loops.
+    fn host_body(&mut self, trees: &[Tree], around: &mut Vec<Name>) -> Result<Vec<HostStmt>, Diagnostic> {
+        let mut stmts = Vec::new();
+        let mut segment: Vec<Tree> = Vec::new();
+        for tree in trees {
+            match tree {
+                Tree::Loop { iname, body } if self.analysis.kernel.tag(iname) == Tag::Host => {
+                    let ended = std::mem::take(&mut segment);
+                    stmts.extend(self.segment(&ended, around)?);
+                    stmts.push(self.host_loop(iname, body, around)?);
+                }
+                _ => segment.push(tree.clone()),
+            }
+        }
+        stmts.extend(self.segment(&segment, around)?);
+        Ok(stmts)
+    }
+
+    fn host_loop(
+        &mut self,
+        iname: &Name,
+        body: &[Tree],
+        around: &mut Vec<Name>,
+    ) -> Result<HostStmt, Diagnostic> {
+        let analysis = self.analysis;
+        let mut rows = analysis.context.clone();
+        let leaf = body.iter().flat_map(Tree::leaves).next().cloned();
+        let info = analysis.parts.iter().find(|p| Some(&p.execution.part) == leaf.as_ref());
+        rows.extend(info.iter().flat_map(|p| p.execution.constraints.iter().cloned()));
+        let system = System::new(&rows)?;
+        let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
+        let bounds = system.bounds(iname, &keep)?;
+        let env = self.host_env(around)?;
+        let mut emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
+        let mut extreme = |bounds: &[loopwright_poly::Bound], lower: bool| -> Result<Value, Diagnostic> {
+            let mut result: Option<Value> = None;
+            for b in bounds {
+                let v = emitter.bound_value(b, &env, lower)?;
+                let op = if lower { BinOp::Max } else { BinOp::Min };
+                result = Some(match result {
+                    None => v,
+                    Some(r) => Value::binary(op, r, v),
+                });
+            }
+            result.ok_or_else(|| {
+                Diagnostic::new("no-bound", format!("the host loop over `{iname}` has no bound"))
+            })
+        };
+        let (lower, upper) = (extreme(&bounds.lower, true)?, extreme(&bounds.upper, false)?);
+        around.push(iname.clone());
+        let body = self.host_body(body, around)?;
+        around.pop();
+        Ok(HostStmt::For { var: iname.clone(), lower, upper, body })
+    }
+
+    fn host_env(&self, around: &[Name]) -> Result<Env, Diagnostic> {
+        let mut env = Env::new(&self.analysis.context)?;
+        for name in around {
+            let value = Value { dtype: self.shared.index, kind: ValueKind::Param(name.clone()) };
+            env.values.insert(name.clone(), value);
+            env.bound.insert(name.clone());
+        }
+        Ok(env)
+    }
+
+    /// Cuts neighbours at the host's level into device kernels.
+    fn segment(&mut self, trees: &[Tree], around: &[Name]) -> Result<Vec<HostStmt>, Diagnostic> {
+        if trees.is_empty() {
+            return Ok(Vec::new());
+        }
+        let analysis = self.analysis;
+        let items = items_of(analysis, trees);
+        let parts = Item::parts(&items);
+        let needs = sync::needs(analysis, &parts, self.block_shape(&parts)?, Meeting::Blocks)?;
+        let position =
+            |leaf: usize| items.iter().position(|i| Item::parts(std::slice::from_ref(i)).contains(&leaf));
+        let mut cuts: BTreeSet<usize> = BTreeSet::new();
+        let mut intervals: Vec<(usize, usize)> = Vec::new();
+        for need in &needs {
+            let (Some(from), Some(to)) = (position(need.from), position(need.to)) else { continue };
+            let loops = &analysis.parts[need.from].execution.loops;
+            match need.carried {
+                // The host's loops launch anew in each iteration.
+                Some(n) if n < around.len() => {}
+                Some(n) => {
+                    let name = loops.get(n).map(ToString::to_string).unwrap_or_default();
+                    return Err(Diagnostic::new(
+                        "blocks-depend",
+                        format!(
+                            "blocks depend on one another from one iteration of `{name}` to the next: {}",
+                            need.note
+                        ),
+                    )
+                    .help(format!("tag `{name}: host`, so that each iteration is a launch of its own")));
+                }
+                None if from == to => {
+                    let name = loops.get(around.len()).map(ToString::to_string).unwrap_or_default();
+                    return Err(Diagnostic::new(
+                        "blocks-depend",
+                        format!("blocks depend on one another inside the loop over `{name}`: {}", need.note),
+                    )
+                    .help(format!("tag `{name}: host`, so that a kernel can end between them")));
+                }
+                None => intervals.push((from.min(to), from.max(to))),
+            }
+        }
+        intervals.sort_by_key(|(from, to)| (*to, *from));
+        for (from, to) in intervals {
+            if !cuts.iter().any(|c| from < *c && *c <= to) {
+                cuts.insert(to);
+            }
+        }
+        // A join belongs to the part after it.
+        let mut stmts = Vec::new();
+        let mut current = Vec::new();
+        for (k, item) in items.into_iter().enumerate() {
+            if cuts.contains(&k) && !current.is_empty() {
+                stmts.push(self.device_kernel(std::mem::take(&mut current), around)?);
+            }
+            current.push(item);
+        }
+        stmts.push(self.device_kernel(current, around)?);
+        Ok(stmts)
+    }
+
+    fn block_shape(&self, parts: &[usize]) -> Result<[u32; 3], Diagnostic> {
+        let mut block = [1u32; 3];
+        for p in parts {
+            for iname in &self.analysis.parts[*p].inames {
+                let tag = self.analysis.kernel.tag(iname);
+                let Some(axis) = tag.thread_axis() else { continue };
+                let extent = self.analysis.extents.get(iname).and_then(|e| e.constant).unwrap_or(1);
+                let extent = u32::try_from(extent.max(1)).unwrap_or(u32::MAX);
+                block[axis] = block[axis].max(extent);
+            }
+        }
+        let threads: u64 = block.iter().map(|b| u64::from(*b)).fold(1, u64::saturating_mul);
+        if threads > MOST_THREADS {
+            return Err(Diagnostic::new(
+                "too-many-threads",
+                format!(
+                    "a block of {} x {} x {} = {threads} threads is more than the {MOST_THREADS} that a block may have",
+                    block[0], block[1], block[2]
+                ),
+            )
+            .help("split the thread axes by smaller numbers"));
+        }
+        let uses = |wanted: Tag| {
+            parts
+                .iter()
+                .any(|p| self.analysis.parts[*p].inames.iter().any(|i| self.analysis.kernel.tag(i) == wanted))
+        };
+        if uses(Tag::Lane) && !(block[0].is_power_of_two() && (2..=32).contains(&block[0])) {
+            return Err(Diagnostic::new(
+                "lane-length",
+                format!("an iname tagged `lane` has {} values; it takes 2, 4, 8, 16 or 32", block[0]),
+            )
+            .help("split it by one of these"));
+        }
+        if uses(Tag::Warp) && block[0] != 32 {
+            return Err(Diagnostic::new(
+                "warp-without-lanes",
+                format!(
+                    "an iname is tagged `warp`, but the x axis has {} threads instead of 32 lanes",
+                    block[0]
+                ),
+            )
+            .help("tag an iname of length 32 `lane`, or use `thread.y`"));
+        }
+        Ok(block)
+    }
+
+    fn device_kernel(&mut self, items: Vec<Item>, around: &[Name]) -> Result<HostStmt, Diagnostic> {
+        let analysis = self.analysis;
+        let parts = Item::parts(&items);
+        let block = self.block_shape(&parts)?;
+        self.parts.push(parts.clone());
+        sync::needs(analysis, &parts, block, Meeting::Lanes)?;
+        let needs = sync::needs(analysis, &parts, block, Meeting::Threads)?;
+        let items = sync::place_barriers(analysis, items, &needs, around.len(), &|j| uses_shared(block, j));
+        let name = Name::new(format!("{}_{}", analysis.kernel.name, self.kernels.len()));
+        let mut env = self.host_env(around)?;
+        let mut known_here = Vec::new();
+        for (axis, coordinate) in THREAD_COORDINATES.iter().enumerate() {
+            if block[axis] > 1 {
+                let kind = ValueKind::ThreadIdx(axis as u8);
+                env.values.insert(Name::new(coordinate), Value { dtype: self.shared.index, kind });
+            } else {
+                env.values.insert(Name::new(coordinate), Value::int(self.shared.index, 0));
+            }
+            env.bound.insert(Name::new(coordinate));
+            let value = Aff::var(*coordinate);
+            known_here.push(Constraint::lt(&value, &Aff::constant(i64::from(block[axis])))?);
+            known_here.push(Constraint::nonneg(value));
+        }
+        let one = Value::int(self.shared.index, 1);
+        let mut grid = [one.clone(), one.clone(), one];
+        for (axis, coordinate) in BLOCK_COORDINATES.iter().enumerate() {
+            let inames: BTreeSet<Name> = parts
+                .iter()
+                .flat_map(|p| analysis.parts[*p].inames.iter())
+                .filter(|i| analysis.kernel.tag(i).block_axis() == Some(axis))
+                .cloned()
+                .collect();
+            let value = Aff::var(*coordinate);
+            env.bound.insert(Name::new(coordinate));
+            known_here.push(Constraint::nonneg(value.clone()));
+            if inames.is_empty() {
+                env.values.insert(Name::new(coordinate), Value::int(self.shared.index, 0));
+                known_here.push(Constraint::zero(value));
+                continue;
+            }
+            let kind = ValueKind::BlockIdx(axis as u8);
+            env.values.insert(Name::new(coordinate), Value { dtype: self.shared.index, kind });
+            let (extent, known) = self.grid_extent(&inames, coordinate, &parts, around)?;
+            grid[axis] = extent;
+            known_here.extend(known);
+        }
+        env.learn(&known_here)?;
+        let mut emitter = Emitter::new(analysis, &mut self.shared, block, &name);
+        let mut body = emitter.lets(&mut env)?;
+        body.extend(emitter.emit_items(&items, &mut env)?);
+        let Emitter { mut vars, shared, private, .. } = emitter;
+        finish(&mut body, &mut vars);
+        let params = params(&body, &self.shared.globals, analysis, around);
+        self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body });
+        Ok(HostStmt::Launch(self.kernels.len() - 1))
+    }
+
+    /// How many blocks an axis needs, and what the grid's end implies.
+    fn grid_extent(
+        &mut self,
+        inames: &BTreeSet<Name>,
+        coordinate: &str,
+        parts: &[usize],
+        around: &[Name],
+    ) -> Result<(Value, Vec<Constraint>), Diagnostic> {
+        let analysis = self.analysis;
+        let env = self.host_env(around)?;
+        let mut extent: Option<Value> = None;
+        let mut all = Vec::new();
+        for iname in inames {
+            let Some(info) = parts
+                .iter()
+                .map(|p| &analysis.parts[*p])
+                .filter(|p| p.inames.contains(iname) && !matches!(p.execution.part.part, Part::Init(_)))
+                .min_by_key(|p| p.inames.len())
+                .or_else(|| parts.iter().map(|p| &analysis.parts[*p]).find(|p| p.inames.contains(iname)))
+            else {
+                continue;
+            };
+            let mut rows = analysis.context.clone();
+            rows.extend(info.execution.constraints.iter().cloned());
+            let system = System::new(&rows)?;
+            let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
+            let bounds = system.bounds(&Name::new(coordinate), &keep)?;
+            if bounds.upper.is_empty() {
+                return Err(Diagnostic::new(
+                    "no-bound",
+                    format!(
+                        "`{iname}` is tagged `{}`, but has no upper bound over the parameters",
+                        analysis.kernel.tag(iname)
+                    ),
+                )
+                .help("blocks are counted on the host before the launch: bound the iname by a parameter"));
+            }
+            let mut emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
+            let mut own: Option<Value> = None;
+            for b in &bounds.upper {
+                let v = emitter.bound_value(b, &env, false)?;
+                own = Some(match own {
+                    None => v,
+                    Some(o) => Value::binary(BinOp::Min, o, v),
+                });
+            }
+            let own = own.ok_or_else(|| Diagnostic::new("internal", "a grid without bounds"))?;
+            extent = Some(match extent {
+                None => own,
+                Some(e) if e == own => e,
+                Some(e) => Value::binary(BinOp::Max, e, own),
+            });
+            if !all.contains(&bounds.upper) {
+                all.push(bounds.upper);
+            }
+        }
+        let extent = extent.ok_or_else(|| Diagnostic::new("internal", "a grid without inames"))?;
+        let mut known = Vec::new();
+        if let [only] = all.as_slice() {
+            for b in only {
+                known.push(Constraint::le(&Aff::var(coordinate).scale(b.denominator)?, &b.aff)?);
+            }
+        }
+        Ok((extent, known))
+    }
+}
+
+/// Calls `f` on each element that is read.
+fn visit_loads(body: &[Stmt], f: &mut dyn FnMut(&MemRef)) {
+    Stmt::visit(body, &mut |s| {
+        if let Stmt::VectorCopy { from, .. } = s {
+            f(from);
+        }
+        own_values(s, &mut |v| {
+            v.visit(&mut |v| {
+                if let ValueKind::Load(m) = &v.kind {
+                    f(m);
+                }
+            });
+        });
+    });
+}
+
+/// What a kernel takes: the arrays it touches, the scalars and host variables it reads, in calling order.
+fn params(body: &[Stmt], globals: &[Global], analysis: &Analysis<'_>, around: &[Name]) -> Vec<Param> {
+    let mut read = BTreeSet::new();
+    let mut written = BTreeSet::new();
+    let mut scalars = BTreeSet::new();
+    visit_loads(body, &mut |m| {
+        if let Memory::Global(g) = m.memory {
+            read.insert(g);
+        }
+    });
+    Stmt::visit(body, &mut |s| {
+        if let Stmt::Store { to, .. } | Stmt::VectorCopy { to, .. } = s
+            && let Memory::Global(g) = to.memory
+        {
+            written.insert(g);
+        }
+        own_values(s, &mut |v| {
+            v.visit(&mut |v| {
+                if let ValueKind::Param(name) = &v.kind {
+                    scalars.insert(name.clone());
+                }
+            });
+        });
+    });
+    let mut params = Vec::new();
+    for global in 0..globals.len() {
+        if read.contains(&global) || written.contains(&global) {
+            params.push(Param::Global { global, written: written.contains(&global) });
+        }
+    }
+    for arg in &analysis.kernel.args {
+        if let Arg::Scalar(s) = arg
+            && scalars.contains(&s.name)
+        {
+            params.push(Param::Scalar { name: s.name.clone(), dtype: s.dtype.known().unwrap_or(DType::I32) });
+        }
+    }
+    for name in around {
+        if scalars.contains(name) {
+            params.push(Param::HostVar(name.clone()));
+        }
+    }
+    params
+}
+
+fn called_functions(kernels: &[DeviceKernel]) -> BTreeSet<Name> {
+    let mut called = BTreeSet::new();
+    for k in kernels {
+        Stmt::visit(&k.body, &mut |s| {
+            own_values(s, &mut |v| {
+                v.visit(&mut |v| {
+                    if let ValueKind::Call { function, .. } = &v.kind {
+                        called.insert(function.clone());
+                    }
+                });
+            });
+        });
+    }
+    called
+}

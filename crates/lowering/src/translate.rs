@@ -1,0 +1,624 @@
+//! Expressions of the kernel as typed values.
+//!
+//! Literals adapt to the type of their context. Arithmetic on f16 and bf16 is done in f32. Where an integer expression is wanted in the
+//! index type, its leaves are converted, so that nothing overflows on the way.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{
+    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Kind, Name, Precision, Term, UnaryOp,
+    math_function,
+};
+
+use crate::{
+    emitter::{Emitter, Storage, computing, known},
+    env::Env,
+    fold::{add, mul, sub},
+    layout::{layout, offset},
+    program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind},
+};
+
+/// The type of an expression, as far as it has one of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typing {
+    IntLiteral,
+    FloatLiteral,
+    /// `lowest()` and the like: whatever the context wants.
+    Any,
+    Known(DType),
+}
+
+/// Where names get their values from, beside the environment.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    pub env: &'s Env,
+    /// Names of an operator's state or inputs; hides the environment.
+    pub local: Option<&'s BTreeMap<Name, Value>>,
+    /// Results of reductions by number, with the number that the next reduction of the expression has.
+    pub results: Option<&'s BTreeMap<usize, Value>>,
+}
+
+impl<'s> Scope<'s> {
+    pub fn of(env: &'s Env) -> Self {
+        Scope { env, local: None, results: None }
+    }
+}
+
+/// The type in which two operands meet.
+pub(crate) fn promote(a: DType, b: DType) -> DType {
+    let (a, b) = (computing(a), computing(b));
+    if a == b {
+        return a;
+    }
+    match (a.is_float(), b.is_float()) {
+        (true, true) => DType::F64,
+        (true, false) => a,
+        (false, true) => b,
+        (false, false) => {
+            let bytes = a.bytes().max(b.bytes());
+            let wide = |t: DType| t.bytes() == bytes && t.is_unsigned();
+            match (bytes, wide(a) || wide(b)) {
+                (8, true) => DType::U64,
+                (8, false) => DType::I64,
+                (4, true) => DType::U32,
+                (4, false) => DType::I32,
+                _ => DType::I32,
+            }
+        }
+    }
+}
+
+fn join(a: Typing, b: Typing) -> Typing {
+    use Typing::{Any, FloatLiteral, IntLiteral, Known};
+    match (a, b) {
+        (Any, t) | (t, Any) => t,
+        (Known(x), Known(y)) => Known(promote(x, y)),
+        (Known(x), IntLiteral) | (IntLiteral, Known(x)) => Known(computing(x)),
+        (Known(x), FloatLiteral) | (FloatLiteral, Known(x)) => Known(if x.is_float() {
+            computing(x)
+        } else if x.bytes() == 8 {
+            DType::F64
+        } else {
+            DType::F32
+        }),
+        (FloatLiteral, _) | (_, FloatLiteral) => FloatLiteral,
+        (IntLiteral, IntLiteral) => IntLiteral,
+    }
+}
+
+impl Emitter<'_, '_> {
+    /// The type that an expression has by itself; `number` counts the reductions passed.
+    pub fn typing(&mut self, e: &Expr, scope: Scope<'_>, number: &mut usize) -> Result<Typing, Diagnostic> {
+        use Typing::{Any, FloatLiteral, IntLiteral, Known};
+        Ok(match e {
+            Expr::Int(_) => IntLiteral,
+            Expr::Float(_) => FloatLiteral,
+            Expr::Bool(_) => Known(DType::Bool),
+            Expr::Name(name) => Known(self.name_value(name, scope)?.dtype),
+            Expr::Unary(UnaryOp::Not, _) => Known(DType::Bool),
+            Expr::Unary(_, a) => match self.typing(a, scope, number)? {
+                Known(t) => Known(computing(t)),
+                t => t,
+            },
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.typing(a, scope, number)?, self.typing(b, scope, number)?);
+                match op {
+                    BinaryOp::Lt
+                    | BinaryOp::Le
+                    | BinaryOp::Gt
+                    | BinaryOp::Ge
+                    | BinaryOp::Eq
+                    | BinaryOp::Ne
+                    | BinaryOp::And
+                    | BinaryOp::Or => Known(DType::Bool),
+                    BinaryOp::Div => match join(a, b) {
+                        IntLiteral => FloatLiteral,
+                        t => t,
+                    },
+                    _ => join(a, b),
+                }
+            }
+            Expr::If(c, a, b) => {
+                self.typing(c, scope, number)?;
+                let (a, b) = (self.typing(a, scope, number)?, self.typing(b, scope, number)?);
+                join(a, b)
+            }
+            Expr::Cast(t, a) => {
+                self.typing(a, scope, number)?;
+                Known(known(t, &Name::new("cast"))?)
+            }
+            Expr::Call { function, args, .. } => {
+                let mut joined = Any;
+                for a in args {
+                    joined = join(joined, self.typing(a, scope, number)?);
+                }
+                if &**function == "isnan" {
+                    Known(DType::Bool)
+                } else if let Some(f) = self.analysis.kernel.functions.iter().find(|f| f.name == *function) {
+                    Known(f.result)
+                } else if let Some(math) = math_function(function) {
+                    match joined {
+                        Known(t) if !t.is_float() && !math.integers => {
+                            Known(if t.bytes() == 8 { DType::F64 } else { DType::F32 })
+                        }
+                        IntLiteral if !math.integers => FloatLiteral,
+                        t => t,
+                    }
+                } else {
+                    return Err(Diagnostic::new(
+                        "unknown-function",
+                        format!("there is no function `{function}`"),
+                    ));
+                }
+            }
+            Expr::Subscript(access) => Known(self.element_type(&access.array)?),
+            Expr::Reduce(r) => {
+                *number += r.args.iter().map(|a| a.reductions().len()).sum::<usize>();
+                let here = *number;
+                *number += 1;
+                match scope.results.and_then(|r| r.get(&here)) {
+                    Some(value) => Known(value.dtype),
+                    None => return Err(Diagnostic::new("internal", "a reduction has no result here")),
+                }
+            }
+        })
+    }
+
+    fn element_type(&mut self, name: &Name) -> Result<DType, Diagnostic> {
+        let array = self
+            .analysis
+            .kernel
+            .array(name)
+            .ok_or_else(|| Diagnostic::new("unknown-name", format!("there is no array `{name}`")))?;
+        known(&array.dtype, name)
+    }
+
+    /// The expression in a type of its own choice; literals that stand alone become I32 or F32.
+    pub fn natural(&mut self, e: &Expr, scope: Scope<'_>) -> Result<Value, Diagnostic> {
+        let dtype = match self.typing(e, scope, &mut 0)? {
+            Typing::Known(t) => t,
+            Typing::FloatLiteral => DType::F32,
+            Typing::IntLiteral | Typing::Any => DType::I32,
+        };
+        self.value(e, dtype, scope)
+    }
+
+    /// The expression in this type.
+    pub fn value(&mut self, e: &Expr, dtype: DType, scope: Scope<'_>) -> Result<Value, Diagnostic> {
+        self.translate(e, dtype, scope, &mut 0)
+    }
+
+    /// An integer expression in the index type.
+    pub fn index_value(&mut self, e: &Expr, env: &Env) -> Result<Value, Diagnostic> {
+        self.value(e, self.index(), Scope::of(env))
+    }
+
+    /// A function in the index type.
+    pub fn aff_value(&mut self, aff: &Aff, env: &Env) -> Result<Value, Diagnostic> {
+        let expr = Expr::from_aff(aff);
+        self.index_value(&expr, env)
+    }
+
+    fn translate(
+        &mut self,
+        e: &Expr,
+        dtype: DType,
+        scope: Scope<'_>,
+        number: &mut usize,
+    ) -> Result<Value, Diagnostic> {
+        let value = match e {
+            Expr::Int(v) if dtype.is_float() => Value { dtype, kind: ValueKind::Float(*v as f64) },
+            Expr::Int(v) if dtype == DType::Bool => Value { dtype, kind: ValueKind::Bool(*v != 0) },
+            Expr::Int(v) => Value::int(dtype, *v),
+            Expr::Float(v) if dtype.is_float() => Value { dtype, kind: ValueKind::Float(v.0) },
+            Expr::Float(v) => Value { dtype: DType::F64, kind: ValueKind::Float(v.0) }.cast(dtype),
+            Expr::Bool(v) => Value { dtype: DType::Bool, kind: ValueKind::Bool(*v) }.cast(dtype),
+            Expr::Name(name) => self.name_value(name, scope)?.cast(dtype),
+            Expr::Unary(op, a) => {
+                let start = *number;
+                let own = match (op, self.typing(e, scope, &mut { start })?) {
+                    (UnaryOp::Not, _) => DType::Bool,
+                    (_, Typing::Known(t)) if !(t.is_integer() && dtype.is_integer()) => t,
+                    _ => computing(dtype),
+                };
+                let a = self.translate(a, own, scope, number)?;
+                let kind = match (op, a.as_int()) {
+                    (UnaryOp::Neg, Some(v)) if v != i64::MIN => ValueKind::Int(-v),
+                    (UnaryOp::Neg, _) => ValueKind::Unary(UnOp::Neg, Box::new(a)),
+                    (UnaryOp::Not, _) => ValueKind::Unary(UnOp::Not, Box::new(a)),
+                    (UnaryOp::BitNot, _) => ValueKind::Unary(UnOp::BitNot, Box::new(a)),
+                };
+                Value { dtype: own, kind }.cast(dtype)
+            }
+            Expr::Binary(op, a, b) => self.binary(*op, a, b, dtype, scope, number)?,
+            Expr::If(c, a, b) => {
+                let c = self.translate(c, DType::Bool, scope, number)?;
+                let own = computing(dtype);
+                let a = self.translate(a, own, scope, number)?;
+                let b = self.translate(b, own, scope, number)?;
+                let kind = ValueKind::Select(Box::new(c), Box::new(a), Box::new(b));
+                Value { dtype: own, kind }.cast(dtype)
+            }
+            Expr::Cast(t, a) => {
+                let to = known(t, &Name::new("cast"))?;
+                let start = *number;
+                let from = match self.typing(a, scope, &mut { start })? {
+                    Typing::Known(t) => t,
+                    _ => to,
+                };
+                self.translate(a, from, scope, number)?.cast(to).cast(dtype)
+            }
+            Expr::Call { function, precision, args } => {
+                self.call(e, function, *precision, args, dtype, scope, number)?
+            }
+            Expr::Subscript(access) => self.read(access, scope.env)?.cast(dtype),
+            Expr::Reduce(r) => {
+                *number += r.args.iter().map(|a| a.reductions().len()).sum::<usize>();
+                let here = *number;
+                *number += 1;
+                let value = scope.results.and_then(|r| r.get(&here)).cloned();
+                value
+                    .ok_or_else(|| Diagnostic::new("internal", "a reduction has no result here"))?
+                    .cast(dtype)
+            }
+        };
+        Ok(value)
+    }
+
+    fn binary(
+        &mut self,
+        op: BinaryOp,
+        a: &Expr,
+        b: &Expr,
+        dtype: DType,
+        scope: Scope<'_>,
+        number: &mut usize,
+    ) -> Result<Value, Diagnostic> {
+        let start = *number;
+        let mut counter = start;
+        let typing = join(self.typing(a, scope, &mut counter)?, self.typing(b, scope, &mut counter)?);
+        let logic = matches!(op, BinaryOp::And | BinaryOp::Or);
+        let comparison = matches!(
+            op,
+            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne
+        );
+        let own = match typing {
+            _ if logic => DType::Bool,
+            // Sums of integers are computed in the type that is wanted, if it is an integer type.
+            Typing::Known(t) if !comparison && t.is_integer() && dtype.is_integer() => {
+                if dtype.bytes() >= t.bytes() { dtype } else { t }
+            }
+            Typing::Known(t) => t,
+            Typing::FloatLiteral if comparison => DType::F32,
+            Typing::IntLiteral | Typing::Any if comparison => DType::I32,
+            _ => computing(dtype),
+        };
+        let own = if own == DType::Bool && !logic && !comparison { DType::I32 } else { own };
+        let x = self.translate(a, own, scope, number)?;
+        let y = self.translate(b, own, scope, number)?;
+        if op == BinaryOp::Div && !own.is_float() {
+            return Err(Diagnostic::new("integer-division", "`/` divides floating-point values only")
+                .help("write `//` for the quotient of integers, rounded down"));
+        }
+        let integers = own.is_integer();
+        let value = match op {
+            BinaryOp::Add if integers => add(x, y),
+            BinaryOp::Sub if integers => sub(x, y),
+            BinaryOp::Mul if integers => mul(x, y),
+            BinaryOp::FloorDiv | BinaryOp::Mod if integers => self.divide(op, a, b, x, y, scope)?,
+            BinaryOp::FloorDiv => {
+                let quotient = Value::binary(BinOp::Div, x, y);
+                let kind = ValueKind::Call {
+                    function: Name::new("floor"),
+                    precision: Precision::Precise,
+                    args: vec![quotient],
+                };
+                Value { dtype: own, kind }
+            }
+            _ => {
+                let op = match op {
+                    BinaryOp::Add => BinOp::Add,
+                    BinaryOp::Sub => BinOp::Sub,
+                    BinaryOp::Mul => BinOp::Mul,
+                    BinaryOp::Div => BinOp::Div,
+                    BinaryOp::FloorDiv => BinOp::FloorDiv,
+                    BinaryOp::Mod => BinOp::FloorMod,
+                    BinaryOp::Lt => BinOp::Lt,
+                    BinaryOp::Le => BinOp::Le,
+                    BinaryOp::Gt => BinOp::Gt,
+                    BinaryOp::Ge => BinOp::Ge,
+                    BinaryOp::Eq => BinOp::Eq,
+                    BinaryOp::Ne => BinOp::Ne,
+                    BinaryOp::And => BinOp::And,
+                    BinaryOp::Or => BinOp::Or,
+                    BinaryOp::BitAnd => BinOp::BitAnd,
+                    BinaryOp::BitOr => BinOp::BitOr,
+                    BinaryOp::BitXor => BinOp::BitXor,
+                    BinaryOp::Shl => BinOp::Shl,
+                    BinaryOp::Shr => BinOp::Shr,
+                };
+                Value::binary(op, x, y)
+            }
+        };
+        Ok(value.cast(dtype))
+    }
+
+    /// A quotient or remainder of integers: C's where nothing is negative.
+    fn divide(
+        &mut self,
+        op: BinaryOp,
+        a: &Expr,
+        b: &Expr,
+        x: Value,
+        y: Value,
+        scope: Scope<'_>,
+    ) -> Result<Value, Diagnostic> {
+        let quotient = op == BinaryOp::FloorDiv;
+        if let (Some(p), Some(q)) = (x.as_int(), y.as_int())
+            && q > 0
+        {
+            return Ok(Value::int(x.dtype, if quotient { p.div_euclid(q) } else { p.rem_euclid(q) }));
+        }
+        if y.as_int() == Some(1) {
+            return Ok(if quotient { x } else { Value::int(x.dtype, 0) });
+        }
+        let nonneg = |e: &Expr, v: &Value| -> Result<bool, Diagnostic> {
+            if v.dtype.is_unsigned() {
+                return Ok(true);
+            }
+            let Some(aff) = e.to_aff() else { return Ok(false) };
+            let aff = self.analysis.canonical(&aff)?;
+            scope.env.implies(&Constraint::nonneg(aff))
+        };
+        let truncates = nonneg(a, &x)? && (y.as_int().is_some_and(|v| v > 0) || nonneg(b, &y)?);
+        let op = match (quotient, truncates) {
+            (true, true) => BinOp::TruncDiv,
+            (true, false) => BinOp::FloorDiv,
+            (false, true) => BinOp::TruncRem,
+            (false, false) => BinOp::FloorMod,
+        };
+        Ok(Value::binary(op, x, y))
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn call(
+        &mut self,
+        e: &Expr,
+        function: &Name,
+        precision: Option<Precision>,
+        args: &[Expr],
+        dtype: DType,
+        scope: Scope<'_>,
+        number: &mut usize,
+    ) -> Result<Value, Diagnostic> {
+        let kernel = self.analysis.kernel;
+        match &**function {
+            "lowest" | "highest" => return Ok(end_of_range(dtype, &**function == "lowest")),
+            _ => {}
+        }
+        if let Some(f) = kernel.functions.iter().find(|f| f.name == *function) {
+            let mut values = Vec::new();
+            for (a, t) in args.iter().zip(&f.params) {
+                values.push(self.translate(a, *t, scope, number)?);
+            }
+            let kind =
+                ValueKind::Call { function: function.clone(), precision: Precision::Precise, args: values };
+            return Ok(Value { dtype: f.result, kind }.cast(dtype));
+        }
+        let start = *number;
+        let own = match self.typing(e, scope, &mut { start })? {
+            Typing::Known(DType::Bool) => {
+                // isnan: the type of what is asked about.
+                let mut counter = start;
+                match self.typing(&args[0], scope, &mut counter)? {
+                    Typing::Known(t) if t.is_float() => computing(t),
+                    _ => DType::F32,
+                }
+            }
+            Typing::Known(t) => computing(t),
+            Typing::FloatLiteral if !dtype.is_float() => DType::F32,
+            _ => computing(dtype),
+        };
+        let mut values = Vec::new();
+        for a in args {
+            values.push(self.translate(a, own, scope, number)?);
+        }
+        let result = if &**function == "isnan" { DType::Bool } else { own };
+        let value = match (&**function, values.len()) {
+            ("min" | "max", 2) => {
+                let op = if &**function == "min" { BinOp::Min } else { BinOp::Max };
+                let y = values.pop();
+                let x = values.pop();
+                match (x, y) {
+                    (Some(x), Some(y)) => Value::binary(op, x, y),
+                    _ => return Err(Diagnostic::new("internal", "min without operands")),
+                }
+            }
+            _ => Value {
+                dtype: result,
+                kind: ValueKind::Call {
+                    function: function.clone(),
+                    precision: precision.unwrap_or(kernel.options.precision),
+                    args: values,
+                },
+            },
+        };
+        Ok(value.cast(dtype))
+    }
+
+    /// The value of a name.
+    pub fn name_value(&mut self, name: &Name, scope: Scope<'_>) -> Result<Value, Diagnostic> {
+        if let Some(value) = scope.local.and_then(|l| l.get(name)) {
+            return Ok(value.clone());
+        }
+        if let Some(value) = scope.env.values.get(name) {
+            return Ok(value.clone());
+        }
+        let kernel = self.analysis.kernel;
+        if let Some(definition) = kernel.definition(name) {
+            let definition = Expr::from_aff(definition);
+            return self.index_value(&definition, scope.env);
+        }
+        if let Some(coordinate) = crate::analysis::coordinate_name(kernel.tag(name))
+            && let Some(value) = scope.env.values.get(coordinate)
+        {
+            let lower = self.analysis.extents.get(name).map(|e| e.lower.clone()).unwrap_or_default();
+            let (value, lower) = (value.clone(), self.aff_value(&lower, scope.env)?);
+            return Ok(add(value, lower));
+        }
+        for arg in &kernel.args {
+            if let Arg::Scalar(s) = arg
+                && s.name == *name
+            {
+                let dtype = known(&s.dtype, name)?;
+                self.shared_state.used_scalars.insert(name.clone());
+                let value = Value { dtype, kind: ValueKind::Param(name.clone()) };
+                // f16 arguments are computed with in f32, as loads are.
+                return Ok(value.cast(computing(dtype)));
+            }
+        }
+        if kernel.temporary(name).is_some() {
+            return self.read(&Access { array: name.clone(), index: Vec::new() }, scope.env);
+        }
+        Err(Diagnostic::new("unknown-name", format!("`{name}` has no value here")))
+    }
+
+    /// The element of an access.
+    pub fn element(&mut self, access: &Access, env: &Env) -> Result<Target, Diagnostic> {
+        let kernel = self.analysis.kernel;
+        let array = kernel.array(&access.array).ok_or_else(|| {
+            Diagnostic::new("unknown-name", format!("there is no array `{}`", access.array))
+        })?;
+        if array.axes.len() != access.index.len() {
+            return Err(Diagnostic::new(
+                "wrong-arity",
+                format!(
+                    "`{}` has {} axes and {} subscripts here",
+                    access.array,
+                    array.axes.len(),
+                    access.index.len()
+                ),
+            ));
+        }
+        let dtype = known(&array.dtype, &access.array)?;
+        let mut subscripts = Vec::new();
+        for s in &access.index {
+            subscripts.push(self.index_value(s, env)?);
+        }
+        let element = match self.storage(&access.array)? {
+            Storage::Var(var) => return Ok(Target::Var(var)),
+            Storage::Private { array: number, lanes } => {
+                let mut all = self.lane_values(&lanes, env)?;
+                all.extend(Self::in_storage_order(array, subscripts));
+                self.local_element(Memory::Private(number), all)
+            }
+            Storage::Shared(number) => {
+                if subscripts.is_empty() {
+                    subscripts.push(self.index_int(0));
+                }
+                let subscripts = Self::in_storage_order_or(array, subscripts);
+                self.local_element(Memory::Shared(number), subscripts)
+            }
+            Storage::Global(number) => {
+                let index = self.index();
+                let layout = layout(array, index, &mut |e| self.index_value(e, env))?;
+                let offset = offset(array, &layout, &subscripts, index);
+                MemRef { memory: Memory::Global(number), subscripts, offset: Box::new(offset) }
+            }
+        };
+        Ok(Target::Element(element, dtype))
+    }
+
+    fn in_storage_order_or(array: &loopwright_kernel_ir::Array, subscripts: Vec<Value>) -> Vec<Value> {
+        if array.axes.is_empty() { subscripts } else { Self::in_storage_order(array, subscripts) }
+    }
+
+    /// The values of lanes: inside their loops the counters; a lane that is not around is the first.
+    pub fn lane_values(&mut self, lanes: &[Name], env: &Env) -> Result<Vec<Value>, Diagnostic> {
+        let mut values = Vec::new();
+        for lane in lanes {
+            let lower = self.analysis.extents.get(lane).map(|e| e.lower.clone()).unwrap_or_default();
+            let value = match env.values.get(lane) {
+                Some(value) => value.clone(),
+                None => {
+                    values.push(self.index_int(0));
+                    continue;
+                }
+            };
+            let lower = self.aff_value(&lower, env)?;
+            values.push(sub(value, lower));
+        }
+        Ok(values)
+    }
+
+    /// The value of an element.
+    pub fn read(&mut self, access: &Access, env: &Env) -> Result<Value, Diagnostic> {
+        match self.element(access, env)? {
+            Target::Var(var) => Ok(self.var_value(var)),
+            Target::Element(element, dtype) => {
+                if let Memory::Global(number) = element.memory {
+                    self.shared_state.used_globals.entry(number).or_default().0 = true;
+                }
+                Ok(self.load(element, dtype))
+            }
+        }
+    }
+
+    /// A constraint as a comparison: terms with negative signs go to the other side.
+    pub fn condition(&mut self, c: &Constraint, env: &Env) -> Result<Value, Diagnostic> {
+        let mut left = Aff::default();
+        let mut right = Aff::default();
+        for (term, k) in c.aff.terms() {
+            let one = match term {
+                Term::Var(name) => Aff::var(name),
+                Term::Div(div) => div.numerator.floor_div(div.denominator)?,
+            };
+            if *k < 0 {
+                left = left.add(&one.scale(k.saturating_neg())?)?;
+            } else {
+                right = right.add(&one.scale(*k)?)?;
+            }
+        }
+        let constant = c.aff.constant_term();
+        // Alone on the left stands what is compared: `i < n`, `i >= 1`, `i + j <= n - 3`.
+        let (op, left, right) = match c.kind {
+            Kind::Eq if left.terms().is_empty() => {
+                (BinOp::Eq, right, Aff::constant(constant.saturating_neg()))
+            }
+            Kind::Eq => (BinOp::Eq, left, right.add_constant(constant)?),
+            Kind::Ge if left.terms().is_empty() => {
+                (BinOp::Ge, right, Aff::constant(constant.saturating_neg()))
+            }
+            Kind::Ge => (BinOp::Lt, left, right.add_constant(constant.checked_add(1).unwrap_or(i64::MAX))?),
+        };
+        let left = self.aff_value(&left, env)?;
+        let right = self.aff_value(&right, env)?;
+        Ok(Value::binary(op, left, right))
+    }
+}
+
+/// What an assignment writes.
+pub(crate) enum Target {
+    Var(crate::program::VarId),
+    Element(MemRef, DType),
+}
+
+/// The least or greatest value of a type; infinities for floating-point types.
+pub(crate) fn end_of_range(dtype: DType, lowest: bool) -> Value {
+    let kind = match dtype {
+        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => {
+            ValueKind::Float(if lowest { f64::NEG_INFINITY } else { f64::INFINITY })
+        }
+        DType::Bool => ValueKind::Bool(!lowest),
+        DType::I8 => ValueKind::Int(if lowest { i8::MIN.into() } else { i8::MAX.into() }),
+        DType::I16 => ValueKind::Int(if lowest { i16::MIN.into() } else { i16::MAX.into() }),
+        DType::I32 => ValueKind::Int(if lowest { i32::MIN.into() } else { i32::MAX.into() }),
+        DType::I64 => ValueKind::Int(if lowest { i64::MIN } else { i64::MAX }),
+        DType::U8 => ValueKind::Int(if lowest { 0 } else { u8::MAX.into() }),
+        DType::U16 => ValueKind::Int(if lowest { 0 } else { u16::MAX.into() }),
+        DType::U32 => ValueKind::Int(if lowest { 0 } else { u32::MAX.into() }),
+        // As the bits of all ones.
+        DType::U64 => ValueKind::Int(if lowest { 0 } else { -1 }),
+    };
+    Value { dtype, kind }
+}
