@@ -95,7 +95,8 @@ impl LoopKernel {
     /// Everything else that can be wrong is found by `validate`.
     pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
         nest::fill_within(&mut data);
-        data.tree = nest::tree_in_text_order(&data)?;
+        data.tree = nest::tree_in_text_order(&data)
+            .map_err(|errors| Diagnostics(errors.into_iter().map(|(_, d)| d).collect()))?;
         Ok(LoopKernel(Arc::new(data)))
     }
 

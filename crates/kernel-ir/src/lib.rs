@@ -25,8 +25,12 @@ mod math;
 mod nest;
 mod part;
 mod reduction;
+mod suggest;
 mod tag;
+mod text;
 mod tree;
+mod types;
+mod validate;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};

@@ -9,10 +9,7 @@ use std::collections::BTreeSet;
 
 use loopwright_poly::{Constraint, Name};
 
-use crate::{
-    Diagnostic, Diagnostics, Instruction, KernelData, Part, PartRef, Reduce, Tree,
-    kernel::enclosing_reductions,
-};
+use crate::{Diagnostic, Instruction, KernelData, Part, PartRef, Reduce, Tree, kernel::enclosing_reductions};
 
 /// The names a domain reads that are not its own inames.
 fn foreign_names(data: &KernelData, domain: usize) -> BTreeSet<Name> {
@@ -159,25 +156,25 @@ pub(crate) fn constraints_over(data: &KernelData, inames: &[Name]) -> Vec<Constr
     found
 }
 
-/// The tree of a declared kernel.
-pub(crate) fn tree_in_text_order(data: &KernelData) -> Result<Vec<Tree>, Diagnostics> {
+/// The tree of a declared kernel, or what stands against it with the numbers of the instructions.
+pub(crate) fn tree_in_text_order(data: &KernelData) -> Result<Vec<Tree>, Vec<(usize, Diagnostic)>> {
     let order = order(data);
     let mut tree = Vec::new();
     let mut opened = BTreeSet::new();
     let mut errors = Vec::new();
-    for instruction in &data.instructions {
+    for (number, instruction) in data.instructions.iter().enumerate() {
         for part in parts_in_order(data, instruction) {
             let mut path = data.part_inames(&part);
             let within = instruction.within.len();
             let position = |n: &Name| order.iter().position(|o| o == n);
             path[within..].sort_by_key(position);
             if let Err(d) = insert(&mut tree, &path, &part, &mut opened) {
-                errors.push(d);
+                errors.push((number, d));
                 break;
             }
         }
     }
-    if errors.is_empty() { Ok(tree) } else { Err(Diagnostics(errors)) }
+    if errors.is_empty() { Ok(tree) } else { Err(errors) }
 }
 
 /// The parts of an instruction such that reductions over the same inames share their loops: all inits at a level, all updates,

@@ -83,7 +83,7 @@ impl fmt::Display for Constraint {
         match (self.kind, right.constant_term()) {
             (Kind::Eq, _) => write!(f, "{left} = {right}"),
             // a <= b - 1 reads better as a < b.
-            (Kind::Ge, -1) if !right.terms().is_empty() => {
+            (Kind::Ge, -1) if !right.terms().is_empty() && !left.terms().is_empty() => {
                 write!(f, "{left} < {}", right.add_constant(1).map_err(|_| fmt::Error)?)
             }
             (Kind::Ge, c) if c < 0 && left.terms().is_empty() => {

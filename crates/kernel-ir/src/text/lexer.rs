@@ -1,0 +1,181 @@
+//! Text to tokens.
+//!
+//! Never fails: what is no token becomes [`Tok::Unknown`] and the parser, which knows what it expected, complains. A token knows
+//! whether a line break stands before it, since a statement ends with its line unless a bracket is open.
+//!
+//! The body of a `function` is CUDA C, not kernel text: from the first `{` of such a statement to the brace that closes it,
+//! everything is one [`Tok::Raw`].
+
+use std::ops::Range;
+
+/// What a token is; its text is found by its span.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Tok {
+    Ident,
+    Int(u64),
+    /// An integer literal beyond 64 bits.
+    Huge,
+    Float(f64),
+    Punct(&'static str),
+    /// The CUDA C between the braces of a function, the braces included.
+    Raw,
+    /// A function's body without its closing brace.
+    OpenRaw,
+    Unknown,
+    End,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Token {
+    pub tok: Tok,
+    pub span: Range<usize>,
+    /// A line break stands between this token and the one before.
+    pub newline: bool,
+}
+
+/// Longest first.
+const PUNCTUATION: &[&str] = &[
+    "...", "->", "<=", ">=", "==", "!=", "//", "**", "<<", ">>", ":=", "+=", "-=", "*=", "/=", "&&", "||",
+    "(", ")", "[", "]", "{", "}", ",", ":", ";", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "~",
+    ".", "?", "!",
+];
+
+fn is_ident_start(c: u8) -> bool {
+    c.is_ascii_alphabetic() || c == b'_'
+}
+
+fn is_ident(c: u8) -> bool {
+    c.is_ascii_alphanumeric() || c == b'_'
+}
+
+/// Whether a text is a name: a letter or underscore, then letters, digits and underscores, all of ASCII.
+pub(crate) fn is_identifier(text: &str) -> bool {
+    text.bytes().next().is_some_and(is_ident_start) && text.bytes().all(is_ident)
+}
+
+/// All tokens of a text; the last one is [`Tok::End`].
+pub(crate) fn lex(text: &str) -> Vec<Token> {
+    let bytes = text.as_bytes();
+    let mut tokens: Vec<Token> = Vec::with_capacity(bytes.len() / 3);
+    let (mut at, mut newline, mut in_function) = (0, true, false);
+    while at < bytes.len() {
+        let start = at;
+        let c = bytes[at];
+        if c == b'\n' {
+            (newline, in_function) = (true, false);
+            at += 1;
+            continue;
+        }
+        if c.is_ascii_whitespace() {
+            at += 1;
+            continue;
+        }
+        if c == b'#' {
+            at += bytes[at..].iter().position(|b| *b == b'\n').unwrap_or(bytes.len() - at);
+            continue;
+        }
+        let tok = if is_ident_start(c) {
+            at += bytes[at..].iter().position(|b| !is_ident(*b)).unwrap_or(bytes.len() - at);
+            if newline && &text[start..at] == "function" {
+                in_function = true;
+            }
+            Tok::Ident
+        } else if c.is_ascii_digit() {
+            let (tok, length) = number(&text[at..]);
+            at += length;
+            tok
+        } else if c == b'{' && in_function {
+            in_function = false;
+            match close_of_c(bytes, at) {
+                Some(end) => {
+                    at = end;
+                    Tok::Raw
+                }
+                None => {
+                    at = bytes.len();
+                    Tok::OpenRaw
+                }
+            }
+        } else if let Some(p) = PUNCTUATION.iter().find(|p| text[at..].starts_with(**p)) {
+            at += p.len();
+            Tok::Punct(p)
+        } else {
+            at += text[at..].chars().next().map_or(1, char::len_utf8);
+            Tok::Unknown
+        };
+        tokens.push(Token { tok, span: start..at, newline });
+        newline = false;
+    }
+    tokens.push(Token { tok: Tok::End, span: text.len()..text.len(), newline: true });
+    tokens
+}
+
+/// The number at the start of a text, and its length.
+fn number(text: &str) -> (Tok, usize) {
+    let bytes = text.as_bytes();
+    let digits =
+        |from: usize| bytes[from..].iter().position(|b| !b.is_ascii_digit()).unwrap_or(bytes.len() - from);
+    if text.starts_with("0x") || text.starts_with("0X") {
+        let n = bytes[2..].iter().position(|b| !b.is_ascii_hexdigit()).unwrap_or(bytes.len() - 2);
+        let tok = u64::from_str_radix(&text[2..2 + n], 16).map_or(Tok::Huge, Tok::Int);
+        return (if n == 0 { Tok::Unknown } else { tok }, 2 + n);
+    }
+    let mut end = digits(0);
+    let mut float = false;
+    if bytes.get(end) == Some(&b'.') && !bytes.get(end + 1).is_some_and(|b| is_ident_start(*b) || *b == b'.')
+    {
+        float = true;
+        end += 1;
+        end += digits(end);
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let n = if end + 1 + sign < bytes.len() { digits(end + 1 + sign) } else { 0 };
+        if n > 0 {
+            float = true;
+            end += 1 + sign + n;
+        }
+    }
+    let tok = match float {
+        true => text[..end].parse().map_or(Tok::Unknown, Tok::Float),
+        false => text[..end].parse().map_or(Tok::Huge, Tok::Int),
+    };
+    (tok, end)
+}
+
+/// The end of the braced C text that begins at `open`, past strings, characters and comments.
+pub(crate) fn close_of_c(bytes: &[u8], open: usize) -> Option<usize> {
+    let (mut at, mut depth) = (open, 0usize);
+    while at < bytes.len() {
+        match bytes[at] {
+            b'{' => depth += 1,
+            b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at + 1);
+                }
+            }
+            quote @ (b'"' | b'\'') => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != quote && bytes[at] != b'\n' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                while at < bytes.len() && bytes[at] != b'\n' {
+                    at += 1;
+                }
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                at += 2;
+                while at < bytes.len() && !bytes[at..].starts_with(b"*/") {
+                    at += 1;
+                }
+                at += 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}

@@ -1,0 +1,280 @@
+//! The parser's cursor: looking at tokens, consuming them, complaining about them.
+//!
+//! A statement ends with its line unless a bracket is open: outside of brackets the cursor shows [`Tok::End`] at a token that
+//! begins a new line. Nesting is limited, so that no text overflows the stack.
+
+use std::{ops::Range, sync::Arc};
+
+use crate::{
+    Diagnostic, Name, Place,
+    text::lexer::{Tok, Token, lex},
+};
+
+/// Boxed, since a diagnostic carries its text.
+pub(crate) type Parse<T> = Result<T, Box<Diagnostic>>;
+
+/// How deep brackets and prefixes may nest.
+const NESTING_LIMIT: usize = 96;
+
+pub(crate) struct Parser {
+    pub origin: Arc<str>,
+    pub text: Arc<str>,
+    tokens: Vec<Token>,
+    pos: usize,
+    /// The token with which the current statement began; a line break before it does not end it.
+    statement: usize,
+    /// How many brackets are open in the statement.
+    brackets: usize,
+    nesting: usize,
+    /// Inside `floor(..)`, where `/` divides.
+    pub in_floor: bool,
+}
+
+impl Parser {
+    pub fn new(origin: &str, text: &str) -> Self {
+        Parser {
+            origin: origin.into(),
+            text: text.into(),
+            tokens: lex(text),
+            pos: 0,
+            statement: 0,
+            brackets: 0,
+            nesting: 0,
+            in_floor: false,
+        }
+    }
+
+    fn token(&self, ahead: usize) -> &Token {
+        let last = self.tokens.len() - 1;
+        let k = (self.pos + ahead).min(last);
+        if self.brackets == 0 {
+            // The statement's end hides what comes after.
+            for j in self.pos..=k {
+                if self.tokens[j].newline && j > self.statement {
+                    return &self.tokens[last];
+                }
+            }
+        }
+        &self.tokens[k]
+    }
+
+    /// The token so many ahead, or [`Tok::End`] past the end of the statement.
+    pub fn tok(&self, ahead: usize) -> Tok {
+        self.token(ahead).tok
+    }
+
+    /// The span of the next token; at the end of a statement the place right behind what was read last.
+    pub fn span(&self) -> Range<usize> {
+        if self.tok(0) == Tok::End {
+            let end = self.last_end();
+            return end..end;
+        }
+        self.tokens[self.pos].span.clone()
+    }
+
+    /// Where the last token ended.
+    pub fn last_end(&self) -> usize {
+        if self.pos == 0 { 0 } else { self.tokens[self.pos - 1].span.end }
+    }
+
+    pub fn advance(&mut self) {
+        self.pos = (self.pos + 1).min(self.tokens.len() - 1);
+    }
+
+    /// The position, to come back to.
+    pub fn mark(&self) -> (usize, usize) {
+        (self.pos, self.brackets)
+    }
+
+    pub fn back_to(&mut self, mark: (usize, usize)) {
+        (self.pos, self.brackets) = mark;
+    }
+
+    /// The word so many tokens ahead.
+    pub fn word(&self, ahead: usize) -> Option<&str> {
+        let token = self.token(ahead);
+        (token.tok == Tok::Ident).then(|| &self.text[token.span.clone()])
+    }
+
+    pub fn ident_here(&self) -> bool {
+        self.tok(0) == Tok::Ident
+    }
+
+    /// Whether the next token follows the one before without a space.
+    pub fn touches(&self) -> bool {
+        self.span().start == self.last_end()
+    }
+
+    pub fn at(&self, punct: &str) -> bool {
+        self.peek_is(0, punct)
+    }
+
+    pub fn peek_is(&self, ahead: usize, punct: &str) -> bool {
+        matches!(self.tok(ahead), Tok::Punct(p) if p == punct)
+    }
+
+    pub fn at_word(&self, word: &str) -> bool {
+        self.word(0) == Some(word)
+    }
+
+    pub fn at_any_word(&self, words: &[&str]) -> bool {
+        self.word(0).is_some_and(|w| words.contains(&w))
+    }
+
+    pub fn eat(&mut self, punct: &str) -> bool {
+        let here = self.at(punct);
+        if here {
+            self.advance();
+        }
+        here
+    }
+
+    pub fn eat_word(&mut self, word: &str) -> bool {
+        let here = self.at_word(word);
+        if here {
+            self.advance();
+        }
+        here
+    }
+
+    pub fn expect(&mut self, punct: &'static str) -> Parse<()> {
+        if self.eat(punct) { Ok(()) } else { Err(self.unexpected(&format!("`{punct}`"))) }
+    }
+
+    /// An opening bracket: line breaks inside mean nothing.
+    pub fn open(&mut self, punct: &'static str) -> Parse<()> {
+        self.expect(punct)?;
+        self.brackets += 1;
+        self.enter()
+    }
+
+    pub fn close(&mut self, punct: &'static str) -> Parse<()> {
+        if !self.at(punct) {
+            return Err(self.unexpected(&format!("`{punct}`")));
+        }
+        // The line break after the bracket counts again.
+        self.brackets = self.brackets.saturating_sub(1);
+        self.pos += 1;
+        self.leave();
+        Ok(())
+    }
+
+    /// A name; keywords of expressions are none.
+    pub fn name(&mut self, what: &str) -> Parse<Name> {
+        match self.word(0) {
+            Some(w) if RESERVED.contains(&w) => Err(self
+                .error("reserved-name", format!("`{w}` is a word of the language, not a name"))
+                .help("choose another name")
+                .into()),
+            Some(w) => {
+                let name = Name::new(w);
+                self.advance();
+                Ok(name)
+            }
+            None => Err(self.unexpected(what)),
+        }
+    }
+
+    /// One level deeper.
+    pub fn enter(&mut self) -> Parse<()> {
+        self.nesting += 1;
+        if self.nesting > NESTING_LIMIT {
+            return Err(self
+                .error("too-deep", format!("the text nests deeper than {NESTING_LIMIT} levels"))
+                .help("compute parts of it by instructions of their own")
+                .into());
+        }
+        Ok(())
+    }
+
+    pub fn leave(&mut self) {
+        self.nesting = self.nesting.saturating_sub(1);
+    }
+
+    /// An integer literal as `i64`.
+    pub fn small(&self, value: u64) -> Parse<i64> {
+        i64::try_from(value).map_err(|_| self.huge())
+    }
+
+    pub fn huge(&self) -> Box<Diagnostic> {
+        self.error("overflow", "the integer does not fit into 64 bits").into()
+    }
+
+    /// Begins a statement at the next token, wherever the line breaks.
+    pub fn begin_statement(&mut self) {
+        self.statement = self.pos;
+        self.brackets = 0;
+    }
+
+    /// Whether the text has ended. Only at the beginning of a statement.
+    pub fn at_text_end(&self) -> bool {
+        self.tokens[self.pos].tok == Tok::End
+    }
+
+    /// Requires that the statement ends here: a line break, a `;`, or a closing brace.
+    pub fn end_statement(&mut self) -> Parse<()> {
+        if self.eat(";") || self.tok(0) == Tok::End || self.at("}") {
+            return Ok(());
+        }
+        Err(self.unexpected("the end of the line"))
+    }
+
+    pub fn place(&self, span: Range<usize>) -> Place {
+        Place { origin: self.origin.clone(), text: self.text.clone(), span }
+    }
+
+    pub fn diagnostic(
+        &self,
+        span: Range<usize>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Diagnostic {
+        Diagnostic::new(code, message).at(Some(self.place(span)))
+    }
+
+    /// A diagnostic at the next token.
+    pub fn error(&self, code: &'static str, message: impl Into<String>) -> Diagnostic {
+        self.diagnostic(self.span(), code, message)
+    }
+
+    pub fn error_at(
+        &self,
+        span: Range<usize>,
+        code: &'static str,
+        message: impl Into<String>,
+    ) -> Box<Diagnostic> {
+        self.diagnostic(span, code, message).into()
+    }
+
+    pub fn poly_error(&self, error: loopwright_poly::Error, span: Range<usize>) -> Box<Diagnostic> {
+        Diagnostic::from(error).at(Some(self.place(span))).into()
+    }
+
+    /// A syntax error at the next token.
+    pub fn unexpected(&self, expected: &str) -> Box<Diagnostic> {
+        let found = match self.tok(0) {
+            Tok::End if self.at_text_end() => "the text ends".to_string(),
+            Tok::End => "the line ends".to_string(),
+            Tok::Huge => return self.huge(),
+            Tok::OpenRaw => "the body of this function does not end".to_string(),
+            _ => {
+                let token = &self.text[self.span()];
+                format!("found `{}`", token.escape_debug())
+            }
+        };
+        let mut diagnostic = self.error("syntax", format!("expected {expected}, but {found}"));
+        diagnostic.help = match &self.text[self.span()] {
+            "&&" => Some("write `and`".into()),
+            "||" => Some("write `or`".into()),
+            "!" => Some("write `not`".into()),
+            "**" => Some("write `pow(a, b)`".into()),
+            "?" => Some("write `if(c, a, b)`".into()),
+            _ => None,
+        };
+        diagnostic.into()
+    }
+}
+
+/// Words that no name may be.
+pub(crate) const RESERVED: &[&str] =
+    &["and", "or", "not", "if", "cast", "true", "false", "inf", "nan", "domain", "mod", "exists"];

@@ -1,0 +1,336 @@
+//! Kernels as text that reads back to an equal kernel.
+
+use std::fmt::{self, Write};
+
+use crate::{
+    AddressSpace, Arg, Array, Constraint, Domain, Expr, Fact, Instruction, KernelData, LoopKernel, Name,
+    Precision, ReductionOp, Role, StateType, Tree, Type, nest,
+    text::{expression::binding, print_expr::ExprPrinter},
+    types::UNTYPED,
+};
+
+/// Longer lines are broken where they can be.
+const WIDTH: usize = 100;
+
+/// Joined by `and`; where one ends as the next begins, as one chain: `0 <= i < n`.
+pub(crate) fn conjunction(constraints: &[Constraint]) -> String {
+    let mut text = String::new();
+    let mut end = String::new();
+    for c in constraints {
+        let here = c.to_string();
+        let right = [" <= ", " < "].iter().find_map(|op| here.split_once(op).map(|(_, r)| r.to_string()));
+        if !text.is_empty() {
+            match right.is_some()
+                && !end.is_empty()
+                && here.strip_prefix(&end).is_some_and(|r| r.starts_with(" <"))
+            {
+                true => text.push_str(&here[end.len()..]),
+                false => {
+                    text.push_str(" and ");
+                    text.push_str(&here);
+                }
+            }
+        } else {
+            text.push_str(&here);
+        }
+        end = right.unwrap_or_default();
+    }
+    text
+}
+
+fn names(names: &[Name], separator: &str) -> String {
+    names.iter().map(Name::as_str).collect::<Vec<_>>().join(separator)
+}
+
+impl fmt::Display for Domain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{ [{}]", names(&self.inames, ", "))?;
+        if !self.constraints.is_empty() {
+            write!(f, " : {}", conjunction(&self.constraints))?;
+        }
+        f.write_str(" }")
+    }
+}
+
+struct Printer<'a> {
+    data: &'a KernelData,
+    indent: &'a str,
+    expr: ExprPrinter<'a>,
+}
+
+impl Printer<'_> {
+    fn text(&self, e: &Expr) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = self.expr.expr(&mut text, e);
+        text
+    }
+
+    fn array(&self, a: &Array) -> String {
+        let mut text = match &a.dtype {
+            Type::Open(name) if *name == UNTYPED => a.name.to_string(),
+            dtype => format!("{}: {dtype}", a.name),
+        };
+        if !a.axes.is_empty() {
+            let axes: Vec<String> = a
+                .axes
+                .iter()
+                .map(|axis| match axis.padding {
+                    0 => self.text(&axis.length),
+                    n => format!("{} pad {n}", self.text(&axis.length)),
+                })
+                .collect();
+            let _ = write!(text, "[{}]", axes.join(", "));
+        }
+        if a.axes.iter().any(|x| x.stride.is_some()) {
+            let strides: Vec<String> =
+                a.axes.iter().map(|x| x.stride.as_ref().map_or("_".into(), |s| self.text(s))).collect();
+            let _ = write!(text, " strides({})", strides.join(", "));
+        }
+        if !a.order.is_empty() {
+            let reverse = a.order.len() > 1 && a.order.iter().copied().eq((0..a.axes.len()).rev());
+            let order: Vec<String> = a.order.iter().map(usize::to_string).collect();
+            let _ = match reverse {
+                true => write!(text, " order(f)"),
+                false => write!(text, " order({})", order.join(", ")),
+            };
+        }
+        text
+    }
+
+    fn header(&self) -> String {
+        let args: Vec<String> = self
+            .data
+            .args
+            .iter()
+            .map(|arg| match arg {
+                Arg::Array(a) if a.axes.is_empty() => format!("{}[]", self.array(a)),
+                Arg::Array(a) => self.array(a),
+                Arg::Scalar(s) => format!("{}: {}", s.name, s.dtype),
+            })
+            .collect();
+        let line = format!("kernel {}({})", self.data.name, args.join(", "));
+        if line.len() + self.indent.len() <= WIDTH {
+            return line;
+        }
+        let inner = format!(",\n{}    ", self.indent);
+        format!("kernel {}(\n{}    {},\n{})", self.data.name, self.indent, args.join(&inner), self.indent)
+    }
+
+    fn fact(&self, fact: &Fact) -> String {
+        match fact {
+            Fact::Monotone(array) => format!("fact monotone({array})"),
+            Fact::Injective(array) => format!("fact injective({array})"),
+            Fact::Range { array, lower, upper } => {
+                let mut text = "fact ".to_string();
+                let side = |text: &mut String, e: &Expr| {
+                    let _ = self.expr.above(text, e, binding::COMPARE + 1);
+                };
+                if let Some(lower) = lower {
+                    side(&mut text, lower);
+                    text.push_str(" <= ");
+                }
+                text.push_str(array);
+                match upper {
+                    None => {}
+                    // One more than a sum is what `<=` means.
+                    Some(Expr::Binary(crate::BinaryOp::Add, bound, one)) if **one == Expr::Int(1) => {
+                        text.push_str(" <= ");
+                        side(&mut text, bound);
+                    }
+                    Some(bound) => {
+                        text.push_str(" < ");
+                        side(&mut text, bound);
+                    }
+                }
+                text
+            }
+        }
+    }
+
+    fn reduction(&self, op: &ReductionOp) -> String {
+        let indent = self.indent;
+        let assign = |values: &[Expr]| {
+            let list: Vec<String> =
+                op.state.iter().zip(values).map(|(s, e)| format!("{} = {}", s.name, self.text(e))).collect();
+            list.join(", ")
+        };
+        let state: Vec<String> = op
+            .state
+            .iter()
+            .zip(&op.neutral)
+            .map(|(s, neutral)| {
+                let dtype = match &s.dtype {
+                    StateType::Fixed(t) => t.to_string(),
+                    StateType::Input(k) => format!("like {}", op.inputs.get(*k).map_or("?", |n| n.as_str())),
+                };
+                format!("{}: {dtype} = {}", s.name, self.text(neutral))
+            })
+            .collect();
+        let result: Vec<String> = op.result.iter().map(|e| self.text(e)).collect();
+        let mut text = format!("reduction {}({}) {{\n", op.name, names(&op.inputs, ", "));
+        let _ = writeln!(text, "{indent}    state {}", state.join(", "));
+        let _ = writeln!(text, "{indent}    lift {}", assign(&op.lift));
+        let _ = writeln!(text, "{indent}    combine {}", assign(&op.combine));
+        let _ = writeln!(text, "{indent}    result {}", result.join(", "));
+        if op.commutes {
+            let _ = writeln!(text, "{indent}    commutes");
+        }
+        if op.idempotent {
+            let _ = writeln!(text, "{indent}    idempotent");
+        }
+        let _ = write!(text, "{indent}}}");
+        text
+    }
+
+    fn instruction(&self, i: &Instruction, inames: bool) -> String {
+        let mut text = String::new();
+        for (k, target) in i.targets.iter().enumerate() {
+            text.push_str(if k > 0 { ", " } else { "" });
+            let _ = self.expr.target(&mut text, target);
+        }
+        let _ = write!(text, " = {}", self.text(&i.value));
+        if let Some(predicate) = &i.predicate {
+            let _ = write!(text, " if {}", self.text(predicate));
+        }
+        let _ = write!(text, " {{id={}", i.id);
+        if inames && !i.within.is_empty() {
+            let _ = write!(text, ", inames={}", names(&i.within, ":"));
+        }
+        if !i.after.is_empty() {
+            let _ = write!(text, ", dep={}", names(&i.after, ":"));
+        }
+        match &i.role {
+            Role::Does(id) if *id == i.id => {}
+            Role::Does(id) => {
+                let _ = write!(text, ", does={id}");
+            }
+            Role::Copies { source } => {
+                let _ = write!(text, ", copies={source}");
+            }
+        }
+        if let Some(by) = &i.made_by {
+            let _ = write!(text, ", by={by}");
+        }
+        if !i.map.is_empty() {
+            let map: Vec<String> = i.map.iter().map(|(n, v)| format!("{n}: {v}")).collect();
+            let _ = write!(text, ", map=[{}]", map.join(", "));
+        }
+        text.push('}');
+        text
+    }
+
+    fn tree(&self, out: &mut String, trees: &[Tree], depth: usize) {
+        for tree in trees {
+            let space = "    ".repeat(depth);
+            match tree {
+                Tree::Leaf(part) => {
+                    let _ = writeln!(out, "{}{space}{part}", self.indent);
+                }
+                Tree::Loop { iname, body } => {
+                    let _ = writeln!(out, "{}{space}for {iname} {{", self.indent);
+                    self.tree(out, body, depth + 1);
+                    let _ = writeln!(out, "{}{space}}}", self.indent);
+                }
+            }
+        }
+    }
+
+    fn kernel(&self) -> String {
+        let data = self.data;
+        let indent = self.indent;
+        let mut out = String::new();
+        let mut line = |text: String| {
+            let _ = writeln!(out, "{indent}{text}");
+        };
+        line(self.header());
+        if data.options.precision == Precision::Fast {
+            line("option fast_math".into());
+        }
+        if !data.assumptions.is_empty() {
+            let joined = format!("assume {}", conjunction(&data.assumptions));
+            if joined.len() <= WIDTH {
+                line(joined);
+            } else {
+                for c in &data.assumptions {
+                    line(format!("assume {c}"));
+                }
+            }
+        }
+        data.facts.iter().for_each(|fact| line(self.fact(fact)));
+        data.reductions.iter().for_each(|op| line(self.reduction(op)));
+        for function in &data.functions {
+            let params: Vec<&str> = function.params.iter().map(|t| t.name()).collect();
+            line(format!("function {}({}) -> {} {{", function.name, params.join(", "), function.result));
+            // The lines of the source keep their own indentation: they are part of the value.
+            line(format!("{}\n{indent}}}", function.source));
+        }
+        data.domains.iter().for_each(|d| line(format!("domain {d}")));
+        for t in &data.temporaries {
+            let space = match t.space {
+                AddressSpace::Private => "private",
+                AddressSpace::Shared => "shared",
+                AddressSpace::Global => "global",
+            };
+            line(format!("temp {} {space}", self.array(t)));
+        }
+        data.definitions.iter().for_each(|d| line(format!("let {} = {}", d.iname, d.value)));
+        data.tags.iter().for_each(|(iname, tag)| line(format!("tag {iname}: {tag}")));
+        let (inames, tree) = derived(data);
+        data.instructions.iter().for_each(|i| line(self.instruction(i, inames)));
+        if tree {
+            line("tree {".into());
+            self.tree(&mut out, &data.tree, 1);
+            let _ = writeln!(out, "{indent}}}");
+        }
+        out
+    }
+}
+
+/// Whether the inames of instructions, and whether the tree have to be written because they do not follow from the rest.
+fn derived(data: &KernelData) -> (bool, bool) {
+    if data.declared.is_some() || !data.definitions.is_empty() || !data.tags.is_empty() {
+        return (true, true);
+    }
+    let plain =
+        |i: &Instruction| i.role == Role::Does(i.id.clone()) && i.map.is_empty() && i.made_by.is_none();
+    if !data.instructions.iter().all(plain) {
+        return (true, true);
+    }
+    let tree_follows = |data: &KernelData| nest::tree_in_text_order(data).is_ok_and(|t| t == data.tree);
+    let mut bare = data.clone();
+    bare.instructions.iter_mut().for_each(|i| i.within.clear());
+    nest::fill_within(&mut bare);
+    if bare.instructions == data.instructions {
+        return (!tree_follows(data), !tree_follows(data));
+    }
+    // Some were given by the user; given all of them, does filling in leave them alone?
+    let mut given = data.clone();
+    nest::fill_within(&mut given);
+    let follows = given.instructions == data.instructions && tree_follows(data);
+    (true, !follows)
+}
+
+pub(crate) fn print(data: &KernelData, indent: &str) -> String {
+    let is_iname = |name: &str| data.is_iname(name);
+    Printer { data, indent, expr: ExprPrinter { is_iname: &is_iname } }.kernel()
+}
+
+/// The readable form: everything but the declared kernel.
+impl fmt::Display for LoopKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&print(self, ""))
+    }
+}
+
+impl LoopKernel {
+    /// The whole kernel as text: [`LoopKernel::parse`] reads it back to an equal value. For a transformed kernel, a last block
+    /// `declared { ... }` holds the kernel as it was declared.
+    pub fn to_text(&self) -> String {
+        let mut text = print(self, "");
+        if let Some(declared) = &self.declared {
+            let _ = write!(text, "declared {{\n{}}}\n", print(declared, "    "));
+        }
+        text
+    }
+}

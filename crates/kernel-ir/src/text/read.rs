@@ -1,0 +1,140 @@
+//! From the text of a kernel to the kernel.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Diagnostic, Diagnostics, Expr, Instruction, KernelData, LoopKernel, Name, Role, nest,
+    text::{
+        expression::resolve,
+        parser::Parser,
+        source_map::{Item, SourceMap},
+        statement::Draft,
+    },
+    types, validate,
+};
+
+impl LoopKernel {
+    /// Reads a kernel; the grammar is in the documentation of the crate. The kernel is validated.
+    pub fn parse(text: &str) -> Result<LoopKernel, Diagnostics> {
+        Self::parse_named("<kernel>", text)
+    }
+
+    /// As [`LoopKernel::parse`]; `origin` is what diagnostics call the text, as the name of its file.
+    pub fn parse_named(origin: &str, text: &str) -> Result<LoopKernel, Diagnostics> {
+        let draft = Parser::new(origin, text).whole().map_err(|d| Diagnostics(vec![*d]))?;
+        finish(draft)
+    }
+
+    /// As [`LoopKernel::parse_named`], of bytes that may be no text at all.
+    pub fn parse_bytes(origin: &str, bytes: &[u8]) -> Result<LoopKernel, Diagnostics> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Self::parse_named(origin, text),
+            Err(e) => {
+                let line = bytes[..e.valid_up_to()].iter().filter(|b| **b == b'\n').count() + 1;
+                Err(Diagnostic::new(
+                    "syntax",
+                    format!("{origin} is no UTF-8 text: line {line} has a byte that is no character"),
+                )
+                .help("a kernel file is plain text that begins with `kernel`")
+                .into())
+            }
+        }
+    }
+}
+
+/// The spans of a kernel's items in its own printed text.
+pub(crate) fn map_of_print(kernel: &LoopKernel) -> Option<SourceMap> {
+    Parser::new("<kernel>", &kernel.to_string()).whole().ok().map(|draft| draft.map)
+}
+
+/// Ids for the instructions without: `set_` and the first target, numbered from the second on.
+pub(crate) fn fill_ids(instructions: &mut [Instruction]) {
+    let mut used: BTreeSet<Name> = instructions.iter().map(|i| i.id.clone()).collect();
+    for i in instructions {
+        if i.id.is_empty() {
+            let base = format!("set_{}", i.targets.first().map_or("nothing", |t| t.array.as_str()));
+            let mut id = Name::from(base.clone());
+            let mut n = 1;
+            while !used.insert(id.clone()) {
+                n += 1;
+                id = format!("{base}_{n}").into();
+            }
+            i.id = id;
+        }
+        if matches!(&i.role, Role::Does(id) if id.is_empty()) {
+            i.role = Role::Does(i.id.clone());
+        }
+    }
+}
+
+/// Decides which calls are reductions.
+fn resolve_reductions(data: &mut KernelData) {
+    let inames: BTreeSet<Name> = data.domains.iter().flat_map(|d| d.inames.iter().cloned()).collect();
+    let operators = data.reductions.clone();
+    let fix = |e: &mut Expr| *e = resolve(e, &|n| inames.contains(n), &operators);
+    for i in &mut data.instructions {
+        i.targets.iter_mut().flat_map(|t| &mut t.index).for_each(fix);
+        fix(&mut i.value);
+        i.predicate.iter_mut().for_each(fix);
+    }
+    // Where no iname can be meant.
+    let plain = |e: &mut Expr| *e = resolve(e, &|_| false, &[]);
+    for op in &mut data.reductions {
+        op.neutral
+            .iter_mut()
+            .chain(&mut op.lift)
+            .chain(&mut op.combine)
+            .chain(&mut op.result)
+            .for_each(plain);
+    }
+}
+
+fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
+    let Draft { mut data, map, has_tree, declared } = draft;
+    if let Some(declared) = declared {
+        data.declared = Some(finish(*declared)?);
+    }
+    resolve_reductions(&mut data);
+    fill_ids(&mut data.instructions);
+    if !has_tree {
+        let transformed = (0..data.definitions.len())
+            .map(Item::Definition)
+            .chain(data.tags.keys().map(|n| Item::Tag(n.to_string())))
+            .next();
+        if let Some(item) = transformed {
+            return Err(Diagnostic::new("no-tree", "this line belongs to a transformed kernel, whose text has a `tree`")
+                .at(map.locate(&item, ""))
+                .help("declare the kernel without it, and split or tag by a pipeline: `split_iname(i, 128)`, `tag_inames(i_outer: block.x)`")
+                .into());
+        }
+    }
+    complete(data, has_tree, &map)
+}
+
+/// Types of temporaries, inames of instructions and the tree, as far as they are open; then validation.
+pub(crate) fn complete(
+    mut data: KernelData,
+    has_tree: bool,
+    map: &SourceMap,
+) -> Result<LoopKernel, Diagnostics> {
+    let place =
+        |findings: Vec<validate::Finding>| Diagnostics(findings.into_iter().map(|f| f.placed(map)).collect());
+    // What everything below relies on.
+    let structure = validate::structure(&data);
+    if !structure.is_empty() {
+        return Err(place(structure));
+    }
+    types::infer_temporaries(&mut data);
+    let mut findings = Vec::new();
+    if !has_tree {
+        nest::fill_within(&mut data);
+        match nest::tree_in_text_order(&data) {
+            Ok(tree) => data.tree = tree,
+            Err(errors) => findings
+                .extend(errors.into_iter().map(|(k, d)| validate::Finding::new(d, Item::Instruction(k), ""))),
+        }
+    }
+    let all = validate::check(&data);
+    findings.extend(all);
+    if findings.is_empty() { Ok(LoopKernel::from_data(data)) } else { Err(place(findings)) }
+}

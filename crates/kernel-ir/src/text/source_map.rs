@@ -1,0 +1,75 @@
+//! Where the items of a kernel stand in a text.
+
+use std::{collections::BTreeMap, ops::Range, sync::Arc};
+
+use crate::{
+    Place,
+    text::lexer::{Tok, lex},
+};
+
+/// An item of a kernel, by its number in its list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Item {
+    Header,
+    Arg(usize),
+    Temporary(usize),
+    Domain(usize),
+    Constraint(usize, usize),
+    Definition(usize),
+    Instruction(usize),
+    Tag(String),
+    Assumption(usize),
+    Fact(usize),
+    Reduction(usize),
+    Function(usize),
+    Tree,
+}
+
+/// The spans of a kernel's items in one text.
+#[derive(Clone, Debug)]
+pub(crate) struct SourceMap {
+    pub origin: Arc<str>,
+    pub text: Arc<str>,
+    pub spans: BTreeMap<Item, Range<usize>>,
+}
+
+impl SourceMap {
+    pub fn new(origin: &str, text: &str) -> Self {
+        SourceMap { origin: origin.into(), text: text.into(), spans: BTreeMap::new() }
+    }
+
+    pub fn place(&self, span: Range<usize>) -> Place {
+        Place { origin: self.origin.clone(), text: self.text.clone(), span }
+    }
+
+    /// The place of an item; inside it, of the first tokens that read like `part`, as far as there are such.
+    pub fn locate(&self, item: &Item, part: &str) -> Option<Place> {
+        let span = self.spans.get(item).or_else(|| match item {
+            Item::Constraint(domain, _) => self.spans.get(&Item::Domain(*domain)),
+            _ => self.spans.get(&Item::Header),
+        })?;
+        let inner = self.text.get(span.clone())?;
+        Some(self.place(match find(inner, part) {
+            Some(found) => span.start + found.start..span.start + found.end,
+            None => span.clone(),
+        }))
+    }
+}
+
+/// Where in `text` the tokens of `part` follow each other.
+fn find(text: &str, part: &str) -> Option<Range<usize>> {
+    let part_tokens = lex(part);
+    let wanted: Vec<&str> =
+        part_tokens.iter().filter(|t| t.tok != Tok::End).map(|t| &part[t.span.clone()]).collect();
+    let tokens = lex(text);
+    if wanted.is_empty() || wanted.len() > tokens.len() {
+        return None;
+    }
+    (0..=tokens.len() - wanted.len()).find_map(|k| {
+        let here = &tokens[k..k + wanted.len()];
+        here.iter()
+            .zip(&wanted)
+            .all(|(t, w)| &text[t.span.clone()] == *w)
+            .then(|| here[0].span.start..here[wanted.len() - 1].span.end)
+    })
+}
