@@ -1,0 +1,120 @@
+//! What several transforms do with the data of a kernel.
+
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{Arg, Diagnostic, Expr, KernelData, Name, PartRef, Reduce, Tag};
+
+use crate::names;
+
+/// Refuses what is no loop or coordinate of the kernel: unknown names, and inames that others have replaced.
+pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnostic> {
+    if !data.is_iname(name) {
+        let d = Diagnostic::new("unknown-iname", format!("the kernel has no iname `{name}`"));
+        let base = data.base_inames();
+        return Err(match names::nearest(name, base.iter().map(Name::as_str)) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help(format!("its inames are {}", names::list(base.iter().map(Name::as_str)))),
+        });
+    }
+    if let Some(value) = data.definition(name) {
+        let by = data.base_of(&Name::new(name));
+        return Err(Diagnostic::new(
+            "replaced-iname",
+            format!("`{name}` is no loop any more: {name} = {value}"),
+        )
+        .help(format!("use {}", names::list(by.iter().map(Name::as_str)))));
+    }
+    Ok(())
+}
+
+/// Refuses a name that the kernel uses already.
+pub(crate) fn require_fresh(data: &KernelData, name: &Name, option: &str) -> Result<(), Diagnostic> {
+    if !is_taken(data, name) {
+        return Ok(());
+    }
+    Err(Diagnostic::new("name-taken", format!("the kernel has a `{name}` already"))
+        .help(format!("choose another name with `{option}=...`")))
+}
+
+/// Whether a value of the kernel has this name.
+pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
+    data.is_iname(name)
+        || data.args.iter().any(|a| **a.name() == *name)
+        || data.temporary(name).is_some()
+        || data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
+}
+
+/// The name, or the name with the first free number behind it.
+pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
+    let taken = |n: &str| is_taken(data, n) || data.instruction(n).is_some();
+    if !taken(name) {
+        return Name::new(name);
+    }
+    let mut k = 2usize;
+    loop {
+        let candidate = format!("{name}_{k}");
+        if !taken(&candidate) {
+            return Name::new(candidate);
+        }
+        k += 1;
+    }
+}
+
+/// The expression with each reduction replaced by what `f` makes of it, inner ones first.
+pub(crate) fn map_reductions(e: &Expr, f: &mut dyn FnMut(Reduce) -> Expr) -> Expr {
+    let e = e.map_children(&mut |child| map_reductions(child, f));
+    match e {
+        Expr::Reduce(r) => f((*r).clone()),
+        e => e,
+    }
+}
+
+/// Replaces an iname by others wherever inames are listed: around instructions and in reductions.
+pub(crate) fn replace_in_lists(data: &mut KernelData, iname: &Name, by: &[Name]) {
+    let swap = |list: &[Name]| -> Vec<Name> {
+        list.iter().flat_map(|n| if n == iname { by.to_vec() } else { vec![n.clone()] }).collect()
+    };
+    for instruction in &mut data.instructions {
+        instruction.within = swap(&instruction.within);
+        if !instruction.value.reductions().iter().any(|r| r.inames.contains(iname)) {
+            continue;
+        }
+        instruction.value = map_reductions(&instruction.value, &mut |mut r| {
+            r.inames = swap(&r.inames);
+            Expr::Reduce(r.into())
+        });
+    }
+}
+
+/// All parts, each with its base inames.
+pub(crate) fn parts_with_inames(data: &KernelData) -> Vec<(PartRef, Vec<Name>)> {
+    data.instructions
+        .iter()
+        .flat_map(|i| data.parts(i))
+        .map(|p| {
+            let inames = data.part_inames(&p);
+            (p, inames)
+        })
+        .collect()
+}
+
+/// The inames of all reductions.
+pub(crate) fn reduction_inames(data: &KernelData) -> BTreeSet<Name> {
+    data.instructions.iter().flat_map(|i| i.reductions()).flat_map(|r| r.inames.clone()).collect()
+}
+
+/// Why a tagged iname cannot be changed in its shape.
+pub(crate) fn require_untagged(data: &KernelData, iname: &Name, doing: &str) -> Result<(), Diagnostic> {
+    match data.tag(iname) {
+        Tag::Seq => Ok(()),
+        tag => {
+            Err(Diagnostic::new("tagged-iname", format!("`{iname}` is tagged `{tag}` and cannot be {doing}"))
+                .help(format!("do it before tagging, or `untag_inames({iname})` first")))
+        }
+    }
+}
+
+/// The scalar arguments that are integers, as far as names tell: the parameters.
+pub(crate) fn scalar_arguments(data: &KernelData) -> Vec<&Name> {
+    data.args.iter().filter(|a| matches!(a, Arg::Scalar(_))).map(Arg::name).collect()
+}

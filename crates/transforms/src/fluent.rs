@@ -1,0 +1,95 @@
+//! The steps as methods on a kernel.
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+
+use crate::{
+    Number, Pipeline, Reorder, SplitIname, Step, TagInames, Together, Transform, Unroll, UntagInames,
+};
+
+/// Names as users write them: one text with commas, or a list.
+pub trait IntoNames {
+    /// The names.
+    fn into_names(self) -> Vec<Name>;
+}
+
+impl IntoNames for &str {
+    fn into_names(self) -> Vec<Name> {
+        self.split(',').map(str::trim).filter(|t| !t.is_empty()).map(Name::new).collect()
+    }
+}
+
+impl<const N: usize> IntoNames for [&str; N] {
+    fn into_names(self) -> Vec<Name> {
+        self.into_iter().map(Name::new).collect()
+    }
+}
+
+impl IntoNames for &[Name] {
+    fn into_names(self) -> Vec<Name> {
+        self.to_vec()
+    }
+}
+
+impl IntoNames for Vec<Name> {
+    fn into_names(self) -> Vec<Name> {
+        self
+    }
+}
+
+/// The steps as methods of a kernel, each the same as applying the step's value.
+pub trait Transforms: Sized {
+    /// Any step.
+    fn step(&self, step: impl Into<Step>) -> Result<Self, Diagnostic>;
+    /// All steps of a pipeline.
+    fn pipeline(&self, pipeline: &Pipeline) -> Result<Self, Diagnostic>;
+    /// A user's own transform.
+    fn transform(&self, transform: &dyn Transform) -> Result<Self, Diagnostic>;
+    /// Several steps judged at their end.
+    fn together(&self, steps: impl IntoIterator<Item = Step>) -> Result<Self, Diagnostic> {
+        self.step(Together::new(steps))
+    }
+    /// See [`SplitIname`].
+    fn split_iname(&self, iname: &str, length: impl Into<Number>) -> Result<Self, Diagnostic> {
+        self.step(SplitIname::new(iname, length))
+    }
+    /// See [`SplitIname`].
+    fn split_iname_as(
+        &self,
+        iname: &str,
+        length: impl Into<Number>,
+        outer: &str,
+        inner: &str,
+    ) -> Result<Self, Diagnostic> {
+        self.step(SplitIname::new(iname, length).named(outer, inner))
+    }
+    /// See [`TagInames`]; `i_outer: block.x, i_inner: thread.x`.
+    fn tag_inames(&self, tags: &str) -> Result<Self, Diagnostic> {
+        self.step(TagInames::parse(tags)?)
+    }
+    /// See [`UntagInames`].
+    fn untag_inames(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(UntagInames { inames: inames.into_names() })
+    }
+    /// See [`Reorder`].
+    fn reorder(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(Reorder { inames: inames.into_names() })
+    }
+    /// See [`Unroll`].
+    fn unroll(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(Unroll { inames: inames.into_names() })
+    }
+}
+
+impl Transforms for LoopKernel {
+    fn step(&self, step: impl Into<Step>) -> Result<Self, Diagnostic> {
+        step.into().apply(self)
+    }
+
+    fn pipeline(&self, pipeline: &Pipeline) -> Result<Self, Diagnostic> {
+        pipeline.apply(self)
+    }
+
+    fn transform(&self, transform: &dyn Transform) -> Result<Self, Diagnostic> {
+        transform.apply(self)
+    }
+}

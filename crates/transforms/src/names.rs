@@ -1,0 +1,94 @@
+//! Misspelt and foreign names, answered with ours.
+
+/// Names of steps in loopy and elsewhere, and what we call them.
+pub const FOREIGN_STEPS: &[(&str, &str)] = &[
+    ("add_padding", "pad_array_axis"),
+    ("affine_map_inames", "split_iname or join_inames (general affine maps of inames are not there yet)"),
+    ("assignment_to_subst", "precompute (there are no substitution rules: name the temporary)"),
+    ("block", "split_iname"),
+    ("bind", "tag_inames"),
+    ("buffer_array", "add_prefetch for what is read (write buffers are not there yet)"),
+    ("cache_read", "add_prefetch"),
+    ("chunk_iname", "split_iname"),
+    ("compute_at", "precompute"),
+    ("duplicate_iname", "duplicate_inames"),
+    ("extract_subst", "add_prefetch or precompute (there are no substitution rules)"),
+    ("fix_parameter", "fix_parameters"),
+    ("fuse", "join_inames"),
+    ("interchange", "reorder"),
+    ("join_iname", "join_inames"),
+    ("pad_array", "pad_array_axis"),
+    ("parallel", "tag_inames"),
+    ("prefetch", "add_prefetch"),
+    ("prioritize_loops", "reorder"),
+    ("privatize_array", "set_address_space(name, private)"),
+    (
+        "privatize_temporaries_with_inames",
+        "tag_inames(i: ilp), which gives private temporaries a copy a lane",
+    ),
+    ("realize_reduction", "nothing: lowering realises reductions by the tags of their inames"),
+    ("rename_inames", "rename_iname"),
+    ("set_array_axes", "tag_array_axes"),
+    ("set_loop_priority", "reorder"),
+    ("set_scope", "set_address_space"),
+    ("set_temporary_address_space", "set_address_space"),
+    ("set_temporary_scope", "set_address_space"),
+    ("split", "split_iname"),
+    ("split_dimension", "split_iname"),
+    ("split_inames", "split_iname"),
+    ("split_reduction", "split_reduction_inward or split_reduction_outward"),
+    ("tag_array_dims", "tag_array_axes"),
+    ("tag_data_axes", "tag_array_axes"),
+    ("tag_dimensions", "tag_inames"),
+    ("tag_iname", "tag_inames"),
+    ("tile", "split_iname and reorder"),
+    ("unroll_iname", "unroll"),
+    ("unroll_inames", "unroll"),
+    ("untag_iname", "untag_inames"),
+    ("vectorize", "tag_inames(i: vec)"),
+];
+
+/// What we call a step of this foreign name.
+pub fn ours(foreign: &str) -> Option<&'static str> {
+    FOREIGN_STEPS.iter().find(|(f, _)| *f == foreign).map(|(_, ours)| *ours)
+}
+
+/// The candidate that differs least, if it differs little for its length.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if word.len() > 64 {
+        return None;
+    }
+    let limit = (word.chars().count().max(2) / 3).clamp(1, 4);
+    let mut best: Option<(usize, &str)> = None;
+    for candidate in candidates {
+        let d = distance(word, candidate);
+        if d <= limit && best.is_none_or(|(b, _)| d < b) {
+            best = Some((d, candidate));
+        }
+    }
+    best.map(|(_, c)| c)
+}
+
+/// Insertions, deletions and replacements between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            row.push((last[j] + usize::from(x != *y)).min(last[j + 1] + 1).min(row[j] + 1));
+        }
+        last = row;
+    }
+    last[b.len()]
+}
+
+/// `a`, `b` and `c`.
+pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
+    match names.split_last() {
+        None => "none".to_string(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}

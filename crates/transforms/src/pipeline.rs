@@ -1,0 +1,184 @@
+//! A list of steps as a value.
+
+use std::{fmt, time::Instant};
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Number, Registry, Step, Transform, call, names,
+    together::{apply_all, name_step},
+};
+
+/// Steps in their order. In text one step a line, with `#` comments; numbers may be open parameters (`$block`).
+///
+/// ```
+/// use loopwright_transforms::Pipeline;
+///
+/// let pipeline = Pipeline::parse("
+///     split_iname(i, $block)                          # blocks of threads
+///     tag_inames(i_outer: block.x, i_inner: thread.x)
+/// ")?;
+/// assert_eq!(pipeline.parameters(), ["block"]);
+/// let bound = pipeline.bind([("block", 256)])?;
+/// assert_eq!(
+///     bound.to_string(),
+///     "split_iname(i, 256)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n",
+/// );
+/// # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Pipeline {
+    steps: Vec<Step>,
+}
+
+/// The kernel after one step.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    /// The step's text.
+    pub step: String,
+    /// The kernel after it.
+    pub kernel: LoopKernel,
+    /// How long it took.
+    pub microseconds: f64,
+}
+
+impl Pipeline {
+    /// No steps.
+    pub fn new() -> Self {
+        Pipeline::default()
+    }
+
+    /// With one more step at the end.
+    pub fn step(mut self, step: impl Into<Step>) -> Self {
+        self.steps.push(step.into());
+        self
+    }
+
+    /// With the steps of another pipeline at the end.
+    pub fn then(mut self, other: &Pipeline) -> Self {
+        self.steps.extend(other.steps.iter().cloned());
+        self
+    }
+
+    /// The steps.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The pipeline of a text.
+    pub fn parse(text: &str) -> Result<Self, Diagnostic> {
+        Pipeline::parse_with(text, &Registry::default())
+    }
+
+    /// The pipeline of a text that also speaks of a user's own steps.
+    pub fn parse_with(text: &str, registry: &Registry) -> Result<Self, Diagnostic> {
+        Pipeline::parse_file("<pipeline>", text, registry)
+    }
+
+    /// As [`Pipeline::parse_with`], where refusals call the text by the name of its file.
+    pub fn parse_file(origin: &str, text: &str, registry: &Registry) -> Result<Self, Diagnostic> {
+        let calls = call::read(origin, text)?;
+        Ok(Pipeline { steps: calls.iter().map(|c| Step::of_call(c, registry)).collect::<Result<_, _>>()? })
+    }
+
+    /// The open parameters, in the order of their first use.
+    pub fn parameters(&self) -> Vec<Name> {
+        let mut found: Vec<Name> = Vec::new();
+        for number in self.clone().steps.iter_mut().flat_map(Step::numbers) {
+            if let Number::Open(name) = number
+                && !found.contains(name)
+            {
+                found.push(name.clone());
+            }
+        }
+        found
+    }
+
+    /// With values for some open parameters. A name that the pipeline does not have is refused.
+    pub fn bind<N: AsRef<str>>(
+        &self,
+        values: impl IntoIterator<Item = (N, i64)>,
+    ) -> Result<Self, Diagnostic> {
+        let mut bound = self.clone();
+        let known = self.parameters();
+        for (name, value) in values {
+            let name = name.as_ref();
+            if !known.iter().any(|k| **k == *name) {
+                let d =
+                    Diagnostic::new("unknown-parameter", format!("the pipeline has no parameter `${name}`"));
+                let have = known.iter().map(Name::as_str);
+                return Err(match names::nearest(name, have.clone()) {
+                    Some(near) => d.help(format!("did you mean `${near}`?")),
+                    None => d.help(format!("its parameters are {}", names::list(have))),
+                });
+            }
+            for number in bound.steps.iter_mut().flat_map(Step::numbers) {
+                if matches!(number, Number::Open(open) if **open == *name) {
+                    *number = Number::Known(value);
+                }
+            }
+        }
+        Ok(bound)
+    }
+
+    /// The kernel after all steps. A refusal names the step; the kernel that was given stays as it was.
+    pub fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        apply_all(&self.steps, kernel)
+    }
+
+    /// The kernel after each step, with the time that it took.
+    pub fn apply_traced(&self, kernel: &LoopKernel) -> Result<Vec<Traced>, Diagnostic> {
+        let mut kernel = kernel.clone();
+        let mut trace = Vec::with_capacity(self.steps.len());
+        for (k, step) in self.steps.iter().enumerate() {
+            let start = Instant::now();
+            kernel = step.apply(&kernel).map_err(|d| name_step(d, k, step))?;
+            let microseconds = start.elapsed().as_secs_f64() * 1e6;
+            trace.push(Traced { step: step.to_string(), kernel: kernel.clone(), microseconds });
+        }
+        Ok(trace)
+    }
+
+    /// After loading: gives the user's own steps, which are saved as text, their code again.
+    pub fn resolve(&self, registry: &Registry) -> Result<Self, Diagnostic> {
+        fn resolve(step: &Step, registry: &Registry) -> Result<Step, Diagnostic> {
+            let all = |steps: &[Step]| steps.iter().map(|s| resolve(s, registry)).collect::<Result<_, _>>();
+            Ok(match step {
+                Step::User(user) if !user.is_resolved() => {
+                    let calls = call::read("<pipeline>", user.text())?;
+                    match calls.as_slice() {
+                        [call] => Step::of_call(call, registry)?,
+                        _ => step.clone(),
+                    }
+                }
+                Step::Together(t) => Step::Together(crate::Together { steps: all(&t.steps)? }),
+                Step::Composite(c) => {
+                    Step::Composite(crate::Composite { name: c.name.clone(), steps: all(&c.steps)? })
+                }
+                _ => step.clone(),
+            })
+        }
+        Ok(Pipeline { steps: self.steps.iter().map(|s| resolve(s, registry)).collect::<Result<_, _>>()? })
+    }
+}
+
+impl<S: Into<Step>> FromIterator<S> for Pipeline {
+    fn from_iter<I: IntoIterator<Item = S>>(steps: I) -> Self {
+        Pipeline { steps: steps.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl std::str::FromStr for Pipeline {
+    type Err = Diagnostic;
+    fn from_str(text: &str) -> Result<Self, Diagnostic> {
+        Pipeline::parse(text)
+    }
+}
+
+impl fmt::Display for Pipeline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.steps.iter().try_for_each(|step| writeln!(f, "{step}"))
+    }
+}

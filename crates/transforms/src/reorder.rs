@@ -1,0 +1,184 @@
+//! Interchanges loops.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Transform,
+    call::Args,
+    edit::{replace_in_lists, require_iname},
+    names,
+    step::BuiltIn,
+};
+
+/// `reorder(j, i)`: nests the loop over `i` inside the loop over `j`. It is loopy's `prioritize_loops`, and is always obeyed.
+///
+/// # Meaning
+///
+/// The named loops change places among themselves, so that they nest in the given order, outermost first. Loops between them that
+/// are not named stay where they are. Inames with parallel tags are coordinates, which have no order, and are passed over.
+///
+/// # Legality
+///
+/// The loops must be nested perfectly from the first to the last: a part that stands between two of them would change the number of
+/// its executions, and is refused. The order of a reduction whose operator does not commute is not changed. Whether dependences allow
+/// the new order is judged with all other questions of order.
+///
+/// In text: `reorder(j, i)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Reorder {
+    /// The inames, outermost first.
+    pub inames: Vec<Name>,
+}
+
+impl Reorder {
+    /// An order of loops, outermost first.
+    pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
+        Reorder { inames: inames.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl BuiltIn for Reorder {
+    const NAME: &'static str = "reorder";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(Reorder { inames: args.all_names("the inames in their order, outermost first")? })
+    }
+}
+
+/// The loops around and including the loop over `iname`, outermost first.
+pub(crate) fn path_to(trees: &[Tree], iname: &Name) -> Option<Vec<Name>> {
+    for tree in trees {
+        if let Tree::Loop { iname: here, body } = tree {
+            if here == iname {
+                return Some(vec![here.clone()]);
+            }
+            if let Some(mut path) = path_to(body, iname) {
+                path.insert(0, here.clone());
+                return Some(path);
+            }
+        }
+    }
+    None
+}
+
+/// The children of the loop over `iname`.
+pub(crate) fn body_of<'a>(trees: &'a [Tree], iname: &Name) -> Option<&'a [Tree]> {
+    trees.iter().find_map(|tree| match tree {
+        Tree::Loop { iname: here, body } if here == iname => Some(body.as_slice()),
+        Tree::Loop { body, .. } => body_of(body, iname),
+        Tree::Leaf(_) => None,
+    })
+}
+
+fn rename_loops(trees: &mut [Tree], new: &dyn Fn(&Name) -> Option<Name>) {
+    for tree in trees {
+        if let Tree::Loop { iname, body } = tree {
+            if let Some(name) = new(iname) {
+                *iname = name;
+            }
+            rename_loops(body, new);
+        }
+    }
+}
+
+/// Refuses a change of order inside a reduction that does not commute.
+fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Diagnostic> {
+    for instruction in &data.instructions {
+        for reduce in instruction.reductions() {
+            let Some(iname) = reduce.inames.iter().find(|i| moved.contains(i)) else { continue };
+            if data.operator(&reduce.op).is_some_and(|op| !op.commutes) {
+                return Err(Diagnostic::new(
+                    "order-of-reduction",
+                    format!(
+                        "the reduction `{}` in `{}` does not commute, so the loop over `{iname}` keeps its place",
+                        reduce.op, instruction.id
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Transform for Reorder {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        for (k, iname) in self.inames.iter().enumerate() {
+            require_iname(kernel, iname)?;
+            if self.inames[..k].contains(iname) {
+                return Err(Diagnostic::new("iname-listed-twice", format!("`{iname}` is listed twice")));
+            }
+        }
+        let loops: Vec<Name> = self.inames.iter().filter(|i| !kernel.tag(i).is_parallel()).cloned().collect();
+        if loops.len() < 2 {
+            return Err(Diagnostic::new("reorder-nothing", "an order needs at least two loops")
+                .help("inames with parallel tags are coordinates and have no order"));
+        }
+        let longest = loops.iter().filter_map(|i| path_to(&kernel.tree, i)).max_by_key(Vec::len);
+        let Some(path) = longest else {
+            return Err(Diagnostic::new("not-nested", "no instruction runs in these loops"));
+        };
+        if let Some(other) = loops.iter().find(|i| !path.contains(i)) {
+            let inner = path.last().cloned().unwrap_or_else(|| other.clone());
+            return Err(Diagnostic::new(
+                "not-nested",
+                format!("the loops over `{other}` and `{inner}` are not nested in each other"),
+            )
+            .help("only loops around the same instructions can change places"));
+        }
+        let old: Vec<Name> = path.iter().filter(|i| loops.contains(i)).cloned().collect();
+        if old == loops {
+            return Ok(kernel.clone());
+        }
+        // From the first to the last loop that changes its place, each has the next one as its only child.
+        let differs = |k: &usize| old[*k] != loops[*k];
+        let first = (0..old.len()).find(differs).unwrap_or(0);
+        let last = (0..old.len()).rev().find(differs).unwrap_or(0);
+        let at = |k: usize| path.iter().position(|p| *p == old[k]).unwrap_or(0);
+        for pair in path[at(first)..=at(last)].windows(2) {
+            let body = body_of(&kernel.tree, &pair[0]).unwrap_or_default();
+            if body.len() > 1 {
+                let others: Vec<String> = body
+                    .iter()
+                    .filter(|t| !matches!(t, Tree::Loop { iname, .. } if *iname == pair[1]))
+                    .flat_map(|t| t.leaves().into_iter().map(ToString::to_string).collect::<Vec<_>>())
+                    .collect();
+                return Err(Diagnostic::new(
+                    "loops-not-perfect",
+                    format!(
+                        "the loops over `{}` and `{}` cannot change places: {} stands between them",
+                        pair[0],
+                        pair[1],
+                        names::list(others.iter().map(String::as_str))
+                    ),
+                )
+                .help("give what stands between a loop of its own with `duplicate_inames`, or tag one loop `ilp`"));
+            }
+        }
+        check_commutes(kernel, &loops[first..=last])?;
+        kernel.edit(|data| {
+            let new = |n: &Name| Some(loops[old.iter().position(|o| o == n)?].clone());
+            rename_loops(&mut data.tree, &new);
+            // The lists of inames follow: through marks, so that no name is replaced twice.
+            let marks: Vec<Name> = old.iter().map(|n| Name::new(format!("{n}'"))).collect();
+            let listed = old.clone();
+            for (o, m) in listed.iter().zip(&marks) {
+                replace_in_lists(data, o, std::slice::from_ref(m));
+            }
+            for (m, n) in marks.iter().zip(&loops) {
+                replace_in_lists(data, m, std::slice::from_ref(n));
+            }
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Display for Reorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inames: Vec<&str> = self.inames.iter().map(Name::as_str).collect();
+        write!(f, "reorder({})", inames.join(", "))
+    }
+}

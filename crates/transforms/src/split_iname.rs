@@ -1,0 +1,117 @@
+//! Splits a loop into an outer and an inner one.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Aff, Constraint, Definition, Diagnostic, Domain, LoopKernel, Name, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Number, Transform,
+    call::Args,
+    edit::{replace_in_lists, require_fresh, require_iname, require_untagged},
+    step::BuiltIn,
+};
+
+/// `split_iname(i, 128)`: the loop over `i` becomes a loop over `i_outer` around one over `i_inner`, which has 128 iterations.
+///
+/// # Meaning
+///
+/// The inames `i_outer` and `i_inner` come with `0 <= i_inner < 128` and the definition `i = 128*i_outer + i_inner`; expressions and
+/// constraints go on speaking of `i`, so that the range of `i_outer` follows from that of `i`. In the loop tree, around instructions
+/// and in reductions, `i` is replaced by `i_outer, i_inner`.
+///
+/// # Legality
+///
+/// A split in place is always legal: executions and their order stay the same, since
+/// `(i_outer, i_inner) -> i` is a monotone bijection on `0 <= i_inner < 128`. Refused are names that are taken, inames that are
+/// no loops any more, and tagged inames.
+///
+/// In text: `split_iname(i, 128)`, `split_iname(i, $block, outer=io, inner=ii)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SplitIname {
+    /// The iname.
+    pub iname: Name,
+    /// Iterations of the inner loop.
+    pub length: Number,
+    /// Name of the outer loop; by default the iname with `_outer` behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outer: Option<Name>,
+    /// Name of the inner loop; by default the iname with `_inner` behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Name>,
+}
+
+impl SplitIname {
+    /// A split with default names.
+    pub fn new(iname: impl Into<Name>, length: impl Into<Number>) -> Self {
+        SplitIname { iname: iname.into(), length: length.into(), outer: None, inner: None }
+    }
+
+    /// With names of its own.
+    pub fn named(mut self, outer: impl Into<Name>, inner: impl Into<Name>) -> Self {
+        (self.outer, self.inner) = (Some(outer.into()), Some(inner.into()));
+        self
+    }
+}
+
+impl BuiltIn for SplitIname {
+    const NAME: &'static str = "split_iname";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(SplitIname {
+            iname: args.name("the iname to split")?,
+            length: args.number("the length of the inner loop")?,
+            outer: args.key_name("outer")?,
+            inner: args.key_name("inner")?,
+        })
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.length]
+    }
+}
+
+impl Transform for SplitIname {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let iname = &self.iname;
+        require_iname(kernel, iname)?;
+        require_untagged(kernel, iname, "split")?;
+        let length = self.length.at_least(1, "the length of the inner loop")?;
+        let name = |given: &Option<Name>, suffix: &str| {
+            given.clone().unwrap_or_else(|| Name::new(format!("{iname}_{suffix}")))
+        };
+        let (outer, inner) = (name(&self.outer, "outer"), name(&self.inner, "inner"));
+        require_fresh(kernel, &outer, "outer")?;
+        require_fresh(kernel, &inner, "inner")?;
+        if outer == inner {
+            return Err(Diagnostic::new("name-taken", format!("both loops would be called `{outer}`"))
+                .help("give `outer=` and `inner=` different names"));
+        }
+        kernel.edit(|data| {
+            let (o, i) = (Aff::var(&outer), Aff::var(&inner));
+            data.domains.push(Domain {
+                inames: vec![outer.clone(), inner.clone()],
+                constraints: vec![Constraint::nonneg(i.clone()), Constraint::lt(&i, &Aff::constant(length))?],
+            });
+            let value = o.scale(length)?.add(&i)?;
+            data.definitions.push(Definition { iname: iname.clone(), value });
+            let by = [outer, inner];
+            replace_in_lists(data, iname, &by);
+            data.tree = Tree::replace_loop(&data.tree, iname, &by);
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Display for SplitIname {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "split_iname({}, {}", self.iname, self.length)?;
+        if let Some(outer) = &self.outer {
+            write!(f, ", outer={outer}")?;
+        }
+        if let Some(inner) = &self.inner {
+            write!(f, ", inner={inner}")?;
+        }
+        f.write_str(")")
+    }
+}

@@ -1,0 +1,175 @@
+//! One step of a pipeline.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Composite, Number, Registry, Reorder, SplitIname, TagInames, Together, Unroll, UntagInames, UserStep,
+    call::{Args, Body, Call},
+    names,
+};
+
+/// What changes a kernel: our own steps and the user's. The printed form (`Display`) is the step's text in a pipeline.
+pub trait Transform: fmt::Display + fmt::Debug + Send + Sync {
+    /// The changed kernel, or why not.
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic>;
+}
+
+/// A step that comes with the library.
+pub(crate) trait BuiltIn: Transform + Sized {
+    /// Its name in text.
+    const NAME: &'static str;
+    /// The step of these arguments.
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic>;
+    /// Its numbers that may be open parameters.
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        Vec::new()
+    }
+}
+
+macro_rules! steps {
+    ($($variant:ident),* $(,)?) => {
+        /// A step of a pipeline.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum Step {
+            $(
+                #[doc = concat!("See [`", stringify!($variant), "`].")]
+                $variant($variant),
+            )*
+            /// Several steps that are judged at their end.
+            Together(Together),
+            /// A named list of steps: a user's own composite step.
+            Composite(Composite),
+            /// A user's own transform.
+            User(UserStep),
+        }
+
+        $(
+            impl From<$variant> for Step {
+                fn from(step: $variant) -> Step {
+                    Step::$variant(step)
+                }
+            }
+        )*
+
+        impl Step {
+            /// The names of the steps that come with the library, without `together`.
+            pub const NAMES: &'static [&'static str] = &[$($variant::NAME),*];
+
+            pub(crate) fn transform(&self) -> &dyn Transform {
+                match self {
+                    $(Step::$variant(step) => step,)*
+                    Step::Together(step) => step,
+                    Step::Composite(step) => step,
+                    Step::User(step) => step,
+                }
+            }
+
+            /// All numbers that may be open parameters.
+            pub(crate) fn numbers(&mut self) -> Vec<&mut Number> {
+                match self {
+                    $(Step::$variant(step) => step.numbers(),)*
+                    Step::Together(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
+                    Step::Composite(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
+                    Step::User(_) => Vec::new(),
+                }
+            }
+
+            fn built_in(call: &Call) -> Option<Result<Step, Diagnostic>> {
+                $(
+                    if call.name == $variant::NAME {
+                        return Some(Args::of(call).and_then(|mut args| {
+                            let step = $variant::read(&mut args)?;
+                            args.done()?;
+                            Ok(Step::$variant(step))
+                        }));
+                    }
+                )*
+                None
+            }
+        }
+    };
+}
+
+steps! {
+    SplitIname,
+    TagInames,
+    UntagInames,
+    Reorder,
+    Unroll,
+}
+
+impl From<Together> for Step {
+    fn from(step: Together) -> Step {
+        Step::Together(step)
+    }
+}
+
+impl From<Composite> for Step {
+    fn from(step: Composite) -> Step {
+        Step::Composite(step)
+    }
+}
+
+impl From<UserStep> for Step {
+    fn from(step: UserStep) -> Step {
+        Step::User(step)
+    }
+}
+
+impl Step {
+    /// The step of a text.
+    pub fn parse(text: &str) -> Result<Step, Diagnostic> {
+        let calls = crate::call::read("<step>", text)?;
+        match calls.as_slice() {
+            [call] => Step::of_call(call, &Registry::default()),
+            _ => Err(Diagnostic::new("pipeline-syntax", format!("expected one step, not {}", calls.len()))),
+        }
+    }
+
+    pub(crate) fn of_call(call: &Call, registry: &Registry) -> Result<Step, Diagnostic> {
+        if let Some(step) = Step::built_in(call) {
+            return step;
+        }
+        if let Body::Steps(calls) = &call.body {
+            let steps =
+                calls.iter().map(|c| Step::of_call(c, registry)).collect::<Result<Vec<_>, Diagnostic>>()?;
+            return Ok(match call.name.as_str() {
+                "together" => Step::Together(Together { steps }),
+                name => Step::Composite(Composite { name: name.into(), steps }),
+            });
+        }
+        if let Some(step) = registry.step_of(call)? {
+            return Ok(step);
+        }
+        let name = &call.name;
+        let end = call.span.start + name.len();
+        let d = Diagnostic::new("unknown-step", format!("there is no step `{name}`"))
+            .at(call.source.place(call.span.start..end));
+        let known =
+            Step::NAMES.iter().copied().chain(["together"]).chain(registry.names()).collect::<Vec<&str>>();
+        Err(match (names::ours(name), names::nearest(name, known)) {
+            _ if name == "together" => d.help("write `together { step; step }`"),
+            (Some(ours), _) if ours.contains(' ') => d.help(format!("here it is {ours}")),
+            (Some(ours), _) => d.help(format!("here it is called `{ours}`")),
+            (None, Some(near)) => d.help(format!("did you mean `{near}`?")),
+            (None, None) => d.help(format!("the steps are {}", names::list(Step::NAMES.iter().copied()))),
+        })
+    }
+}
+
+impl Transform for Step {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        self.transform().apply(kernel)
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.transform(), f)
+    }
+}

@@ -1,0 +1,217 @@
+//! Says where inames run.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tag, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Transform,
+    call::{Args, name_in},
+    edit::{parts_with_inames, require_iname},
+    names,
+    step::BuiltIn,
+};
+
+/// `tag_inames(i_outer: block.x, i_inner: thread.x)`: says where inames run. The page [`crate::tags`] shows all tags.
+///
+/// # Meaning
+///
+/// A parallel tag makes the iname a coordinate of executions: its loop leaves the loop tree, and what it repeated takes its place.
+/// `unroll`, `seq` and `host` keep the loop.
+///
+/// # Legality
+///
+/// Refused are an iname that has another tag, two inames on one axis in one instruction, `host` below a loop that is not, and
+/// lengths that a tag does not allow (`thread`, `warp`, `unroll`, `ilp` and `vec` need a constant one, `lane` a power of two up to 32).
+/// Whether the instances may run at the same time is judged when the kernel is lowered.
+///
+/// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same, also as `tag_inames("i:g.0, j:l.0")`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "Vec<(Name, String)>", try_from = "Vec<(Name, String)>")]
+pub struct TagInames {
+    /// Inames with their tags.
+    pub tags: Vec<(Name, Tag)>,
+}
+
+impl From<TagInames> for Vec<(Name, String)> {
+    fn from(step: TagInames) -> Self {
+        step.tags.into_iter().map(|(n, t)| (n, t.to_string())).collect()
+    }
+}
+
+impl TryFrom<Vec<(Name, String)>> for TagInames {
+    type Error = Diagnostic;
+    fn try_from(tags: Vec<(Name, String)>) -> Result<Self, Diagnostic> {
+        Ok(TagInames {
+            tags: tags
+                .into_iter()
+                .map(|(n, t)| Ok((n, parse_tag(&t)?)))
+                .collect::<Result<_, Diagnostic>>()?,
+        })
+    }
+}
+
+/// The tags in our spelling.
+const TAGS: &[&str] = &[
+    "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z", "warp", "lane", "unroll", "ilp",
+    "vec", "seq", "host",
+];
+
+/// Tags of others, and what we call them.
+const FOREIGN_TAGS: &[(&str, &str)] = &[
+    ("blockIdx.x", "block.x"),
+    ("blockIdx.y", "block.y"),
+    ("blockIdx.z", "block.z"),
+    ("threadIdx.x", "thread.x"),
+    ("threadIdx.y", "thread.y"),
+    ("threadIdx.z", "thread.z"),
+    ("grid.x", "block.x"),
+    ("grid.y", "block.y"),
+    ("grid.z", "block.z"),
+    ("forceseq", "seq"),
+    ("ord", "seq"),
+    ("sequential", "seq"),
+    ("unrolled", "unroll"),
+    ("vectorize", "vec"),
+    ("l.auto", "thread.x (axes are chosen by hand here)"),
+    ("ilp.seq", "ilp"),
+    ("like_unr", "unroll"),
+];
+
+fn parse_tag(text: &str) -> Result<Tag, Diagnostic> {
+    if let Some(tag) = Tag::parse(text) {
+        return Ok(tag);
+    }
+    let d = Diagnostic::new("unknown-tag", format!("there is no tag `{text}`"));
+    let foreign = FOREIGN_TAGS.iter().find(|(f, _)| *f == text);
+    Err(match (foreign, names::nearest(text, TAGS.iter().copied())) {
+        (Some((_, ours)), _) => d.help(format!("here it is `{ours}`")),
+        (None, Some(near)) => d.help(format!("did you mean `{near}`?")),
+        (None, None) => d.help(format!("the tags are {}", names::list(TAGS.iter().copied()))),
+    })
+}
+
+impl TagInames {
+    /// Tags for inames, from pairs of names and texts of tags.
+    pub fn new<N: AsRef<str>, T: AsRef<str>>(
+        tags: impl IntoIterator<Item = (N, T)>,
+    ) -> Result<Self, Diagnostic> {
+        let tags = tags
+            .into_iter()
+            .map(|(n, t)| Ok((Name::new(n), parse_tag(t.as_ref())?)))
+            .collect::<Result<_, Diagnostic>>()?;
+        Ok(TagInames { tags })
+    }
+
+    /// The tags of a text as `i_outer: block.x, i_inner: thread.x`, or loopy's `i_outer:g.0, i_inner:l.0`.
+    pub fn parse(text: &str) -> Result<Self, Diagnostic> {
+        let mut tags = Vec::new();
+        for pair in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {
+            let parsed = pair.split_once(':').and_then(|(n, t)| Some((name_in(n.trim())?, t.trim())));
+            let Some((name, tag)) = parsed else {
+                return Err(Diagnostic::new(
+                    "step-arguments",
+                    format!("expected `iname: tag`, not `{pair}`"),
+                )
+                .help("write for example `i_outer: block.x, i_inner: thread.x`"));
+            };
+            tags.push((name, parse_tag(tag)?));
+        }
+        Ok(TagInames { tags })
+    }
+}
+
+impl BuiltIn for TagInames {
+    const NAME: &'static str = "tag_inames";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let mut tags = Vec::new();
+        for (text, span) in args.all_texts() {
+            let parsed = TagInames::parse(&text).map_err(|mut d| {
+                d.place = args.error_in(span, "").place;
+                d
+            })?;
+            tags.extend(parsed.tags);
+        }
+        if tags.is_empty() {
+            return Err(args.error("`tag_inames` needs inames with their tags"));
+        }
+        Ok(TagInames { tags })
+    }
+}
+
+/// Refuses two inames on one axis of the grid or the block in one part.
+fn check_axes(data: &KernelData) -> Result<(), Diagnostic> {
+    for (part, inames) in parts_with_inames(data) {
+        for (k, a) in inames.iter().enumerate() {
+            for b in &inames[..k] {
+                let (x, y) = (data.tag(a), data.tag(b));
+                let same = |f: fn(Tag) -> Option<usize>| f(x).is_some() && f(x) == f(y);
+                if same(Tag::thread_axis) || same(Tag::block_axis) {
+                    return Err(Diagnostic::new(
+                        "axis-twice",
+                        format!("`{part}` would have two inames on one axis: `{b}: {y}` and `{a}: {x}`"),
+                    )
+                    .help("tag one of them to another axis, or join the two with `join_inames`"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a host loop below a loop that is not one.
+fn check_host(data: &KernelData) -> Result<(), Diagnostic> {
+    fn walk(data: &KernelData, trees: &[Tree], outer: Option<&Name>) -> Result<(), Diagnostic> {
+        for tree in trees {
+            let Tree::Loop { iname, body } = tree else { continue };
+            let host = data.tag(iname) == Tag::Host;
+            if let (true, Some(outer)) = (host, outer) {
+                return Err(Diagnostic::new(
+                    "host-inside",
+                    format!("`{iname}` cannot be a loop on the host: it runs inside the loop over `{outer}`"),
+                )
+                .help(format!("tag `{outer}` host too, or put `{iname}` outside of it with `reorder`")));
+            }
+            walk(data, body, outer.or((!host).then_some(iname)))?;
+        }
+        Ok(())
+    }
+    walk(data, &data.tree, None)
+}
+
+impl Transform for TagInames {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        kernel.edit(|data| {
+            for (iname, tag) in &self.tags {
+                require_iname(data, iname)?;
+                let old = data.tag(iname);
+                if old == *tag {
+                    continue;
+                }
+                if old != Tag::Seq {
+                    return Err(Diagnostic::new(
+                        "conflicting-tags",
+                        format!("`{iname}` is tagged `{old}` already and cannot be `{tag}` as well"),
+                    )
+                    .help(format!("`untag_inames({iname})` first")));
+                }
+                crate::extent::check_tag(data, iname, *tag)?;
+                data.tags.insert(iname.clone(), *tag);
+                if tag.is_parallel() {
+                    data.tree = Tree::splice(&data.tree, iname);
+                }
+            }
+            check_axes(data)?;
+            check_host(data)
+        })
+    }
+}
+
+impl fmt::Display for TagInames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tags: Vec<String> = self.tags.iter().map(|(n, t)| format!("{n}: {t}")).collect();
+        write!(f, "tag_inames({})", tags.join(", "))
+    }
+}

@@ -1,0 +1,97 @@
+//! Groups of steps.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::{Step, Transform};
+
+/// Steps that are one: what only holds after all of them is judged at their end.
+///
+/// In text: `together { step; step }`, with line ends or `;` between the steps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Together {
+    /// The steps in their order.
+    pub steps: Vec<Step>,
+}
+
+/// A named list of steps, of the user's: it prints, parses and serialises expanded, so that a saved pipeline needs nothing else.
+///
+/// In text: `name { step; step }`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Composite {
+    /// What the user calls it.
+    pub name: Name,
+    /// What it consists of.
+    pub steps: Vec<Step>,
+}
+
+impl Together {
+    /// A group of these steps.
+    pub fn new(steps: impl IntoIterator<Item = Step>) -> Self {
+        Together { steps: steps.into_iter().collect() }
+    }
+}
+
+impl Composite {
+    /// A composite step of this name.
+    pub fn new(name: impl Into<Name>, steps: impl IntoIterator<Item = Step>) -> Self {
+        Composite { name: name.into(), steps: steps.into_iter().collect() }
+    }
+}
+
+/// Applies steps one after the other; a refusal says which one it was.
+pub(crate) fn apply_all(steps: &[Step], kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    let mut kernel = kernel.clone();
+    for (k, step) in steps.iter().enumerate() {
+        kernel = step.apply(&kernel).map_err(|d| name_step(d, k, step))?;
+    }
+    Ok(kernel)
+}
+
+/// The refusal with the step's number and text before its sentence.
+pub(crate) fn name_step(mut d: Diagnostic, number: usize, step: &Step) -> Diagnostic {
+    let text = match step {
+        Step::Together(_) => "together".to_string(),
+        Step::Composite(c) => c.name.to_string(),
+        step => step.to_string(),
+    };
+    d.message = format!("step {}, `{text}`: {}", number + 1, d.message);
+    d
+}
+
+fn write_group(f: &mut fmt::Formatter<'_>, name: &str, steps: &[Step]) -> fmt::Result {
+    writeln!(f, "{name} {{")?;
+    for step in steps {
+        for line in step.to_string().lines() {
+            writeln!(f, "    {line}")?;
+        }
+    }
+    write!(f, "}}")
+}
+
+impl fmt::Display for Together {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_group(f, "together", &self.steps)
+    }
+}
+
+impl fmt::Display for Composite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_group(f, &self.name, &self.steps)
+    }
+}
+
+impl Transform for Together {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        apply_all(&self.steps, kernel)
+    }
+}
+
+impl Transform for Composite {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        apply_all(&self.steps, kernel)
+    }
+}

@@ -1,0 +1,122 @@
+//! Makes tagged inames plain loops again.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Transform,
+    call::Args,
+    edit::{parts_with_inames, require_iname},
+    step::BuiltIn,
+};
+
+/// `untag_inames(i)`: makes a tagged iname a sequential loop again.
+///
+/// # Meaning
+///
+/// A coordinate gets a node of the loop tree back, around all parts that have it, outside of the loops that come after it in the
+/// instructions' lists of inames.
+///
+/// # Legality
+///
+/// The parts that have the iname must be neighbours, so that there is one place for the loop.
+///
+/// In text: `untag_inames(i, j)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UntagInames {
+    /// The inames.
+    pub inames: Vec<Name>,
+}
+
+impl UntagInames {
+    /// Takes the tags of these inames away.
+    pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
+        UntagInames { inames: inames.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl BuiltIn for UntagInames {
+    const NAME: &'static str = "untag_inames";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(UntagInames { inames: args.all_names("the inames to untag")? })
+    }
+}
+
+/// Puts a loop over `iname` around the parts that have it.
+pub(crate) fn restore_loop(data: &mut KernelData, iname: &Name) -> Result<(), Diagnostic> {
+    let parts = parts_with_inames(data);
+    let has = |tree: &Tree| {
+        tree.leaves()
+            .into_iter()
+            .map(|leaf| parts.iter().any(|(p, i)| p == leaf && i.contains(iname)))
+            .collect()
+    };
+    // Whether the loop over `inner` belongs inside: some part lists it after the iname.
+    let inside = |inner: &Name| {
+        parts.iter().any(|(_, inames)| {
+            let at = |n: &Name| inames.iter().position(|i| i == n);
+            matches!((at(iname), at(inner)), (Some(a), Some(b)) if a < b)
+        })
+    };
+    fn put(
+        trees: &mut Vec<Tree>,
+        iname: &Name,
+        has: &dyn Fn(&Tree) -> Vec<bool>,
+        inside: &dyn Fn(&Name) -> bool,
+    ) -> Result<(), Diagnostic> {
+        let concerned: Vec<usize> = (0..trees.len()).filter(|k| has(&trees[*k]).contains(&true)).collect();
+        let (Some(first), Some(last)) = (concerned.first().copied(), concerned.last().copied()) else {
+            return Ok(());
+        };
+        if first == last
+            && let Tree::Loop { iname: here, body } = &mut trees[first]
+            && !inside(here)
+        {
+            return put(body, iname, has, inside);
+        }
+        if (first..=last).any(|k| has(&trees[k]).contains(&false)) {
+            if first == last
+                && let Tree::Loop { body, .. } = &mut trees[first]
+            {
+                return put(body, iname, has, inside);
+            }
+            return Err(Diagnostic::new(
+                "untag-ambiguous",
+                format!("`{iname}` cannot be a loop here: other parts stand between those that have it"),
+            )
+            .help("leave it tagged, or rename it for some of the instructions with `duplicate_inames`"));
+        }
+        let body: Vec<Tree> = trees.drain(first..=last).collect();
+        trees.insert(first, Tree::Loop { iname: iname.clone(), body });
+        Ok(())
+    }
+    put(&mut data.tree, iname, &has, &inside)
+}
+
+impl Transform for UntagInames {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        kernel.edit(|data| {
+            for iname in &self.inames {
+                require_iname(data, iname)?;
+                let Some(tag) = data.tags.remove(iname) else {
+                    return Err(Diagnostic::new("not-tagged", format!("`{iname}` has no tag to take away")));
+                };
+                if tag.is_parallel() {
+                    restore_loop(data, iname)?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Display for UntagInames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inames: Vec<&str> = self.inames.iter().map(Name::as_str).collect();
+        write!(f, "untag_inames({})", inames.join(", "))
+    }
+}
