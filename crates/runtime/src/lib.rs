@@ -8,7 +8,9 @@
 //! | [`arch`] | which architecture a binary is for |
 //! | [`nvrtc`] | where NVRTC is, and what it makes of a source |
 //! | [`cache`] | has this been compiled before? |
+//! | [`cuda`] | devices, buffers, streams, modules, launches, times |
 //! | [`disasm`] | the machine code of a binary |
+//! | [`doctor`] | what this machine has, and what is missing for what |
 //!
 //! Principles:
 //!
@@ -20,10 +22,13 @@
 
 pub mod arch;
 pub mod cache;
+pub mod cuda;
 pub mod disasm;
+pub mod doctor;
 pub mod nvrtc;
 mod tools;
 
 pub use arch::Arch;
 pub use cache::Cache;
+pub use cuda::Device;
 pub use nvrtc::{CompileError, CompileOptions, Compiled};

@@ -1,0 +1,48 @@
+//! The driver's library: whether it is there, and which version.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::OnceLock;
+
+use cudarc::driver::{DriverError, result, sys};
+
+use super::error::{CudaError, Doing};
+
+/// Loads and initialises the driver, once a process. Only after this gave `Ok` may any function of `cudarc::driver` be called: without the
+/// library they panic.
+pub(super) fn require() -> Result<(), CudaError> {
+    static READY: OnceLock<Result<(), CudaError>> = OnceLock::new();
+    READY
+        .get_or_init(|| {
+            // SAFETY: opens the driver's library by name; its initialisers have no requirements.
+            if !unsafe { sys::is_culib_present() } || !has_symbol(c"cuInit") {
+                return Err(CudaError::NoDriver);
+            }
+            match result::init() {
+                Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => Err(CudaError::NoDevice),
+                // The library that toolkits bring for linking only.
+                Err(DriverError(sys::CUresult::CUDA_ERROR_STUB_LIBRARY)) => Err(CudaError::NoDriver),
+                other => other.doing("initialising the driver"),
+            }
+        })
+        .clone()
+}
+
+/// Whether the driver has a function: those added late are missing in older drivers, and calling one that is missing panics.
+pub(super) fn has_symbol(name: &CStr) -> bool {
+    // SAFETY: called only where the library was seen to be present; the symbol is looked up and not called.
+    unsafe { sys::culib().get::<*const c_void>(name.to_bytes_with_nul()).is_ok() }
+}
+
+/// The newest version of CUDA that the driver supports: major, minor.
+pub fn driver_version() -> Result<(u32, u32), CudaError> {
+    match require() {
+        // Without a device, the driver still knows its version.
+        Ok(()) | Err(CudaError::NoDevice) => {}
+        Err(error) => return Err(error),
+    }
+    let mut version: c_int = 0;
+    // SAFETY: the library is present, and the pointer is to a live integer.
+    unsafe { sys::cuDriverGetVersion(&mut version) }.result().doing("asking for the driver's version")?;
+    let version = version.unsigned_abs();
+    Ok((version / 1000, version % 1000 / 10))
+}

@@ -1,0 +1,24 @@
+//! GPUs: devices and their limits, memory, streams, modules, launches, times. Everything here goes through the CUDA driver.
+//!
+//! A [`Device`] is a shared handle; whatever was made on it keeps it alive. Work is put on a [`Stream`] and runs in order there; different
+//! streams run at the same time unless one [waits](Stream::wait) for an [`Event`] of the other. A [`Buffer`] may be used from any stream, a
+//! [scratch buffer](Stream::scratch) only from its own. Host memory that a copy may still be using is owned by its [`Transfer`].
+//!
+//! Every launch is checked against the limits of the device and of the function *before* it is tried; see [`limits`].
+
+mod buffer;
+mod device;
+mod driver;
+mod error;
+mod launch;
+pub mod limits;
+mod module;
+mod stream;
+
+pub use buffer::{Buffer, HostBuffer};
+pub use device::{Device, DeviceInfo};
+pub use driver::driver_version;
+pub use error::CudaError;
+pub use launch::{Arguments, LaunchShape};
+pub use module::{Function, FunctionInfo, Module};
+pub use stream::{Event, Stream, Transfer};

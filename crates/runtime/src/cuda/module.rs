@@ -1,0 +1,168 @@
+//! Binaries on a device, and the kernels in them.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::{self, CUfunction_attribute_enum as A};
+use cudarc::driver::{CudaFunction, CudaModule};
+use cudarc::nvrtc::Ptx;
+
+use super::device::Device;
+use super::driver;
+use super::error::{CudaError, Doing};
+use crate::nvrtc::Compiled;
+
+/// A binary, loaded. Cloning gives another handle to the same.
+#[derive(Clone, Debug)]
+pub struct Module {
+    device: Device,
+    raw: Arc<CudaModule>,
+}
+
+impl Module {
+    pub(super) fn load(device: &Device, compiled: &Compiled) -> Result<Module, CudaError> {
+        let bad = |reason: String| CudaError::BadBinary { arch: compiled.arch, reason };
+        let (major, minor) = device.info().compute_capability;
+        if !compiled.arch.runs_on(major, minor) {
+            return Err(bad(format!("{} has compute capability {major}.{minor}", device.info().name)));
+        }
+        // The driver is given an address and no length: what is not whole must not reach it.
+        if !is_whole_elf(&compiled.cubin) {
+            return Err(bad("it is not a whole ELF file".to_owned()));
+        }
+        let raw = device
+            .inner
+            .context
+            .load_module(Ptx::from_binary(compiled.cubin.clone()))
+            .doing("loading a binary")?;
+        Ok(Module { device: device.clone(), raw })
+    }
+
+    /// The kernel of this name.
+    pub fn function(&self, name: &str) -> Result<Function, CudaError> {
+        let missing = || CudaError::NoSuchKernel { name: name.to_owned() };
+        if name.contains('\0') {
+            return Err(missing());
+        }
+        self.device.bind()?;
+        let raw = match self.raw.load_function(name) {
+            Ok(raw) => raw,
+            Err(error) if error.0 == sys::CUresult::CUDA_ERROR_NOT_FOUND => return Err(missing()),
+            Err(error) => return Err(CudaError::driver("looking a kernel up", error)),
+        };
+        let number = |attribute: A| -> Result<u32, CudaError> {
+            Ok(raw.get_attribute(attribute).doing("asking for the kernel's properties")?.max(0) as u32)
+        };
+        let info = FunctionInfo {
+            name: name.to_owned(),
+            registers: number(A::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            shared_bytes: number(A::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            local_bytes: number(A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            constant_bytes: number(A::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+            max_threads_per_block: number(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+            parameters: parameter_sizes(&raw),
+        };
+        // Beyond what every kernel gets, dynamic shared memory has to be allowed. The same number for every handle to one kernel, once and at
+        // once, so that no launch has to set it and none can find it lowered by another.
+        let most = self.device.info().shared_per_block_optin.saturating_sub(info.shared_bytes);
+        if info.shared_bytes + most > self.device.info().shared_per_block {
+            raw.set_attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most as i32)
+                .doing("allowing more shared memory")?;
+        }
+        Ok(Function { device: self.device.clone(), raw, info: Arc::new(info) })
+    }
+}
+
+/// What a kernel takes of the device, as the driver tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionInfo {
+    /// Its name.
+    pub name: String,
+    /// Registers a thread.
+    pub registers: u32,
+    /// Shared memory that it declares, bytes a block.
+    pub shared_bytes: u32,
+    /// Local memory, bytes a thread: spilled registers and indexed private arrays.
+    pub local_bytes: u32,
+    /// Constant memory, bytes.
+    pub constant_bytes: u32,
+    /// Threads of a block, at most, given its registers and launch bounds.
+    pub max_threads_per_block: u32,
+    /// The size of each parameter, bytes; none where the driver (before 12.4) does not tell.
+    pub parameters: Option<Vec<usize>>,
+}
+
+/// A kernel, ready to be launched. Cloning gives another handle to the same.
+#[derive(Clone, Debug)]
+pub struct Function {
+    pub(super) device: Device,
+    pub(super) raw: CudaFunction,
+    info: Arc<FunctionInfo>,
+}
+
+impl Function {
+    /// What it takes of the device.
+    pub fn info(&self) -> &FunctionInfo {
+        &self.info
+    }
+
+    /// How many blocks of so many threads, with so much dynamic shared memory, are resident on a multiprocessor at once.
+    pub fn resident_blocks(&self, threads: u32, dynamic_shared: u32) -> Result<u32, CudaError> {
+        self.device.bind()?;
+        self.raw
+            .occupancy_max_active_blocks_per_multiprocessor(threads, dynamic_shared as usize, None)
+            .doing("asking for the occupancy")
+    }
+}
+
+fn parameter_sizes(function: &CudaFunction) -> Option<Vec<usize>> {
+    if !driver::has_symbol(c"cuFuncGetParamInfo") {
+        return None;
+    }
+    let mut sizes = Vec::new();
+    loop {
+        let (mut offset, mut size) = (0, 0);
+        // SAFETY: the function is loaded, the driver has the call, and both pointers are to live integers.
+        let answer =
+            unsafe { sys::cuFuncGetParamInfo(function.cu_function(), sizes.len(), &mut offset, &mut size) };
+        match answer {
+            sys::CUresult::CUDA_SUCCESS => sizes.push(size),
+            // There is no parameter of this number.
+            sys::CUresult::CUDA_ERROR_INVALID_VALUE => return Some(sizes),
+            _ => return None,
+        }
+    }
+}
+
+/// Whether these bytes are an ELF file whose table of sections lies within them; it is the last thing in a binary.
+fn is_whole_elf(bytes: &[u8]) -> bool {
+    let word = |at: usize, length: usize| -> Option<u64> {
+        let part = bytes.get(at..at + length)?;
+        Some(part.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+    };
+    // Offsets in the header of a 64-bit ELF file: the table's place, the size of an entry, the number of entries.
+    let (Some(place), Some(size), Some(count)) = (word(0x28, 8), word(0x3a, 2), word(0x3c, 2)) else {
+        return false;
+    };
+    let end = size.checked_mul(count).and_then(|length| length.checked_add(place));
+    bytes.starts_with(b"\x7fELF\x02") && end.is_some_and(|end| end <= bytes.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_whole_elf;
+
+    #[test]
+    fn a_truncated_binary_is_noticed() {
+        let mut bytes = vec![0u8; 64 + 3 * 64];
+        bytes[..5].copy_from_slice(b"\x7fELF\x02");
+        bytes[0x28] = 64;
+        bytes[0x3a] = 64;
+        bytes[0x3c] = 3;
+        assert!(is_whole_elf(&bytes));
+        for length in [0, 4, 0x3d, 64, bytes.len() - 1] {
+            assert!(!is_whole_elf(&bytes[..length]), "{length} bytes");
+        }
+        bytes[0] = 0;
+        assert!(!is_whole_elf(&bytes));
+    }
+}
