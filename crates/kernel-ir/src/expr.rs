@@ -263,10 +263,18 @@ impl Expr {
         }
     }
 
-    /// The expression of a quasi-affine function, its terms in their order and positive ones first.
+    /// The expression of a quasi-affine function: positive terms first, greater coefficients first.
     pub fn from_aff(aff: &Aff) -> Expr {
         let mut sum: Option<Expr> = None;
-        let (positive, negative): (Vec<_>, Vec<_>) = aff.terms().iter().partition(|(_, c)| *c > 0);
+        let (mut positive, mut negative): (Vec<_>, Vec<_>) = aff.terms().iter().partition(|(_, c)| *c > 0);
+        positive.sort_by_key(|(_, c)| std::cmp::Reverse(*c));
+        negative.sort_by_key(|(_, c)| *c);
+        // `255 - i` rather than `-i + 255`.
+        let mut constant = aff.constant_term();
+        if positive.is_empty() && !negative.is_empty() && constant > 0 {
+            sum = Some(Expr::Int(constant));
+            constant = 0;
+        }
         for (term, c) in positive.into_iter().chain(negative) {
             let value = match term {
                 Term::Var(name) => Expr::Name(name.clone()),
@@ -285,7 +293,7 @@ impl Expr {
                 Some(s) => Expr::binary(BinaryOp::Add, s, scaled(*c, value)),
             });
         }
-        match (sum, aff.constant_term()) {
+        match (sum, constant) {
             (None, c) => Expr::Int(c),
             (Some(s), 0) => s,
             (Some(s), c) if c < 0 && c != i64::MIN => Expr::binary(BinaryOp::Sub, s, Expr::Int(-c)),

@@ -4,6 +4,10 @@
 //! otherwise just before its first use; not inside a loop if its value may come from an earlier iteration. Named indices that
 //! nothing reads, and loops and guards around nothing, are dropped.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::Name;
+
 use crate::program::{Stmt, Value, ValueKind, Var, VarId};
 
 /// One step into a body: the child's number, and which of its bodies.
@@ -209,4 +213,69 @@ fn prune(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
         keep
     });
     changed
+}
+
+/// Gives variables names that are unique among the variables in scope and differ from `taken`. Scopes beside each other may use one
+/// name for two variables, as loops do with their counters.
+pub(crate) fn rename(body: &[Stmt], vars: &mut [Var], taken: &BTreeSet<String>) {
+    let mut used: BTreeMap<String, usize> = BTreeMap::new();
+    rename_body(body, vars, taken, &mut used);
+}
+
+fn rename_body(
+    body: &[Stmt],
+    vars: &mut [Var],
+    taken: &BTreeSet<String>,
+    used: &mut BTreeMap<String, usize>,
+) {
+    let mut declared = Vec::new();
+    let name = |vars: &mut [Var], var: VarId, used: &mut BTreeMap<String, usize>| {
+        let like = vars[var.0].name.to_string();
+        let mut name = like.clone();
+        let mut n = 1;
+        while taken.contains(&name) || used.contains_key(&name) {
+            name = format!("{like}_{n}");
+            n += 1;
+        }
+        used.insert(name.clone(), var.0);
+        vars[var.0].name = Name::new(&name);
+        name
+    };
+    // Names of a scope are chosen before those inside it, so that nothing inside hides one that is declared later.
+    // A collective is printed without braces: its statements belong to the scope around it.
+    let body = flat(body);
+    for stmt in &body {
+        if let Stmt::Let { var, .. } | Stmt::Declare(var) = stmt {
+            declared.push(name(vars, *var, used));
+        }
+    }
+    for stmt in body {
+        match stmt {
+            Stmt::For { var, body, .. } => {
+                let counter = name(vars, *var, used);
+                rename_body(body, vars, taken, used);
+                used.remove(&counter);
+            }
+            Stmt::If { body, otherwise, .. } => {
+                rename_body(body, vars, taken, used);
+                rename_body(otherwise, vars, taken, used);
+            }
+            _ => {}
+        }
+    }
+    for name in declared {
+        used.remove(&name);
+    }
+}
+
+/// The statements of a scope, those of collectives among them.
+fn flat(body: &[Stmt]) -> Vec<&Stmt> {
+    let mut found = Vec::new();
+    for stmt in body {
+        match stmt {
+            Stmt::Collective { body, .. } => found.extend(flat(body)),
+            other => found.push(other),
+        }
+    }
+    found
 }

@@ -178,31 +178,33 @@ impl Emitter<'_, '_> {
         Ok(kept)
     }
 
+    /// Why a guard stands there: a thread is elected, or a tile may be partial.
     fn guard_note(&self, guards: &[Guard], item: &Item) -> Note {
-        let elected = guards.iter().any(|g| {
+        let elected = |g: &Guard| {
             g.canonical.aff.as_var().is_some_and(|v| loopwright_legality::is_coordinate(v))
                 && g.canonical.kind == loopwright_kernel_ir::Kind::Eq
-        });
+        };
         let part = Item::parts(std::slice::from_ref(item)).first().map(|p| &self.analysis.parts[*p]);
         let Some(part) = part else { return Note::default() };
         let name = &part.execution.part;
-        if elected && guards.len() == 1 {
-            return Note(format!("one thread runs {name}"));
+        let mut reasons = Vec::new();
+        if guards.iter().any(elected) {
+            reasons.push(format!("one thread runs {name}"));
         }
-        let bound: Vec<String> = guards
-            .iter()
-            .filter(|g| {
-                g.canonical.names().iter().any(|n| !loopwright_legality::is_coordinate(n))
-                    || guards.len() == 1
-            })
-            .map(|g| g.declared.to_string())
-            .collect();
-        let _ = bound;
-        if elected {
-            Note(format!("one thread runs {name}, inside its domain"))
-        } else {
-            Note(format!("partial tile: domain of {name}"))
+        let mut tiles: Vec<String> = Vec::new();
+        for g in guards.iter().filter(|g| !elected(g)) {
+            for n in g.declared.names() {
+                if self.analysis.kernel.definition(&n).is_some() && !tiles.contains(&n.to_string()) {
+                    tiles.push(n.to_string());
+                }
+            }
         }
+        if !tiles.is_empty() {
+            reasons.push(format!("the last tile of {} may be partial", tiles.join(", ")));
+        } else if guards.iter().any(|g| !elected(g)) {
+            reasons.push(format!("domain of {name}"));
+        }
+        Note(reasons.join("; "))
     }
 
     fn emit_item(&mut self, item: &Item, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
@@ -344,6 +346,28 @@ impl Emitter<'_, '_> {
         Ok(body)
     }
 
+    /// Names for the inames that run on axes of the block and the grid: `const int s = blockIdx.x;`.
+    pub fn coordinate_lets(&mut self, parts: &[usize], env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut body = Vec::new();
+        let mut seen = BTreeSet::new();
+        for part in parts {
+            for iname in &self.analysis.parts[*part].inames {
+                if !self.analysis.kernel.tag(iname).is_hardware() || !seen.insert(iname.clone()) {
+                    continue;
+                }
+                let value = self.name_value(iname, crate::translate::Scope::of(env))?;
+                if value.as_int().is_some() {
+                    env.values.insert(iname.clone(), value);
+                    continue;
+                }
+                let var = self.new_var(iname, self.index(), false);
+                env.values.insert(iname.clone(), self.var_value(var));
+                body.push(Stmt::Let { var, value, leaf: None });
+            }
+        }
+        Ok(body)
+    }
+
     fn emit_loop(
         &mut self,
         item: &Item,
@@ -431,20 +455,11 @@ impl Emitter<'_, '_> {
         }
         let (low, high) = (&bounds.lower[0], &bounds.upper[0]);
         // step*iname >= step*ceil(aff/d), and step*iname + rest <= U.
-        let first = match (low.denominator, low.aff.as_constant()) {
-            (1, Some(0)) => self.aff_value(&rest, env)?,
-            (1, _) => {
-                let start = self.aff_value(&low.aff, env)?;
-                let rest = self.aff_value(&rest, env)?;
-                add(mul(start, self.index_int(step)), rest)
-            }
-            _ => {
-                let start = self.bound_value(low, env, true)?;
-                let rest = self.aff_value(&rest, env)?;
-                add(mul(start, self.index_int(step)), rest)
-            }
-        };
+        let start = self.bound_value(low, env, true)?;
+        let rest_value = self.aff_value(&rest, env)?;
+        let first = add(mul(start, self.index_int(step)), rest_value);
         let last = if high.denominator == step {
+            // In the words of the declaration where the canonical rest cancels: `i < n`.
             high.aff.add(&canonical)?
         } else if high.denominator == 1 {
             high.aff.scale(step)?.add(&canonical)?
@@ -638,6 +653,12 @@ impl Emitter<'_, '_> {
         let d = b.denominator;
         // ceil(a/d) = floor((a+d-1)/d); floor(a/d) + 1 = floor((a+d)/d).
         let numerator = if lower { b.aff.add_constant(d - 1)? } else { b.aff.add_constant(d)? };
+        if d > 1
+            && let (Some(least), Some(greatest)) = env.system().constant_range(&numerator)?
+            && least.div_euclid(d) == greatest.div_euclid(d)
+        {
+            return Ok(self.index_int(least.div_euclid(d)));
+        }
         self.aff_value(&numerator.floor_div(d)?, env)
     }
 

@@ -191,9 +191,14 @@ impl<'a, 'k> Emitter<'a, 'k> {
         Name::from(name)
     }
 
+    /// Names that variables stay clear of: reserved words, arguments, arrays.
+    pub fn taken_names(&self) -> BTreeSet<String> {
+        self.names.clone()
+    }
+
+    /// A new variable. Its name is made unique in its scope at the end.
     pub fn new_var(&mut self, like: &str, dtype: DType, mutable: bool) -> VarId {
-        let name = self.unique(like);
-        self.vars.push(Var { name, dtype, mutable });
+        self.vars.push(Var { name: Name::new(like.replace('.', "_")), dtype, mutable });
         VarId(self.vars.len() - 1)
     }
 

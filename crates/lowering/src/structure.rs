@@ -14,7 +14,7 @@ use loopwright_poly::System;
 use crate::{
     LowerOptions,
     analysis::Analysis,
-    declare::{finish, own_values},
+    declare::{finish, own_values, rename},
     emitter::{Emitter, Shared, known},
     env::Env,
     items::{Item, items_of},
@@ -348,9 +348,12 @@ impl State<'_, '_> {
         env.learn(&known_here)?;
         let mut emitter = Emitter::new(analysis, &mut self.shared, block, &name);
         let mut body = emitter.lets(&mut env)?;
+        body.extend(emitter.coordinate_lets(&parts, &mut env)?);
         body.extend(emitter.emit_items(&items, &mut env)?);
+        let taken = emitter.taken_names();
         let Emitter { mut vars, shared, private, .. } = emitter;
         finish(&mut body, &mut vars);
+        rename(&body, &mut vars, &taken);
         let params = params(&body, &self.shared.globals, analysis, around);
         self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body });
         Ok(HostStmt::Launch(self.kernels.len() - 1))

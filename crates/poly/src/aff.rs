@@ -277,7 +277,10 @@ impl From<i64> for Aff {
 impl fmt::Display for Aff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
-        for (term, coefficient) in &self.terms {
+        // Positive terms first, greater coefficients first: `128*i_outer + i_inner`.
+        let mut terms: Vec<_> = self.terms.iter().collect();
+        terms.sort_by_key(|(_, c)| (*c < 0, std::cmp::Reverse(c.unsigned_abs())));
+        for (term, coefficient) in terms {
             let magnitude = coefficient.unsigned_abs();
             match (first, *coefficient < 0) {
                 (true, true) => write!(f, "-")?,

@@ -5,7 +5,7 @@
 //! they are loaded, cast to f32, and cast back before a store.
 //!
 //! Invariants ("validated means that the backend cannot fail"): variables are declared before use in an enclosing or the same body; names of
-//! variables, arrays and kernels are unique and legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under control
+//! arrays and kernels are unique, those of variables in their scope, all legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under control
 //! flow that is uniform over their scope; bodies of [`Stmt::Collective`] are made of the other statements.
 
 mod host_eval;
