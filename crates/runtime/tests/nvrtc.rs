@@ -10,7 +10,7 @@ use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use loopwright_runtime::Arch;
 use loopwright_runtime::cache::{Cache, Lookup};
 use loopwright_runtime::disasm::Disassembler;
-use loopwright_runtime::nvrtc::{self, CompileError, CompileOptions, Header, Severity};
+use loopwright_runtime::nvrtc::{self, CompileError, CompileOptions, Compiled, Header, Severity};
 use rayon::prelude::*;
 
 const ARCHITECTURES: [Arch; 3] = [Arch::SM_80, Arch::SM_90A, Arch::SM_100A];
@@ -45,7 +45,11 @@ fn check(holds: bool, message: impl Into<String>) -> Outcome {
 fn binaries_for_real_architectures() -> Outcome {
     for arch in ARCHITECTURES {
         let compiled = nvrtc::compile(AXPY, &CompileOptions::new(arch))?;
-        check(compiled.cubin.starts_with(b"\x7fELF"), format!("{arch}: no ELF file"))?;
+        check(compiled.is_complete(), format!("{arch}: no complete ELF file"))?;
+        for length in [0, 4, 0x3d, 64, compiled.cubin.len() / 2] {
+            let cut = Compiled { cubin: compiled.cubin[..length].to_vec(), ..compiled.clone() };
+            check(!cut.is_complete(), format!("{arch}: complete with {length} bytes"))?;
+        }
         check(compiled.warnings().next().is_none(), format!("{arch}: warnings in\n{}", compiled.log))?;
         let ptx = compiled.ptx.as_deref().unwrap_or_default();
         check(ptx.contains(&format!(".target {arch}")), format!("{arch}: assembly for something else"))?;
@@ -57,7 +61,6 @@ fn binaries_for_real_architectures() -> Outcome {
 }
 
 fn shared_memory_barriers_and_spills() -> Outcome {
-    // Before 9.0 the numbers are exact; from 9.0 on, the system takes 1 KiB of each block's shared memory, which is not in this number.
     let compiled = nvrtc::compile(REVERSE, &CompileOptions::new(Arch::SM_80))?;
     let resources = compiled.resources_of("reverse").ok_or("no resources")?;
     check(resources.shared_bytes == 256 && resources.barriers == 1, format!("{resources:?}"))?;
@@ -103,9 +106,23 @@ fn bad_options_architectures_and_texts_are_errors() -> Outcome {
     check(matches!(refused, Err(CompileError::UnsupportedArch { .. })), format!("{refused:?}"))?;
     let refused = nvrtc::compile("int x;\0", &base);
     check(refused == Err(CompileError::Nul { what: "source".into() }), format!("{refused:?}"))?;
-    // A source of random bytes, and one that is nested very deeply, are ordinary errors.
+    let refused = nvrtc::compile(&" ".repeat((1 << 20) + 1), &base);
+    check(matches!(refused, Err(CompileError::TooLong { .. })), format!("{refused:?}"))?;
     let refused = nvrtc::compile("\u{1}\u{7f}\"'\\ é { ( [", &base);
     check(matches!(refused, Err(CompileError::Rejected { .. })), format!("{refused:?}"))
+}
+
+/// On a pool's thread with its small stack, where NVRTC by itself would end the process.
+fn deep_nesting_is_survived() -> Outcome {
+    let source = |value: String| format!("extern \"C\" __global__ void f(float* x) {{ x[0] = {value}; }}\n");
+    let n = 20_000;
+    let open = source("(".repeat(n));
+    let closed = source(format!("{}x[1]{}", "(".repeat(n), ")".repeat(n)));
+    let signs = source(format!("{}x[1]", "- ".repeat(n)));
+    let compile = |source: &String| nvrtc::compile(source, &CompileOptions::new(Arch::SM_80));
+    let outcomes: Vec<_> = [open, closed, signs].par_iter().map(compile).collect();
+    check(matches!(outcomes[0], Err(CompileError::Rejected { .. })), format!("{:?}", outcomes[0]))?;
+    check(outcomes[1].is_ok() && outcomes[2].is_ok(), "deep but right, and refused")
 }
 
 fn warnings_are_detected() -> Outcome {
@@ -171,21 +188,24 @@ fn fast_math_and_line_information_reach_the_compiler() -> Outcome {
 }
 
 fn threads_compile_side_by_side() -> Outcome {
-    let jobs: Vec<(usize, Arch)> = (0..4).flat_map(|index| ARCHITECTURES.map(|arch| (index, arch))).collect();
-    let outcomes: Vec<Result<u32, CompileError>> = jobs
-        .par_iter()
-        .map(|&(index, arch)| {
-            let source = REVERSE
-                .replace("64", &(32 * (index + 1)).to_string())
-                .replace("63", &(32 * index + 31).to_string());
-            let compiled = nvrtc::compile(&source, &CompileOptions::new(arch))?;
-            Ok(compiled.resources.first().map_or(0, |resources| resources.shared_bytes))
-        })
-        .collect();
-    for (&(index, arch), outcome) in jobs.iter().zip(outcomes) {
-        // Each thread got its own result: 4 bytes for each of its own threads.
-        let bytes = outcome?;
-        check(bytes % 1024 == 128 * (index as u32 + 1), format!("{index} for {arch}: {bytes} bytes"))?;
+    let numbered: Vec<(u32, Arch)> =
+        (1..=4).flat_map(|number| ARCHITECTURES.map(|arch| (number, arch))).collect();
+    let job = |&(number, arch): &(u32, Arch)| {
+        let source =
+            REVERSE.replace("64", &(32 * number).to_string()).replace("63", &(32 * number - 1).to_string());
+        (source, CompileOptions::new(arch))
+    };
+    let jobs: Vec<(String, CompileOptions)> = numbered.iter().map(job).collect();
+    let outcomes = Cache::off().compile_all(&jobs);
+    check(outcomes.len() == jobs.len(), "not a result for each")?;
+    for ((number, arch), outcome) in numbered.into_iter().zip(outcomes) {
+        let (compiled, _) = outcome?;
+        let bytes = compiled.resources_of("reverse").map_or(0, |resources| resources.shared_bytes);
+        // Each got its own result: 4 bytes for each of its threads; from 9.0 on, what the system keeps for itself is added.
+        check(
+            compiled.arch == arch && bytes % 1024 == 128 * number,
+            format!("{number} for {arch}: {bytes} bytes"),
+        )?;
     }
     Ok(())
 }
@@ -268,11 +288,12 @@ fn main() -> ExitCode {
             Some("there is no NVRTC")
         }
     };
-    let tests: [Test; 11] = [
+    let tests: [Test; 12] = [
         ("binaries_for_real_architectures", binaries_for_real_architectures),
         ("shared_memory_barriers_and_spills", shared_memory_barriers_and_spills),
         ("errors_have_lines_and_the_log", errors_have_lines_and_the_log),
         ("bad_options_architectures_and_texts_are_errors", bad_options_architectures_and_texts_are_errors),
+        ("deep_nesting_is_survived", deep_nesting_is_survived),
         ("warnings_are_detected", warnings_are_detected),
         ("half_precision_headers_are_found", half_precision_headers_are_found),
         ("headers_as_text_and_in_folders", headers_as_text_and_in_folders),

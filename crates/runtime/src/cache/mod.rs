@@ -21,6 +21,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rayon::prelude::*;
+
 use crate::nvrtc::{self, CompileError, CompileOptions, Compiled};
 
 /// Names the folder of the cache; `off` turns it off.
@@ -106,6 +108,14 @@ impl Cache {
         }
         let key = key(source, options, &library.fingerprint);
         self.get_or_compile(&key, options, || nvrtc::compile(source, options))
+    }
+
+    /// Compiles many sources side by side, one thread a core. The results are in the order of the jobs.
+    pub fn compile_all<S: AsRef<str> + Sync>(
+        &self,
+        jobs: &[(S, CompileOptions)],
+    ) -> Vec<Result<(Compiled, Lookup), CompileError>> {
+        jobs.par_iter().map(|(source, options)| self.compile(source.as_ref(), options)).collect()
     }
 
     /// The entry of a key, or else what `compile` makes, which is then kept.

@@ -25,9 +25,8 @@ impl Module {
         if !compiled.arch.runs_on(major, minor) {
             return Err(bad(format!("{} has compute capability {major}.{minor}", device.info().name)));
         }
-        // The driver is given an address and no length: what is not whole must not reach it.
-        if !is_whole_elf(&compiled.cubin) {
-            return Err(bad("it is not a whole ELF file".to_owned()));
+        if !compiled.is_complete() {
+            return Err(bad("it is not a complete ELF file".to_owned()));
         }
         let raw = device
             .inner
@@ -130,39 +129,5 @@ fn parameter_sizes(function: &CudaFunction) -> Option<Vec<usize>> {
             sys::CUresult::CUDA_ERROR_INVALID_VALUE => return Some(sizes),
             _ => return None,
         }
-    }
-}
-
-/// Whether these bytes are an ELF file whose table of sections lies within them; it is the last thing in a binary.
-fn is_whole_elf(bytes: &[u8]) -> bool {
-    let word = |at: usize, length: usize| -> Option<u64> {
-        let part = bytes.get(at..at + length)?;
-        Some(part.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
-    };
-    // Offsets in the header of a 64-bit ELF file: the table's place, the size of an entry, the number of entries.
-    let (Some(place), Some(size), Some(count)) = (word(0x28, 8), word(0x3a, 2), word(0x3c, 2)) else {
-        return false;
-    };
-    let end = size.checked_mul(count).and_then(|length| length.checked_add(place));
-    bytes.starts_with(b"\x7fELF\x02") && end.is_some_and(|end| end <= bytes.len() as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_whole_elf;
-
-    #[test]
-    fn a_truncated_binary_is_noticed() {
-        let mut bytes = vec![0u8; 64 + 3 * 64];
-        bytes[..5].copy_from_slice(b"\x7fELF\x02");
-        bytes[0x28] = 64;
-        bytes[0x3a] = 64;
-        bytes[0x3c] = 3;
-        assert!(is_whole_elf(&bytes));
-        for length in [0, 4, 0x3d, 64, bytes.len() - 1] {
-            assert!(!is_whole_elf(&bytes[..length]), "{length} bytes");
-        }
-        bytes[0] = 0;
-        assert!(!is_whole_elf(&bytes));
     }
 }

@@ -2,6 +2,10 @@
 //!
 //! A program object of NVRTC belongs to one call and is destroyed on every way out. The assembler is always asked to be verbose, and the
 //! log of a success is kept: registers, shared memory and spills are in it.
+//!
+//! NVRTC follows the nesting of a source by recursion, takes two to three KiB of stack a level, and ends the whole process when the stack is
+//! used up: a few hundred parentheses do on a pool's thread of 2 MiB. So each compilation has a thread of its own, whose stack is
+//! reserved (not used) in proportion to the source, which bounds its nesting.
 
 use std::ffi::{CString, NulError, c_char};
 use std::fmt;
@@ -108,6 +112,21 @@ impl Compiled {
         self.messages.iter().filter(|message| message.severity == Severity::Warning)
     }
 
+    /// Whether the binary is a complete ELF file, as far as its header tells: the table of sections lies within it. The driver is given an
+    /// address and no length, so that what is not complete must not reach it.
+    pub fn is_complete(&self) -> bool {
+        let word = |at: usize, length: usize| -> Option<u64> {
+            let part = self.cubin.get(at..at + length)?;
+            Some(part.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+        };
+        // In the header of a 64-bit file: the table's place, the size of an entry, the number of entries.
+        let (Some(place), Some(size), Some(count)) = (word(0x28, 8), word(0x3a, 2), word(0x3c, 2)) else {
+            return false;
+        };
+        let end = size.checked_mul(count).and_then(|length| length.checked_add(place));
+        self.cubin.starts_with(b"\x7fELF\x02") && end.is_some_and(|end| end <= self.cubin.len() as u64)
+    }
+
     /// What the kernel of this name takes.
     pub fn resources_of(&self, kernel: &str) -> Option<&KernelResources> {
         self.resources.iter().find(|resources| resources.name == kernel)
@@ -139,6 +158,13 @@ pub enum CompileError {
     Nul {
         /// Which of them.
         what: String,
+    },
+    /// The source, with its headers, is longer than the compiler can be trusted with.
+    TooLong {
+        /// How long it is, bytes.
+        bytes: usize,
+        /// How long it may be.
+        most: usize,
     },
     /// NVRTC failed otherwise.
     Nvrtc {
@@ -177,6 +203,9 @@ impl fmt::Display for CompileError {
             CompileError::Nul { what } => {
                 write!(f, "the {what} contains a NUL character, which the compiler cannot be given")
             }
+            CompileError::TooLong { bytes, most } => {
+                write!(f, "the source has {bytes} bytes, and at most {most} are compiled; unroll less")
+            }
             CompileError::Nvrtc { call, error } => write!(f, "{call} failed: {error}"),
         }
     }
@@ -190,9 +219,29 @@ impl From<NotFound> for CompileError {
     }
 }
 
+/// The longest source that is taken, with its headers, in bytes: what the stack of its compilation is reserved for.
+const LONGEST: usize = 1 << 20;
+
+/// Stack that any compilation gets, and what it gets for each byte of its source.
+const STACK: (usize, usize) = (64 << 20, 4 << 10);
+
 /// Compiles a source. May be called from several threads at once.
 pub fn compile(source: &str, options: &CompileOptions) -> Result<Compiled, CompileError> {
-    compile_with(library()?, source, options)
+    let library = library()?;
+    let length = source.len() + options.headers.iter().map(|header| header.text.len()).sum::<usize>();
+    if length > LONGEST {
+        return Err(CompileError::TooLong { bytes: length, most: LONGEST });
+    }
+    let failed = |error: String| CompileError::Nvrtc { call: "starting the compiler's thread", error };
+    std::thread::scope(|scope| {
+        std::thread::Builder::new()
+            .name("nvrtc".to_owned())
+            .stack_size(STACK.0 + STACK.1 * length)
+            .spawn_scoped(scope, || compile_with(library, source, options))
+            .map_err(|error| failed(error.to_string()))?
+            .join()
+            .map_err(|_| failed("it panicked".to_owned()))?
+    })
 }
 
 fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Result<Compiled, CompileError> {

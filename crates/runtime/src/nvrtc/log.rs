@@ -86,10 +86,19 @@ pub(super) fn messages(log: &str) -> Vec<Message> {
             open = false;
         } else if open && let Some(message) = found.last_mut() {
             message.text.push('\n');
-            message.text.push_str(line.trim_end());
+            push_shortened(&mut message.text, line.trim_end());
         }
     }
     found
+}
+
+/// The compiler shows a line of the source whole, however long it is: its beginning is enough here, and the log has all of it.
+fn push_shortened(text: &mut String, line: &str) {
+    const MOST: usize = 160;
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => text.extend([&line[..end], "..."]),
+        None => text.push_str(line),
+    }
 }
 
 /// `1 error detected in the compilation of "kernel.cu".` and the remarks on how to suppress a warning.
@@ -235,6 +244,13 @@ ptxas warning : Value of threads per SM for entry axpy is out of range
             "variable \"k\" was declared but never referenced (#177-D)\n      int k;\n          ^"
         );
         assert_eq!((found[1].severity, found[1].line), (Severity::Warning, None));
+    }
+
+    #[test]
+    fn long_source_lines_are_shortened() {
+        let log = format!("kernel.cu(1): error: expected an expression\n  {}\n", "é(".repeat(5000));
+        let text = messages(&log).remove(0).text;
+        assert!(text.ends_with("é(...") && text.chars().count() < 250, "{text}");
     }
 
     #[test]
