@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments as Options, Completion, Failed, Trial};
 use loopwright_runtime::cuda::limits::Limit;
-use loopwright_runtime::cuda::{Arguments, CudaError, Device, Function, HostBuffer, LaunchShape};
+use loopwright_runtime::cuda::{
+    Arguments, CudaError, Device, DeviceInfo, Function, HostBuffer, LaunchShape, occupancy,
+};
 use loopwright_runtime::nvrtc::{self, CompileOptions};
 use loopwright_runtime::{Arch, doctor};
 
@@ -33,6 +35,21 @@ extern "C" __global__ void reverse(int words, float* x)
     __syncthreads();
     for (int k = threadIdx.x; k < words; k += blockDim.x)
         piece[k] = tile[words - 1 - k];
+}
+"#;
+
+/// Keeps so many values in registers at once.
+const MANY: &str = r#"
+extern "C" __global__ void many(float* x)
+{
+    float v[VALUES];
+    #pragma unroll
+    for (int k = 0; k < VALUES; ++k)
+        v[k] = x[k * 1024 + threadIdx.x];
+    __syncthreads();
+    #pragma unroll
+    for (int k = 0; k < VALUES; ++k)
+        x[(VALUES - 1 - k) * 1024 + threadIdx.x] = v[k] * v[(7 * k) % VALUES];
 }
 "#;
 
@@ -143,6 +160,45 @@ fn dynamic_shared_memory_past_48_kib(device: &Device) -> Outcome {
     let full = reverse.resident_blocks(256, device.info().shared_per_block_optin)?;
     let small = reverse.resident_blocks(256, 1024)?;
     check(full == 1 && small > 1, format!("{full} and {small} blocks resident"))
+}
+
+/// The table of limits and the computed occupancy, held to what the device and the driver say.
+fn the_catalog_is_right_about_this_device(device: &Device) -> Outcome {
+    let info = device.info();
+    let Some(listed) = DeviceInfo::of_arch(info.arch()) else {
+        return Err(format!("{} is not in the catalog", info.arch()).into());
+    };
+    let shown = DeviceInfo {
+        ordinal: listed.ordinal,
+        name: listed.name.clone(),
+        multiprocessors: listed.multiprocessors,
+        clock_khz: listed.clock_khz,
+        memory_clock_khz: listed.memory_clock_khz,
+        memory_bus_bits: listed.memory_bus_bits,
+        l2_bytes: listed.l2_bytes,
+        memory_bytes: listed.memory_bytes,
+        ..info.clone()
+    };
+    check(shown == listed, format!("{shown:#?} but listed {listed:#?}"))?;
+    let most = info.shared_per_block_optin;
+    let mut registers = std::collections::BTreeSet::new();
+    for values in [1, 12, 24, 40, 60, 100, 160, 220] {
+        let many = function(device, &MANY.replace("VALUES", &format!("{values}")), "many")?;
+        registers.insert(many.info().registers);
+        for threads in [1, 32, 33, 96, 128, 160, 256, 384, 512, 768, 1024] {
+            for shared in [0, 1, 1000, 8 << 10, 40 << 10, 100 << 10, most] {
+                let driver = many.resident_blocks(threads, shared)?;
+                let computed =
+                    occupancy(info, threads, many.info().registers, many.info().shared_bytes + shared);
+                let place = format!("{threads} threads, {} registers, {shared} bytes", many.info().registers);
+                check(driver == computed.blocks, format!("{place}: {driver} by the driver, {computed:?}"))?;
+            }
+        }
+    }
+    check(
+        registers.len() >= 6,
+        format!("the cases have too few different numbers of registers: {registers:?}"),
+    )
 }
 
 fn what_cannot_work_is_refused_before(device: &Device) -> Outcome {
@@ -297,12 +353,13 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tests: [Test; 11] = [
+    let tests: [Test; 12] = [
         ("properties_are_plausible", properties_are_plausible),
         ("bytes_come_back", bytes_come_back),
         ("copies_run_behind_the_host", copies_run_behind_the_host),
         ("axpy_is_right", axpy_is_right),
         ("dynamic_shared_memory_past_48_kib", dynamic_shared_memory_past_48_kib),
+        ("the_catalog_is_right_about_this_device", the_catalog_is_right_about_this_device),
         ("what_cannot_work_is_refused_before", what_cannot_work_is_refused_before),
         ("times_are_measured", times_are_measured),
         ("streams_wait_for_events", streams_wait_for_events),

@@ -7,12 +7,14 @@
 //! Every launch is checked against the limits of the device and of the function *before* it is tried; see [`limits`].
 
 mod buffer;
+mod catalog;
 mod device;
 mod driver;
 mod error;
 mod launch;
 pub mod limits;
 mod module;
+mod occupancy;
 mod stream;
 
 pub use buffer::{Buffer, HostBuffer};
@@ -21,4 +23,5 @@ pub use driver::driver_version;
 pub use error::CudaError;
 pub use launch::{Arguments, LaunchShape};
 pub use module::{Function, FunctionInfo, Module};
+pub use occupancy::{Occupancy, Resource, occupancy};
 pub use stream::{Event, Stream, Transfer};

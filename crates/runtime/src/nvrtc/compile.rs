@@ -270,7 +270,11 @@ fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Re
         Err(NvrtcError(
             sys::nvrtcResult::NVRTC_ERROR_COMPILATION | sys::nvrtcResult::NVRTC_ERROR_INVALID_OPTION,
         )) => {
-            return Err(CompileError::Rejected { messages: log::messages(&log), log });
+            let mut messages = log::messages(&log);
+            if !messages.iter().any(|message| message.severity == Severity::Error) {
+                messages.extend(too_much_shared_memory(&log));
+            }
+            return Err(CompileError::Rejected { messages, log });
         }
         Err(error) => return Err(failure("nvrtcCompileProgram", error)),
     }
@@ -288,6 +292,25 @@ fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Re
         .map(text)
         .filter(|ptx| !ptx.is_empty());
     Ok(Compiled::from_parts(arch, cubin, ptx, log))
+}
+
+/// The most shared memory that a kernel may declare, on every architecture, bytes.
+const DECLARED_SHARED: u32 = 48 << 10;
+
+/// The messages that NVRTC should have written: it refuses a kernel that declares too much shared memory, and its log shows only how much.
+fn too_much_shared_memory(log: &str) -> Vec<Message> {
+    log::resources(log)
+        .into_iter()
+        .filter(|kernel| kernel.shared_bytes > DECLARED_SHARED)
+        .map(|kernel| Message {
+            severity: Severity::Error,
+            line: None,
+            text: format!(
+                "`{}` declares {} bytes of shared memory, and at most {DECLARED_SHARED} may be declared; more has to be dynamic",
+                kernel.name, kernel.shared_bytes
+            ),
+        })
+        .collect()
 }
 
 /// A program object of NVRTC, destroyed when dropped. The texts that it was made of live as long as it does.

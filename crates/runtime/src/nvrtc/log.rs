@@ -82,7 +82,7 @@ pub(super) fn messages(log: &str) -> Vec<Message> {
         if let Some(message) = message_start(line) {
             found.push(message);
             open = true;
-        } else if line.starts_with("ptxas info") || line.trim().is_empty() || is_tally(line) {
+        } else if line.starts_with("ptxas ") || line.trim().is_empty() || is_tally(line) {
             open = false;
         } else if open && let Some(message) = found.last_mut() {
             message.text.push('\n');
@@ -118,7 +118,7 @@ fn message_start(line: &str) -> Option<Message> {
     let (place, rest) = line.split_once(": ")?;
     let (kind, text) = rest.split_once(':')?;
     let severity = severity(kind.split_whitespace().next()?)?;
-    let number = kind.split_whitespace().nth(1);
+    let number = kind.split_whitespace().nth(1).filter(|word| word.starts_with('#'));
     let line = place
         .strip_suffix(')')
         .and_then(|place| place.rsplit_once('('))
@@ -169,16 +169,14 @@ pub(super) fn resources(log: &str) -> Vec<KernelResources> {
             }
         } else if in_entry && line.contains("bytes stack frame") {
             let Some(kernel) = found.last_mut() else { continue };
-            for item in line.split(',') {
-                let Some((number, what)) = item.trim().split_once(' ') else { continue };
-                let Ok(number) = number.parse::<u32>() else { continue };
-                match what {
-                    "bytes stack frame" => kernel.stack_bytes = number,
-                    "bytes spill stores" => kernel.spill_store_bytes = number,
-                    "bytes spill loads" => kernel.spill_load_bytes = number,
-                    _ => {}
-                }
-            }
+            // Indented, or after the program's name and a dot, as versions differ.
+            let number = |what: &str| {
+                let (before, _) = line.split_once(what)?;
+                before.split_whitespace().next_back()?.parse::<u32>().ok()
+            };
+            kernel.stack_bytes = number(" bytes stack frame").unwrap_or(0);
+            kernel.spill_store_bytes = number(" bytes spill stores").unwrap_or(0);
+            kernel.spill_load_bytes = number(" bytes spill loads").unwrap_or(0);
             in_entry = false;
         }
     }
@@ -201,7 +199,7 @@ ptxas info    : Compiling entry function 'tile' for 'sm_90a'
 ptxas info    : Function properties for helper
     8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
 ptxas info    : Function properties for tile
-    96 bytes stack frame, 64 bytes spill stores, 60 bytes spill loads
+ptxas         .     96 bytes stack frame, 64 bytes spill stores, 60 bytes spill loads
 ptxas info    : Used 255 registers, used 1 barriers, 96 bytes cumulative stack size, 4096 bytes smem, 560 bytes cmem[0], 8 bytes cmem[2]
 ptxas info    : Compile time = 4.200 ms
 ptxas info    : Compiling entry function 'axpy' for 'sm_90a'
@@ -255,7 +253,7 @@ ptxas warning : Value of threads per SM for entry axpy is out of range
 
     #[test]
     fn errors_of_source_and_options_are_told_from_prose() {
-        let log = "kernel.cu(1): error: identifier \"undefined\" is undefined\nnvrtc: error: unrecognized option --nonsense found\n1 error detected in the compilation of \"kernel.cu\".\n";
+        let log = "kernel.cu(1): error: identifier \"undefined\" is undefined\nkernel.cu(2): catastrophic error: cannot open source file \"x.h\"\nptxas error   : Entry function 'f' uses too much shared data (0x13880 bytes, 0xc000 max)\nnvrtc: error: unrecognized option --nonsense found\n1 error detected in the compilation of \"kernel.cu\".\n";
         let found = messages(log);
         let seen: Vec<_> =
             found.iter().map(|message| (message.severity, message.line, message.text.as_str())).collect();
@@ -263,6 +261,12 @@ ptxas warning : Value of threads per SM for entry axpy is out of range
             seen,
             [
                 (Severity::Error, Some(1), "identifier \"undefined\" is undefined"),
+                (Severity::Error, Some(2), "cannot open source file \"x.h\""),
+                (
+                    Severity::Error,
+                    None,
+                    "Entry function 'f' uses too much shared data (0x13880 bytes, 0xc000 max)"
+                ),
                 (Severity::Error, None, "unrecognized option --nonsense found"),
             ]
         );
