@@ -257,7 +257,12 @@ impl<'k> Analysis<'k> {
                 }
             }
         };
-        ([0, 1, 2].map(|a| axis(a, true)), [0, 1, 2].map(|a| axis(a, false)))
+        // An axis that nothing uses has one thread or block.
+        let unless_used = |used: bool, presence| if used { presence } else { Presence::Elected };
+        (
+            [0, 1, 2].map(|a| unless_used(self.uses_thread_axis(a), axis(a, true))),
+            [0, 1, 2].map(|a| unless_used(self.uses_block_axis(a), axis(a, false))),
+        )
     }
 }
 

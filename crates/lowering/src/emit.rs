@@ -362,6 +362,12 @@ impl Emitter<'_, '_> {
                 }
                 let var = self.new_var(iname, self.index(), false);
                 env.values.insert(iname.clone(), self.var_value(var));
+                // The builtins are unsigned: from here on bounds speak of the signed name.
+                if let Some(coordinate) = crate::analysis::coordinate_name(self.analysis.kernel.tag(iname))
+                    && env.values.get(coordinate) == Some(&value)
+                {
+                    env.values.insert(Name::new(coordinate), self.var_value(var));
+                }
                 body.push(Stmt::Let { var, value, leaf: None });
             }
         }

@@ -335,11 +335,11 @@ impl Emitter<'_, '_> {
         }
         let scope = Scope { env, local: Some(&local), results: None };
         let mut combined = Vec::new();
-        for ((_, dtype), combine) in cells.iter().zip(&operator.combine) {
+        for ((s, (_, dtype)), combine) in operator.state.iter().zip(cells).zip(&operator.combine) {
             let value = self.value(combine, *dtype, scope)?;
             // All new values are computed from the old ones.
             combined.push(if several {
-                let var = self.new_var("next", *dtype, false);
+                let var = self.new_var(&format!("next_{}", s.name), *dtype, false);
                 stmts.push(Stmt::Let { var, value, leaf });
                 self.var_value(var)
             } else {

@@ -566,6 +566,13 @@ impl Emitter<'_, '_> {
 
     /// A constraint as a comparison: terms with negative signs go to the other side.
     pub fn condition(&mut self, c: &Constraint, env: &Env) -> Result<Value, Diagnostic> {
+        if c.kind == Kind::Eq
+            && let Some(builtin) = c.aff.as_var().and_then(|v| builtin(v))
+        {
+            // An elected thread or block: `threadIdx.x == 0`.
+            let value = Value { dtype: self.index(), kind: builtin };
+            return Ok(Value::binary(BinOp::Eq, value, self.index_int(0)));
+        }
         let mut left = Aff::default();
         let mut right = Aff::default();
         for (term, k) in c.aff.terms() {
@@ -621,4 +628,13 @@ pub(crate) fn end_of_range(dtype: DType, lowest: bool) -> Value {
         DType::U64 => ValueKind::Int(if lowest { 0 } else { -1 }),
     };
     Value { dtype, kind }
+}
+
+/// The builtin of a coordinate.
+fn builtin(name: &str) -> Option<ValueKind> {
+    use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
+    let axis = |names: [&str; 3]| names.iter().position(|n| *n == name).and_then(|a| u8::try_from(a).ok());
+    axis(THREAD_COORDINATES)
+        .map(ValueKind::ThreadIdx)
+        .or_else(|| axis(BLOCK_COORDINATES).map(ValueKind::BlockIdx))
 }
