@@ -15,7 +15,7 @@ test: setup lint doc external
 	INSTA_UPDATE=no $(CARGO) test --workspace --no-fail-fast
 
 bench: setup
-	$(CARGO) bench --workspace $(ARGS)
+	$(CARGO) bench $(ARGS)
 
 setup:
 	@scripts/setup.sh
