@@ -1,0 +1,243 @@
+//! Operations on two values: operators or functions, casts only where C would compute something else, and parentheses where C
+//! needs them or a reader does.
+
+use loopwright_kernel_ir::DType;
+use loopwright_lowering::program::{BinOp, Value, ValueKind};
+
+use crate::{
+    context::Context,
+    printed::{Printed, Rep, prec},
+    types::is_small,
+};
+
+/// The operator and how tightly it binds; `None` for what is a function.
+pub(crate) fn operator(op: BinOp) -> Option<(&'static str, u8)> {
+    Some(match op {
+        BinOp::Add => ("+", prec::ADD),
+        BinOp::Sub => ("-", prec::ADD),
+        BinOp::Mul => ("*", prec::MUL),
+        BinOp::Div | BinOp::TruncDiv => ("/", prec::MUL),
+        BinOp::TruncRem => ("%", prec::MUL),
+        BinOp::Lt => ("<", prec::LESS),
+        BinOp::Le => ("<=", prec::LESS),
+        BinOp::Gt => (">", prec::LESS),
+        BinOp::Ge => (">=", prec::LESS),
+        BinOp::Eq => ("==", prec::EQUAL),
+        BinOp::Ne => ("!=", prec::EQUAL),
+        BinOp::And => ("&&", prec::AND),
+        BinOp::Or => ("||", prec::OR),
+        BinOp::BitAnd => ("&", prec::BIT_AND),
+        BinOp::BitOr => ("|", prec::BIT_OR),
+        BinOp::BitXor => ("^", prec::BIT_XOR),
+        BinOp::Shl => ("<<", prec::SHIFT),
+        BinOp::Shr => (">>", prec::SHIFT),
+        BinOp::FloorDiv | BinOp::FloorMod | BinOp::Min | BinOp::Max => return None,
+    })
+}
+
+/// The left operand's text: parenthesised where C needs it, and where few readers know the precedence by heart.
+fn left(op: &str, outer: u8, a: &Printed) -> String {
+    let same_chain = a.prec == outer && (outer != prec::MUL || (op == "*" && !has_division(&a.text)));
+    let unclear = match outer {
+        prec::MUL => a.prec == prec::MUL && !same_chain,
+        prec::SHIFT => a.prec < prec::UNARY,
+        prec::BIT_AND | prec::BIT_XOR | prec::BIT_OR => a.prec < prec::UNARY && a.prec != outer,
+        prec::LESS | prec::EQUAL => a.prec == prec::LESS || a.prec == prec::EQUAL,
+        prec::OR => a.prec == prec::AND,
+        _ => false,
+    };
+    if unclear { format!("({})", a.text) } else { a.within(outer) }
+}
+
+/// The right operand's text.
+fn right(outer: u8, b: &Printed) -> String {
+    let unclear = match outer {
+        prec::SHIFT | prec::BIT_AND | prec::BIT_XOR | prec::BIT_OR => b.prec < prec::UNARY,
+        prec::LESS | prec::EQUAL => b.prec == prec::LESS || b.prec == prec::EQUAL,
+        prec::OR => b.prec == prec::AND,
+        // `a && (b && c)` is `a && b && c`.
+        prec::AND => return b.within(outer),
+        _ => false,
+    };
+    let both_or = outer == prec::OR && b.prec == prec::OR;
+    if unclear { format!("({})", b.text) } else { b.within(if both_or { outer } else { outer + 1 }) }
+}
+
+/// Whether the outermost level of a product divides.
+fn has_division(text: &str) -> bool {
+    let mut depth = 0;
+    text.bytes().any(|c| {
+        match c {
+            b'(' | b'[' => depth += 1,
+            b')' | b']' => depth -= 1,
+            _ => {}
+        }
+        depth == 0 && (c == b'/' || c == b'%')
+    })
+}
+
+impl Context<'_> {
+    /// `a op b`, whose value is of type `dtype`.
+    pub(crate) fn binary(&self, op: BinOp, a: &Value, b: &Value, dtype: DType) -> Printed {
+        let of = a.dtype;
+        if !matches!(op, BinOp::Eq | BinOp::Ne) {
+            self.no_half(of);
+        }
+        let Some((symbol, level)) = operator(op) else { return self.function(op, a, b) };
+        if let Some(printed) = self.minus_a_constant(op, a, b) {
+            return printed;
+        }
+        let (pa, pb) = (self.raw(a), self.raw(b));
+        let (pa, pb, rep) = match op {
+            BinOp::Add | BinOp::Sub | BinOp::Mul => arithmetic(op, of, pa, pb),
+            BinOp::TruncDiv | BinOp::TruncRem => quotient(of, pa, pb),
+            BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => bitwise(op, of, pa, pb),
+            BinOp::Shl | BinOp::Shr => shift(op, of, pa, pb),
+            _ if op.is_comparison() => {
+                let (pa, pb) = comparable(of, pa, pb);
+                (pa, pb, Rep::Own)
+            }
+            // Quotients of floating-point values, and logic.
+            _ => (pa.exact(of), pb.exact(of), Rep::Own),
+        };
+        debug_assert!(dtype == of || op.is_comparison());
+        Printed::own(format!("{} {symbol} {}", left(symbol, level, &pa), right(level, &pb)), level).with(rep)
+    }
+
+    /// `a + (-5)` as `a - 5`, which is the same value.
+    fn minus_a_constant(&self, op: BinOp, a: &Value, b: &Value) -> Option<Printed> {
+        let kind = match b.kind {
+            ValueKind::Int(v) if v < 0 && v > -i64::from(i32::MAX) && !b.dtype.is_unsigned() => {
+                ValueKind::Int(-v)
+            }
+            ValueKind::Float(v) if v < 0.0 => ValueKind::Float(-v),
+            _ => return None,
+        };
+        let opposite = match op {
+            BinOp::Add => BinOp::Sub,
+            BinOp::Sub => BinOp::Add,
+            _ => return None,
+        };
+        Some(self.binary(opposite, a, &Value { dtype: b.dtype, kind }, a.dtype))
+    }
+
+    /// What is a function in CUDA C.
+    fn function(&self, op: BinOp, a: &Value, b: &Value) -> Printed {
+        let of = a.dtype;
+        let name = match (op, of) {
+            (BinOp::FloorDiv, t) if t.is_unsigned() => return self.binary(BinOp::TruncDiv, a, b, of),
+            (BinOp::FloorMod, t) if t.is_unsigned() => return self.binary(BinOp::TruncRem, a, b, of),
+            (BinOp::FloorDiv | BinOp::FloorMod, t) => {
+                let helper_type = if t == DType::I64 { DType::I64 } else { DType::I32 };
+                self.needs.helper(if op == BinOp::FloorDiv { "floor_div" } else { "floor_mod" }, helper_type)
+            }
+            (BinOp::Min, DType::F32) => "fminf",
+            (BinOp::Min, DType::F64) => "fmin",
+            (BinOp::Max, DType::F32) => "fmaxf",
+            (BinOp::Max, DType::F64) => "fmax",
+            (BinOp::Min, _) => "min",
+            _ => "max",
+        };
+        // Overloads are chosen by the exact type; narrow integers become int.
+        let operand = |v: &Value| if is_small(of) { self.exact(v).text } else { self.typed(v).text };
+        let call = Printed::primary(format!("{name}({}, {})", operand(a), operand(b)));
+        match is_small(of) {
+            true => call.with(Rep::Int { exact: op != BinOp::FloorDiv }),
+            false => call,
+        }
+    }
+}
+
+/// Sums, differences and products: modulo 2^32 in unsigned int where a builtin variable is part of them, otherwise in the type.
+fn arithmetic(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
+    match of {
+        DType::I32 if a.is_unsigned() || b.is_unsigned() => {
+            let exact = op != BinOp::Sub && a.is_natural() && b.is_natural();
+            (a, b, Rep::Unsigned { exact })
+        }
+        DType::I64 | DType::U32 | DType::U64 => {
+            let (a, b) = one_typed(of, a, b);
+            (a, b, Rep::Own)
+        }
+        _ if is_small(of) => {
+            let (a, b) = (a.exact(of), b.exact(of));
+            // The product of two unsigned shorts overflows int.
+            let a = if of == DType::U16 && op == BinOp::Mul { a.cast(DType::U32) } else { a };
+            (a, b, Rep::Int { exact: false })
+        }
+        _ => (a, b, Rep::Own),
+    }
+}
+
+/// Makes sure that C computes in the type: one of the operands has it.
+fn one_typed(of: DType, a: Printed, b: Printed) -> (Printed, Printed) {
+    match (a.rep, b.rep) {
+        (Rep::Own, _) | (_, Rep::Own) => (a, b),
+        _ if a.literal.is_some() && b.literal.is_none() => (a, b.typed(of)),
+        _ => (a.typed(of), b),
+    }
+}
+
+/// C's quotient and remainder, of operands that are not negative where they are of a builtin variable.
+fn quotient(of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
+    match of {
+        DType::I32 if a.is_unsigned() || b.is_unsigned() => (a, b, Rep::Unsigned { exact: true }),
+        DType::I64 if a.rep != Rep::Own && b.rep != Rep::Own => match a.is_unsigned() || b.is_unsigned() {
+            true => (a, b, Rep::Unsigned { exact: true }),
+            false => (a, b, Rep::Int { exact: true }),
+        },
+        DType::U32 | DType::U64 => {
+            let (a, b) = one_typed(of, a, b);
+            (a, b, Rep::Own)
+        }
+        _ if is_small(of) => (a.exact(of), b.exact(of), Rep::Int { exact: true }),
+        _ => (a, b, Rep::Own),
+    }
+}
+
+fn bitwise(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
+    match of {
+        DType::I32 if a.is_unsigned() || b.is_unsigned() => {
+            let exact = match op {
+                BinOp::BitAnd => a.is_natural() || b.is_natural(),
+                _ => a.is_natural() && b.is_natural(),
+            };
+            (a, b, Rep::Unsigned { exact })
+        }
+        DType::I64 | DType::U32 | DType::U64 => match a.is_natural() && b.is_natural() && a.is_unsigned() {
+            true => (a, b, Rep::Unsigned { exact: true }),
+            false => {
+                let (a, b) = one_typed(of, a, b);
+                (a, b, Rep::Own)
+            }
+        },
+        _ if is_small(of) => (a.exact(of), b.exact(of), Rep::Int { exact: true }),
+        _ => (a, b, Rep::Own),
+    }
+}
+
+fn shift(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
+    let b = b.exact(of);
+    match (of, op) {
+        (DType::I32, BinOp::Shl) if a.is_unsigned() => (a, b, Rep::Unsigned { exact: false }),
+        (DType::I32 | DType::I64, BinOp::Shr) if a.is_unsigned() && a.is_natural() => {
+            (a, b, Rep::Unsigned { exact: true })
+        }
+        (t, _) if is_small(t) => (a.exact(of), b, Rep::Int { exact: op == BinOp::Shr }),
+        _ => (a.typed(of), b, Rep::Own),
+    }
+}
+
+/// Operands whose comparison in C is that of the values.
+fn comparable(of: DType, a: Printed, b: Printed) -> (Printed, Printed) {
+    match of {
+        // An int beside an unsigned int would be taken as unsigned.
+        DType::I32 if (a.is_unsigned() || b.is_unsigned()) && !(a.is_natural() && b.is_natural()) => {
+            (a.typed(of), b.typed(of))
+        }
+        DType::I64 if a.rep != Rep::Own && b.rep != Rep::Own && !(a.is_natural() && b.is_natural()) => {
+            (a.typed(of), b.typed(of))
+        }
+        _ => (a.exact(of), b.exact(of)),
+    }
+}

@@ -1,0 +1,260 @@
+//! Values as expressions of CUDA C.
+
+use loopwright_kernel_ir::{DType, Precision, math_function};
+use loopwright_lowering::program::{MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
+
+use crate::{
+    context::Context,
+    literal,
+    math::function_name,
+    printed::{Printed, Rep, prec},
+    types::is_small,
+};
+
+impl Context<'_> {
+    /// The expression where its value is converted to the value's type in any case: assigned to a variable or an element of that
+    /// type, or used as a subscript, which is not negative.
+    pub(crate) fn converted(&self, value: &Value) -> String {
+        self.raw(value).text
+    }
+
+    /// The expression as a truth value.
+    pub(crate) fn condition(&self, value: &Value) -> Printed {
+        self.raw(value).exact(DType::Bool)
+    }
+
+    /// The expression with exactly the C type of the value's type.
+    pub(crate) fn typed(&self, value: &Value) -> Printed {
+        self.raw(value).typed(value.dtype)
+    }
+
+    /// The expression whose C value is the value.
+    pub(crate) fn exact(&self, value: &Value) -> Printed {
+        self.raw(value).exact(value.dtype)
+    }
+
+    /// The expression as it comes; its `rep` says how it stands to the value.
+    pub(crate) fn raw(&self, value: &Value) -> Printed {
+        let dtype = value.dtype;
+        let axis = |name: &str, axis: u8| match axis {
+            0..3 => format!("{name}.{}", ['x', 'y', 'z'][axis as usize]),
+            _ => self.needs.refuse("malformed-program", format!("there is no axis {axis} of {name}")),
+        };
+        match &value.kind {
+            ValueKind::Int(v) if dtype.is_float() => self.float(dtype, *v as f64),
+            ValueKind::Int(v) => Printed::integer(dtype, *v),
+            ValueKind::Float(v) => self.float(dtype, *v),
+            ValueKind::Bool(v) => Printed::primary(if *v { "true" } else { "false" }),
+            ValueKind::Var(id) => Printed::primary(self.var(*id)),
+            ValueKind::Param(name) => Printed::primary(name.as_str()),
+            ValueKind::BlockIdx(a) => {
+                Printed::primary(axis("blockIdx", *a)).with(Rep::Unsigned { exact: true })
+            }
+            ValueKind::ThreadIdx(a) => {
+                Printed::primary(axis("threadIdx", *a)).with(Rep::Unsigned { exact: true })
+            }
+            ValueKind::Load(m) => Printed::primary(self.element(m)),
+            ValueKind::Unary(op, a) => self.unary(*op, a, dtype),
+            ValueKind::Binary(op, a, b) => self.binary(*op, a, b, dtype),
+            ValueKind::Select(c, a, b) => self.select(c, a, b, dtype),
+            ValueKind::Cast(a) => self.conversion(a, dtype),
+            ValueKind::Call { function, precision, args } => self.call(function, *precision, args, dtype),
+            ValueKind::Shuffle { mode, value, operand, width } => self.shuffle(*mode, value, operand, *width),
+        }
+    }
+
+    /// An element: `tile[i][j]`, or `x[offset]` of global memory.
+    pub(crate) fn element(&self, m: &MemRef) -> String {
+        let (name, dtype) = self.array(m.memory);
+        self.needs.note(dtype);
+        match m.memory {
+            Memory::Global(_) => format!("{name}[{}]", self.converted(&m.offset)),
+            Memory::Shared(_) | Memory::Private(_) => {
+                let subscripts = m.subscripts.iter().map(|s| format!("[{}]", self.converted(s)));
+                format!("{name}{}", subscripts.collect::<String>())
+            }
+        }
+    }
+
+    fn float(&self, dtype: DType, value: f64) -> Printed {
+        let narrow = if dtype == DType::F64 { value } else { f64::from(value as f32) };
+        let magnitude = match (narrow.is_nan(), narrow.is_infinite(), dtype) {
+            (true, _, DType::F64) => {
+                self.constant("double", "not_a_number_f64", "__longlong_as_double(0x7ff8000000000000LL)")
+            }
+            (true, ..) => self.constant("float", "not_a_number", "__int_as_float(0x7fc00000)"),
+            (_, true, DType::F64) => {
+                self.constant("double", "infinity_f64", "__longlong_as_double(0x7ff0000000000000LL)")
+            }
+            (_, true, _) => self.constant("float", "infinity", "__int_as_float(0x7f800000)"),
+            _ => literal::float(dtype, narrow.abs()),
+        };
+        let negative = narrow.is_sign_negative() && !narrow.is_nan();
+        let text = if negative { format!("-{magnitude}") } else { magnitude };
+        match dtype {
+            DType::F16 | DType::BF16 => Printed::primary(format!("{}({text})", self.half_from_float(dtype))),
+            _ => Printed::own(text, if negative { prec::UNARY } else { prec::PRIMARY }),
+        }
+    }
+
+    /// The function from float to f16 or bf16.
+    fn half_from_float(&self, dtype: DType) -> &'static str {
+        self.needs.note(dtype);
+        if dtype == DType::F16 { "__float2half" } else { "__float2bfloat16" }
+    }
+
+    /// The function from f16 or bf16 to float.
+    fn half_to_float(&self, dtype: DType) -> &'static str {
+        self.needs.note(dtype);
+        if dtype == DType::F16 { "__half2float" } else { "__bfloat162float" }
+    }
+
+    fn unary(&self, op: UnOp, a: &Value, dtype: DType) -> Printed {
+        let sign = match op {
+            UnOp::Not => {
+                return Printed::own(format!("!{}", self.condition(a).within(prec::UNARY)), prec::UNARY);
+            }
+            UnOp::Neg => '-',
+            UnOp::BitNot => '~',
+        };
+        self.no_half(dtype);
+        let raw = self.raw(a);
+        let (operand, rep) = match dtype {
+            DType::I32 if raw.is_unsigned() => (raw, Rep::Unsigned { exact: false }),
+            _ if is_small(dtype) => (raw.exact(dtype), Rep::Int { exact: false }),
+            _ => (raw.typed(dtype), Rep::Own),
+        };
+        // Two minus signs side by side would be another operator.
+        let text = if operand.text.starts_with(sign) {
+            format!("({})", operand.text)
+        } else {
+            operand.within(prec::UNARY)
+        };
+        Printed::own(format!("{sign}{text}"), prec::UNARY).with(rep)
+    }
+
+    fn select(&self, c: &Value, a: &Value, b: &Value, dtype: DType) -> Printed {
+        let (mut a, mut b) = (self.raw(a), self.raw(b));
+        let rep = match dtype {
+            DType::I32 if a.is_unsigned() || b.is_unsigned() => {
+                Rep::Unsigned { exact: a.is_natural() && b.is_natural() }
+            }
+            DType::I64 | DType::U32 | DType::U64 => match (a.rep, b.rep) {
+                (Rep::Own, _) | (_, Rep::Own) => Rep::Own,
+                (Rep::Int { .. }, Rep::Int { .. }) => Rep::Int { exact: true },
+                _ if a.is_natural() && b.is_natural() => Rep::Unsigned { exact: true },
+                _ => {
+                    a = a.typed(dtype);
+                    Rep::Own
+                }
+            },
+            _ if is_small(dtype) => {
+                (a, b) = (a.exact(dtype), b.exact(dtype));
+                if a.rep == Rep::Own && b.rep == Rep::Own { Rep::Own } else { Rep::Int { exact: true } }
+            }
+            _ => Rep::Own,
+        };
+        let inner = prec::TERNARY + 1;
+        let text = format!("{} ? {} : {}", self.condition(c).within(inner), a.within(inner), b.within(inner));
+        Printed::own(text, prec::TERNARY).with(rep)
+    }
+
+    fn conversion(&self, a: &Value, to: DType) -> Printed {
+        let operand = self.exact(a);
+        if a.dtype == to {
+            return operand;
+        }
+        let from_half = matches!(a.dtype, DType::F16 | DType::BF16);
+        let operand = match from_half {
+            true => Printed::primary(format!("{}({})", self.half_to_float(a.dtype), operand.text)),
+            false => operand,
+        };
+        match to {
+            DType::F32 if from_half => operand,
+            DType::F16 | DType::BF16 => {
+                let function = match (a.dtype, to) {
+                    (DType::F64, DType::F16) => "__double2half",
+                    (DType::F64, _) => "__double2bfloat16",
+                    _ => self.half_from_float(to),
+                };
+                self.needs.note(to);
+                let as_float = match a.dtype {
+                    DType::F64 | DType::F32 | DType::F16 | DType::BF16 => operand,
+                    _ => operand.cast(DType::F32),
+                };
+                Printed::primary(format!("{function}({})", as_float.text))
+            }
+            DType::Bool => {
+                let zero = match a.dtype {
+                    DType::F64 => "0.0",
+                    float if float.is_float() => "0.0f",
+                    _ => "0",
+                };
+                Printed::own(format!("{} != {zero}", operand.within(prec::LESS)), prec::EQUAL)
+            }
+            to => operand.cast(to),
+        }
+    }
+
+    fn call(&self, function: &str, precision: Precision, args: &[Value], dtype: DType) -> Printed {
+        let list = |texts: Vec<String>| texts.join(", ");
+        if let Some(user) = self.program.functions.iter().find(|f| *f.name == *function) {
+            self.needs.functions.borrow_mut().insert(function.to_string());
+            user.params.iter().chain([&user.result]).for_each(|t| self.needs.note(*t));
+            let args = list(args.iter().map(|a| self.raw(a).text).collect());
+            return Printed::primary(format!("{function}({args})"));
+        }
+        let Some(math) = math_function(&function.into()) else {
+            return Printed::primary(
+                self.needs.refuse("unknown-function", format!("there is no function `{function}`")),
+            );
+        };
+        let Some(operand) = args.first().map(|a| a.dtype).filter(|_| args.len() == math.arity) else {
+            let message = format!("`{function}` takes {} operands, not {}", math.arity, args.len());
+            return Printed::primary(self.needs.refuse("malformed-program", message));
+        };
+        self.no_half(operand);
+        match (math.name, operand) {
+            ("abs", t) if t.is_unsigned() => self.raw(&args[0]),
+            ("abs", t) if is_small(t) => Printed::primary(format!("abs({})", self.exact(&args[0]).text))
+                .with(Rep::Int { exact: false }),
+            ("abs", DType::I32) => Printed::primary(format!("abs({})", self.typed(&args[0]).text)),
+            ("abs", DType::I64) => Printed::primary(format!("llabs({})", self.typed(&args[0]).text)),
+            (_, DType::F32 | DType::F64) => {
+                let name = function_name(math, precision, operand);
+                let call = Printed::primary(format!(
+                    "{name}({})",
+                    list(args.iter().map(|a| self.typed(a).text).collect())
+                ));
+                if dtype == DType::Bool { call.with(Rep::Int { exact: true }) } else { call }
+            }
+            _ => Printed::primary(
+                self.needs.refuse("malformed-program", format!("`{function}` has no form for {operand}")),
+            ),
+        }
+    }
+
+    fn shuffle(&self, mode: ShuffleMode, value: &Value, operand: &Value, width: u32) -> Printed {
+        let function = match mode {
+            ShuffleMode::Xor => "__shfl_xor_sync",
+            ShuffleMode::Down => "__shfl_down_sync",
+            ShuffleMode::Index => "__shfl_sync",
+        };
+        let mask = self.warp_mask().unwrap_or_else(|| "0xffffffffu".into());
+        // Narrow integers travel as int, which is the overload that C++ chooses for them.
+        let small = is_small(value.dtype);
+        let value = if small { self.exact(value) } else { self.typed(value) };
+        let operand = self.converted(operand);
+        let width = if width == 32 { String::new() } else { format!(", {width}") };
+        let call = Printed::primary(format!("{function}({mask}, {}, {operand}{width})", value.text));
+        if small { call.with(Rep::Int { exact: true }) } else { call }
+    }
+
+    /// Refuses arithmetic on f16 and bf16, which lowering does in float.
+    pub(crate) fn no_half(&self, dtype: DType) {
+        if matches!(dtype, DType::F16 | DType::BF16) {
+            self.needs
+                .refuse("malformed-program", format!("arithmetic on {dtype}, which is to be done in f32"));
+        }
+    }
+}

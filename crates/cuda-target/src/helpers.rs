@@ -1,0 +1,24 @@
+//! Device functions that printed text calls and CUDA C lacks.
+
+use loopwright_kernel_ir::DType;
+
+use crate::types::c_type;
+
+/// The definition of a helper, `floor_div` or `floor_mod`, for a signed type.
+pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
+    let t = c_type(dtype);
+    let head = format!("__device__ __forceinline__ {t} {name}(const {t} a, const {t} b) {{");
+    let (meaning, operation, result) = match name {
+        "floor_div" => (
+            "// The quotient rounded towards minus infinity.",
+            format!("    const {t} quotient = a / b;"),
+            "    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;",
+        ),
+        _ => (
+            "// The remainder with the sign of the divisor.",
+            format!("    const {t} rest = a % b;"),
+            "    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;",
+        ),
+    };
+    vec![meaning.into(), head, operation, result.into(), "}".into()]
+}

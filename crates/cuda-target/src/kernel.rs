@@ -1,0 +1,99 @@
+//! A device kernel: its head, the storage of its arrays, its body.
+
+use loopwright_lowering::program::{LocalArray, Memory, Param};
+
+use crate::{
+    context::Context,
+    stmt::Lines,
+    wrap::{WIDTH, wrap},
+};
+
+/// Shared memory that a kernel may declare with constant sizes; what is more has to be asked for at the launch.
+pub const STATIC_SHARED_BYTES: u64 = 48 * 1024;
+
+impl Context<'_> {
+    /// The whole kernel.
+    pub(crate) fn kernel(&self, out: &mut Lines) {
+        // The body first: it tells which constants the head has to declare.
+        let mut body = Lines::default();
+        self.body(&self.kernel.body, 4, &mut body);
+        self.head(out);
+        self.shared(out);
+        for (p, array) in self.kernel.private.iter().enumerate() {
+            let align = if self.is_vector_accessed(Memory::Private(p)) { "__align__(16) " } else { "" };
+            out.noted(&format!("{align}{};", self.declarator(array)), &array.note, 4, None);
+        }
+        for declaration in self.constants.borrow().values() {
+            out.push(declaration, 4, None);
+        }
+        out.0.append(&mut body.0);
+        out.push("}", 0, None);
+    }
+
+    fn head(&self, out: &mut Lines) {
+        let params: Vec<String> = self.kernel.params.iter().map(|p| self.param(p)).collect();
+        let qualifiers = format!("extern \"C\" __global__ void __launch_bounds__({})", self.kernel.threads());
+        let signature = format!("{}({}) {{", self.kernel.name, params.join(", "));
+        if qualifiers.len() + 1 + signature.len() <= WIDTH {
+            out.push(&format!("{qualifiers} {signature}"), 0, None);
+        } else {
+            out.push(&qualifiers, 0, None);
+            out.0.extend(wrap(&signature, 0).into_iter().map(|line| (line, None)));
+        }
+    }
+
+    fn param(&self, param: &Param) -> String {
+        match param {
+            Param::Global { global, written } => {
+                let (name, dtype) = self.array(Memory::Global(*global));
+                let constant = if *written { "" } else { "const " };
+                format!("{constant}{} *__restrict__ {name}", self.needs.c_type(dtype))
+            }
+            Param::Scalar { name, dtype } => format!("const {} {name}", self.needs.c_type(*dtype)),
+            Param::HostVar(name) => format!("const {} {name}", self.needs.c_type(self.program.index)),
+        }
+    }
+
+    /// `float tile[16][17]`
+    fn declarator(&self, array: &LocalArray) -> String {
+        format!("{} {}{}", self.needs.c_type(array.dtype), array.name, dims(&array.dims))
+    }
+
+    fn shared(&self, out: &mut Lines) {
+        if !self.uses_dynamic_shared() {
+            for (s, array) in self.kernel.shared.iter().enumerate() {
+                let align = if self.is_vector_accessed(Memory::Shared(s)) { "__align__(16) " } else { "" };
+                out.noted(&format!("__shared__ {align}{};", self.declarator(array)), &array.note, 4, None);
+            }
+            return;
+        }
+        let note = format!("{} bytes, asked for at the launch", self.kernel.shared_bytes());
+        out.noted("extern __shared__ __align__(16) unsigned char shared_memory[];", &note, 4, None);
+        let mut offset = 0;
+        for array in &self.kernel.shared {
+            let t = self.needs.c_type(array.dtype);
+            let name = &array.name;
+            let place =
+                if offset == 0 { "shared_memory".into() } else { format!("shared_memory + {offset}") };
+            let view = match &array.dims[..] {
+                [] => format!("{t} &{name} = *reinterpret_cast<{t} *>({place});"),
+                [_] => format!("{t} *const {name} = reinterpret_cast<{t} *>({place});"),
+                [_, rows @ ..] => {
+                    let rows = dims(rows);
+                    format!("{t} (*const {name}){rows} = reinterpret_cast<{t} (*){rows}>({place});")
+                }
+            };
+            out.noted(&view, &array.note, 4, None);
+            offset += array.bytes().next_multiple_of(16);
+        }
+    }
+
+    /// Whether the kernel's shared memory is too large to be declared with constant sizes.
+    pub(crate) fn uses_dynamic_shared(&self) -> bool {
+        self.kernel.shared_bytes() > STATIC_SHARED_BYTES
+    }
+}
+
+fn dims(lengths: &[u64]) -> String {
+    lengths.iter().map(|d| format!("[{d}]")).collect()
+}

@@ -1,0 +1,111 @@
+//! Prints a lowered [`Program`] as CUDA C for NVRTC.
+//!
+//! Lowering has decided everything about order, bounds, guards and barriers; this crate decides how that is written. In order:
+//!
+//! 1. **The text computes what the program says.** C's own rules for types are accounted for at each operand
+//!    (unsigned builtin variables, arithmetic of narrow integers in int, the types of literals): a cast stands where C would compute
+//!    something else, and nowhere else. Signed arithmetic is C's: index arithmetic is proved or checked not to overflow.
+//! 2. **It reads like a good engineer's**: literal names, parentheses where C needs them or most readers do, lines of 100
+//!    columns broken at the loosest operator, headers and helper functions only where used.
+//! 3. **It is deterministic**: the same program gives the same bytes.
+//!
+//! Each line knows the instruction that it comes from ([`CudaSource::map`]).
+
+mod binary;
+mod context;
+mod expr;
+mod helpers;
+mod kernel;
+mod literal;
+mod math;
+mod printed;
+mod stmt;
+mod types;
+mod wrap;
+
+pub use kernel::STATIC_SHARED_BYTES;
+
+use loopwright_kernel_ir::{Diagnostic, Name};
+use loopwright_lowering::program::{LeafId, Program};
+
+use context::{Context, Needs};
+use stmt::Lines;
+
+/// What a launch has to know of a printed kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// Its name, with C linkage.
+    pub name: Name,
+    /// Bytes of shared memory, declared in the text or asked for at the launch.
+    pub shared_bytes: u64,
+    /// Whether the launch has to ask for them: they are more than [`STATIC_SHARED_BYTES`].
+    pub dynamic_shared: bool,
+    /// Threads of a block on x, y, z.
+    pub block: [u32; 3],
+}
+
+/// A program as CUDA C.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CudaSource {
+    /// The text: one translation unit for NVRTC.
+    pub text: String,
+    /// The kernels, numbered as [`Program::kernels`].
+    pub kernels: Vec<KernelInfo>,
+    /// For each line of the text, the leaf of the program that it comes from, if it comes from one.
+    pub map: Vec<Option<LeafId>>,
+}
+
+impl CudaSource {
+    /// The leaf that a line comes from; lines count from 1, as compilers and profilers do.
+    pub fn leaf_of_line(&self, line: usize) -> Option<LeafId> {
+        self.map.get(line.checked_sub(1)?).copied().flatten()
+    }
+}
+
+/// The program as CUDA C. Refuses names that CUDA C does not allow, and a program that breaks its invariants.
+pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
+    let needs = Needs::default();
+    let mut body = Lines::default();
+    let mut kernels = Vec::new();
+    for (k, kernel) in program.kernels.iter().enumerate() {
+        let context = Context::new(program, kernel, &needs);
+        if k > 0 {
+            body.push("", 0, None);
+        }
+        context.kernel(&mut body);
+        kernels.push(KernelInfo {
+            name: kernel.name.clone(),
+            shared_bytes: kernel.shared_bytes(),
+            dynamic_shared: context.uses_dynamic_shared(),
+            block: kernel.block,
+        });
+    }
+    let mut lines = Lines::default();
+    let Needs { headers, helpers, functions, error } = needs;
+    if let Some(error) = error.into_inner() {
+        return Err(error);
+    }
+    for header in headers.into_inner() {
+        lines.push(&format!("#include <{header}>"), 0, None);
+    }
+    let paragraph = |lines: &mut Lines, text: String| {
+        if !lines.0.is_empty() {
+            lines.push("", 0, None);
+        }
+        lines.source(&text);
+    };
+    for (name, dtype) in helpers.into_inner() {
+        paragraph(&mut lines, helpers::definition(name, dtype).join("\n"));
+    }
+    let called = functions.into_inner();
+    for function in program.functions.iter().filter(|f| called.contains(f.name.as_str())) {
+        paragraph(&mut lines, function.source.to_string());
+    }
+    if !lines.0.is_empty() {
+        lines.push("", 0, None);
+    }
+    lines.0.append(&mut body.0);
+    let map = lines.0.iter().map(|(_, leaf)| *leaf).collect();
+    let text = lines.0.into_iter().flat_map(|(line, _)| [line, "\n".into()]).collect();
+    Ok(CudaSource { text, kernels, map })
+}

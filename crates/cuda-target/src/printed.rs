@@ -1,0 +1,140 @@
+//! A piece of printed expression: its text, how tightly it binds, and how its C value stands to the value that is meant.
+//!
+//! C computes `threadIdx.x` in unsigned int, narrow integers in int, and types plain literals int. Casting each at once would be
+//! right and unreadable. Instead every piece knows its [`Rep`], and is cast only where somebody would see the difference.
+
+use loopwright_kernel_ir::DType;
+
+use crate::{literal, types::c_type};
+
+/// How tightly the operators of C bind; a greater number binds tighter.
+pub(crate) mod prec {
+    pub(crate) const TERNARY: u8 = 3;
+    pub(crate) const OR: u8 = 4;
+    pub(crate) const AND: u8 = 5;
+    pub(crate) const BIT_OR: u8 = 6;
+    pub(crate) const BIT_XOR: u8 = 7;
+    pub(crate) const BIT_AND: u8 = 8;
+    pub(crate) const EQUAL: u8 = 9;
+    pub(crate) const LESS: u8 = 10;
+    pub(crate) const SHIFT: u8 = 11;
+    pub(crate) const ADD: u8 = 12;
+    pub(crate) const MUL: u8 = 13;
+    pub(crate) const UNARY: u8 = 15;
+    pub(crate) const PRIMARY: u8 = 16;
+}
+
+/// How the C value of a piece stands to the value that is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rep {
+    /// It has the C type of the value's type, and is the value.
+    Own,
+    /// It is an unsigned int. Exact: it is the value, which is not negative and below 2^31 (2^32 for 64-bit types). Otherwise
+    /// it is congruent to the value modulo 2^32, and the value is an I32; conversion to int gives it.
+    Unsigned {
+        /// Whether it is the value itself.
+        exact: bool,
+    },
+    /// It is an int. Exact: it is the value, of another integer type or bool. Otherwise it is congruent to a value of at most 16
+    /// bits; conversion to its type gives it.
+    Int {
+        /// Whether it is the value itself.
+        exact: bool,
+    },
+}
+
+/// A piece of printed expression.
+#[derive(Clone, Debug)]
+pub(crate) struct Printed {
+    /// C text.
+    pub text: String,
+    /// How tightly its outermost operator binds.
+    pub prec: u8,
+    /// How its C value stands to the value that is meant.
+    pub rep: Rep,
+    /// The constant that it is, if it is one.
+    pub literal: Option<i64>,
+}
+
+impl Printed {
+    /// A piece that is its value.
+    pub(crate) fn own(text: impl Into<String>, prec: u8) -> Self {
+        Printed { text: text.into(), prec, rep: Rep::Own, literal: None }
+    }
+
+    /// A name, a call, a subscript.
+    pub(crate) fn primary(text: impl Into<String>) -> Self {
+        Self::own(text, prec::PRIMARY)
+    }
+
+    /// The same text, standing to its value as `rep` says.
+    pub(crate) fn with(mut self, rep: Rep) -> Self {
+        self.rep = rep;
+        self
+    }
+
+    /// An integer constant, without a suffix where an int is enough.
+    pub(crate) fn integer(dtype: DType, value: i64) -> Self {
+        let value = match dtype {
+            DType::I8 => value as i8 as i64,
+            DType::I16 => value as i16 as i64,
+            DType::I32 => value as i32 as i64,
+            DType::U8 => value as u8 as i64,
+            DType::U16 => value as u16 as i64,
+            DType::U32 => value as u32 as i64,
+            _ => value,
+        };
+        let least = if dtype == DType::U64 { 0 } else { -i64::from(i32::MAX) };
+        let is_int = (least..=i32::MAX.into()).contains(&value);
+        let (text, rep) = match dtype {
+            DType::I32 => (literal::integer(dtype, value), Rep::Own),
+            _ if is_int => (value.to_string(), Rep::Int { exact: true }),
+            _ => (literal::integer(dtype, value), Rep::Own),
+        };
+        let prec = if text.starts_with('-') { prec::UNARY } else { prec::PRIMARY };
+        Printed { text, prec, rep, literal: Some(value) }
+    }
+
+    /// Whether its C value is the value itself.
+    pub(crate) fn is_exact(&self) -> bool {
+        !matches!(self.rep, Rep::Unsigned { exact: false } | Rep::Int { exact: false })
+    }
+
+    /// Whether it is an unsigned int.
+    pub(crate) fn is_unsigned(&self) -> bool {
+        matches!(self.rep, Rep::Unsigned { .. })
+    }
+
+    /// Whether it is the value, and known not to be negative from its form alone.
+    pub(crate) fn is_natural(&self) -> bool {
+        self.rep == (Rep::Unsigned { exact: true }) || self.literal.is_some_and(|v| v >= 0)
+    }
+
+    /// The piece, cast if its C value is not the value.
+    pub(crate) fn exact(self, dtype: DType) -> Self {
+        if self.is_exact() { self } else { self.cast(dtype) }
+    }
+
+    /// The piece with exactly the C type of its value.
+    pub(crate) fn typed(self, dtype: DType) -> Self {
+        match (self.rep, self.literal) {
+            (Rep::Own, _) => self,
+            (_, Some(value)) => {
+                let text = literal::integer(dtype, value);
+                let prec = if text.starts_with(['-', '(']) { prec::UNARY } else { prec::PRIMARY };
+                Printed { text, prec, rep: Rep::Own, literal: self.literal }
+            }
+            _ => self.cast(dtype),
+        }
+    }
+
+    /// `(type)piece`
+    pub(crate) fn cast(self, dtype: DType) -> Self {
+        Printed::own(format!("({}){}", c_type(dtype), self.within(prec::UNARY)), prec::UNARY)
+    }
+
+    /// Its text as an operand of something that binds as tightly as `outer`.
+    pub(crate) fn within(&self, outer: u8) -> String {
+        if self.prec < outer { format!("({})", self.text) } else { self.text.clone() }
+    }
+}

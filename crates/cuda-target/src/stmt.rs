@@ -1,0 +1,253 @@
+//! Statements as lines of CUDA C.
+
+use loopwright_kernel_ir::{DType, Role};
+use loopwright_lowering::program::{
+    BinOp, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
+};
+
+use crate::{
+    binary::operator,
+    context::Context,
+    types::{is_small, vector_type},
+    wrap::{WIDTH, comment, wrap},
+};
+
+/// Lines of text, each with the leaf that it comes from.
+#[derive(Debug, Default)]
+pub(crate) struct Lines(pub Vec<(String, Option<LeafId>)>);
+
+impl Lines {
+    /// A statement at an indentation, broken where it is too long.
+    pub(crate) fn push(&mut self, text: &str, indent: usize, leaf: Option<LeafId>) {
+        self.0.extend(wrap(text, indent).into_iter().map(|line| (line, leaf)));
+    }
+
+    /// A comment on lines of its own.
+    pub(crate) fn comment(&mut self, text: &str, indent: usize, leaf: Option<LeafId>) {
+        self.0.extend(comment(text, indent).into_iter().map(|line| (line, leaf)));
+    }
+
+    /// A statement with a comment behind it, or above it where the line would be too long.
+    pub(crate) fn noted(&mut self, text: &str, note: &str, indent: usize, leaf: Option<LeafId>) {
+        let note = note.trim();
+        let one_line = !note.contains('\n') && !note.ends_with('\\');
+        if !note.is_empty() && one_line && indent + text.len() + 5 + note.len() <= WIDTH {
+            self.0.push((format!("{:indent$}{text}  // {note}", ""), leaf));
+        } else {
+            self.comment(note, indent, leaf);
+            self.push(text, indent, leaf);
+        }
+    }
+
+    fn verbatim(&mut self, text: String, leaf: Option<LeafId>) {
+        self.0.push((text, leaf));
+    }
+}
+
+/// The one leaf that all statements in a body come from, if it is one.
+fn only_leaf(body: &[Stmt]) -> Option<LeafId> {
+    let mut leaves = Vec::new();
+    Stmt::visit(body, &mut |stmt| {
+        if let Stmt::Let { leaf, .. }
+        | Stmt::Set { leaf, .. }
+        | Stmt::Store { leaf, .. }
+        | Stmt::VectorCopy { leaf, .. } = stmt
+        {
+            leaves.extend(*leaf);
+        }
+    });
+    let first = *leaves.first()?;
+    leaves.iter().all(|leaf| *leaf == first).then_some(first)
+}
+
+impl Context<'_> {
+    /// The statements of a body.
+    pub(crate) fn body(&self, body: &[Stmt], indent: usize, out: &mut Lines) {
+        let mut commented = None;
+        for stmt in body {
+            let leaf = match stmt {
+                Stmt::Let { leaf, .. }
+                | Stmt::Set { leaf, .. }
+                | Stmt::Store { leaf, .. }
+                | Stmt::VectorCopy { leaf, .. } => *leaf,
+                _ => None,
+            };
+            if leaf.is_some() && leaf != commented {
+                self.copy_comment(leaf, indent, out);
+            }
+            commented = leaf.or(commented);
+            self.stmt(stmt, indent, out);
+        }
+    }
+
+    /// Says of a copy which step made it and what it copies.
+    fn copy_comment(&self, leaf: Option<LeafId>, indent: usize, out: &mut Lines) {
+        let Some(copy) = leaf.and_then(|id| self.program.leaves.get(id.0)) else { return };
+        if let (Role::Copies { .. }, Some(step)) = (&copy.role, &copy.made_by) {
+            out.comment(&format!("{step}: {}", copy.text), indent, leaf);
+        }
+    }
+
+    fn stmt(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
+        match stmt {
+            Stmt::Let { var, value, leaf } => {
+                let constant = self.kernel.vars.get(var.0).is_some_and(|v| !v.mutable);
+                let text = format!(
+                    "{}{} {} = {};",
+                    if constant { "const " } else { "" },
+                    self.var_type(*var),
+                    self.var(*var),
+                    self.converted(value)
+                );
+                out.push(&text, indent, *leaf);
+            }
+            Stmt::Declare(var) => {
+                out.push(&format!("{} {};", self.var_type(*var), self.var(*var)), indent, None)
+            }
+            Stmt::Set { var, value, leaf } => {
+                let is_target = |v: &Value| matches!(v.kind, ValueKind::Var(id) if id == *var);
+                out.push(&self.assignment(&self.var(*var), value, &is_target), indent, *leaf);
+            }
+            Stmt::Store { to, value, leaf } => {
+                let is_target = |v: &Value| matches!(&v.kind, ValueKind::Load(from) if from == to);
+                out.push(&self.assignment(&self.element(to), value, &is_target), indent, *leaf);
+            }
+            Stmt::VectorCopy { to, from, lanes, leaf } => {
+                out.push(&self.vector_copy(to, from, *lanes), indent, *leaf)
+            }
+            Stmt::For { .. } => self.for_loop(stmt, indent, out),
+            Stmt::If { .. } => self.guard(stmt, indent, out),
+            Stmt::Sync { scope, note } => {
+                let call = match (scope, self.warp_mask()) {
+                    (Scope::Block, _) => "__syncthreads();".into(),
+                    (Scope::Warp, None) => "__syncwarp();".into(),
+                    (Scope::Warp, Some(mask)) => format!("__syncwarp({mask});"),
+                };
+                out.noted(&call, &note.0, indent, None);
+            }
+            Stmt::Collective { body, note, .. } => {
+                out.comment(&note.0, indent, None);
+                self.body(body, indent, out);
+            }
+        }
+    }
+
+    fn var_type(&self, var: VarId) -> &'static str {
+        self.kernel.vars.get(var.0).map_or("", |v| self.needs.c_type(v.dtype))
+    }
+
+    fn for_loop(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
+        let Stmt::For { var, lower, upper, step, unroll, body, note } = stmt else { return };
+        let leaf = only_leaf(body);
+        let name = self.var(*var);
+        let advance = match step {
+            Step::Add(1) => format!("++{name}"),
+            Step::Add(by) => format!("{name} += {by}"),
+            Step::Halve => format!("{name} /= 2"),
+        };
+        let relation = if *step == Step::Halve { '>' } else { '<' };
+        // The counter is an int beside the bound: a bound in unsigned int would make the comparison unsigned.
+        let bound = self.raw(upper);
+        let bound =
+            if bound.is_unsigned() && upper.dtype == DType::I32 { bound.typed(DType::I32) } else { bound };
+        out.comment(&note.0, indent, leaf);
+        if *unroll {
+            out.push("#pragma unroll", indent, leaf);
+        }
+        let start = format!("{} {name} = {}", self.var_type(*var), self.converted(lower));
+        let head = format!(
+            "for ({start}; {name} {relation} {}; {advance}) {{",
+            bound.within(crate::printed::prec::SHIFT)
+        );
+        out.push(&head, indent, leaf);
+        self.body(body, indent + 4, out);
+        out.push("}", indent, leaf);
+    }
+
+    fn guard(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
+        let mut stmt = stmt;
+        let mut before = "";
+        while let Stmt::If { cond, body, otherwise, note } = stmt {
+            let leaf = only_leaf(body);
+            // The comment of the first condition stands above it, that of a later one inside.
+            if before.is_empty() {
+                out.comment(&note.0, indent, leaf);
+            }
+            out.push(&format!("{before}if ({}) {{", self.condition(cond).text), indent, leaf);
+            if !before.is_empty() {
+                out.comment(&note.0, indent + 4, leaf);
+            }
+            self.body(body, indent + 4, out);
+            match &otherwise[..] {
+                [] => return out.push("}", indent, leaf),
+                [next @ Stmt::If { .. }] => {
+                    before = "} else ";
+                    stmt = next;
+                }
+                otherwise => {
+                    out.push("} else {", indent, only_leaf(otherwise));
+                    self.body(otherwise, indent + 4, out);
+                    return out.push("}", indent, only_leaf(otherwise));
+                }
+            }
+        }
+    }
+
+    /// `target = value;`, or `target op= operand;` where the value is `target op operand`.
+    fn assignment(&self, target: &str, value: &Value, is_target: &dyn Fn(&Value) -> bool) -> String {
+        let dtype = value.dtype;
+        if let ValueKind::Binary(op, a, b) = &value.kind
+            && is_target(a)
+            && let Some((symbol, _)) = operator(*op)
+            && !op.is_comparison()
+            && !matches!(op, BinOp::And | BinOp::Or)
+            && !matches!(dtype, DType::Bool | DType::F16 | DType::BF16)
+            // What C computes in int and may overflow there is spelt out.
+            && !(dtype == DType::U16 && *op == BinOp::Mul)
+        {
+            let one = b.as_int() == Some(1);
+            let exact =
+                matches!(op, BinOp::TruncDiv | BinOp::TruncRem | BinOp::Shl | BinOp::Shr) || is_small(dtype);
+            return match op {
+                BinOp::Add if one => format!("++{target};"),
+                BinOp::Sub if one => format!("--{target};"),
+                _ if exact => format!("{target} {symbol}= {};", self.exact(b).text),
+                _ => format!("{target} {symbol}= {};", self.converted(b)),
+            };
+        }
+        format!("{target} = {};", self.converted(value))
+    }
+
+    fn vector_copy(&self, to: &MemRef, from: &MemRef, lanes: u8) -> String {
+        let (_, dtype) = self.array(to.memory);
+        self.needs.note(dtype);
+        let Some(vector) = vector_type(dtype, lanes).filter(|_| dtype == self.array(from.memory).1) else {
+            return self
+                .needs
+                .refuse("malformed-program", format!("no access moves {lanes} elements of {dtype}"));
+        };
+        let target = format!("*reinterpret_cast<{vector} *>(&{})", self.element(to));
+        let source = format!("*reinterpret_cast<const {vector} *>(&{})", self.element(from));
+        format!("{target} = {source};")
+    }
+
+    /// Whether a vector access goes to the array, so that it has to be aligned for one.
+    pub(crate) fn is_vector_accessed(&self, memory: Memory) -> bool {
+        let mut found = false;
+        Stmt::visit(&self.kernel.body, &mut |stmt| {
+            if let Stmt::VectorCopy { to, from, .. } = stmt {
+                found |= to.memory == memory || from.memory == memory;
+            }
+        });
+        found
+    }
+}
+
+impl Lines {
+    /// Lines of a text of the user's, as they are.
+    pub(crate) fn source(&mut self, text: &str) {
+        for line in text.trim().lines() {
+            self.verbatim(line.trim_end().to_string(), None);
+        }
+    }
+}

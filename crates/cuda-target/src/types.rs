@@ -1,0 +1,83 @@
+//! How types are called in CUDA C.
+
+use loopwright_kernel_ir::DType;
+
+/// The C type of an element.
+pub(crate) fn c_type(dtype: DType) -> &'static str {
+    match dtype {
+        DType::Bool => "bool",
+        DType::I8 => "signed char",
+        DType::I16 => "short",
+        DType::I32 => "int",
+        DType::I64 => "long long",
+        DType::U8 => "unsigned char",
+        DType::U16 => "unsigned short",
+        DType::U32 => "unsigned int",
+        DType::U64 => "unsigned long long",
+        DType::F16 => "__half",
+        DType::BF16 => "__nv_bfloat16",
+        DType::F32 => "float",
+        DType::F64 => "double",
+    }
+}
+
+/// The type that moves `lanes` elements by one access: of the elements' own kind where CUDA has it, else of their bits.
+pub(crate) fn vector_type(dtype: DType, lanes: u8) -> Option<String> {
+    let stem = match dtype {
+        DType::Bool | DType::U8 => "uchar",
+        DType::I8 => "char",
+        DType::I16 => "short",
+        DType::U16 => "ushort",
+        DType::I32 => "int",
+        DType::U32 => "uint",
+        DType::I64 => "longlong",
+        DType::U64 => "ulonglong",
+        DType::F32 => "float",
+        DType::F64 => "double",
+        DType::F16 | DType::BF16 => "",
+    };
+    Some(match (dtype, lanes, dtype.bytes() * lanes as usize) {
+        (_, 0 | 1, _) => return None,
+        (DType::F16, 2, _) => "__half2".into(),
+        (DType::BF16, 2, _) => "__nv_bfloat162".into(),
+        (_, 2 | 4, ..=16) if !stem.is_empty() => format!("{stem}{lanes}"),
+        (_, _, 8) => "uint2".into(),
+        (_, _, 16) => "uint4".into(),
+        _ => return None,
+    })
+}
+
+/// Bits of a type of at most 16 bits, whose arithmetic C does in int.
+pub(crate) fn is_small(dtype: DType) -> bool {
+    matches!(dtype, DType::Bool | DType::I8 | DType::I16 | DType::U8 | DType::U16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vector_type_has_the_size_of_its_lanes() {
+        let bytes = |name: &str| {
+            let (stem, lanes) = name.split_at(name.len() - 1);
+            let element = match stem {
+                "char" | "uchar" => 1,
+                "short" | "ushort" | "__half" | "__nv_bfloat16" => 2,
+                "int" | "uint" | "float" => 4,
+                "longlong" | "ulonglong" | "double" => 8,
+                other => panic!("{other}"),
+            };
+            element * lanes.parse::<usize>().unwrap()
+        };
+        for dtype in DType::ALL {
+            for lanes in [2u8, 4, 8, 16] {
+                let size = dtype.bytes() * lanes as usize;
+                match vector_type(dtype, lanes) {
+                    Some(name) => assert_eq!(bytes(&name), size, "{name}"),
+                    None => assert!(size > 16, "{dtype} x {lanes}"),
+                }
+            }
+        }
+        assert_eq!(vector_type(DType::F32, 1), None);
+    }
+}

@@ -1,0 +1,189 @@
+//! Names that a lowered program must not give to anything, since CUDA C has given them a meaning.
+
+/// Keywords of C++ and CUDA, builtin variables, and names that printed text uses itself. Sorted.
+const RESERVED: &[&str] = &[
+    "NULL",
+    "abs",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "blockDim",
+    "blockIdx",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "floor_div",
+    "floor_mod",
+    "for",
+    "friend",
+    "goto",
+    "gridDim",
+    "half",
+    "if",
+    "inline",
+    "int",
+    "isnan",
+    "llabs",
+    "long",
+    "max",
+    "min",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "nv_bfloat16",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "shared_memory",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "threadIdx",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "warpSize",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+];
+
+/// Math functions of CUDA C, without the `f` that those of float end with.
+const MATH: &[&str] = &[
+    "acos", "asin", "atan", "atan2", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2",
+    "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "log", "log10", "log1p", "log2", "pow",
+    "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+];
+
+/// Types of short vectors, without the number that they end with.
+const VECTORS: &[&str] = &[
+    "char",
+    "double",
+    "float",
+    "int",
+    "long",
+    "longlong",
+    "short",
+    "uchar",
+    "uint",
+    "ulong",
+    "ulonglong",
+    "ushort",
+];
+
+/// Whether CUDA C has its own meaning for this name, or keeps it for itself (two underscores, or one and a capital).
+pub fn is_reserved(name: &str) -> bool {
+    let vector = name.strip_suffix(['1', '2', '3', '4']).is_some_and(|stem| VECTORS.contains(&stem));
+    let math = MATH.contains(&name) || name.strip_suffix('f').is_some_and(|stem| MATH.contains(&stem));
+    let implementation = name.contains("__")
+        || name.strip_prefix('_').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()));
+    vector || math || implementation || RESERVED.binary_search(&name).is_ok()
+}
+
+/// Whether this can be the name of a variable, an array or a kernel in CUDA C.
+pub fn is_legal_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && !is_reserved(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted() {
+        assert!(RESERVED.is_sorted());
+    }
+
+    #[test]
+    fn names_with_a_meaning_are_not_legal() {
+        for name in [
+            "int",
+            "float4",
+            "expf",
+            "exp",
+            "min",
+            "__x",
+            "a__b",
+            "_X",
+            "threadIdx",
+            "",
+            "1x",
+            "a-b",
+            "é",
+            "uchar2",
+        ] {
+            assert!(!is_legal_name(name), "{name}");
+        }
+        for name in ["i", "x1", "i_outer", "float_", "float5", "_x", "expg", "acc", "threadIdx_x", "minimum"]
+        {
+            assert!(is_legal_name(name), "{name}");
+        }
+    }
+}
