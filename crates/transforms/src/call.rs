@@ -325,6 +325,19 @@ impl<'a> Args<'a> {
     /// All remaining arguments without a key: names, or `[names]`, or a quoted list.
     pub fn all_names(&mut self, what: &str) -> Result<Vec<Name>, Diagnostic> {
         let mut found = self.names(what)?;
+        found.extend(self.rest_names()?);
+        Ok(found)
+    }
+
+    /// The next argument without a key: a name or `[names]`, and whether it is a list.
+    pub fn names_or_list(&mut self, what: &str) -> Result<(bool, Vec<Name>), Diagnostic> {
+        let piece = self.required(what)?;
+        Ok((unquoted(&piece.value).starts_with('['), self.names_of(&piece)?))
+    }
+
+    /// All remaining arguments without a key: names.
+    pub fn rest_names(&mut self) -> Result<Vec<Name>, Diagnostic> {
+        let mut found = Vec::new();
         while let Some(piece) = self.take() {
             found.extend(self.names_of(&piece)?);
         }

@@ -1,8 +1,6 @@
 //! What several transforms do with the data of a kernel.
 
-use std::collections::BTreeSet;
-
-use loopwright_kernel_ir::{Arg, Diagnostic, Expr, KernelData, Name, PartRef, Reduce, Tag};
+use loopwright_kernel_ir::{Diagnostic, Expr, KernelData, Name, PartRef, Reduce, Tag};
 
 use crate::names;
 
@@ -98,11 +96,6 @@ pub(crate) fn parts_with_inames(data: &KernelData) -> Vec<(PartRef, Vec<Name>)> 
         .collect()
 }
 
-/// The inames of all reductions.
-pub(crate) fn reduction_inames(data: &KernelData) -> BTreeSet<Name> {
-    data.instructions.iter().flat_map(|i| i.reductions()).flat_map(|r| r.inames.clone()).collect()
-}
-
 /// Why a tagged iname cannot be changed in its shape.
 pub(crate) fn require_untagged(data: &KernelData, iname: &Name, doing: &str) -> Result<(), Diagnostic> {
     match data.tag(iname) {
@@ -112,9 +105,4 @@ pub(crate) fn require_untagged(data: &KernelData, iname: &Name, doing: &str) -> 
                 .help(format!("do it before tagging, or `untag_inames({iname})` first")))
         }
     }
-}
-
-/// The scalar arguments that are integers, as far as names tell: the parameters.
-pub(crate) fn scalar_arguments(data: &KernelData) -> Vec<&Name> {
-    data.args.iter().filter(|a| matches!(a, Arg::Scalar(_))).map(Arg::name).collect()
 }

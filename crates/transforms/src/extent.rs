@@ -1,8 +1,114 @@
-//! Constant lengths of inames.
+//! Instance sets of parts over base inames, and constant lengths.
 
-use loopwright_kernel_ir::{Diagnostic, KernelData, Name, Tag};
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, Name, Part, PartRef, Tag};
+use loopwright_poly::System;
+
+use crate::edit::parts_with_inames;
+
+/// What restricts the instances of a part, over base inames.
+pub(crate) fn constraints_of(data: &KernelData, part: &PartRef) -> Result<Vec<Constraint>, Diagnostic> {
+    data.instances(part).iter().map(|c| data.expand_constraint(c).map_err(Diagnostic::from)).collect()
+}
+
+/// The instances of a part, where the assumptions hold.
+pub(crate) fn instances_of(data: &KernelData, part: &PartRef) -> Result<System, Diagnostic> {
+    let mut rows = data.assumptions.clone();
+    rows.extend(constraints_of(data, part)?);
+    Ok(System::new(&rows)?)
+}
+
+/// The instances of the part with the fewest inames that has this one; it says most plainly how far the iname runs.
+fn instances_with(data: &KernelData, iname: &Name) -> Result<Option<System>, Diagnostic> {
+    parts_with_inames(data)
+        .into_iter()
+        .filter(|(_, inames)| inames.contains(iname))
+        .min_by_key(|(_, inames)| inames.len())
+        .map(|(part, _)| instances_of(data, &part))
+        .transpose()
+}
+
+/// The range of an iname: its one least value, and its one greatest value where it has one, over parameters; and the constant
+/// bound of its length.
+#[derive(Clone, Debug)]
+pub(crate) struct Range {
+    pub lower: Aff,
+    pub upper: Option<Aff>,
+    pub length: Option<i64>,
+}
+
+/// The range of an iname, or `None` where its least value is not one function of the parameters.
+pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Diagnostic> {
+    let Some(system) = instances_with(data, iname)? else {
+        return Ok(Some(Range { lower: Aff::constant(0), upper: None, length: None }));
+    };
+    let value = Aff::var(iname);
+    let (low, high) = system.constant_range(&value)?;
+    if let (Some(low), Some(high)) = (low, high) {
+        let length = high.checked_sub(low).and_then(|l| l.checked_add(1));
+        return Ok(Some(Range { lower: low.into(), upper: Some(high.into()), length }));
+    }
+    let parameter = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
+    let bounds = system.bounds(iname, &parameter)?;
+    let upper = match bounds.upper.as_slice() {
+        [b] => Some(b.floor()?),
+        _ => None,
+    };
+    let lower = match (bounds.lower.as_slice(), low) {
+        ([b], _) if b.denominator == 1 => b.aff.clone(),
+        (_, Some(low)) => low.into(),
+        _ => return Ok(None),
+    };
+    let length = system.constant_range(&value.sub(&lower)?)?.1.and_then(|m| m.checked_add(1));
+    Ok(Some(Range { lower, upper, length }))
+}
+
+/// The constant bound of the length of an iname.
+pub(crate) fn constant_length(data: &KernelData, iname: &Name) -> Result<Option<i64>, Diagnostic> {
+    Ok(range(data, iname)?.and_then(|r| r.length))
+}
 
 /// Refuses a tag that the length of the iname does not allow.
-pub(crate) fn check_tag(_data: &KernelData, _iname: &Name, _tag: Tag) -> Result<(), Diagnostic> {
+pub(crate) fn check_tag(data: &KernelData, iname: &Name, tag: Tag) -> Result<(), Diagnostic> {
+    let constant = matches!(tag, Tag::Unroll | Tag::Ilp | Tag::Vec | Tag::Thread(_) | Tag::Warp | Tag::Lane);
+    if !constant {
+        return Ok(());
+    }
+    let Some(length) = constant_length(data, iname)? else {
+        return Err(Diagnostic::new(
+            "not-constant-length",
+            format!("`{iname}` cannot be tagged `{tag}`: its length is not bounded by a constant"),
+        )
+        .help(format!(
+            "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter"
+        )));
+    };
+    if tag == Tag::Lane && ![2, 4, 8, 16, 32].contains(&length) {
+        return Err(Diagnostic::new(
+            "lane-length",
+            format!("`{iname}` cannot be tagged `lane`: it has {length} values, and a warp is divided into 2, 4, 8, 16 or 32 lanes"),
+        )
+        .help(format!("split it first, as split_iname({iname}, 32)")));
+    }
     Ok(())
+}
+
+/// The threads of a block on each axis in use: the greatest constant length among the inames on it.
+pub(crate) fn block_shape(data: &KernelData) -> Result<BTreeMap<usize, i64>, Diagnostic> {
+    let mut shape = BTreeMap::new();
+    for (iname, tag) in &data.tags {
+        let Some(axis) = tag.thread_axis() else { continue };
+        if let Some(length) = constant_length(data, iname)? {
+            let known = shape.entry(axis).or_insert(1);
+            *known = length.max(*known);
+        }
+    }
+    Ok(shape)
+}
+
+/// The part of an instruction to which what stands outside of all reductions belongs.
+pub(crate) fn last_part(data: &KernelData, id: &Name) -> PartRef {
+    let reduces = data.instruction(id).is_some_and(|i| !i.reductions().is_empty());
+    PartRef { instruction: id.clone(), part: if reduces { Part::Finish } else { Part::Whole } }
 }

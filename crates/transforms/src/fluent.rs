@@ -3,7 +3,8 @@
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
 use crate::{
-    Number, Pipeline, Reorder, SplitIname, Step, TagInames, Together, Transform, Unroll, UntagInames,
+    AddPrefetch, JoinInames, Number, Pipeline, Reorder, SplitIname, Step, TagInames, Together, Transform,
+    Unroll, UntagInames,
 };
 
 /// Names as users write them: one text with commas, or a list.
@@ -73,6 +74,14 @@ pub trait Transforms: Sized {
     /// See [`Reorder`].
     fn reorder(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
         self.step(Reorder { inames: inames.into_names() })
+    }
+    /// See [`JoinInames`].
+    fn join_inames(&self, inames: impl IntoNames, new: &str) -> Result<Self, Diagnostic> {
+        self.step(JoinInames { inames: inames.into_names(), new: Some(Name::new(new)) })
+    }
+    /// See [`AddPrefetch`], which has options.
+    fn add_prefetch(&self, array: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(AddPrefetch::new(array, sweep.into_names()))
     }
     /// See [`Unroll`].
     fn unroll(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {

@@ -9,16 +9,21 @@
 //! Here the structure of the kernel is checked; what goes wrong between threads (races, values of other threads) is found when the
 //! kernel is lowered.
 
+mod add_prefetch;
 mod call;
 mod edit;
 mod extent;
 mod fluent;
+mod footprint;
+mod join_inames;
 mod names;
 mod number;
 mod pipeline;
+mod place;
 mod registry;
 mod reorder;
 mod split_iname;
+mod spread;
 mod step;
 mod tag_inames;
 pub mod tags;
@@ -27,8 +32,10 @@ mod unroll;
 mod untag_inames;
 mod user;
 
+pub use add_prefetch::AddPrefetch;
 pub use call::Call;
 pub use fluent::{IntoNames, Transforms};
+pub use join_inames::JoinInames;
 pub use names::{FOREIGN_STEPS, ours};
 pub use number::Number;
 pub use pipeline::{Pipeline, Traced};

@@ -55,10 +55,10 @@ pub fn ours(foreign: &str) -> Option<&'static str> {
 
 /// The candidate that differs least, if it differs little for its length.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if word.len() > 64 {
+    if word.len() > 64 || word.len() < 2 {
         return None;
     }
-    let limit = (word.chars().count().max(2) / 3).clamp(1, 4);
+    let limit = (word.chars().count() / 3).clamp(1, 4);
     let mut best: Option<(usize, &str)> = None;
     for candidate in candidates {
         let d = distance(word, candidate);
@@ -91,4 +91,9 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
     }
+}
+
+/// `a, b, c`.
+pub(crate) fn comma(names: &[loopwright_kernel_ir::Name]) -> String {
+    names.iter().map(loopwright_kernel_ir::Name::as_str).collect::<Vec<_>>().join(", ")
 }

@@ -149,7 +149,7 @@ impl Transform for Reorder {
                 return Err(Diagnostic::new(
                     "loops-not-perfect",
                     format!(
-                        "the loops over `{}` and `{}` cannot change places: {} stands between them",
+                        "the loops over `{}` and `{}` are not nested perfectly, for the outer one contains {} besides",
                         pair[0],
                         pair[1],
                         names::list(others.iter().map(String::as_str))

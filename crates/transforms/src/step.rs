@@ -6,7 +6,8 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Composite, Number, Registry, Reorder, SplitIname, TagInames, Together, Unroll, UntagInames, UserStep,
+    AddPrefetch, Composite, JoinInames, Number, Registry, Reorder, SplitIname, TagInames, Together, Unroll,
+    UntagInames, UserStep,
     call::{Args, Body, Call},
     names,
 };
@@ -101,6 +102,8 @@ steps! {
     UntagInames,
     Reorder,
     Unroll,
+    JoinInames,
+    AddPrefetch,
 }
 
 impl From<Together> for Step {

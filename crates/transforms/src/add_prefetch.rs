@@ -1,0 +1,475 @@
+//! Copies what a sweep reads of an array into a buffer first.
+
+use std::{collections::BTreeMap, fmt};
+
+use loopwright_kernel_ir::{
+    Access, AddressSpace, Aff, Arg, Array, Axis, Diagnostic, Domain, Expr, Instruction, KernelData,
+    LoopKernel, Name, PartRef, Role,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Number, Transform,
+    call::Args,
+    edit::{fresh, require_fresh, require_iname},
+    footprint::{self, Read, Span},
+    names, place, spread,
+    step::BuiltIn,
+};
+
+/// `add_prefetch(a, [i_inner, k_inner])`: copies what the sweep over the inames reads of `a` into a buffer of the block first.
+///
+/// # Meaning
+///
+/// The *footprint* of all reads under the sweep is a box: on each axis a base, which is a function of what is not swept, and a constant
+/// length. `a_tile` has these lengths (axes of length 1 are left out), `a_fetch` copies the cells that exist and are needed, and the reads
+/// become reads of `a_tile`. A stencil's halo is part of the box. The copy stands directly before the first subtree that reads, inside the
+/// innermost sequential loop that its base depends on; for a split reduction iname that is between the loops of the reduction. Its
+/// loops are spread over all threads of the block that are tagged so far.
+///
+/// # Legality
+///
+/// Refused are arrays that the kernel writes, subscripts that are not affine, footprints without a constant length, and bases that differ
+/// between the threads that would share the buffer. The copies stand between reads of an array that nobody writes, so that the values are
+/// the same.
+///
+/// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`, `name=a_tile`, `pad=1` (elements added to each row,
+/// against bank conflicts), `inames=[r, c]` (of the copy, an axis each), `readers=[id, ...]` (only their reads).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AddPrefetch {
+    /// The array.
+    pub array: Name,
+    /// The inames whose reads are gathered.
+    pub sweep: Vec<Name>,
+    /// Shared or private.
+    #[serde(default = "shared")]
+    pub space: AddressSpace,
+    /// The buffer's name; by default the array's with `_tile` behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<Name>,
+    /// Elements added behind each row.
+    #[serde(default = "no_padding")]
+    pub pad: Number,
+    /// Names of the copy's inames, an axis of the buffer each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inames: Vec<Name>,
+    /// The instructions whose reads are replaced; none means all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readers: Vec<Name>,
+}
+
+fn shared() -> AddressSpace {
+    AddressSpace::Shared
+}
+
+fn no_padding() -> Number {
+    Number::Known(0)
+}
+
+impl AddPrefetch {
+    /// A prefetch into shared memory.
+    pub fn new<N: Into<Name>>(array: impl Into<Name>, sweep: impl IntoIterator<Item = N>) -> Self {
+        AddPrefetch {
+            array: array.into(),
+            sweep: sweep.into_iter().map(Into::into).collect(),
+            space: shared(),
+            name: None,
+            pad: no_padding(),
+            inames: Vec::new(),
+            readers: Vec::new(),
+        }
+    }
+
+    /// Into the memory of each thread.
+    pub fn private(mut self) -> Self {
+        self.space = AddressSpace::Private;
+        self
+    }
+
+    /// With a name for the buffer.
+    pub fn named(mut self, name: impl Into<Name>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// With elements added behind each row of the buffer.
+    pub fn padded(mut self, by: impl Into<Number>) -> Self {
+        self.pad = by.into();
+        self
+    }
+
+    /// With names for the copy's inames.
+    pub fn fetch_inames<N: Into<Name>>(mut self, inames: impl IntoIterator<Item = N>) -> Self {
+        self.inames = inames.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// For the reads of these instructions only.
+    pub fn readers<N: Into<Name>>(mut self, ids: impl IntoIterator<Item = N>) -> Self {
+        self.readers = ids.into_iter().map(Into::into).collect();
+        self
+    }
+}
+
+/// The address space of a text.
+pub(crate) fn parse_space(
+    args: &Args<'_>,
+    text: &str,
+    span: std::ops::Range<usize>,
+) -> Result<AddressSpace, Diagnostic> {
+    match text {
+        "private" => Ok(AddressSpace::Private),
+        "shared" => Ok(AddressSpace::Shared),
+        "global" => Ok(AddressSpace::Global),
+        "local" => Err(args
+            .error_in(span, "there is no address space `local`")
+            .help("loopy's local memory is called `shared` here, as in CUDA")),
+        _ => Err(args
+            .error_in(span, format!("there is no address space `{text}`"))
+            .help("it is `private`, `shared` or `global`")),
+    }
+}
+
+impl BuiltIn for AddPrefetch {
+    const NAME: &'static str = "add_prefetch";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let mut step = AddPrefetch::new::<Name>(args.name("the array to prefetch")?, []);
+        step.sweep = args.names("the inames to sweep over, as `[i_inner, j_inner]`")?;
+        if let Some((text, span)) = args.key_text("space") {
+            step.space = parse_space(args, &text, span)?;
+        }
+        step.name = args.key_name("name")?;
+        step.pad = args.key_number("pad")?.unwrap_or_else(no_padding);
+        step.inames = args.key_names("inames")?.unwrap_or_default();
+        step.readers = args.key_names("readers")?.unwrap_or_default();
+        Ok(step)
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.pad]
+    }
+}
+
+/// The array or temporary of this name, or a refusal that names the nearest one.
+pub(crate) fn require_array<'a>(data: &'a KernelData, name: &str) -> Result<&'a Array, Diagnostic> {
+    data.array(name).ok_or_else(|| {
+        let known = data
+            .args
+            .iter()
+            .filter(|a| matches!(a, Arg::Array(_)))
+            .map(|a| a.name().as_str())
+            .chain(data.temporaries.iter().map(|t| t.name.as_str()))
+            .collect::<Vec<_>>();
+        let d = Diagnostic::new("unknown-array", format!("the kernel has no array `{name}`"));
+        match names::nearest(name, known.iter().copied()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help(format!("its arrays are {}", names::list(known))),
+        }
+    })
+}
+
+/// Where a buffer is filled: the inames around, outermost first, and the loops among them.
+pub(crate) struct Site {
+    pub within: Vec<Name>,
+    pub loops: Vec<Name>,
+    pub readers: Vec<PartRef>,
+}
+
+/// Finds where a buffer of these spans is filled.
+pub(crate) fn site(
+    data: &KernelData,
+    reads: &[Read],
+    spans: &[Span],
+    sweep: &[Name],
+    space: AddressSpace,
+    array: &Name,
+) -> Result<Site, Diagnostic> {
+    let mut readers: Vec<PartRef> = Vec::new();
+    for read in reads {
+        if !readers.contains(&read.part) {
+            readers.push(read.part.clone());
+        }
+    }
+    let depends = |n: &Name| spans.iter().any(|s| s.base.mentions(n));
+    let Some(first) = readers.first() else {
+        return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`")));
+    };
+    // The loops around the copy: all down to the innermost one that the base depends on.
+    let path = place::path_of(&data.tree, first);
+    let depth = path.iter().rposition(depends).map_or(0, |k| k + 1);
+    let loops = path[..depth].to_vec();
+    if let Some(swept) = loops.iter().find(|n| sweep.contains(n)) {
+        let inner = loops.last().unwrap_or(swept);
+        return Err(Diagnostic::new(
+            "prefetch-order",
+            format!("the copy of `{array}` would stand inside the loop over `{swept}`, which it is to sweep"),
+        )
+        .help(format!("put the loop over `{inner}` outside with `reorder`, or sweep over it as well")));
+    }
+    for reader in &readers {
+        if !place::path_of(&data.tree, reader).starts_with(&loops) {
+            return Err(Diagnostic::new(
+                "prefetch-order",
+                format!("`{reader}` reads `{array}` outside of the loop that the copy would stand in"),
+            )
+            .help("prefetch for some of the instructions only, with `readers=[...]`"));
+        }
+    }
+    let inames = data.part_inames(first);
+    let within: Vec<Name> = inames.iter().filter(|n| depends(n) || loops.contains(n)).cloned().collect();
+    for iname in &within {
+        let tag = data.tag(iname);
+        if space == AddressSpace::Shared && (tag.thread_axis().is_some() || tag.is_jam()) {
+            return Err(Diagnostic::new(
+                "prefetch-thread-base",
+                format!("the part of `{array}` that is copied would differ between threads of a block: it depends on `{iname}: {tag}`"),
+            )
+            .help(format!("sweep over `{iname}` as well, or use `space=private`")));
+        }
+    }
+    Ok(Site { within, loops, readers })
+}
+
+/// The expression with accesses of the array replaced.
+pub(crate) fn replace_accesses(
+    e: &Expr,
+    array: &str,
+    replace: &dyn Fn(&Access) -> Result<Expr, Diagnostic>,
+    failed: &mut Option<Diagnostic>,
+) -> Expr {
+    let e = e.map_children(&mut |child| replace_accesses(child, array, replace, failed));
+    match &e {
+        Expr::Subscript(access) if *access.array == *array => match replace(access) {
+            Ok(new) => new,
+            Err(d) => {
+                failed.get_or_insert(d);
+                e
+            }
+        },
+        _ => e,
+    }
+}
+
+/// The read of a cell, as a read of the buffer.
+pub(crate) fn buffered(
+    data: &KernelData,
+    buffer: &Name,
+    access: &Access,
+    spans: &[Span],
+    kept: &[usize],
+) -> Result<Expr, Diagnostic> {
+    let mut index = Vec::with_capacity(kept.len());
+    for axis in kept {
+        let aff = footprint::affine_subscript(data, &access.index[*axis]).unwrap_or_default();
+        index.push(Expr::from_aff(&aff.sub(&spans[*axis].base)?));
+    }
+    Ok(if index.is_empty() {
+        Expr::Name(buffer.clone())
+    } else {
+        Expr::Subscript(Access { array: buffer.clone(), index })
+    })
+}
+
+impl AddPrefetch {
+    fn check(&self, kernel: &LoopKernel) -> Result<(), Diagnostic> {
+        let array = require_array(kernel, &self.array)?;
+        if array.axes.is_empty() {
+            return Err(Diagnostic::new(
+                "prefetch-scalar",
+                format!("`{}` is a scalar; there is nothing to copy", self.array),
+            ));
+        }
+        for iname in &self.sweep {
+            require_iname(kernel, iname)?;
+        }
+        if let Some(id) = self.readers.iter().find(|id| kernel.instruction(id).is_none()) {
+            return Err(unknown_instruction(kernel, id));
+        }
+        if self.space == AddressSpace::Global {
+            return Err(Diagnostic::new(
+                "prefetch-space",
+                "a prefetch goes to shared or private memory, not to global memory",
+            ));
+        }
+        let writer = kernel.instructions.iter().find(|i| i.targets.iter().any(|t| t.array == self.array));
+        if let Some(writer) = writer {
+            return Err(Diagnostic::new(
+                "prefetch-of-written",
+                format!("`{}` is written by `{}`, so that a copy could be stale", self.array, writer.id),
+            )
+            .help("a temporary with one writer can be recomputed in place with `precompute`"));
+        }
+        Ok(())
+    }
+}
+
+/// The refusal of an instruction's id that does not exist.
+pub(crate) fn unknown_instruction(data: &KernelData, id: &str) -> Diagnostic {
+    let d = Diagnostic::new("unknown-instruction", format!("the kernel has no instruction `{id}`"));
+    let known = data.instructions.iter().map(|i| i.id.as_str()).collect::<Vec<_>>();
+    match names::nearest(id, known.iter().copied()) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d.help(format!("its instructions are {}", names::list(known))),
+    }
+}
+
+/// The names of the copy's inames, an axis of the buffer each.
+pub(crate) fn fetch_names(
+    data: &KernelData,
+    given: &[Name],
+    stem: &Name,
+    axes: usize,
+) -> Result<Vec<Name>, Diagnostic> {
+    if !given.is_empty() {
+        if given.len() != axes {
+            return Err(Diagnostic::new(
+                "prefetch-inames",
+                format!(
+                    "the buffer has {axes} axes (those of length 1 are left out), and {} inames are given",
+                    given.len()
+                ),
+            ));
+        }
+        for (k, name) in given.iter().enumerate() {
+            require_fresh(data, name, "inames")?;
+            if given[..k].contains(name) {
+                return Err(Diagnostic::new("iname-listed-twice", format!("`{name}` is listed twice")));
+            }
+        }
+        return Ok(given.to_vec());
+    }
+    Ok((0..axes).map(|k| fresh(data, &format!("{stem}_f{k}"))).collect())
+}
+
+impl Transform for AddPrefetch {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        self.check(kernel)?;
+        let pad = u32::try_from(self.pad.at_least(0, "the padding")?)
+            .map_err(|_| Diagnostic::new("number-range", "the padding does not fit into 32 bits"))?;
+        let source = require_array(kernel, &self.array)?.clone();
+        let buffer = match &self.name {
+            Some(name) => {
+                require_fresh(kernel, name, "name")?;
+                name.clone()
+            }
+            None => fresh(kernel, &format!("{}_tile", self.array)),
+        };
+        let reads = footprint::reads_of(kernel, &self.array, &self.readers)?;
+        let spans = footprint::spans(kernel, &self.array, &reads, &self.sweep)?;
+        let site = site(kernel, &reads, &spans, &self.sweep, self.space, &self.array)?;
+        let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
+        let inames = fetch_names(kernel, &self.inames, &self.array, kept.len())?;
+        let fetch: Vec<(Name, usize, Span)> =
+            inames.iter().zip(&kept).map(|(n, k)| (n.clone(), *k, spans[*k].clone())).collect();
+        let id = fresh(kernel, &format!("{}_fetch", self.array));
+        let shape: Vec<Option<Aff>> = source.axes.iter().map(|a| a.length.to_aff()).collect();
+        let keep =
+            |n: &Name| site.within.contains(n) || !(kernel.is_iname(n) || kernel.temporary(n).is_some());
+        let constraints = footprint::needed(kernel, &reads, &fetch, &shape, &keep)?;
+
+        let mut failed = None;
+        let mut changed = kernel.edit(|data| {
+            for k in 0..data.instructions.len() {
+                let concerned = self.readers.is_empty() || self.readers.contains(&data.instructions[k].id);
+                if !concerned {
+                    continue;
+                }
+                let mut instruction = data.instructions[k].clone();
+                let replace = |access: &Access| buffered(kernel, &buffer, access, &spans, &kept);
+                let mut rewrite = |e: &Expr| replace_accesses(e, &self.array, &replace, &mut failed);
+                instruction.value = rewrite(&instruction.value);
+                instruction.predicate = instruction.predicate.as_ref().map(&mut rewrite);
+                for target in &mut instruction.targets {
+                    target.index = target.index.iter().map(&mut rewrite).collect();
+                }
+                data.instructions[k] = instruction;
+            }
+            if let Some(d) = failed.take() {
+                return Err(d);
+            }
+            let mut axes: Vec<Axis> = kept.iter().map(|k| Axis::new(Expr::Int(spans[*k].length))).collect();
+            if let Some(last) = axes.last_mut() {
+                last.padding = pad;
+            }
+            data.temporaries.push(Array {
+                name: buffer.clone(),
+                dtype: source.dtype.clone(),
+                axes,
+                order: Vec::new(),
+                space: self.space,
+            });
+            let index = spans
+                .iter()
+                .enumerate()
+                .map(|(k, span)| match fetch.iter().find(|(_, axis, _)| *axis == k) {
+                    Some((f, _, _)) => Ok(Expr::from_aff(&span.base.add(&Aff::var(f))?)),
+                    None => Ok(Expr::from_aff(&span.base)),
+                })
+                .collect::<Result<Vec<Expr>, Diagnostic>>()?;
+            let copy = Instruction {
+                id: id.clone(),
+                targets: vec![Access {
+                    array: buffer.clone(),
+                    index: inames.iter().map(|f| Expr::Name(f.clone())).collect(),
+                }],
+                value: Expr::Subscript(Access { array: self.array.clone(), index }),
+                predicate: None,
+                within: site.within.iter().chain(&inames).cloned().collect(),
+                role: Role::Copies { source: self.array.clone() },
+                map: BTreeMap::new(),
+                after: Vec::new(),
+                made_by: Some(Name::new("add_prefetch")),
+            };
+            add_instruction(data, copy, &inames, constraints, &site)
+        })?;
+        let loops: Vec<(Name, i64)> = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
+        changed = match self.space {
+            AddressSpace::Private => spread::unrolled(&changed, &loops)?,
+            _ => spread::over_threads(&changed, &loops)?,
+        };
+        Ok(changed)
+    }
+}
+
+/// Adds an instruction with its inames and their domain, its leaf before its first reader.
+pub(crate) fn add_instruction(
+    data: &mut KernelData,
+    instruction: Instruction,
+    inames: &[Name],
+    constraints: Vec<loopwright_kernel_ir::Constraint>,
+    site: &Site,
+) -> Result<(), Diagnostic> {
+    if !inames.is_empty() {
+        data.domains.push(Domain { inames: inames.to_vec(), constraints });
+    }
+    let leaves = data.parts(&instruction).into_iter().map(loopwright_kernel_ir::Tree::Leaf).collect();
+    for tree in place::nest(inames, leaves) {
+        place::insert_before(&mut data.tree, &site.loops, &site.readers, tree)?;
+    }
+    let first = data.instructions.iter().position(|i| site.readers.iter().any(|r| r.instruction == i.id));
+    data.instructions.insert(first.unwrap_or(data.instructions.len()), instruction);
+    Ok(())
+}
+
+impl fmt::Display for AddPrefetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "add_prefetch({}, [{}]", self.array, names::comma(&self.sweep))?;
+        if self.space != AddressSpace::Shared {
+            write!(f, ", space={}", self.space)?;
+        }
+        if let Some(name) = &self.name {
+            write!(f, ", name={name}")?;
+        }
+        if self.pad != Number::Known(0) {
+            write!(f, ", pad={}", self.pad)?;
+        }
+        if !self.inames.is_empty() {
+            write!(f, ", inames=[{}]", names::comma(&self.inames))?;
+        }
+        if !self.readers.is_empty() {
+            write!(f, ", readers=[{}]", names::comma(&self.readers))?;
+        }
+        f.write_str(")")
+    }
+}
