@@ -4,11 +4,11 @@
 //! the base inames of loops and lanes, parameters, and scalar temporaries that hold data. Constraints are kept in two forms: as they
 //! were declared, for printing (`i < n`), and canonical, for reasoning.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loopwright_kernel_ir::{
-    Access as Element, AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Instruction, LoopKernel, Name,
-    Part, PartRef, Reduce, Tag, Tree,
+    Access as Element, AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
+    Name, Part, PartRef, Reduce, Tag, Tree,
 };
 use loopwright_legality::{Access, BLOCK_COORDINATES, Execution, Presence, THREAD_COORDINATES};
 use loopwright_poly::System;
@@ -45,7 +45,12 @@ pub(crate) struct Extent {
 /// The kernel with what follows from it.
 pub(crate) struct Analysis<'k> {
     pub kernel: &'k LoopKernel,
+    pub lookup: Lookup<'k>,
     pub parts: Vec<PartInfo>,
+    /// Numbers of parts.
+    pub numbers: HashMap<PartRef, usize>,
+    /// For each array, the accesses to it: numbers of part and access.
+    pub touches: HashMap<Name, Vec<(usize, usize)>>,
     /// For inames that are coordinates or lanes.
     pub extents: BTreeMap<Name, Extent>,
     /// Assumptions, and that lengths are not negative.
@@ -58,7 +63,10 @@ impl<'k> Analysis<'k> {
     pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {
         let mut analysis = Analysis {
             kernel,
+            lookup: Lookup::new(kernel),
             parts: Vec::new(),
+            numbers: HashMap::new(),
+            touches: HashMap::new(),
             extents: BTreeMap::new(),
             context: context(kernel),
             data: BTreeSet::new(),
@@ -69,12 +77,21 @@ impl<'k> Analysis<'k> {
         });
         for domain in &kernel.domains {
             for c in &domain.constraints {
-                analysis.data.extend(c.names().into_iter().filter(|n| kernel.temporary(n).is_some()));
+                analysis.data.extend(
+                    c.names()
+                        .into_iter()
+                        .filter(|n| analysis.lookup.array(n).is_some() && !analysis.lookup.is_iname(n)),
+                );
             }
         }
         analysis.find_extents(&leaves)?;
         for (path, part) in leaves {
             let info = analysis.part_info(path, part)?;
+            let number = analysis.parts.len();
+            analysis.numbers.insert(info.execution.part.clone(), number);
+            for (k, access) in info.execution.accesses.iter().enumerate() {
+                analysis.touches.entry(access.array.clone()).or_default().push((number, k));
+            }
             analysis.parts.push(info);
         }
         Ok(analysis)
@@ -84,14 +101,26 @@ impl<'k> Analysis<'k> {
         &self.kernel.instructions[part.instruction]
     }
 
+    /// The parts that write an array, in order.
+    pub fn writers(&self, array: &str) -> impl Iterator<Item = (usize, &PartInfo)> {
+        let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
+        let mut found: Vec<usize> = touches
+            .iter()
+            .filter(|(p, k)| self.parts[*p].execution.accesses[*k].write)
+            .map(|(p, _)| *p)
+            .collect();
+        found.dedup();
+        found.into_iter().map(|p| (p, &self.parts[p]))
+    }
+
     /// Whether a name is a parameter: neither iname nor coordinate nor data.
     pub fn is_parameter(&self, name: &Name) -> bool {
-        self.kernel.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == *name))
+        self.lookup.is_scalar(name)
     }
 
     /// The function over canonical names.
     pub fn canonical(&self, aff: &Aff) -> Result<Aff, Diagnostic> {
-        let expanded = self.kernel.expand(aff)?;
+        let expanded = self.lookup.expand(aff)?;
         Ok(expanded.substitute(&|name| self.coordinate_of(name))?)
     }
 
@@ -110,19 +139,15 @@ impl<'k> Analysis<'k> {
             .filter(|(_, t)| t.is_parallel() || **t == Tag::Unroll)
             .map(|(n, t)| (n.clone(), *t))
             .collect();
+        let inames: Vec<Vec<Name>> = leaves.iter().map(|(_, p)| self.lookup.part_inames(p)).collect();
         for (iname, tag) in tagged {
             // The part with the fewest inames says most plainly how far this one runs.
-            let Some(part) = leaves
-                .iter()
-                .map(|(_, p)| p)
-                .filter(|p| self.kernel.part_inames(p).contains(&iname))
-                .min_by_key(|p| self.kernel.part_inames(p).len())
-            else {
+            let Some(inames) = inames.iter().filter(|i| i.contains(&iname)).min_by_key(|i| i.len()) else {
                 continue;
             };
             let mut rows = self.context.clone();
-            for c in self.kernel.instances(part) {
-                rows.push(self.kernel.expand_constraint(&c)?);
+            for c in self.lookup.instances(inames) {
+                rows.push(Constraint { kind: c.kind, aff: self.lookup.expand(&c.aff)? });
             }
             let system = System::new(&rows)?;
             let parameter = |n: &Name| self.is_parameter(n);
@@ -162,9 +187,9 @@ impl<'k> Analysis<'k> {
                 )
             })?;
         let instruction = &kernel.instructions[position];
-        let inames = kernel.part_inames(&part);
+        let inames = self.lookup.part_inames(&part);
         let mut guards = Vec::new();
-        for declared in kernel.instances(&part) {
+        for declared in self.lookup.instances(&inames) {
             let aff = self.canonical(&declared.aff)?;
             guards.push(Guard { canonical: Constraint { kind: declared.kind, aff }, declared });
         }
@@ -177,7 +202,7 @@ impl<'k> Analysis<'k> {
                 // A subscript through another array, or through a temporary, is an unknown integer.
                 let aff = s
                     .to_aff()
-                    .filter(|a| a.names().iter().all(|n| kernel.is_iname(n) || self.is_parameter(n)));
+                    .filter(|a| a.names().iter().all(|n| self.lookup.is_iname(n) || self.is_parameter(n)));
                 subscripts.push(match aff {
                     Some(aff) => Some(self.canonical(&aff)?),
                     None => None,
@@ -227,7 +252,7 @@ impl<'k> Analysis<'k> {
         let space = instruction
             .targets
             .iter()
-            .filter_map(|t| self.kernel.array(&t.array))
+            .filter_map(|t| self.lookup.array(&t.array))
             .map(|a| a.space)
             .max()
             .unwrap_or(AddressSpace::Private);
@@ -236,7 +261,9 @@ impl<'k> Analysis<'k> {
             Part::Init(_) | Part::Update(_) => instruction
                 .reductions()
                 .iter()
-                .flat_map(|r| r.inames.iter().flat_map(|i| self.kernel.base_of(i)).collect::<Vec<_>>())
+                .flat_map(|r| {
+                    r.inames.iter().flat_map(|i| self.lookup.base_of(i).iter().cloned()).collect::<Vec<_>>()
+                })
                 .collect(),
         };
         let on = |names: &[Name], axis: usize, threads: bool| {

@@ -144,14 +144,12 @@ impl Emitter<'_, '_> {
             if THREAD_COORDINATES.contains(&n.as_str()) {
                 return false;
             }
-            if self.analysis.kernel.temporary(n).is_none() {
+            if self.analysis.lookup.array(n).is_none() {
                 return true;
             }
             self.analysis
-                .parts
-                .iter()
-                .filter(|p| p.execution.accesses.iter().any(|a| a.write && a.array == *n))
-                .all(|p| p.execution.threads.iter().all(|t| *t == Presence::Replicated))
+                .writers(n)
+                .all(|(_, p)| p.execution.threads.iter().all(|t| *t == Presence::Replicated))
         })
     }
 
@@ -194,7 +192,7 @@ impl Emitter<'_, '_> {
         let mut tiles: Vec<String> = Vec::new();
         for g in guards.iter().filter(|g| !elected(g)) {
             for n in g.declared.names() {
-                if self.analysis.kernel.definition(&n).is_some() && !tiles.contains(&n.to_string()) {
+                if self.analysis.lookup.definition(&n).is_some() && !tiles.contains(&n.to_string()) {
                     tiles.push(n.to_string());
                 }
             }

@@ -226,12 +226,10 @@ impl<'a, 'k> Emitter<'a, 'k> {
     /// The lanes that a private temporary or accumulator has a copy for.
     fn temporary_lanes(&self, name: &Name) -> Result<Vec<Name>, Diagnostic> {
         let mut lanes: Vec<Name> = Vec::new();
-        for part in &self.analysis.parts {
-            if part.execution.accesses.iter().any(|a| a.write && a.array == *name) {
-                for lane in &part.lanes {
-                    if !lanes.contains(lane) {
-                        lanes.push(lane.clone());
-                    }
+        for (_, part) in self.analysis.writers(name) {
+            for lane in &part.lanes {
+                if !lanes.contains(lane) {
+                    lanes.push(lane.clone());
                 }
             }
         }
@@ -253,11 +251,10 @@ impl<'a, 'k> Emitter<'a, 'k> {
         if let Some(storage) = self.temporaries.get(name) {
             return Ok(storage.clone());
         }
-        let kernel = self.analysis.kernel;
         if let Some(number) = self.shared_state.globals.iter().position(|g| g.name == *name) {
             return Ok(Storage::Global(number));
         }
-        let array = kernel.temporary(name).ok_or_else(|| {
+        let array = self.analysis.lookup.array(name).ok_or_else(|| {
             Diagnostic::new("unknown-name", format!("there is no array or temporary `{name}`"))
         })?;
         let dtype = known(&array.dtype, name)?;

@@ -77,7 +77,7 @@ pub(crate) fn items_of(analysis: &Analysis<'_>, trees: &[Tree]) -> Vec<Item> {
                 items.push(Item::Loop { iname: iname.clone(), body: items_of(analysis, body) });
             }
             Tree::Leaf(part) => {
-                let Some(number) = analysis.parts.iter().position(|p| p.execution.part == *part) else {
+                let Some(number) = analysis.numbers.get(part).copied() else {
                     continue;
                 };
                 items.extend(joins_before(analysis, number, part).into_iter().map(Item::Join));
@@ -99,7 +99,8 @@ fn joins_before(analysis: &Analysis<'_>, number: usize, part: &PartRef) -> Vec<J
         if consumer(instruction, n) != part.part {
             continue;
         }
-        let inames: Vec<Name> = reduce.inames.iter().flat_map(|i| analysis.kernel.base_of(i)).collect();
+        let inames: Vec<Name> =
+            reduce.inames.iter().flat_map(|i| analysis.lookup.base_of(i).iter().cloned()).collect();
         let tag = |i: &Name| analysis.kernel.tag(i);
         let lanes: Vec<Name> = inames.iter().filter(|i| tag(i).is_jam()).cloned().collect();
         let mut axes: Vec<usize> = inames.iter().filter_map(|i| tag(i).thread_axis()).collect();

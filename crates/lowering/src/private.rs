@@ -21,14 +21,17 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
         if temporary.space == AddressSpace::Global {
             continue;
         }
-        let touches = |write: bool| {
-            let name = name.clone();
-            analysis.parts.iter().enumerate().filter(move |(_, p)| {
-                p.execution.accesses.iter().any(|a| a.write == write && a.array == name)
-            })
-        };
-        for (r, reader) in touches(false) {
-            let writers: Vec<(usize, &PartInfo)> = touches(true).collect();
+        let readers: Vec<usize> = analysis
+            .touches
+            .get(name)
+            .into_iter()
+            .flatten()
+            .filter(|(p, k)| !analysis.parts[*p].execution.accesses[*k].write)
+            .map(|(p, _)| *p)
+            .collect();
+        for r in readers {
+            let reader = &analysis.parts[r];
+            let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
             if writers.is_empty() {
                 return Err(Diagnostic::new(
                     "never-written",
@@ -114,17 +117,21 @@ fn foreign(
 /// A private or shared temporary ends with its device kernel, and an accumulator too: a value that crosses has to be global.
 /// `kernels` are the parts of each device kernel.
 pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
-    let home = |part: usize| kernels.iter().position(|k| k.contains(&part));
+    let homes: std::collections::HashMap<usize, usize> = kernels
+        .iter()
+        .enumerate()
+        .flat_map(|(kernel, parts)| parts.iter().map(move |p| (*p, kernel)))
+        .collect();
+    let home = |part: usize| homes.get(&part).copied();
+    let mut of_instruction: std::collections::HashMap<usize, usize> = std::collections::HashMap::new();
     for (r, reader) in analysis.parts.iter().enumerate() {
         for access in reader.execution.accesses.iter().filter(|a| !a.write) {
-            let Some(temporary) = analysis.kernel.temporary(&access.array) else { continue };
+            let Some(temporary) = analysis.lookup.array(&access.array) else { continue };
             if temporary.space == AddressSpace::Global {
                 continue;
             }
-            for (w, writer) in analysis.parts.iter().enumerate() {
-                if writer.execution.accesses.iter().any(|a| a.write && a.array == access.array)
-                    && home(w) != home(r)
-                {
+            for (w, writer) in analysis.writers(&access.array) {
+                if home(w) != home(r) {
                     return Err(Diagnostic::new(
                         "ends-with-kernel",
                         format!(
@@ -136,17 +143,16 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
                 }
             }
         }
-        for (w, other) in analysis.parts.iter().enumerate() {
-            if other.instruction == reader.instruction && home(w) != home(r) {
-                return Err(Diagnostic::new(
-                    "ends-with-kernel",
-                    format!(
-                        "{} and {} lie in different device kernels, but share an accumulator",
-                        other.execution.part, reader.execution.part
-                    ),
-                )
-                .help("split the reduction outward, with a global temporary for the partial results"));
-            }
+        let first = *of_instruction.entry(reader.instruction).or_insert(r);
+        if home(first) != home(r) {
+            return Err(Diagnostic::new(
+                "ends-with-kernel",
+                format!(
+                    "{} and {} lie in different device kernels, but share an accumulator",
+                    analysis.parts[first].execution.part, reader.execution.part
+                ),
+            )
+            .help("split the reduction outward, with a global temporary for the partial results"));
         }
     }
     Ok(())

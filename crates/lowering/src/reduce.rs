@@ -79,7 +79,7 @@ impl Emitter<'_, '_> {
     }
 
     fn target_type(&self, target: &Access) -> Result<DType, Diagnostic> {
-        let array = self.analysis.kernel.array(&target.array).ok_or_else(|| {
+        let array = self.analysis.lookup.array(&target.array).ok_or_else(|| {
             Diagnostic::new("unknown-name", format!("there is no array `{}`", target.array))
         })?;
         crate::emitter::known(&array.dtype, &target.array)

@@ -201,8 +201,8 @@ impl State<'_, '_> {
         let items = items_of(analysis, trees);
         let parts = Item::parts(&items);
         let needs = sync::needs(analysis, &parts, self.block_shape(&parts)?, Meeting::Blocks)?;
-        let position =
-            |leaf: usize| items.iter().position(|i| Item::parts(std::slice::from_ref(i)).contains(&leaf));
+        let homes = sync::homes(&items);
+        let position = |leaf: usize| homes.get(&leaf).copied();
         let mut cuts: BTreeSet<usize> = BTreeSet::new();
         let mut intervals: Vec<(usize, usize)> = Vec::new();
         for need in &needs {

@@ -37,14 +37,13 @@ pub(crate) fn needs(
     block: [u32; 3],
     meeting: Meeting,
 ) -> Result<Vec<Need>, Diagnostic> {
-    let kernel = analysis.kernel;
     let mut needs = Vec::new();
     // Arrays in the order of their first access, so that the result is the same in every run.
     let mut arrays: Vec<(Name, Vec<(usize, usize)>)> = Vec::new();
     let mut index = std::collections::BTreeMap::new();
     for &p in parts {
         for (k, access) in analysis.parts[p].execution.accesses.iter().enumerate() {
-            let Some(array) = kernel.array(&access.array) else { continue };
+            let Some(array) = analysis.lookup.array(&access.array) else { continue };
             let relevant = match meeting {
                 Meeting::Threads => array.space != AddressSpace::Private,
                 Meeting::Blocks => array.space == AddressSpace::Global,
@@ -130,6 +129,17 @@ fn race(analysis: &Analysis<'_>, meeting: Meeting, array: &Name, p: usize, q: us
     ))
 }
 
+/// The item that each part is in, by number.
+pub(crate) fn homes(items: &[Item]) -> std::collections::HashMap<usize, usize> {
+    let mut homes = std::collections::HashMap::new();
+    for (k, item) in items.iter().enumerate() {
+        for part in Item::parts(std::slice::from_ref(item)) {
+            homes.insert(part, k);
+        }
+    }
+    homes
+}
+
 /// Where a need lies in a body: the children that hold the two leaves.
 struct Interval {
     from: usize,
@@ -156,8 +166,8 @@ fn place(
     depth: usize,
     joins_use_shared: &dyn Fn(&Join) -> bool,
 ) -> Vec<Item> {
-    let position =
-        |leaf: usize| items.iter().position(|i| Item::parts(std::slice::from_ref(i)).contains(&leaf));
+    let homes = homes(&items);
+    let position = |leaf: usize| homes.get(&leaf).copied();
     let mut intervals: Vec<Interval> = Vec::new();
     let mut inner: Vec<Vec<Need>> = vec![Vec::new(); items.len()];
     for need in needs {

@@ -455,7 +455,7 @@ impl Emitter<'_, '_> {
             return Ok(value.clone());
         }
         let kernel = self.analysis.kernel;
-        if let Some(definition) = kernel.definition(name) {
+        if let Some(definition) = self.analysis.lookup.definition(name) {
             let definition = Expr::from_aff(definition);
             return self.index_value(&definition, scope.env);
         }
@@ -477,7 +477,7 @@ impl Emitter<'_, '_> {
                 return Ok(value.cast(computing(dtype)));
             }
         }
-        if kernel.temporary(name).is_some() {
+        if self.analysis.lookup.array(name).is_some() {
             return self.read(&Access { array: name.clone(), index: Vec::new() }, scope.env);
         }
         Err(Diagnostic::new("unknown-name", format!("`{name}` has no value here")))
@@ -485,8 +485,7 @@ impl Emitter<'_, '_> {
 
     /// The element of an access.
     pub fn element(&mut self, access: &Access, env: &Env) -> Result<Target, Diagnostic> {
-        let kernel = self.analysis.kernel;
-        let array = kernel.array(&access.array).ok_or_else(|| {
+        let array = self.analysis.lookup.array(&access.array).ok_or_else(|| {
             Diagnostic::new("unknown-name", format!("there is no array `{}`", access.array))
         })?;
         if array.axes.len() != access.index.len() {
