@@ -85,7 +85,9 @@ impl<'a> Context<'a> {
             }
         }
         let mut seen = BTreeSet::new();
-        for name in own {
+        // Variables may share a name in scopes beside each other; lowering sees to their scopes.
+        for array in kernel.shared.iter().chain(&kernel.private) {
+            let name = &*array.name;
             if !seen.insert(name) {
                 needs.refuse(
                     "duplicate-name",
