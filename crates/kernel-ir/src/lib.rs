@@ -46,4 +46,5 @@ pub use math::{MATH_FUNCTIONS, MathFunction, math_function};
 pub use part::{Part, PartRef};
 pub use reduction::{ReductionOp, StateType, StateVar};
 pub use tag::Tag;
+pub use text::{parse_constraints, parse_expression};
 pub use tree::Tree;

@@ -1,0 +1,26 @@
+//! Parts of kernels as text of their own, for the arguments of transforms.
+
+use crate::{Constraint, Diagnostic, Expr, text::parser::Parser};
+
+/// The constraints of a text such as `n >= 1 and n % 16 = 0`.
+pub fn parse_constraints(text: &str) -> Result<Vec<Constraint>, Diagnostic> {
+    let mut parser = Parser::new("<constraints>", text);
+    parser.begin_statement();
+    let mut constraints = Vec::new();
+    parser.conjunction(&mut constraints, &mut Vec::new()).map_err(|d| *d)?;
+    match parser.at_text_end() {
+        true => Ok(constraints),
+        false => Err(*parser.unexpected("`and`, or the end of the constraints")),
+    }
+}
+
+/// The expression of a text such as `n + 1`.
+pub fn parse_expression(text: &str) -> Result<Expr, Diagnostic> {
+    let mut parser = Parser::new("<expression>", text);
+    parser.begin_statement();
+    let expression = parser.expr().map_err(|d| *d)?;
+    match parser.at_text_end() {
+        true => Ok(expression),
+        false => Err(*parser.unexpected("the end of the expression")),
+    }
+}
