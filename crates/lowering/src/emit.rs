@@ -17,7 +17,7 @@ use crate::{
     env::Env,
     fold::{add, and, mul},
     items::Item,
-    program::{BinOp, Note, Scope, Step, Stmt, Value},
+    program::{BinOp, Note, Scope, Step, Stmt, Value, ValueKind},
 };
 
 impl Emitter<'_, '_> {
@@ -197,7 +197,12 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        if !tiles.is_empty() {
+        let instruction = self.analysis.instruction(part);
+        if let loopwright_kernel_ir::Role::Copies { source } = &instruction.role {
+            if guards.iter().any(|g| !elected(g)) {
+                reasons.push(format!("only cells of {source}"));
+            }
+        } else if !tiles.is_empty() {
             reasons.push(format!("the last tile of {} may be partial", tiles.join(", ")));
         } else if guards.iter().any(|g| !elected(g)) {
             reasons.push(format!("domain of {name}"));
@@ -219,36 +224,56 @@ impl Emitter<'_, '_> {
         let info = self.analysis.parts[number].clone();
         let is_init = matches!(info.execution.part.part, Part::Init(_));
         let lanes = if is_init { self.init_lanes(&info) } else { info.lanes.clone() };
-        let stmts = self.lane_loops(&lanes, &lanes, env, &mut |this, env| {
-            let mut inner = env.clone();
-            let mut needed = Vec::new();
-            if !is_init {
-                for guard in &info.guards {
-                    if !inner.implies(&guard.canonical)? && !needed.contains(guard) {
-                        if !this.testable(&guard.canonical, &inner) {
-                            return Err(Diagnostic::new(
-                                "unbound",
-                                format!(
-                                    "`{}` restricts {}, but is not known there",
-                                    guard.declared, info.execution.part
-                                ),
-                            )
-                            .help("load what the bound reads before the loop that it bounds"));
-                        }
-                        needed.push(guard.clone());
-                    }
-                }
-            }
-            let needed = this.irredundant(&needed, &inner)?;
-            inner.learn(&needed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
-            let statements = this.emit_statement(number, &info, &inner)?;
-            let mut body = Vec::new();
-            let note = this.guard_note(&needed, &Item::Leaf(number));
-            this.guarded(&mut body, &needed, statements, note, env)?;
-            Ok(body)
-        })?;
+        let stmts = self.emit_lanes(number, &info, &lanes, env)?;
         self.after(&info, env)?;
         Ok(stmts)
+    }
+
+    /// A part in the loops over these lanes, each guard as far out as its names allow.
+    fn emit_lanes(
+        &mut self,
+        number: usize,
+        info: &PartInfo,
+        lanes: &[Name],
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let is_init = matches!(info.execution.part.part, Part::Init(_));
+        let mut inner = env.clone();
+        let mut needed = Vec::new();
+        if !is_init {
+            for guard in &info.guards {
+                if needed.contains(guard) || inner.implies(&guard.canonical)? {
+                    continue;
+                }
+                if self.testable(&guard.canonical, &inner) {
+                    needed.push(guard.clone());
+                } else if lanes.is_empty() {
+                    return Err(Diagnostic::new(
+                        "unbound",
+                        format!(
+                            "`{}` restricts {}, but is not known there",
+                            guard.declared, info.execution.part
+                        ),
+                    )
+                    .help("load what the bound reads before the loop that it bounds"));
+                }
+            }
+        }
+        let needed = self.irredundant(&needed, &inner)?;
+        inner.learn(&needed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
+        let statements = match lanes.split_first() {
+            None => self.emit_statement(number, info, &inner)?,
+            Some((lane, rest)) => {
+                let lane = [lane.clone()];
+                self.lane_loops(&lane, &lane, &inner, &mut |this, env| {
+                    this.emit_lanes(number, info, rest, env)
+                })?
+            }
+        };
+        let mut body = Vec::new();
+        let note = self.guard_note(&needed, &Item::Leaf(number));
+        self.guarded(&mut body, &needed, statements, note, env)?;
+        Ok(body)
     }
 
     /// What is known once a part has run: values loaded from data, with the ranges declared for them.
@@ -339,6 +364,7 @@ impl Emitter<'_, '_> {
             }
             let var = self.new_var(&definition.iname, self.index(), false);
             env.values.insert(definition.iname.clone(), self.var_value(var));
+            env.named.push((definition.iname.clone(), canonical));
             body.push(Stmt::Let { var, value, leaf: None });
         }
         Ok(body)
@@ -348,13 +374,20 @@ impl Emitter<'_, '_> {
     pub fn coordinate_lets(&mut self, parts: &[usize], env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
         let mut body = Vec::new();
         let mut seen = BTreeSet::new();
-        for part in parts {
+        // Names of declared instructions before those of copies.
+        let declared = |p: &usize| {
+            let instruction = self.analysis.instruction(&self.analysis.parts[*p]);
+            !matches!(instruction.role, loopwright_kernel_ir::Role::Does(_))
+        };
+        let mut parts = parts.to_vec();
+        parts.sort_by_key(|p| (declared(p), *p));
+        for part in &parts {
             for iname in &self.analysis.parts[*part].inames {
                 if !self.analysis.kernel.tag(iname).is_hardware() || !seen.insert(iname.clone()) {
                     continue;
                 }
                 let value = self.name_value(iname, crate::translate::Scope::of(env))?;
-                if value.as_int().is_some() {
+                if value.as_int().is_some() || matches!(value.kind, ValueKind::Var(_)) {
                     env.values.insert(iname.clone(), value);
                     continue;
                 }
@@ -473,6 +506,7 @@ impl Emitter<'_, '_> {
         let upper = self.aff_value(&last.add_constant(1)?, env)?;
         let var = self.new_var(&definition.iname, self.index(), false);
         inner.values.insert(definition.iname.clone(), self.var_value(var));
+        inner.named.push((definition.iname.clone(), analysis.canonical(&definition.value)?));
         let mut body = self.lets(inner)?;
         body.extend(self.emit_items(items, inner)?);
         Ok(Some(Stmt::For {

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, collections::HashMap, rc::Rc};
 
-use loopwright_kernel_ir::{Constraint, Diagnostic, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::System;
 
 use crate::program::Value;
@@ -12,6 +12,8 @@ use crate::program::Value;
 pub(crate) struct Env {
     /// Names of the kernel with their values: inames, defined inames, coordinates, parameters.
     pub values: BTreeMap<Name, Value>,
+    /// Named indices with their canonical functions, of which sums are made again: `i` for `blockIdx.x*128 + threadIdx.x`.
+    pub named: Vec<(Name, Aff)>,
     /// Canonical names that have a value here: coordinates and inames of loops and lanes around.
     pub bound: BTreeSet<Name>,
     /// What holds here.
@@ -23,6 +25,7 @@ impl Env {
     pub fn new(known: &[Constraint]) -> Result<Self, Diagnostic> {
         Ok(Env {
             values: BTreeMap::new(),
+            named: Vec::new(),
             bound: BTreeSet::new(),
             system: System::new(known)?,
             answers: Rc::default(),
@@ -44,6 +47,36 @@ impl Env {
         }
         self.answers = Rc::default();
         Ok(())
+    }
+
+    /// The canonical function with sums that have a name here replaced by it, where that leaves fewer terms.
+    pub fn in_names(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
+        let mut aff = canonical.clone();
+        loop {
+            let mut best: Option<(usize, Aff)> = None;
+            for (name, value) in &self.named {
+                let Some((first, k)) = value.terms().first() else { continue };
+                let coefficient =
+                    |aff: &Aff, term| aff.terms().iter().find(|(t, _)| t == term).map_or(0, |(_, c)| *c);
+                let have = coefficient(&aff, first);
+                if have == 0 || have % k != 0 {
+                    continue;
+                }
+                let factor = have / k;
+                if !value.terms().iter().all(|(t, c)| c.checked_mul(factor) == Some(coefficient(&aff, t))) {
+                    continue;
+                }
+                let next = aff.sub(&value.scale(factor)?)?.add(&Aff::var(name).scale(factor)?)?;
+                let saved = aff.terms().len() - next.terms().len().min(aff.terms().len());
+                if saved > 0 && best.as_ref().is_none_or(|(s, _)| saved > *s) {
+                    best = Some((saved, next));
+                }
+            }
+            match best {
+                Some((_, next)) => aff = next,
+                None => return Ok(aff),
+            }
+        }
     }
 
     /// Whether a constraint is known to hold here.

@@ -4,6 +4,13 @@ use crate::program::{BinOp, Value, ValueKind};
 
 /// `a + b`, constants folded to the right: `(i + 1) + 2` becomes `i + 3`, `i + -1` becomes `i - 1`.
 pub(crate) fn add(a: Value, b: Value) -> Value {
+    // a + (b + c) = (a + b) + c, for integers.
+    if a.dtype.is_integer()
+        && let ValueKind::Binary(op @ (BinOp::Add | BinOp::Sub), left, right) = &b.kind
+    {
+        let sum = add(a, (**left).clone());
+        return if *op == BinOp::Add { add(sum, (**right).clone()) } else { sub(sum, (**right).clone()) };
+    }
     match (a.as_int(), b.as_int()) {
         (Some(x), Some(y)) if x.checked_add(y).is_some() => return Value::int(a.dtype, x + y),
         (Some(0), _) => return b,

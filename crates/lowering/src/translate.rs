@@ -190,6 +190,16 @@ impl Emitter<'_, '_> {
 
     /// An integer expression in the index type.
     pub fn index_value(&mut self, e: &Expr, env: &Env) -> Result<Value, Diagnostic> {
+        if let Some(aff) = e.to_aff()
+            && aff.names().iter().all(|n| self.analysis.lookup.is_iname(n) || self.analysis.is_parameter(n))
+        {
+            let canonical = self.analysis.canonical(&aff)?;
+            let named = env.in_names(&canonical)?;
+            if named.terms().len() < aff.terms().len() {
+                let e = Expr::from_aff(&named);
+                return self.value(&e, self.index(), Scope::of(env));
+            }
+        }
         self.value(e, self.index(), Scope::of(env))
     }
 
