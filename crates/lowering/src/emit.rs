@@ -74,7 +74,7 @@ impl Emitter<'_, '_> {
         Ok(body)
     }
 
-    fn guarded(
+    pub fn guarded(
         &mut self,
         body: &mut Vec<Stmt>,
         guards: &[Guard],
@@ -154,7 +154,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The guards without those that follow from the others and what is known.
-    fn irredundant(&self, guards: &[Guard], env: &Env) -> Result<Vec<Guard>, Diagnostic> {
+    pub fn irredundant(&self, guards: &[Guard], env: &Env) -> Result<Vec<Guard>, Diagnostic> {
         if guards.len() < 2 {
             return Ok(guards.to_vec());
         }
@@ -177,7 +177,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Why a guard stands there: a thread is elected, or a tile may be partial.
-    fn guard_note(&self, guards: &[Guard], item: &Item) -> Note {
+    pub fn guard_note(&self, guards: &[Guard], item: &Item) -> Note {
         let elected = |g: &Guard| {
             g.canonical.aff.as_var().is_some_and(|v| loopwright_legality::is_coordinate(v))
                 && g.canonical.kind == loopwright_kernel_ir::Kind::Eq
@@ -263,7 +263,12 @@ impl Emitter<'_, '_> {
         inner.learn(&needed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
         let statements = match lanes.split_first() {
             None => self.emit_statement(number, info, &inner)?,
-            Some((lane, rest)) => {
+            Some((lane, rest)) => 'lanes: {
+                if rest.is_empty()
+                    && let Some(stmts) = self.emit_vector(number, info, lane, &inner)?
+                {
+                    break 'lanes stmts;
+                }
                 let lane = [lane.clone()];
                 self.lane_loops(&lane, &lane, &inner, &mut |this, env| {
                     this.emit_lanes(number, info, rest, env)

@@ -216,7 +216,10 @@ impl<'a, 'k> Emitter<'a, 'k> {
             part: info.execution.part.clone(),
             role: instruction.role.clone(),
             made_by: instruction.made_by.clone(),
-            text: info.execution.part.to_string(),
+            text: {
+                let targets: Vec<String> = instruction.targets.iter().map(ToString::to_string).collect();
+                format!("{} = {}", targets.join(", "), instruction.value)
+            },
         });
         let id = LeafId(self.shared_state.leaves.len() - 1);
         self.leaf_ids.insert(part, id);

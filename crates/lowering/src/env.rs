@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, collections::HashMap, rc::Rc};
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
+use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::System;
 
 use crate::program::Value;
@@ -14,6 +14,10 @@ pub(crate) struct Env {
     pub values: BTreeMap<Name, Value>,
     /// Named indices with their canonical functions, of which sums are made again: `i` for `blockIdx.x*128 + threadIdx.x`.
     pub named: Vec<(Name, Aff)>,
+    /// Elements that are in an array of the thread here, one a lane of `vector_lane`: its number.
+    pub vectors: Vec<(Access, usize)>,
+    /// The lane of those arrays.
+    pub vector_lane: Option<Name>,
     /// Canonical names that have a value here: coordinates and inames of loops and lanes around.
     pub bound: BTreeSet<Name>,
     /// What holds here.
@@ -26,6 +30,8 @@ impl Env {
         Ok(Env {
             values: BTreeMap::new(),
             named: Vec::new(),
+            vectors: Vec::new(),
+            vector_lane: None,
             bound: BTreeSet::new(),
             system: System::new(known)?,
             answers: Rc::default(),

@@ -22,6 +22,7 @@ mod reduce;
 mod structure;
 mod sync;
 mod translate;
+mod vectorize;
 
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 

@@ -510,6 +510,12 @@ impl Emitter<'_, '_> {
             ));
         }
         let dtype = known(&array.dtype, &access.array)?;
+        if let Some((_, buffer)) = env.vectors.iter().find(|(a, _)| a == access)
+            && let Some(lane) = env.vector_lane.clone()
+        {
+            let lane = self.lane_values(&[lane], env)?;
+            return Ok(Target::Element(self.local_element(Memory::Private(*buffer), lane), dtype));
+        }
         let mut subscripts = Vec::new();
         for s in &access.index {
             subscripts.push(self.index_value(s, env)?);
