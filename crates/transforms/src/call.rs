@@ -255,6 +255,11 @@ impl<'a> Args<'a> {
         }
     }
 
+    /// The name by which the step was called.
+    pub fn called(&self) -> &str {
+        &self.call.name
+    }
+
     /// A refusal at the whole step.
     pub fn error(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new("step-arguments", message).at(self.call.source.place(self.call.span.clone()))
@@ -361,6 +366,17 @@ impl<'a> Args<'a> {
         keyed
             .into_iter()
             .map(|p| (p.key.unwrap_or_default(), unquoted(&p.value).to_string(), p.span))
+            .collect()
+    }
+
+    /// All remaining arguments as they were written, without quotes.
+    pub fn raw(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.pieces)
+            .into_iter()
+            .map(|p| match p.key {
+                Some(key) => format!("{key} = {}", p.value),
+                None => unquoted(&p.value).to_string(),
+            })
             .collect()
     }
 

@@ -1,10 +1,11 @@
 //! The steps as methods on a kernel.
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision};
 
 use crate::{
-    AddPrefetch, JoinInames, Number, Pipeline, Reorder, SplitIname, Step, TagInames, Together, Transform,
-    Unroll, UntagInames,
+    AddPrefetch, Assume, DuplicateInames, FixParameters, JoinInames, Number, PadArrayAxis, Pipeline,
+    RenameIname, Reorder, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward,
+    SplitReductionOutward, Step, TagArrayAxes, TagInames, Together, Transform, Unroll, UntagInames,
 };
 
 /// Names as users write them: one text with commas, or a list.
@@ -82,6 +83,62 @@ pub trait Transforms: Sized {
     /// See [`AddPrefetch`], which has options.
     fn add_prefetch(&self, array: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
         self.step(AddPrefetch::new(array, sweep.into_names()))
+    }
+    /// See [`Assume`]; `n >= 1 and n % 16 = 0`.
+    fn assume(&self, constraints: &str) -> Result<Self, Diagnostic> {
+        self.step(Assume::parse(constraints)?)
+    }
+    /// See [`FixParameters`].
+    fn fix_parameters<'a>(
+        &self,
+        values: impl IntoIterator<Item = (&'a str, i64)>,
+    ) -> Result<Self, Diagnostic> {
+        self.step(FixParameters::new(values))
+    }
+    /// See [`RenameIname`].
+    fn rename_iname(&self, iname: &str, new: &str) -> Result<Self, Diagnostic> {
+        self.step(RenameIname::new(iname, new))
+    }
+    /// See [`DuplicateInames`].
+    fn duplicate_inames(
+        &self,
+        inames: impl IntoNames,
+        instructions: impl IntoNames,
+        new: impl IntoNames,
+    ) -> Result<Self, Diagnostic> {
+        self.step(DuplicateInames {
+            inames: inames.into_names(),
+            instructions: instructions.into_names(),
+            new: new.into_names(),
+        })
+    }
+    /// See [`SplitReductionInward`].
+    fn split_reduction_inward(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(SplitReductionInward { inames: inames.into_names() })
+    }
+    /// See [`SplitReductionOutward`].
+    fn split_reduction_outward(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(SplitReductionOutward { inames: inames.into_names() })
+    }
+    /// See [`SetAddressSpace`].
+    fn set_address_space(&self, temporary: &str, space: AddressSpace) -> Result<Self, Diagnostic> {
+        self.step(SetAddressSpace::new(temporary, space))
+    }
+    /// See [`SetAddressSpace`].
+    fn make_global(&self, temporary: &str) -> Result<Self, Diagnostic> {
+        self.set_address_space(temporary, AddressSpace::Global)
+    }
+    /// See [`TagArrayAxes`]; `c`, `f`, or `N1, N0`.
+    fn tag_array_axes(&self, array: &str, layout: &str) -> Result<Self, Diagnostic> {
+        self.step(TagArrayAxes::parse(array, layout)?)
+    }
+    /// See [`PadArrayAxis`].
+    fn pad_array_axis(&self, array: &str, axis: i64, by: impl Into<Number>) -> Result<Self, Diagnostic> {
+        self.step(PadArrayAxis::new(array, axis, by))
+    }
+    /// See [`SetPrecision`].
+    fn set_precision(&self, precision: Precision) -> Result<Self, Diagnostic> {
+        self.step(SetPrecision::new(precision))
     }
     /// See [`Unroll`].
     fn unroll(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {

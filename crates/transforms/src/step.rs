@@ -6,8 +6,9 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, Composite, JoinInames, Number, Registry, Reorder, SplitIname, TagInames, Together, Unroll,
-    UntagInames, UserStep,
+    AddPrefetch, Assume, Composite, DuplicateInames, FixParameters, JoinInames, Number, PadArrayAxis,
+    Registry, RenameIname, Reorder, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward,
+    SplitReductionOutward, TagArrayAxes, TagInames, Together, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
     names,
 };
@@ -22,6 +23,8 @@ pub trait Transform: fmt::Display + fmt::Debug + Send + Sync {
 pub(crate) trait BuiltIn: Transform + Sized {
     /// Its name in text.
     const NAME: &'static str;
+    /// Other names that are read as this step.
+    const ALIASES: &'static [&'static str] = &[];
     /// The step of these arguments.
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic>;
     /// Its numbers that may be open parameters.
@@ -82,7 +85,7 @@ macro_rules! steps {
 
             fn built_in(call: &Call) -> Option<Result<Step, Diagnostic>> {
                 $(
-                    if call.name == $variant::NAME {
+                    if call.name == $variant::NAME || $variant::ALIASES.contains(&call.name.as_str()) {
                         return Some(Args::of(call).and_then(|mut args| {
                             let step = $variant::read(&mut args)?;
                             args.done()?;
@@ -104,6 +107,16 @@ steps! {
     Unroll,
     JoinInames,
     AddPrefetch,
+    Assume,
+    DuplicateInames,
+    FixParameters,
+    PadArrayAxis,
+    RenameIname,
+    SetAddressSpace,
+    SetPrecision,
+    SplitReductionInward,
+    SplitReductionOutward,
+    TagArrayAxes,
 }
 
 impl From<Together> for Step {

@@ -94,7 +94,7 @@ fn a_split_replaces_the_iname_everywhere() {
         outline(&split),
         "so { si { total.init; i_outer { i_inner { total.update } }; total.finish } }"
     );
-    assert_eq!(split.definition("i").unwrap().to_string(), "i_inner + 128*i_outer");
+    assert_eq!(split.definition("i").unwrap().to_string(), "128*i_outer + i_inner");
     assert_eq!(split.instructions[0].within, ["so", "si"]);
     assert_eq!(split.instructions[0].reductions()[0].inames, ["i_outer", "i_inner"]);
     assert_eq!(split.declared(), &kernel);

@@ -1,0 +1,268 @@
+//! Layouts of arrays.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Array, Diagnostic, Expr, KernelData, LoopKernel, Name, parse_expression};
+use serde::{Deserialize, Serialize};
+
+use crate::{Number, Transform, add_prefetch::require_array, call::Args, step::BuiltIn};
+
+/// Where one axis of an array lies in its storage.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum AxisTag {
+    /// `N0` lies densest, `N1` around it, and so on.
+    Nest(u32),
+    /// `stride:e`: neighbours are `e` elements apart.
+    Stride(Expr),
+}
+
+impl fmt::Display for AxisTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AxisTag::Nest(level) => write!(f, "N{level}"),
+            AxisTag::Stride(e) => write!(f, "stride:{e}"),
+        }
+    }
+}
+
+impl From<AxisTag> for String {
+    fn from(tag: AxisTag) -> String {
+        tag.to_string()
+    }
+}
+
+impl TryFrom<String> for AxisTag {
+    type Error = Diagnostic;
+    fn try_from(text: String) -> Result<Self, Diagnostic> {
+        AxisTag::parse(&text)
+    }
+}
+
+impl AxisTag {
+    fn parse(text: &str) -> Result<Self, Diagnostic> {
+        let text = text.trim();
+        if let Some(level) = text.strip_prefix('N').and_then(|t| t.parse().ok()) {
+            return Ok(AxisTag::Nest(level));
+        }
+        if let Some(stride) = text.strip_prefix("stride:") {
+            return Ok(AxisTag::Stride(parse_expression(stride)?));
+        }
+        Err(Diagnostic::new("axis-tag", format!("there is no axis tag `{text}`"))
+            .help("an axis is `N0` (densest), `N1`, ... or `stride:e`; all axes together are `c` or `f`"))
+    }
+}
+
+/// How the axes of an array lie in its storage.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// Row-major: the last axis is densest.
+    C,
+    /// Column-major: the first axis is densest.
+    F,
+    /// Axis by axis.
+    Axes(Vec<AxisTag>),
+}
+
+/// `tag_array_axes(x, f)`: chooses how the axes of an array lie in its storage.
+///
+/// # Meaning
+///
+/// `c` is row-major, `f` column-major; `[N1, N0]` says for each axis how far outside it lies, `N0` being densest; `stride:e` gives the
+/// distance of neighbours in elements. For an argument the layout is part of how the kernel is called.
+///
+/// # Legality
+///
+/// The levels of the axes without a stride must be `N0`, `N1`, ... without gap. Subscripts stay as they are, so that values do; that the
+/// layout is injective is checked when arguments are bound.
+///
+/// In text: `tag_array_axes(x, f)`, `tag_array_axes(x, [N0, N1])`, `tag_array_axes(x, [stride:2*n, stride:1])`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TagArrayAxes {
+    /// The array.
+    pub array: Name,
+    /// How its axes lie.
+    pub layout: Layout,
+}
+
+impl TagArrayAxes {
+    /// A layout for an array.
+    pub fn new(array: impl Into<Name>, layout: Layout) -> Self {
+        TagArrayAxes { array: array.into(), layout }
+    }
+
+    /// The layout of a text: `c`, `f`, or a tag for each axis with commas.
+    pub fn parse(array: impl Into<Name>, text: &str) -> Result<Self, Diagnostic> {
+        let text = text.trim();
+        let text = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')).unwrap_or(text);
+        let layout = match text {
+            "c" | "C" => Layout::C,
+            "f" | "F" => Layout::F,
+            _ => Layout::Axes(text.split(',').map(AxisTag::parse).collect::<Result<_, _>>()?),
+        };
+        Ok(TagArrayAxes { array: array.into(), layout })
+    }
+}
+
+impl BuiltIn for TagArrayAxes {
+    const NAME: &'static str = "tag_array_axes";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let array = args.name("the array")?;
+        let texts: Vec<String> = args.all_texts().into_iter().map(|(t, _)| t).collect();
+        if texts.is_empty() {
+            return Err(args.error("`tag_array_axes` needs a layout: `c`, `f`, or `[N1, N0]`"));
+        }
+        TagArrayAxes::parse(array, &texts.join(","))
+    }
+}
+
+/// Changes an array, argument or temporary, in place.
+fn change_array(data: &mut KernelData, name: &Name, change: impl Fn(&mut Array)) {
+    for arg in &mut data.args {
+        if let loopwright_kernel_ir::Arg::Array(a) = arg
+            && a.name == *name
+        {
+            change(a);
+        }
+    }
+    data.temporaries.iter_mut().filter(|t| t.name == *name).for_each(change);
+}
+
+impl Transform for TagArrayAxes {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let axes = require_array(kernel, &self.array)?.axes.len();
+        let (order, strides): (Vec<usize>, Vec<Option<Expr>>) = match &self.layout {
+            Layout::C => (Vec::new(), vec![None; axes]),
+            Layout::F => ((0..axes).rev().collect(), vec![None; axes]),
+            Layout::Axes(tags) => {
+                if tags.len() != axes {
+                    return Err(Diagnostic::new(
+                        "axis-count",
+                        format!("`{}` has {axes} axes, and {} are tagged", self.array, tags.len()),
+                    ));
+                }
+                let mut levels: Vec<(u32, usize)> = tags
+                    .iter()
+                    .enumerate()
+                    .filter_map(|(k, t)| match t {
+                        AxisTag::Nest(level) => Some((*level, k)),
+                        AxisTag::Stride(_) => None,
+                    })
+                    .collect();
+                levels.sort_unstable();
+                if levels.iter().enumerate().any(|(k, (level, _))| usize::try_from(*level) != Ok(k)) {
+                    return Err(Diagnostic::new(
+                        "axis-levels",
+                        format!(
+                            "the axes of `{}` are not N0, N1, ... without gap and repetition",
+                            self.array
+                        ),
+                    ));
+                }
+                let strided = (0..axes).filter(|k| matches!(tags[*k], AxisTag::Stride(_)));
+                let order: Vec<usize> = strided.chain(levels.iter().rev().map(|(_, k)| *k)).collect();
+                let plain = order.iter().enumerate().all(|(k, axis)| k == *axis);
+                let strides = tags
+                    .iter()
+                    .map(|t| match t {
+                        AxisTag::Stride(e) => Some(e.clone()),
+                        AxisTag::Nest(_) => None,
+                    })
+                    .collect();
+                (if plain { Vec::new() } else { order }, strides)
+            }
+        };
+        kernel.edit(|data| {
+            change_array(data, &self.array, |array| {
+                array.order = order.clone();
+                for (axis, stride) in array.axes.iter_mut().zip(&strides) {
+                    axis.stride = stride.clone();
+                }
+            });
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Display for TagArrayAxes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.layout {
+            Layout::C => write!(f, "tag_array_axes({}, c)", self.array),
+            Layout::F => write!(f, "tag_array_axes({}, f)", self.array),
+            Layout::Axes(tags) => {
+                let tags: Vec<String> = tags.iter().map(ToString::to_string).collect();
+                write!(f, "tag_array_axes({}, [{}])", self.array, tags.join(", "))
+            }
+        }
+    }
+}
+
+/// `pad_array_axis(t, 1, 1)`: adds elements behind an axis of an array in its storage.
+///
+/// # Meaning
+///
+/// The strides of the axes outside of it grow. A row of 32 floats padded by one lets a column lie in 32 banks of shared memory.
+///
+/// # Legality
+///
+/// Always legal: distinct elements stay distinct, and nothing reads the padding. For an argument it is part of how the kernel is called.
+///
+/// In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PadArrayAxis {
+    /// The array.
+    pub array: Name,
+    /// The axis; negative ones count from the end.
+    pub axis: i64,
+    /// Elements behind it.
+    pub by: Number,
+}
+
+impl PadArrayAxis {
+    /// Adds elements behind an axis.
+    pub fn new(array: impl Into<Name>, axis: i64, by: impl Into<Number>) -> Self {
+        PadArrayAxis { array: array.into(), axis, by: by.into() }
+    }
+}
+
+impl BuiltIn for PadArrayAxis {
+    const NAME: &'static str = "pad_array_axis";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let array = args.name("the array")?;
+        let axis = args.number("the axis")?.value()?;
+        Ok(PadArrayAxis { array, axis, by: args.number("the elements to add")? })
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.by]
+    }
+}
+
+impl Transform for PadArrayAxis {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let axes = require_array(kernel, &self.array)?.axes.len();
+        let by = u32::try_from(self.by.at_least(0, "the padding")?)
+            .map_err(|_| Diagnostic::new("number-range", "the padding does not fit into 32 bits"))?;
+        let count = i64::try_from(axes).unwrap_or(i64::MAX);
+        let axis = if self.axis < 0 { self.axis.saturating_add(count) } else { self.axis };
+        let axis = usize::try_from(axis).ok().filter(|k| *k < axes).ok_or_else(|| {
+            Diagnostic::new(
+                "axis-count",
+                format!("`{}` has {axes} axes, and none of number {}", self.array, self.axis),
+            )
+        })?;
+        kernel.edit(|data| {
+            change_array(data, &self.array, |array| array.axes[axis].padding = by);
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Display for PadArrayAxis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pad_array_axis({}, {}, {})", self.array, self.axis, self.by)
+    }
+}

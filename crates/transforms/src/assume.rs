@@ -1,0 +1,113 @@
+//! Adds what holds for the parameters.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Arg, Constraint, Diagnostic, KernelData, LoopKernel, Name, parse_constraints};
+use loopwright_poly::System;
+use serde::{Deserialize, Serialize};
+
+use crate::{Transform, call::Args, names, step::BuiltIn};
+
+/// `assume(n >= 1 and n % 16 = 0)`: writes down what holds for the parameters.
+///
+/// # Meaning
+///
+/// The constraints become part of the kernel: bounds and guards that follow from them are left out, and a launch whose
+/// arguments do not fulfil them is refused.
+///
+/// # Legality
+///
+/// Only scalar arguments may occur, and together with the assumptions so far there must be values that fulfil all.
+///
+/// In text: `assume(n >= 1 and n % 16 = 0)`; commas mean `and`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Assume {
+    /// All of them hold.
+    pub constraints: Vec<Constraint>,
+}
+
+impl From<Assume> for String {
+    fn from(step: Assume) -> String {
+        step.conjunction()
+    }
+}
+
+impl TryFrom<String> for Assume {
+    type Error = Diagnostic;
+    fn try_from(text: String) -> Result<Self, Diagnostic> {
+        Assume::parse(&text)
+    }
+}
+
+impl Assume {
+    /// The assumptions of a text such as `n >= 1 and n % 16 = 0`.
+    pub fn parse(text: &str) -> Result<Self, Diagnostic> {
+        Ok(Assume { constraints: parse_constraints(text)? })
+    }
+
+    fn conjunction(&self) -> String {
+        self.constraints.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ")
+    }
+}
+
+impl BuiltIn for Assume {
+    const NAME: &'static str = "assume";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let text = args.raw().join(" and ");
+        if text.is_empty() {
+            return Err(args.error("`assume` needs constraints, as `n >= 1`"));
+        }
+        Assume::parse(&text).map_err(|d| args.error(format!("`{text}`: {}", d.message)))
+    }
+}
+
+/// Refuses assumptions that no values fulfil.
+pub(crate) fn check_consistent(data: &KernelData) -> Result<(), Diagnostic> {
+    if System::new(&data.assumptions)?.is_empty()? {
+        let all = data.assumptions.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+        return Err(Diagnostic::new("assumption-contradicts", format!("no parameters fulfil {all}")));
+    }
+    Ok(())
+}
+
+/// The names of the scalar arguments.
+pub(crate) fn parameters(data: &KernelData) -> Vec<&Name> {
+    data.args.iter().filter(|a| matches!(a, Arg::Scalar(_))).map(Arg::name).collect()
+}
+
+/// The refusal of a name that is no scalar argument.
+pub(crate) fn require_parameter(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
+    let known = parameters(data);
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let d = Diagnostic::new("unknown-argument", format!("the kernel has no scalar argument `{name}`"));
+    Err(match names::nearest(name, known.iter().map(|n| n.as_str())) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d.help(format!("its scalar arguments are {}", names::list(known.iter().map(|n| n.as_str())))),
+    })
+}
+
+impl Transform for Assume {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        for name in self.constraints.iter().flat_map(Constraint::names) {
+            require_parameter(kernel, &name)?;
+        }
+        kernel.edit(|data| {
+            for c in &self.constraints {
+                if !data.assumptions.contains(c) {
+                    data.assumptions.push(c.clone());
+                }
+            }
+            check_consistent(data)
+        })
+    }
+}
+
+impl fmt::Display for Assume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "assume({})", self.conjunction())
+    }
+}

@@ -1,0 +1,344 @@
+//! Gives some instructions loops of their own.
+
+use std::{collections::BTreeMap, fmt};
+
+use loopwright_kernel_ir::{
+    Aff, Constraint, Diagnostic, Domain, Expr, KernelData, LoopKernel, Name, PartRef, Tag, Tree,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Transform,
+    add_prefetch::unknown_instruction,
+    call::Args,
+    edit::{map_reductions, require_fresh, require_iname},
+    names,
+    rename_iname::is_declared,
+    step::BuiltIn,
+};
+
+/// `duplicate_inames([i], [second])`: gives the instructions loops of their own over copies of the inames.
+///
+/// # Meaning
+///
+/// The chosen instructions run over new inames with the same range; the loop is cut in two, and their half comes where they stood,
+/// before or behind the rest. Each instruction's map remembers the value of the declared iname.
+///
+/// # Legality
+///
+/// The chosen instructions must stand at the beginning or at the end of the loop, all together. Where both halves access an array and
+/// one writes it, they have to do so at the same subscripts, which tell the iterations apart: then each reader still comes after
+/// its writer. Anything else is refused.
+///
+/// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is called `i_dup`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DuplicateInames {
+    /// The inames.
+    pub inames: Vec<Name>,
+    /// The instructions that get loops of their own.
+    pub instructions: Vec<Name>,
+    /// Names of the copies, in the order of the inames.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub new: Vec<Name>,
+}
+
+impl DuplicateInames {
+    /// Gives instructions loops of their own.
+    pub fn new<N: Into<Name>, I: Into<Name>>(
+        inames: impl IntoIterator<Item = N>,
+        instructions: impl IntoIterator<Item = I>,
+    ) -> Self {
+        DuplicateInames {
+            inames: inames.into_iter().map(Into::into).collect(),
+            instructions: instructions.into_iter().map(Into::into).collect(),
+            new: Vec::new(),
+        }
+    }
+
+    /// With names for the copies.
+    pub fn named<N: Into<Name>>(mut self, new: impl IntoIterator<Item = N>) -> Self {
+        self.new = new.into_iter().map(Into::into).collect();
+        self
+    }
+}
+
+impl BuiltIn for DuplicateInames {
+    const NAME: &'static str = "duplicate_inames";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(DuplicateInames {
+            inames: args.names("the inames")?,
+            instructions: args.names("the instructions, as `[id, ...]`")?,
+            new: args.key_names("new")?.unwrap_or_default(),
+        })
+    }
+}
+
+/// Whether every pair of accesses of one array, with a write among them, from both halves has the same subscripts, and these tell the
+/// iterations of the iname apart.
+fn check_halves(
+    data: &KernelData,
+    iname: &Name,
+    chosen: &[Name],
+    both: &[PartRef],
+) -> Result<(), Diagnostic> {
+    let ids: Vec<&Name> = both.iter().map(|p| &p.instruction).collect();
+    let accesses = |mine: bool| {
+        data.instructions
+            .iter()
+            .filter(move |i| chosen.contains(&i.id) == mine)
+            .filter(|i| ids.contains(&&i.id))
+            .flat_map(|i| {
+                let reads = i
+                    .targets
+                    .iter()
+                    .flat_map(|t| &t.index)
+                    .chain([&i.value])
+                    .chain(&i.predicate)
+                    .flat_map(|e| scalar_and_array_reads(data, e));
+                let writes = i.targets.iter().map(|t| (t.array.clone(), t.index.clone()));
+                writes
+                    .map(|(a, x)| (a, x, true))
+                    .chain(reads.map(|(a, x)| (a, x, false)))
+                    .map(|(a, x, w)| (i.id.clone(), a, x, w))
+                    .collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>()
+    };
+    for (a, array, x, writes) in accesses(true) {
+        for (b, other, y, also) in accesses(false) {
+            if array != other || !(writes || also) {
+                continue;
+            }
+            // The same subscripts, one of which is the iname times a constant plus what is the same in both halves.
+            let apart = |e: &Expr| {
+                e.to_aff().and_then(|a| data.expand(&a).ok()).is_some_and(|a| {
+                    a.is_affine()
+                        && a.coefficient(iname) != 0
+                        && a.names()
+                            .iter()
+                            .all(|n| n == iname || !data.is_iname(n) || outside(data, n, iname))
+                })
+            };
+            if x == y && x.iter().any(apart) {
+                continue;
+            }
+            return Err(Diagnostic::new(
+                "duplicate-dependence",
+                format!(
+                    "`{a}` and `{b}` cannot run in different loops over `{iname}`: both access `{array}`, and not at the same subscripts in each iteration"
+                ),
+            )
+            .help("give the value an axis for each iteration, or keep the instructions in one loop"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether `n` is a coordinate, or a loop around the loop over `iname`.
+fn outside(data: &KernelData, n: &Name, iname: &Name) -> bool {
+    data.tag(n).is_hardware()
+        || crate::reorder::path_to(&data.tree, iname).is_some_and(|path| path.contains(n))
+}
+
+fn scalar_and_array_reads(data: &KernelData, e: &Expr) -> Vec<(Name, Vec<Expr>)> {
+    let mut found: Vec<(Name, Vec<Expr>)> = e.accesses().into_iter().map(|a| (a.array, a.index)).collect();
+    let scalars = e.names().into_iter().filter(|n| data.temporary(n).is_some());
+    found.extend(scalars.map(|n| (n, Vec::new())));
+    found
+}
+
+/// Cuts the loop over `iname` in two.
+fn cut(trees: &mut Vec<Tree>, iname: &Name, new: &Name, chosen: &[Name]) -> Result<bool, Diagnostic> {
+    for k in 0..trees.len() {
+        let Tree::Loop { iname: here, body } = &mut trees[k] else { continue };
+        if here != iname {
+            if cut(body, iname, new, chosen)? {
+                return Ok(true);
+            }
+            continue;
+        }
+        let mut mine = Vec::new();
+        for tree in body.iter() {
+            let leaves = tree.leaves();
+            let count = leaves.iter().filter(|l| chosen.contains(&l.instruction)).count();
+            if count != 0 && count != leaves.len() {
+                return Err(Diagnostic::new(
+                    "loops-not-perfect",
+                    format!("the loop over `{iname}` cannot be cut: a loop inside it has instructions of both halves"),
+                )
+                .help("duplicate the inner iname first, or both together"));
+            }
+            mine.push(count != 0);
+        }
+        let changes = mine.windows(2).filter(|w| w[0] != w[1]).count();
+        if changes > 1 {
+            return Err(Diagnostic::new(
+                "loops-not-perfect",
+                format!(
+                    "the loop over `{iname}` cannot be cut in two: {} stand between other instructions",
+                    names::list(chosen.iter().map(|n| &**n))
+                ),
+            )
+            .help("choose instructions at the beginning or at the end of the loop"));
+        }
+        if changes == 0 {
+            if mine.first() == Some(&true) {
+                *here = new.clone();
+            }
+            return Ok(true);
+        }
+        let at = mine.windows(2).position(|w| w[0] != w[1]).map_or(0, |k| k + 1);
+        let back = body.split_off(at);
+        let behind = if mine[0] {
+            *here = new.clone();
+            iname.clone()
+        } else {
+            new.clone()
+        };
+        trees.insert(k + 1, Tree::Loop { iname: behind, body: back });
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+impl DuplicateInames {
+    fn one(&self, kernel: &LoopKernel, iname: &Name, new: &Name) -> Result<LoopKernel, Diagnostic> {
+        require_iname(kernel, iname)?;
+        require_fresh(kernel, new, "new")?;
+        let with: Vec<PartRef> = kernel
+            .instructions
+            .iter()
+            .flat_map(|i| kernel.parts(i))
+            .filter(|p| kernel.part_inames(p).contains(iname))
+            .collect();
+        let concerned: Vec<Name> = self
+            .instructions
+            .iter()
+            .filter(|id| with.iter().any(|p| p.instruction == **id))
+            .cloned()
+            .collect();
+        if concerned.is_empty() {
+            return Err(Diagnostic::new(
+                "duplicate-nothing",
+                format!("none of the instructions runs over `{iname}`"),
+            ));
+        }
+        if !kernel.tag(iname).is_hardware() {
+            check_halves(kernel, iname, &self.instructions, &with)?;
+        }
+        kernel.edit(|data| {
+            // What changes its value: every name whose value depends on the iname.
+            let mut values: BTreeMap<Name, Aff> = BTreeMap::new();
+            values.insert(iname.clone(), Aff::var(new));
+            for definition in &data.definitions {
+                let value = data.expand(&definition.value)?;
+                if value.mentions(iname) {
+                    values.insert(definition.iname.clone(), value.substitute_one(iname, &Aff::var(new))?);
+                }
+            }
+            let mut constraints: Vec<Constraint> = Vec::new();
+            for part in with.iter().filter(|p| concerned.contains(&p.instruction)) {
+                for c in data.instances(part) {
+                    if c.names().iter().any(|n| values.contains_key(n)) {
+                        let c = c.substitute(&|n| values.get(n).cloned())?;
+                        if !constraints.contains(&c) {
+                            constraints.push(c);
+                        }
+                    }
+                }
+            }
+            data.domains.push(Domain { inames: vec![new.clone()], constraints });
+            let declared: Vec<(Name, Aff)> = values
+                .iter()
+                .filter(|(n, _)| is_declared(data, n))
+                .map(|(n, v)| (n.clone(), v.clone()))
+                .collect();
+            let expr = |e: &Expr| {
+                let e = e.substitute(&|n| values.get(n).map(Expr::from_aff));
+                map_reductions(&e, &mut |mut r| {
+                    for n in r.inames.iter_mut().filter(|n| *n == iname) {
+                        *n = new.clone();
+                    }
+                    Expr::Reduce(r.into())
+                })
+            };
+            for instruction in data.instructions.iter_mut().filter(|i| concerned.contains(&i.id)) {
+                instruction.value = expr(&instruction.value);
+                instruction.predicate = instruction.predicate.as_ref().map(expr);
+                for target in &mut instruction.targets {
+                    target.index = target.index.iter().map(expr).collect();
+                }
+                for n in instruction.within.iter_mut().filter(|n| *n == iname) {
+                    *n = new.clone();
+                }
+                for value in instruction.map.values_mut() {
+                    *value = value.substitute(&|n| values.get(n).cloned())?;
+                }
+                for (n, value) in &declared {
+                    instruction.map.entry(n.clone()).or_insert_with(|| value.clone());
+                }
+            }
+            match data.tag(iname) {
+                Tag::Seq => {}
+                tag => {
+                    data.tags.insert(new.clone(), tag);
+                }
+            }
+            if !data.tag(iname).is_parallel() {
+                cut(&mut data.tree, iname, new, &concerned)?;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Transform for DuplicateInames {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        if let Some(id) = self.instructions.iter().find(|id| kernel.instruction(id).is_none()) {
+            return Err(unknown_instruction(kernel, id));
+        }
+        if !self.new.is_empty() && self.new.len() != self.inames.len() {
+            return Err(Diagnostic::new(
+                "step-arguments",
+                format!(
+                    "{} inames are duplicated, and {} new names are given",
+                    self.inames.len(),
+                    self.new.len()
+                ),
+            ));
+        }
+        // Inner loops first, so that an outer one can be cut between them.
+        let mut pairs: Vec<(Name, Name)> = self
+            .inames
+            .iter()
+            .enumerate()
+            .map(|(k, i)| {
+                (i.clone(), self.new.get(k).cloned().unwrap_or_else(|| Name::new(format!("{i}_dup"))))
+            })
+            .collect();
+        pairs.sort_by_key(|(i, _)| {
+            std::cmp::Reverse(crate::reorder::path_to(&kernel.tree, i).map_or(0, |p| p.len()))
+        });
+        let mut kernel = kernel.clone();
+        for (iname, new) in &pairs {
+            kernel = self.one(&kernel, iname, new)?;
+        }
+        Ok(kernel)
+    }
+}
+
+impl fmt::Display for DuplicateInames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "duplicate_inames([{}], [{}]",
+            names::comma(&self.inames),
+            names::comma(&self.instructions)
+        )?;
+        if !self.new.is_empty() {
+            write!(f, ", new=[{}]", names::comma(&self.new))?;
+        }
+        f.write_str(")")
+    }
+}

@@ -1,0 +1,146 @@
+//! Fixes parameters to values.
+
+use std::{collections::BTreeMap, fmt};
+
+use loopwright_kernel_ir::{Aff, Arg, Array, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Number, Transform,
+    assume::{check_consistent, require_parameter},
+    call::Args,
+    step::BuiltIn,
+};
+
+/// `fix_parameters(n=64)`: makes a kernel for one value of a parameter.
+///
+/// # Meaning
+///
+/// The value takes the parameter's place in domains, shapes and expressions. The argument stays, and the assumption `n = 64` is added,
+/// so that a launch with another value is refused.
+///
+/// # Legality
+///
+/// Legal for the launches that the assumption lets pass. Refused are values that contradict the assumptions so far.
+///
+/// In text: `fix_parameters(n=64, m=$m)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FixParameters {
+    /// Parameters with their values.
+    pub values: BTreeMap<Name, Number>,
+}
+
+impl FixParameters {
+    /// Fixes these parameters.
+    pub fn new<N: Into<Name>, V: Into<Number>>(values: impl IntoIterator<Item = (N, V)>) -> Self {
+        FixParameters { values: values.into_iter().map(|(n, v)| (n.into(), v.into())).collect() }
+    }
+}
+
+impl BuiltIn for FixParameters {
+    const NAME: &'static str = "fix_parameters";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let mut values = BTreeMap::new();
+        for (key, value, span) in args.all_keyed() {
+            let Some(number) = Number::parse(&value) else {
+                return Err(args.error_in(span, format!("expected an integer or `$name`, not `{value}`")));
+            };
+            if values.insert(Name::new(&key), number).is_some() {
+                return Err(args.error_in(span, format!("`{key}` is given twice")));
+            }
+        }
+        if values.is_empty() {
+            return Err(args.error("`fix_parameters` needs values, as `n=64`"));
+        }
+        Ok(FixParameters { values })
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        self.values.values_mut().collect()
+    }
+}
+
+impl Transform for FixParameters {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let mut values = BTreeMap::new();
+        for (name, number) in &self.values {
+            require_parameter(kernel, name)?;
+            let integer = kernel.args.iter().any(|a| match a {
+                Arg::Scalar(s) => s.name == *name && s.dtype.known().is_some_and(DType::is_integer),
+                Arg::Array(_) => false,
+            });
+            if !integer {
+                return Err(Diagnostic::new(
+                    "fix-not-integer",
+                    format!("`{name}` is no integer argument and cannot be fixed"),
+                ));
+            }
+            values.insert(name.clone(), number.value()?);
+        }
+        let aff = |n: &Name| values.get(n).map(|v| Aff::constant(*v));
+        let expr = |e: &Expr| fold(&e.substitute(&|n| values.get(n).map(|v| Expr::Int(*v))));
+        kernel.edit(|data| {
+            let constraint = |c: &Constraint| c.substitute(&aff);
+            for domain in &mut data.domains {
+                domain.constraints = domain.constraints.iter().map(constraint).collect::<Result<_, _>>()?;
+            }
+            for definition in &mut data.definitions {
+                definition.value = definition.value.substitute(&aff)?;
+            }
+            let shape = |array: &mut Array| {
+                for axis in &mut array.axes {
+                    axis.length = expr(&axis.length);
+                    axis.stride = axis.stride.as_ref().map(expr);
+                }
+            };
+            for arg in &mut data.args {
+                if let Arg::Array(array) = arg {
+                    shape(array);
+                }
+            }
+            data.temporaries.iter_mut().for_each(shape);
+            for fact in &mut data.facts {
+                if let Fact::Range { lower, upper, .. } = fact {
+                    *lower = lower.as_ref().map(expr);
+                    *upper = upper.as_ref().map(expr);
+                }
+            }
+            for instruction in &mut data.instructions {
+                instruction.value = expr(&instruction.value);
+                instruction.predicate = instruction.predicate.as_ref().map(expr);
+                for target in &mut instruction.targets {
+                    target.index = target.index.iter().map(expr).collect();
+                }
+                for value in instruction.map.values_mut() {
+                    *value = value.substitute(&aff)?;
+                }
+            }
+            for (name, value) in &values {
+                let known = Constraint::equal(&Aff::var(name), &Aff::constant(*value))?;
+                if !data.assumptions.contains(&known) {
+                    data.assumptions.push(known);
+                }
+            }
+            check_consistent(data)
+        })
+    }
+}
+
+/// The expression with integer arithmetic of constants done.
+fn fold(e: &Expr) -> Expr {
+    let e = e.map_children(&mut fold);
+    match (&e, e.to_aff().and_then(|a| a.as_constant())) {
+        (Expr::Int(_), _) => e,
+        (Expr::Binary(..) | Expr::Unary(..), Some(value)) => Expr::Int(value),
+        _ => e,
+    }
+}
+
+impl fmt::Display for FixParameters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<String> = self.values.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        write!(f, "fix_parameters({})", values.join(", "))
+    }
+}

@@ -1,0 +1,138 @@
+//! Gives an iname another name.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Transform,
+    call::Args,
+    edit::{replace_in_lists, require_fresh, require_iname},
+    names,
+    step::BuiltIn,
+};
+
+/// `rename_iname(i, row)`: gives an iname another name, everywhere.
+///
+/// # Meaning
+///
+/// The iname keeps its place, its range and its tag. Instructions remember the value of the declared iname.
+///
+/// # Legality
+///
+/// Always legal. Refused is a name that the kernel uses already: making one loop of two is fusion, not renaming.
+///
+/// In text: `rename_iname(i, row)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RenameIname {
+    /// The iname.
+    pub iname: Name,
+    /// Its new name.
+    pub new: Name,
+}
+
+impl RenameIname {
+    /// Renames an iname.
+    pub fn new(iname: impl Into<Name>, new: impl Into<Name>) -> Self {
+        RenameIname { iname: iname.into(), new: new.into() }
+    }
+}
+
+impl BuiltIn for RenameIname {
+    const NAME: &'static str = "rename_iname";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(RenameIname { iname: args.name("the iname")?, new: args.name("its new name")? })
+    }
+}
+
+/// Renames the node of a loop.
+pub(crate) fn rename_node(trees: &mut [Tree], iname: &Name, new: &Name) {
+    for tree in trees {
+        if let Tree::Loop { iname: here, body } = tree {
+            if here == iname {
+                *here = new.clone();
+            }
+            rename_node(body, iname, new);
+        }
+    }
+}
+
+impl Transform for RenameIname {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let (iname, new) = (&self.iname, &self.new);
+        if kernel.definition(iname).is_none() {
+            require_iname(kernel, iname)?;
+        }
+        if new == iname {
+            return Ok(kernel.clone());
+        }
+        require_fresh(kernel, new, "new")?;
+        let users: Vec<Name> = users_of(kernel, iname);
+        kernel.edit(|data| {
+            let aff = |n: &Name| (n == iname).then(|| Aff::var(new));
+            let expr = |e: &Expr| e.substitute(&|n| (n == iname).then(|| Expr::Name(new.clone())));
+            for domain in &mut data.domains {
+                for n in domain.inames.iter_mut().filter(|n| *n == iname) {
+                    *n = new.clone();
+                }
+                domain.constraints = domain
+                    .constraints
+                    .iter()
+                    .map(|c: &Constraint| c.substitute(&aff))
+                    .collect::<Result<_, _>>()?;
+            }
+            for definition in &mut data.definitions {
+                if definition.iname == *iname {
+                    definition.iname = new.clone();
+                }
+                definition.value = definition.value.substitute(&aff)?;
+            }
+            replace_in_lists(data, iname, std::slice::from_ref(new));
+            rename_node(&mut data.tree, iname, new);
+            if let Some(tag) = data.tags.remove(iname) {
+                data.tags.insert(new.clone(), tag);
+            }
+            let declared = is_declared(data, iname);
+            for instruction in &mut data.instructions {
+                instruction.value = expr(&instruction.value);
+                instruction.predicate = instruction.predicate.as_ref().map(expr);
+                for target in &mut instruction.targets {
+                    target.index = target.index.iter().map(expr).collect();
+                }
+                for value in instruction.map.values_mut() {
+                    *value = value.substitute(&aff)?;
+                }
+                if declared && users.contains(&instruction.id) {
+                    instruction.map.entry(iname.clone()).or_insert_with(|| Aff::var(new));
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Whether the declared kernel has this iname.
+pub(crate) fn is_declared(data: &KernelData, iname: &Name) -> bool {
+    data.declared.as_ref().is_some_and(|d| d.is_iname(iname))
+}
+
+/// The instructions that run over an iname, around them or in their reductions.
+pub(crate) fn users_of(data: &KernelData, iname: &Name) -> Vec<Name> {
+    let base = data.base_of(iname);
+    data.instructions
+        .iter()
+        .filter(|i| {
+            let reduced = i.reductions().into_iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>();
+            base.iter().any(|b| i.within.contains(b) || reduced.contains(b))
+        })
+        .map(|i| i.id.clone())
+        .collect()
+}
+
+impl fmt::Display for RenameIname {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rename_iname({})", names::comma(&[self.iname.clone(), self.new.clone()]))
+    }
+}

@@ -1,0 +1,83 @@
+//! Moves temporaries between private, shared and global memory.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Transform,
+    add_prefetch::{parse_space, require_array},
+    call::Args,
+    step::BuiltIn,
+};
+
+/// `set_address_space(t, shared)`: moves a temporary to the memory of each thread, of each block, or of the launch.
+///
+/// # Meaning
+///
+/// A private temporary has a copy a thread, a shared one a copy a block, a global one a single copy. Values that other threads read have to
+/// be shared, values that other blocks read have to be global.
+///
+/// # Legality
+///
+/// Arguments are global and stay so. Whether each reader still finds its value, and whether threads meet in a cell, is judged when the
+/// kernel is lowered.
+///
+/// In text: `set_address_space(t, shared)`; `make_global(t)` is short for `set_address_space(t, global)`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SetAddressSpace {
+    /// The temporary.
+    pub temporary: Name,
+    /// Where it goes.
+    pub space: AddressSpace,
+}
+
+impl SetAddressSpace {
+    /// Moves a temporary.
+    pub fn new(temporary: impl Into<Name>, space: AddressSpace) -> Self {
+        SetAddressSpace { temporary: temporary.into(), space }
+    }
+}
+
+impl BuiltIn for SetAddressSpace {
+    const NAME: &'static str = "set_address_space";
+    const ALIASES: &'static [&'static str] = &["make_global"];
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let temporary = args.name("the temporary")?;
+        if args.called() == "make_global" {
+            return Ok(SetAddressSpace { temporary, space: AddressSpace::Global });
+        }
+        let Some((text, span)) = args.all_texts().into_iter().next() else {
+            return Err(args.error("`set_address_space` needs `private`, `shared` or `global`"));
+        };
+        Ok(SetAddressSpace { temporary, space: parse_space(args, &text, span)? })
+    }
+}
+
+impl Transform for SetAddressSpace {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let name = &self.temporary;
+        require_array(kernel, name)?;
+        if kernel.temporary(name).is_none() {
+            return Err(Diagnostic::new(
+                "argument-space",
+                format!("`{name}` is an argument: arguments are in global memory"),
+            )
+            .help(format!("`add_prefetch({name}, [...])` copies parts of it to shared or private memory")));
+        }
+        kernel.edit(|data| {
+            for t in data.temporaries.iter_mut().filter(|t| t.name == *name) {
+                t.space = self.space;
+            }
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Display for SetAddressSpace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "set_address_space({}, {})", self.temporary, self.space)
+    }
+}

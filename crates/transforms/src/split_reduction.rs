@@ -1,0 +1,220 @@
+//! Makes two nested reductions of one.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{
+    Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tree,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{Transform, call::Args, edit::require_iname, names, place::path_of, step::BuiltIn};
+
+/// Which inames the listed ones become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Inward,
+    Outward,
+}
+
+macro_rules! step {
+    ($name:ident, $text:literal, $side:expr, $(#[$doc:meta])*) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name {
+            /// Some of the inames of a reduction.
+            pub inames: Vec<Name>,
+        }
+
+        impl $name {
+            /// Splits the reductions over these inames.
+            pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
+                $name { inames: inames.into_iter().map(Into::into).collect() }
+            }
+        }
+
+        impl BuiltIn for $name {
+            const NAME: &'static str = $text;
+            fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+                Ok($name { inames: args.all_names("some of the inames of a reduction")? })
+            }
+        }
+
+        impl Transform for $name {
+            fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+                split(kernel, &self.inames, $side)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($text, "({})"), names::comma(&self.inames))
+            }
+        }
+    };
+}
+
+step!(
+    SplitReductionInward,
+    "split_reduction_inward",
+    Side::Inward,
+    /// `split_reduction_inward(i_inner)`: `sum([i_outer, i_inner], e)` becomes `sum(i_outer, sum(i_inner, e))`.
+    ///
+    /// # Meaning
+    ///
+    /// The listed inames go to an inner reduction of the same operator, the others stay with the outer one. The inner reduction begins
+    /// inside the loops of the outer one, and its result is one update of the outer one.
+    ///
+    /// # Legality
+    ///
+    /// The operator's state must be its one input and its one result, as for sum, product, min, max, any and all; the loops of the outer
+    /// reduction must be outside of those of the inner one. The result is the same up to reassociation.
+    ///
+    /// In text: `split_reduction_inward(i_inner)`.
+);
+
+step!(
+    SplitReductionOutward,
+    "split_reduction_outward",
+    Side::Outward,
+    /// `split_reduction_outward(i_outer)`: `sum([i_outer, i_inner], e)` becomes `sum(i_outer, sum(i_inner, e))`.
+    ///
+    /// As [`SplitReductionInward`], but the listed inames stay with the outer reduction and the others go to the inner one.
+    ///
+    /// In text: `split_reduction_outward(i_outer)`.
+);
+
+/// Whether a state can be the input of the same operator.
+fn nests(op: &ReductionOp) -> bool {
+    let (Some(input), Some(state)) = (op.inputs.first(), op.state.first()) else { return false };
+    op.inputs.len() == 1
+        && op.state.len() == 1
+        && op.lift == [Expr::Name(input.clone())]
+        && op.result == [Expr::Name(state.name.clone())]
+}
+
+/// The expression with the reduction of this number split.
+fn nested(e: &Expr, number: usize, inner: &[Name], next: &mut usize) -> Expr {
+    let e = e.map_children(&mut |child| nested(child, number, inner, next));
+    let Expr::Reduce(r) = &e else { return e };
+    let here = *next;
+    *next += 1;
+    if here != number {
+        return e;
+    }
+    let (inward, outward): (Vec<Name>, Vec<Name>) = r.inames.iter().cloned().partition(|i| inner.contains(i));
+    let inside = Expr::Reduce(Reduce { op: r.op.clone(), inames: inward, args: r.args.clone() }.into());
+    Expr::Reduce(Reduce { op: r.op.clone(), inames: outward, args: vec![inside] }.into())
+}
+
+/// Gives parts of an instruction their new numbers.
+fn renumber(trees: &mut [Tree], id: &Name, new: &dyn Fn(Part) -> Part) {
+    for tree in trees {
+        match tree {
+            Tree::Leaf(part) if part.instruction == *id => part.part = new(part.part),
+            Tree::Leaf(_) => {}
+            Tree::Loop { body, .. } => renumber(body, id, new),
+        }
+    }
+}
+
+/// Puts leaves before and behind the subtree that has `around`, inside the loops of `path`.
+fn wrap(trees: &mut Vec<Tree>, path: &[Name], around: &PartRef, before: Tree, behind: Tree) {
+    if let Some((first, rest)) = path.split_first() {
+        for tree in trees.iter_mut() {
+            if let Tree::Loop { iname, body } = tree
+                && iname == first
+            {
+                return wrap(body, rest, around, before, behind);
+            }
+        }
+        return;
+    }
+    if let Some(k) = trees.iter().position(|t| t.leaves().contains(&around)) {
+        trees.insert(k, before);
+        trees.insert(k + 2, behind);
+    }
+}
+
+fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) -> Result<(), Diagnostic> {
+    let part = |part| PartRef { instruction: id.clone(), part };
+    let Some(position) = data.instructions.iter().position(|i| i.id == *id) else { return Ok(()) };
+    let Some(reduce) = data.instructions[position].reductions().get(number).cloned() else { return Ok(()) };
+    let op = data.operator(&reduce.op);
+    if !op.as_ref().is_some_and(nests) {
+        return Err(Diagnostic::new(
+            "reduction-not-nested",
+            format!("`{}` in `{id}` cannot be split: its result is not what its updates take", reduce.op),
+        )
+        .help("operators with one value that is input, state and result can be split: sum, product, min, max, any, all"));
+    }
+    let path = path_of(&data.tree, &part(Part::Update(number)));
+    let is_outer = |n: &Name| reduce.inames.contains(n) && !inner.contains(n);
+    let last_outer = path.iter().rposition(is_outer);
+    let first_inner = path.iter().position(|n| inner.contains(n));
+    if let (Some(outer), Some(first)) = (last_outer, first_inner)
+        && first < outer
+    {
+        return Err(Diagnostic::new(
+            "loops-not-nested",
+            format!("the loop over `{}` of the outer reduction would be inside the loop over `{}` of the inner one", path[outer], path[first]),
+        )
+        .help(format!("`reorder({}, {})` first", path[outer], path[first])));
+    }
+    let depth = match (last_outer, first_inner) {
+        (Some(outer), _) => outer + 1,
+        (None, Some(inner)) => inner,
+        (None, None) => path.len(),
+    };
+    data.instructions[position].value = nested(&data.instructions[position].value, number, inner, &mut 0);
+    // The inner reduction takes the number, the outer one comes behind it.
+    renumber(&mut data.tree, id, &|p| match p {
+        Part::Init(n) if n >= number => Part::Init(n + 1),
+        Part::Update(n) if n > number => Part::Update(n + 1),
+        p => p,
+    });
+    wrap(
+        &mut data.tree,
+        &path[..depth],
+        &part(Part::Update(number)),
+        Tree::Leaf(part(Part::Init(number))),
+        Tree::Leaf(part(Part::Update(number + 1))),
+    );
+    Ok(())
+}
+
+fn split(kernel: &LoopKernel, listed: &[Name], side: Side) -> Result<LoopKernel, Diagnostic> {
+    for iname in listed {
+        require_iname(kernel, iname)?;
+    }
+    let mut targets: Vec<(Name, usize, Vec<Name>)> = Vec::new();
+    for instruction in &kernel.instructions {
+        for (number, reduce) in instruction.reductions().iter().enumerate().rev() {
+            let here = listed.iter().filter(|i| reduce.inames.contains(i)).count();
+            if here == 0 {
+                continue;
+            }
+            let (mine, others): (Vec<Name>, Vec<Name>) =
+                reduce.inames.iter().cloned().partition(|i| listed.contains(i));
+            if here != listed.len() || others.is_empty() {
+                return Err(Diagnostic::new(
+                    "reduction-inames",
+                    format!(
+                        "`{}` in `{}` runs over {}: name some of them, but not all",
+                        reduce.op,
+                        instruction.id,
+                        names::list(reduce.inames.iter().map(|n| &**n))
+                    ),
+                ));
+            }
+            targets.push((instruction.id.clone(), number, if side == Side::Inward { mine } else { others }));
+        }
+    }
+    if targets.is_empty() {
+        return Err(Diagnostic::new(
+            "reduction-inames",
+            format!("no reduction runs over {}", names::list(listed.iter().map(|n| &**n))),
+        ));
+    }
+    kernel.edit(|data| targets.iter().try_for_each(|(id, number, inner)| split_one(data, id, *number, inner)))
+}
