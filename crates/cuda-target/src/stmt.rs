@@ -118,10 +118,12 @@ impl Context<'_> {
             Stmt::For { .. } => self.for_loop(stmt, indent, out),
             Stmt::If { .. } => self.guard(stmt, indent, out),
             Stmt::Sync { scope, note } => {
-                let call = match (scope, self.warp_mask()) {
-                    (Scope::Block, _) => "__syncthreads();".into(),
-                    (Scope::Warp, None) => "__syncwarp();".into(),
-                    (Scope::Warp, Some(mask)) => format!("__syncwarp({mask});"),
+                let call = match scope {
+                    Scope::Block => "__syncthreads();".into(),
+                    Scope::Warp => match self.warp_mask() {
+                        None => "__syncwarp();".into(),
+                        Some(mask) => format!("__syncwarp({mask});"),
+                    },
                 };
                 out.noted(&call, &note.0, indent, None);
             }

@@ -355,7 +355,9 @@ impl Emitter<'_, '_> {
         let mut body = Vec::new();
         // Later definitions are nearer to what is bound.
         for definition in analysis.kernel.definitions.iter().rev() {
-            if env.values.contains_key(&definition.iname) {
+            if env.values.contains_key(&definition.iname)
+                || !analysis.lookup.base_of(&definition.iname).iter().all(|b| self.relevant.contains(b))
+            {
                 continue;
             }
             let canonical = analysis.canonical(&definition.value)?;

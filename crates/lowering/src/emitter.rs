@@ -45,6 +45,8 @@ pub(crate) struct Emitter<'a, 'k> {
     pub temporaries: BTreeMap<Name, Storage>,
     /// By instruction and reduction: one storage a value of the state.
     pub accumulators: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
+    /// Base inames of the parts of this kernel.
+    pub relevant: BTreeSet<Name>,
     /// Integer scalar temporaries that have been loaded so far.
     pub data: BTreeSet<Name>,
     names: BTreeSet<String>,
@@ -165,6 +167,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             private: Vec::new(),
             temporaries: BTreeMap::new(),
             accumulators: BTreeMap::new(),
+            relevant: BTreeSet::new(),
             data: BTreeSet::new(),
             names,
             leaf_ids: BTreeMap::new(),

@@ -421,31 +421,51 @@ impl Emitter<'_, '_> {
         plan(self.block, axes)
     }
 
-    fn thread_number(&self) -> Value {
-        let mut sum = self.index_int(0);
-        for axis in (0..3).rev() {
+    /// The thread's number in its block as a sum: axes with their factors.
+    fn thread_terms(&self) -> Vec<(usize, u32)> {
+        let mut factor = 1;
+        let mut terms = Vec::new();
+        for axis in 0..3 {
             if self.block[axis] > 1 {
-                let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(axis as u8) };
-                sum = add(mul(sum, self.index_int(i64::from(self.block[axis]))), id);
-            } else {
-                sum = mul(sum, self.index_int(i64::from(self.block[axis])));
+                terms.push((axis, factor));
             }
+            factor *= self.block[axis];
+        }
+        terms
+    }
+
+    fn thread_sum(&self, terms: &[(usize, u32)]) -> Value {
+        let mut sum = self.index_int(0);
+        for (axis, factor) in terms.iter().rev() {
+            let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(*axis as u8) };
+            sum = add(sum, mul(id, self.index_int(i64::from(*factor))));
         }
         sum
     }
 
-    fn modulo(&self, value: Value, m: u32) -> Value {
-        if m == 1 {
-            return self.index_int(0);
-        }
-        Value::binary(BinOp::TruncRem, value, self.index_int(i64::from(m)))
+    /// The greatest value of such a sum.
+    fn thread_greatest(&self, terms: &[(usize, u32)]) -> u32 {
+        terms.iter().map(|(axis, factor)| (self.block[*axis] - 1) * factor).sum()
     }
 
-    fn quotient(&self, value: Value, d: u32) -> Value {
-        if d == 1 {
-            return value;
+    /// The thread's number modulo `m`.
+    fn thread_modulo(&self, m: u32) -> Value {
+        let terms: Vec<_> = self.thread_terms().into_iter().filter(|(_, f)| f % m != 0).collect();
+        let sum = self.thread_sum(&terms);
+        if self.thread_greatest(&terms) < m {
+            return sum;
         }
-        Value::binary(BinOp::TruncDiv, value, self.index_int(i64::from(d)))
+        Value::binary(BinOp::TruncRem, sum, self.index_int(i64::from(m)))
+    }
+
+    /// The thread's number divided by `d`, rounded down.
+    fn thread_quotient(&self, d: u32) -> Value {
+        let (whole, rest): (Vec<_>, Vec<_>) = self.thread_terms().into_iter().partition(|(_, f)| f % d == 0);
+        if self.thread_greatest(&rest) < d {
+            let terms: Vec<_> = whole.into_iter().map(|(a, f)| (a, f / d)).collect();
+            return self.thread_sum(&terms);
+        }
+        Value::binary(BinOp::TruncDiv, self.thread_sum(&self.thread_terms()), self.index_int(i64::from(d)))
     }
 
     fn butterfly(
@@ -491,8 +511,13 @@ impl Emitter<'_, '_> {
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let plain = operator.state.len() == 1
-            && matches!(&operator.combine[..], [Expr::Binary(op, ..)]
-                if !matches!(op, loopwright_kernel_ir::BinaryOp::And | loopwright_kernel_ir::BinaryOp::Or));
+            && match &operator.combine[..] {
+                [Expr::Binary(op, ..)] => {
+                    !matches!(op, loopwright_kernel_ir::BinaryOp::And | loopwright_kernel_ir::BinaryOp::Or)
+                }
+                [Expr::Call { function, .. }] => matches!(&**function, "min" | "max"),
+                _ => false,
+            };
         if plain {
             return self.combine(operator, cells, others, None, env);
         }
@@ -523,7 +548,9 @@ impl Emitter<'_, '_> {
             to_all: join.to_all,
         };
         let names = join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>();
-        let id = &self.analysis.kernel.instructions[join.instruction].id;
+        let instruction = &self.analysis.kernel.instructions[join.instruction];
+        let id = &instruction.id;
+        let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
         let note = Note(format!("join {id}'s partial results over {}", names.join(", ")));
         let mut body = Vec::new();
         match self.join_plan(&join.axes) {
@@ -532,15 +559,15 @@ impl Emitter<'_, '_> {
             JoinPlan::Warps { group, groups } => {
                 let warps = group / 32;
                 body.push(self.butterfly(operator, &cells, 32, "within each warp", env)?);
-                let slots = self.scratch(operator, &cells, u64::from(warps * groups));
-                let tid = self.thread_number();
+                let slots = self.scratch(&what, operator, &cells, u64::from(warps * groups));
+                let tid = self.thread_sum(&self.thread_terms());
                 let mut stores = Vec::new();
                 for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
-                    let warp = self.quotient(tid.clone(), 32);
+                    let warp = self.thread_quotient(32);
                     let to = self.local_element(Memory::Shared(*slot), vec![warp]);
                     stores.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
                 }
-                let first_lane = Value::binary(BinOp::Eq, self.modulo(tid.clone(), 32), self.index_int(0));
+                let first_lane = Value::binary(BinOp::Eq, self.thread_modulo(32), self.index_int(0));
                 body.push(Stmt::If {
                     cond: first_lane,
                     body: stores,
@@ -551,12 +578,12 @@ impl Emitter<'_, '_> {
                     scope: SyncScope::Block,
                     note: Note(format!("all warps have stored their partial results of {id}")),
                 });
-                let base = mul(self.quotient(tid.clone(), group), self.index_int(i64::from(warps)));
+                let base = mul(self.thread_quotient(group), self.index_int(i64::from(warps)));
                 let base = if groups == 1 { self.index_int(0) } else { base };
                 let mut rest = Vec::new();
                 if warps.is_power_of_two() && warps <= 32 {
                     for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
-                        let lane = self.modulo(tid.clone(), warps);
+                        let lane = self.thread_modulo(warps);
                         let from = self.local_element(Memory::Shared(*slot), vec![add(base.clone(), lane)]);
                         rest.push(cell.set(self.load(from, *dtype), None));
                     }
@@ -569,7 +596,13 @@ impl Emitter<'_, '_> {
                 if join.to_all || groups > 1 {
                     body.extend(rest);
                 } else {
-                    let first_warp = Value::binary(BinOp::Lt, tid, self.index_int(32));
+                    // `threadIdx.y == 0` where a row of threads is a warp, otherwise by the thread's number.
+                    let warp = self.thread_quotient(32);
+                    let first_warp = if matches!(warp.kind, ValueKind::ThreadIdx(_)) {
+                        Value::binary(BinOp::Eq, warp, self.index_int(0))
+                    } else {
+                        Value::binary(BinOp::Lt, tid, self.index_int(32))
+                    };
                     body.push(Stmt::If {
                         cond: first_warp,
                         body: rest,
@@ -580,8 +613,8 @@ impl Emitter<'_, '_> {
             }
             JoinPlan::Memory => {
                 let threads = u64::from(self.block.iter().product::<u32>());
-                let slots = self.scratch(operator, &cells, threads);
-                let tid = self.thread_number();
+                let slots = self.scratch(&what, operator, &cells, threads);
+                let tid = self.thread_sum(&self.thread_terms());
                 for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
                     let to = self.local_element(Memory::Shared(*slot), vec![tid.clone()]);
                     body.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
@@ -630,11 +663,19 @@ impl Emitter<'_, '_> {
         Ok(Stmt::Collective { join: contract, body, note })
     }
 
-    fn scratch(&mut self, operator: &ReductionOp, cells: &[(Cell, DType)], length: u64) -> Vec<usize> {
+    fn scratch(
+        &mut self,
+        what: &Name,
+        operator: &ReductionOp,
+        cells: &[(Cell, DType)],
+        length: u64,
+    ) -> Vec<usize> {
         let mut slots = Vec::new();
+        let single =
+            self.analysis.kernel.instructions.iter().map(|i| i.reductions().len()).sum::<usize>() == 1;
+        let base = if single { "partial".to_string() } else { format!("partial_{what}") };
         for (s, (_, dtype)) in operator.state.iter().zip(cells) {
-            let name =
-                if operator.state.len() == 1 { "partial".to_string() } else { format!("partial_{}", s.name) };
+            let name = if operator.state.len() == 1 { base.clone() } else { format!("{base}_{}", s.name) };
             let name = self.unique(&name);
             self.shared.push(LocalArray { name, dtype: *dtype, dims: vec![length], note: String::new() });
             slots.push(self.shared.len() - 1);

@@ -42,7 +42,8 @@ pub(crate) fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<Progra
     };
     let args = declare_globals(&analysis, &mut shared)?;
     private::check(&analysis)?;
-    let mut state = State { analysis: &analysis, shared, kernels: Vec::new(), parts: Vec::new() };
+    let mut state =
+        State { analysis: &analysis, shared, kernels: Vec::new(), parts: Vec::new(), host_known: Vec::new() };
     let host = state.host_body(&kernel.tree, &mut Vec::new())?;
     private::check_kernels(&analysis, &state.parts)?;
     let State { mut shared, mut kernels, .. } = state;
@@ -124,6 +125,8 @@ struct State<'a, 'k> {
     kernels: Vec<DeviceKernel>,
     /// The parts of each device kernel.
     parts: Vec<Vec<usize>>,
+    /// What the host loops around guarantee.
+    host_known: Vec<Constraint>,
 }
 
 impl State<'_, '_> {
@@ -177,7 +180,15 @@ impl State<'_, '_> {
         };
         let (lower, upper) = (extreme(&bounds.lower, true)?, extreme(&bounds.upper, false)?);
         around.push(iname.clone());
+        let known = self.host_known.len();
+        for b in &bounds.lower {
+            self.host_known.push(Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?);
+        }
+        for b in &bounds.upper {
+            self.host_known.push(Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?);
+        }
         let body = self.host_body(body, around)?;
+        self.host_known.truncate(known);
         around.pop();
         Ok(HostStmt::For { var: iname.clone(), lower, upper, body })
     }
@@ -309,7 +320,7 @@ impl State<'_, '_> {
         let items = sync::place_barriers(analysis, items, &needs, around.len(), &|j| uses_shared(block, j));
         let name = Name::new(format!("{}_{}", analysis.kernel.name, self.kernels.len()));
         let mut env = self.host_env(around)?;
-        let mut known_here = Vec::new();
+        let mut known_here = self.host_known.clone();
         for (axis, coordinate) in THREAD_COORDINATES.iter().enumerate() {
             if block[axis] > 1 {
                 let kind = ValueKind::ThreadIdx(axis as u8);
@@ -347,6 +358,7 @@ impl State<'_, '_> {
         }
         env.learn(&known_here)?;
         let mut emitter = Emitter::new(analysis, &mut self.shared, block, &name);
+        emitter.relevant = parts.iter().flat_map(|p| analysis.parts[*p].inames.iter().cloned()).collect();
         let mut body = emitter.lets(&mut env)?;
         body.extend(emitter.coordinate_lets(&parts, &mut env)?);
         body.extend(emitter.emit_items(&items, &mut env)?);

@@ -191,7 +191,7 @@ impl Emitter<'_, '_> {
     /// An integer expression in the index type.
     pub fn index_value(&mut self, e: &Expr, env: &Env) -> Result<Value, Diagnostic> {
         if let Some(aff) = e.to_aff()
-            && aff.names().iter().all(|n| self.analysis.lookup.is_iname(n) || self.analysis.is_parameter(n))
+            && scope_is_plain(&aff, &self.analysis.lookup)
         {
             let canonical = self.analysis.canonical(&aff)?;
             let named = env.in_names(&canonical)?;
@@ -652,4 +652,14 @@ fn builtin(name: &str) -> Option<ValueKind> {
     axis(THREAD_COORDINATES)
         .map(ValueKind::ThreadIdx)
         .or_else(|| axis(BLOCK_COORDINATES).map(ValueKind::BlockIdx))
+}
+
+/// Whether all names of a function are those of inames, coordinates, scalar arguments or scalar temporaries.
+fn scope_is_plain(aff: &Aff, lookup: &loopwright_kernel_ir::Lookup<'_>) -> bool {
+    aff.names().iter().all(|n| {
+        lookup.is_iname(n)
+            || lookup.is_scalar(n)
+            || loopwright_legality::is_coordinate(n)
+            || lookup.array(n).is_some_and(|a| a.axes.is_empty())
+    })
 }
