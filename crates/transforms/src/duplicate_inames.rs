@@ -2,18 +2,18 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use loopwright_kernel_ir::{
-    Aff, Constraint, Diagnostic, Domain, Expr, KernelData, LoopKernel, Name, PartRef, Tag, Tree,
-};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Domain, Expr, LoopKernel, Name, PartRef, Tag, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
     add_prefetch::unknown_instruction,
     call::Args,
+    dependence::check_distribution,
     edit::{map_reductions, require_fresh, require_iname},
     names,
     rename_iname::is_declared,
+    reorder::{body_of, path_to},
     step::BuiltIn,
 };
 
@@ -26,9 +26,9 @@ use crate::{
 ///
 /// # Legality
 ///
-/// The chosen instructions must stand at the beginning or at the end of the loop, all together. Where both halves access an array and
-/// one writes it, they have to do so at the same subscripts, which tell the iterations apart: then each reader still comes after
-/// its writer. Anything else is refused.
+/// The chosen instructions must stand at the beginning or at the end of the loop, all together, and no dependence may go from the half
+/// that comes later to the other one: no access of the later half may have been before an access of the same cell by the
+/// earlier half, one of the two a write. Otherwise the step is refused with two such executions.
 ///
 /// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is called `i_dup`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,80 +72,6 @@ impl BuiltIn for DuplicateInames {
             new: args.key_names("new")?.unwrap_or_default(),
         })
     }
-}
-
-/// Whether every pair of accesses of one array, with a write among them, from both halves has the same subscripts, and these tell the
-/// iterations of the iname apart.
-fn check_halves(
-    data: &KernelData,
-    iname: &Name,
-    chosen: &[Name],
-    both: &[PartRef],
-) -> Result<(), Diagnostic> {
-    let ids: Vec<&Name> = both.iter().map(|p| &p.instruction).collect();
-    let accesses = |mine: bool| {
-        data.instructions
-            .iter()
-            .filter(move |i| chosen.contains(&i.id) == mine)
-            .filter(|i| ids.contains(&&i.id))
-            .flat_map(|i| {
-                let reads = i
-                    .targets
-                    .iter()
-                    .flat_map(|t| &t.index)
-                    .chain([&i.value])
-                    .chain(&i.predicate)
-                    .flat_map(|e| scalar_and_array_reads(data, e));
-                let writes = i.targets.iter().map(|t| (t.array.clone(), t.index.clone()));
-                writes
-                    .map(|(a, x)| (a, x, true))
-                    .chain(reads.map(|(a, x)| (a, x, false)))
-                    .map(|(a, x, w)| (i.id.clone(), a, x, w))
-                    .collect::<Vec<_>>()
-            })
-            .collect::<Vec<_>>()
-    };
-    for (a, array, x, writes) in accesses(true) {
-        for (b, other, y, also) in accesses(false) {
-            if array != other || !(writes || also) {
-                continue;
-            }
-            // The same subscripts, one of which is the iname times a constant plus what is the same in both halves.
-            let apart = |e: &Expr| {
-                e.to_aff().and_then(|a| data.expand(&a).ok()).is_some_and(|a| {
-                    a.is_affine()
-                        && a.coefficient(iname) != 0
-                        && a.names()
-                            .iter()
-                            .all(|n| n == iname || !data.is_iname(n) || outside(data, n, iname))
-                })
-            };
-            if x == y && x.iter().any(apart) {
-                continue;
-            }
-            return Err(Diagnostic::new(
-                "duplicate-dependence",
-                format!(
-                    "`{a}` and `{b}` cannot run in different loops over `{iname}`: both access `{array}`, and not at the same subscripts in each iteration"
-                ),
-            )
-            .help("give the value an axis for each iteration, or keep the instructions in one loop"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether `n` is a coordinate, or a loop around the loop over `iname`.
-fn outside(data: &KernelData, n: &Name, iname: &Name) -> bool {
-    data.tag(n).is_hardware()
-        || crate::reorder::path_to(&data.tree, iname).is_some_and(|path| path.contains(n))
-}
-
-fn scalar_and_array_reads(data: &KernelData, e: &Expr) -> Vec<(Name, Vec<Expr>)> {
-    let mut found: Vec<(Name, Vec<Expr>)> = e.accesses().into_iter().map(|a| (a.array, a.index)).collect();
-    let scalars = e.names().into_iter().filter(|n| data.temporary(n).is_some());
-    found.extend(scalars.map(|n| (n, Vec::new())));
-    found
 }
 
 /// Cuts the loop over `iname` in two.
@@ -203,6 +129,20 @@ fn cut(trees: &mut Vec<Tree>, iname: &Name, new: &Name, chosen: &[Name]) -> Resu
 }
 
 impl DuplicateInames {
+    /// Asks whether one half of the loops may run before the other.
+    fn check_order(&self, kernel: &LoopKernel, pairs: &[(Name, Name)]) -> Result<(), Diagnostic> {
+        let loops: Vec<Name> =
+            pairs.iter().rev().map(|(i, _)| i.clone()).filter(|i| !kernel.tag(i).is_parallel()).collect();
+        let Some(path) = loops.first().and_then(|outer| path_to(&kernel.tree, outer)) else { return Ok(()) };
+        let Some(body) = loops.first().and_then(|outer| body_of(&kernel.tree, outer)) else { return Ok(()) };
+        let leaves: Vec<PartRef> = body.iter().flat_map(Tree::leaves).cloned().collect();
+        let (mine, others): (Vec<PartRef>, Vec<PartRef>) =
+            leaves.iter().cloned().partition(|l| self.instructions.contains(&l.instruction));
+        let mine_first = leaves.first().is_some_and(|l| self.instructions.contains(&l.instruction));
+        let (first, behind) = if mine_first { (&mine, &others) } else { (&others, &mine) };
+        check_distribution(kernel, first, behind, &path[..path.len() - 1], &loops)
+    }
+
     fn one(&self, kernel: &LoopKernel, iname: &Name, new: &Name) -> Result<LoopKernel, Diagnostic> {
         require_iname(kernel, iname)?;
         require_fresh(kernel, new, "new")?;
@@ -223,9 +163,6 @@ impl DuplicateInames {
                 "duplicate-nothing",
                 format!("none of the instructions runs over `{iname}`"),
             ));
-        }
-        if !kernel.tag(iname).is_hardware() {
-            check_halves(kernel, iname, &self.instructions, &with)?;
         }
         kernel.edit(|data| {
             // What changes its value: every name whose value depends on the iname.
@@ -317,9 +254,11 @@ impl Transform for DuplicateInames {
                 (i.clone(), self.new.get(k).cloned().unwrap_or_else(|| Name::new(format!("{i}_dup"))))
             })
             .collect();
-        pairs.sort_by_key(|(i, _)| {
-            std::cmp::Reverse(crate::reorder::path_to(&kernel.tree, i).map_or(0, |p| p.len()))
-        });
+        pairs.sort_by_key(|(i, _)| std::cmp::Reverse(path_to(&kernel.tree, i).map_or(0, |p| p.len())));
+        for (iname, _) in &pairs {
+            require_iname(kernel, iname)?;
+        }
+        self.check_order(kernel, &pairs)?;
         let mut kernel = kernel.clone();
         for (iname, new) in &pairs {
             kernel = self.one(&kernel, iname, new)?;

@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision
 
 use crate::{
     AddPrefetch, Assume, DuplicateInames, FixParameters, JoinInames, Number, PadArrayAxis, Pipeline,
-    RenameIname, Reorder, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward,
+    Precompute, RenameIname, Reorder, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward,
     SplitReductionOutward, Step, TagArrayAxes, TagInames, Together, Transform, Unroll, UntagInames,
 };
 
@@ -83,6 +83,10 @@ pub trait Transforms: Sized {
     /// See [`AddPrefetch`], which has options.
     fn add_prefetch(&self, array: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
         self.step(AddPrefetch::new(array, sweep.into_names()))
+    }
+    /// See [`Precompute`], which has options.
+    fn precompute(&self, temporary: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(Precompute::new(temporary, sweep.into_names()))
     }
     /// See [`Assume`]; `n >= 1 and n % 16 = 0`.
     fn assume(&self, constraints: &str) -> Result<Self, Diagnostic> {

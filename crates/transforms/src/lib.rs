@@ -6,13 +6,14 @@
 //!
 //! The page [`tags`] shows each tag and each step beside the name that loopy's users know.
 //!
-//! Here the structure of the kernel is checked; what goes wrong between threads (races, values of other threads) is found when the
-//! kernel is lowered.
+//! Here the structure of the kernel is checked, and that no access of one thread passes another one of the same cell; what goes wrong
+//! between threads (races, values of other threads) is found when the kernel is lowered.
 
 mod add_prefetch;
 mod array_axes;
 mod assume;
 mod call;
+mod dependence;
 mod duplicate_inames;
 mod edit;
 mod extent;
@@ -24,6 +25,7 @@ mod names;
 mod number;
 mod pipeline;
 mod place;
+mod precompute;
 mod registry;
 mod rename_iname;
 mod reorder;
@@ -51,6 +53,7 @@ pub use join_inames::JoinInames;
 pub use names::{FOREIGN_STEPS, ours};
 pub use number::Number;
 pub use pipeline::{Pipeline, Traced};
+pub use precompute::Precompute;
 pub use registry::Registry;
 pub use rename_iname::RenameIname;
 pub use reorder::Reorder;

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tree};
+use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, PartRef, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
     call::Args,
+    dependence::check_order,
     edit::{replace_in_lists, require_iname},
     names,
     step::BuiltIn,
@@ -23,8 +24,9 @@ use crate::{
 /// # Legality
 ///
 /// The loops must be nested perfectly from the first to the last: a part that stands between two of them would change the number of
-/// its executions, and is refused. The order of a reduction whose operator does not commute is not changed. Whether dependences allow
-/// the new order is judged with all other questions of order.
+/// its executions, and is refused. The order of a reduction whose operator does not commute is not changed. Two accesses of one cell, one
+/// of them a write, must keep their order for all values of the parameters; otherwise the step is refused with two executions that
+/// would change places.
 ///
 /// In text: `reorder(j, i)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -159,6 +161,18 @@ impl Transform for Reorder {
             }
         }
         check_commutes(kernel, &loops[first..=last])?;
+        let span = &path[at(first)..=at(last)];
+        let moved: Vec<Name> = span
+            .iter()
+            .map(|n| old.iter().position(|o| o == n).map_or_else(|| n.clone(), |k| loops[k].clone()))
+            .collect();
+        let inside: Vec<PartRef> = body_of(&kernel.tree, &span[0])
+            .unwrap_or_default()
+            .iter()
+            .flat_map(Tree::leaves)
+            .cloned()
+            .collect();
+        check_order(kernel, &inside, &path[..at(first)], span, &moved)?;
         kernel.edit(|data| {
             let new = |n: &Name| Some(loops[old.iter().position(|o| o == n)?].clone());
             rename_loops(&mut data.tree, &new);

@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AddPrefetch, Assume, Composite, DuplicateInames, FixParameters, JoinInames, Number, PadArrayAxis,
-    Registry, RenameIname, Reorder, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward,
-    SplitReductionOutward, TagArrayAxes, TagInames, Together, Unroll, UntagInames, UserStep,
+    Precompute, Registry, RenameIname, Reorder, SetAddressSpace, SetPrecision, SplitIname,
+    SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Together, Unroll, UntagInames,
+    UserStep,
     call::{Args, Body, Call},
     names,
 };
@@ -111,6 +112,7 @@ steps! {
     DuplicateInames,
     FixParameters,
     PadArrayAxis,
+    Precompute,
     RenameIname,
     SetAddressSpace,
     SetPrecision,

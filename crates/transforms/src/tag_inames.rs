@@ -24,7 +24,8 @@ use crate::{
 ///
 /// Refused are an iname that has another tag, two inames on one axis in one instruction, `host` below a loop that is not, and
 /// lengths that a tag does not allow (`thread`, `warp`, `unroll`, `ilp` and `vec` need a constant one, `lane` a power of two up to 32).
-/// Whether the instances may run at the same time is judged when the kernel is lowered.
+/// Lanes (`ilp`, `vec`) change the order in a thread and must not turn a dependence round. Whether instances may run at the same time in
+/// different threads is judged when the kernel is lowered.
 ///
 /// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same, also as `tag_inames("i:g.0, j:l.0")`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -198,6 +199,9 @@ impl Transform for TagInames {
                     .help(format!("`untag_inames({iname})` first")));
                 }
                 crate::extent::check_tag(data, iname, *tag)?;
+                if tag.is_jam() {
+                    crate::dependence::check_lanes(data, iname)?;
+                }
                 data.tags.insert(iname.clone(), *tag);
                 if tag.is_parallel() {
                     data.tree = Tree::splice(&data.tree, iname);
