@@ -5,9 +5,10 @@
 //! `i mod 2 = 0` are no bounds: they come back as guards.
 
 use crate::{
-    Aff, Constraint, Kind, Name, Result, System, Term,
+    Aff, Constraint, Error, Kind, Name, Result, System, Term,
     eliminate::{Outcome, Shadow, project},
-    system::{complexity, row_constraints},
+    projection::row_constraints,
+    system::complexity,
 };
 
 /// One bound of a name: `aff / denominator`, rounded up for a lower bound and down for an upper one.
@@ -80,14 +81,15 @@ impl System {
         for i in order.into_iter().filter(|&i| kept[i]) {
             let constraint = &plain.constraints[i];
             let c = constraint.aff.coefficient(name);
+            let denominator = c.checked_abs().ok_or(Error::Overflow)?;
             let rest = constraint.aff.sub(&Aff::var(name).scale(c)?)?;
             if c > 0 || constraint.kind == Kind::Eq {
                 let aff = if c > 0 { rest.neg()? } else { rest.clone() };
-                lower.push(Bound { aff, denominator: c.abs() });
+                lower.push(Bound { aff, denominator });
             }
             if c < 0 || constraint.kind == Kind::Eq {
                 let aff = if c > 0 { rest.neg()? } else { rest };
-                upper.push(Bound { aff, denominator: c.abs() });
+                upper.push(Bound { aff, denominator });
             }
         }
         let strides: Vec<Constraint> = system.constraints.iter().filter(|c| strided(c)).cloned().collect();

@@ -267,7 +267,10 @@ fn pair_kind(rows: &Rows, out: &[bool], column: usize, l: usize, u: usize) -> Pa
     }
     let constant = a * upper[0] as i128 + b * lower[0] as i128;
     let slack = (a - 1) * (b - 1);
+    // Beyond this the sums below could leave 128 bits; such a pair is merely not recognised.
+    let large = a > 1 << 40 || b > 1 << 40;
     let same = match content {
+        _ if large => false,
         0 => constant < 0 || constant >= slack,
         g => {
             let g = g as i128;

@@ -201,7 +201,9 @@ pub(crate) fn reduce(row: &mut [i64], eq: bool) -> Reduced {
     let mut g = 0;
     for &c in &row[1..] {
         if c != 0 {
-            g = if g == 0 { c.saturating_abs() } else { gcd(g, c) };
+            // The one number without a negative is left alone.
+            let Some(magnitude) = c.checked_abs() else { return Reduced::Row };
+            g = if g == 0 { magnitude } else { gcd(g, magnitude) };
             if g == 1 {
                 return Reduced::Row;
             }
@@ -278,6 +280,13 @@ mod tests {
         assert_eq!(rows(&[(false, [3, -1, 0]), (false, [-4, 1, 0])]).tidy(), Ok(false));
         // Across the real gap only: 2x <= 3, 2x >= 3 has the real point 1.5 and no integer one.
         assert_eq!(rows(&[(false, [3, -2, 0]), (false, [-3, 2, 0])]).tidy(), Ok(false));
+    }
+
+    #[test]
+    fn the_least_number_is_no_divisor() {
+        let mut r = rows(&[(false, [7, i64::MIN, 0])]);
+        assert_eq!(r.tidy(), Ok(true));
+        assert_eq!(r.row(0), &[7, i64::MIN, 0]);
     }
 
     #[test]

@@ -26,16 +26,17 @@ impl System {
         for constraint in &line.relax_strides(&value)?.constraints {
             let c = constraint.aff.coefficient(&value);
             let k = constraint.aff.constant_term();
+            let magnitude = c.checked_abs().ok_or(Error::Overflow)?;
             let eq = constraint.kind == crate::Kind::Eq;
             if c > 0 || (eq && c < 0) {
                 // c*v + k >= 0: v >= ceil(-k / c) = -floor(k / c)
-                let bound = k.checked_mul(c.signum()).ok_or(Error::Overflow)?.div_euclid(c.abs());
+                let bound = k.checked_mul(c.signum()).ok_or(Error::Overflow)?.div_euclid(magnitude);
                 let bound = bound.checked_neg().ok_or(Error::Overflow)?;
                 low = Some(low.map_or(bound, |l: i64| l.max(bound)));
             }
             if c < 0 || (eq && c > 0) {
                 let k = if c < 0 { k } else { k.checked_neg().ok_or(Error::Overflow)? };
-                let bound = k.div_euclid(c.abs());
+                let bound = k.div_euclid(magnitude);
                 high = Some(high.map_or(bound, |h: i64| h.min(bound)));
             }
         }

@@ -2,14 +2,17 @@
 //!
 //! Every name stands for an integer. Inside, a [`System`] is dense rows with a column for each name and for each division that occurs;
 //! a division `q = floor(f/d)` brings its two defining inequalities `0 <= f - d*q < d`. Questions are answered by elimination
-//! in plain Rust ([`System::eliminate`]) where that is exact over the integers.
+//! in plain Rust ([`System::eliminate`]) where that is exact over the integers, and otherwise by isl.
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
 use crate::{
     Aff, Constraint, Error, Kind, Name, Result, Term,
-    eliminate::{Outcome, Shadow, project, row_aff},
-    rows::{Rows, mul_add, reduce},
+    eliminate::{Outcome, Shadow, project},
+    isl::{Disjunct, IslMap, Shape, isl_only},
+    rows::{Rows, mul_add},
 };
 
 /// A conjunction of constraints over named integers. See the module's head.
@@ -24,15 +27,6 @@ pub struct System {
     pub(crate) rows: Rows,
     /// The defining inequalities of the divisions, two for each.
     pub(crate) definitions: Rows,
-}
-
-/// What is left after an elimination.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Elimination {
-    /// The constraints on the names that were kept.
-    pub system: System,
-    /// Whether the system is exactly the integer projection. If not, it contains the projection.
-    pub exact: bool,
 }
 
 /// What plain elimination says about integer points.
@@ -50,6 +44,20 @@ impl PartialEq for System {
 }
 
 impl Eq for System {}
+
+/// Serialised as its constraints.
+impl Serialize for System {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        self.constraints.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for System {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        let constraints = Vec::<Constraint>::deserialize(deserializer)?;
+        System::new(&constraints).map_err(serde::de::Error::custom)
+    }
+}
 
 impl std::hash::Hash for System {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
@@ -140,6 +148,12 @@ impl System {
         for (term, _) in aff.terms() {
             if self.column(term).is_none() {
                 if let Term::Div(div) = term {
+                    if div.denominator < 1 {
+                        return Err(Error::Space(format!(
+                            "a divisor must be positive, not {}",
+                            div.denominator
+                        )));
+                    }
                     self.intern(&div.numerator)?;
                 }
                 self.terms.push(term.clone());
@@ -197,38 +211,6 @@ impl System {
         rows
     }
 
-    /// Integer projection onto the names that are not listed. Exact if equalities, unit coefficients or divisions of kept
-    /// names lead through.
-    pub fn eliminate(&self, names: &[Name]) -> Result<Elimination> {
-        self.project_out(&|name| names.contains(name))
-    }
-
-    /// Integer projection onto the names for which `keep` holds.
-    pub fn keep_only(&self, keep: &dyn Fn(&Name) -> bool) -> Result<Elimination> {
-        self.project_out(&|name| !keep(name))
-    }
-
-    fn project_out(&self, goes: &dyn Fn(&Name) -> bool) -> Result<Elimination> {
-        let mut out = Vec::with_capacity(self.terms.len() + 1);
-        out.push(false);
-        for term in &self.terms {
-            out.push(match term {
-                Term::Var(name) => goes(name),
-                Term::Div(div) => div.numerator.mentions_any(goes),
-            });
-        }
-        if !out.contains(&true) {
-            return Ok(Elimination { system: self.clone(), exact: true });
-        }
-        let (mut rows, mut terms) = (self.all_rows(), self.terms.clone());
-        match project(&mut rows, &mut terms, &mut out, Shadow::Real)? {
-            Outcome::Empty => Ok(Elimination { system: System::nothing(), exact: true }),
-            Outcome::Done { exact } => {
-                Ok(Elimination { system: System::new(&row_constraints(&rows, &terms)?)?, exact })
-            }
-        }
-    }
-
     /// Whether there is no integer point.
     pub fn is_empty(&self) -> Result<bool> {
         self.decide(self.all_rows())
@@ -236,10 +218,14 @@ impl System {
 
     /// Whether rows over this system's columns have no integer point.
     pub(crate) fn decide(&self, rows: Rows) -> Result<bool> {
-        match plain_emptiness(&rows) {
+        let plain = if isl_only() { Emptiness::Unknown } else { plain_emptiness(&rows) };
+        match plain {
             Emptiness::Empty => Ok(true),
             Emptiness::NotEmpty => Ok(false),
-            Emptiness::Unknown => Err(Error::Budget),
+            Emptiness::Unknown => {
+                let shape = Shape { params: 0, ins: 0, outs: rows.width() - 1 };
+                IslMap::new(shape, &[Disjunct { rows }])?.is_empty()
+            }
         }
     }
 
@@ -363,43 +349,4 @@ pub(crate) fn complexity(constraint: &Constraint) -> (usize, usize, i64) {
     let divisions = terms.iter().filter(|(t, _)| matches!(t, Term::Div(_))).count();
     let largest = terms.iter().map(|(_, c)| c.saturating_abs()).max().unwrap_or(0);
     (divisions, terms.len(), largest)
-}
-
-/// Rows as constraints, without those that only define a division.
-pub(crate) fn row_constraints(rows: &Rows, terms: &[Term]) -> Result<Vec<Constraint>> {
-    let mut rows = rows.clone();
-    if !rows.tidy()? {
-        return Ok(vec![Constraint::nonneg(Aff::constant(-1))]);
-    }
-    // The definitions as rows, tightened like the others, so that they are recognised.
-    let mut defined: Vec<Vec<i64>> = Vec::new();
-    for (k, term) in terms.iter().enumerate() {
-        let Term::Div(div) = term else { continue };
-        let Some(mut low) = row_over(&div.numerator, terms, rows.width()) else { continue };
-        low[k + 1] = mul_add(low[k + 1], -1, div.denominator)?;
-        let mut high: Vec<i64> = low.iter().map(|c| c.saturating_neg()).collect();
-        high[0] = mul_add(high[0], 1, div.denominator - 1)?;
-        for mut row in [low, high] {
-            reduce(&mut row, false);
-            defined.push(row);
-        }
-    }
-    let mut constraints = Vec::with_capacity(rows.len());
-    for i in 0..rows.len() {
-        if rows.is_eq(i) || !defined.iter().any(|d| d == rows.row(i)) {
-            let aff = row_aff(rows.row(i), terms)?;
-            constraints.push(Constraint { kind: if rows.is_eq(i) { Kind::Eq } else { Kind::Ge }, aff });
-        }
-    }
-    Ok(constraints)
-}
-
-/// The row of a function over columns with these terms, if it has no others.
-fn row_over(aff: &Aff, terms: &[Term], width: usize) -> Option<Vec<i64>> {
-    let mut row = vec![0; width];
-    row[0] = aff.constant_term();
-    for (term, c) in aff.terms() {
-        row[terms.iter().position(|t| t == term)? + 1] = *c;
-    }
-    Some(row)
 }

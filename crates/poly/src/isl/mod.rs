@@ -1,0 +1,13 @@
+//! The only place that knows isl: contexts, errors, budgets, and rows to isl objects and back.
+
+mod context;
+mod ffi;
+mod map;
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+pub(crate) use context::budget;
+pub(crate) use context::isl_only;
+pub use context::{DEFAULT_BUDGET, with_budget, with_isl_only};
+pub(crate) use map::{Answer, Disjunct, IslMap, Shape};

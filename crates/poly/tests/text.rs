@@ -1,0 +1,148 @@
+//! Text to values and back, and errors with their places.
+
+use loopwright_poly::{Error, Map, Name, Set};
+use proptest::prelude::*;
+
+fn set(text: &str) -> Set {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+fn map(text: &str) -> Map {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+fn same(left: &str, right: &str) {
+    assert!(set(left).is_equal(&set(right)).unwrap(), "{left} = {right}");
+}
+
+#[test]
+fn what_is_printed_parses_back_equal() {
+    for text in [
+        "{ [i] }",
+        "{ [i] : false }",
+        "[n] -> { [] : 1 <= n }",
+        "[n, m] -> { S[i, j] : 0 <= i < n and (j mod 2 = 0 or exists e: j = 3e) and j < m }",
+        "{ [i, j] : i <= j <= 2i - 3 or i = -j }",
+        "{ [i] : 5 >= i > -7 and i != 2 }",
+        "[n] -> { [i, j] : j = floor((i + n)/4) and 0 <= i mod 3 <= 1 }",
+        "{ [i] : 1 <= 0 }",
+        "{ A[i]; A[j] : j > 3 }",
+    ] {
+        let value = set(text);
+        let printed = value.to_string();
+        assert_eq!(set(&printed), value, "{text} printed as {printed}");
+    }
+    for text in [
+        "{ [i] -> [i] }",
+        "[n] -> { S[i, j] -> A[i + 1, 2j] : 0 <= i, j < n }",
+        "{ [i] -> [] }",
+        "{ [] -> [3] }",
+        "{ [i] -> [j] : i < j; [i] -> [-i] }",
+    ] {
+        let value = map(text);
+        let printed = value.to_string();
+        assert_eq!(map(&printed), value, "{text} printed as {printed}");
+    }
+}
+
+#[test]
+fn printed_forms() {
+    assert_eq!(
+        set("[n, m] -> { S[i, j] : 0 <= i < n and (j = i or j > m) }").to_string(),
+        "[m, n] -> { S[i, j] : (0 <= i and i < n and j = i) or (0 <= i and i < n and m < j) }"
+    );
+    assert_eq!(map("{ [i] -> [i] }").to_string(), "{ [i] -> [o0] : o0 = i }");
+}
+
+#[test]
+fn the_meaning_of_the_syntax() {
+    same("{ [i] : exists e: i = 2e and 0 <= e < 3 }", "{ [i] : i = 0 or i = 2 or i = 4 }");
+    same("{ [i] : exists (e, f : i = 6e and i = 4f) and 0 <= i < 20 }", "{ [i] : i = 0 or i = 12 }");
+    same("{ [i] : i <= 7/2 and i >= 1/3 }", "{ [i] : 1 <= i <= 3 }");
+    same("[n] -> { [i] : i <= n/2 }", "[n] -> { [i] : 2*i <= n }");
+    same("{ [i] : floord(i, 3) = 1 }", "{ [i] : 3 <= i <= 5 }");
+    same("{ [i] : ceil(i/3) = 1 }", "{ [i] : 1 <= i <= 3 }");
+    same("{ [i] : not (0 <= i < 5) }", "{ [i] : i < 0 or i >= 5 }");
+    same("{ [i] : not exists e: i = 2e }", "{ [i] : i mod 2 = 1 }");
+    same("{ [i, j] : 0 <= i, j < 4 }", "{ [i, j] : 0 <= i < 4 and 0 <= j < 4 }");
+    same("{ [i, i] }", "{ [i, j] : j = i }");
+    same("{ [i, j = 2i] }", "{ [i, j] : j = 2i }");
+    same("{ [i] : i = -3 mod 5 }", "{ [i] : i = 2 }");
+    same("{ [i] : 0 <= i && (i < 3 || i == 7) }", "{ [i] : i = 7 or 0 <= i <= 2 }");
+    same("{ [i] : (i) + (1) < 3 and ((i) > 0) }", "{ [i] : i = 1 }");
+}
+
+#[test]
+fn errors_have_places() {
+    for (text, offset, message) in [
+        ("{ [i] : i < m }", 12, "the name `m` is neither a parameter nor a dimension"),
+        ("{ [i] : i * i > 0 }", 14, "a product of two functions is not affine"),
+        ("{ [i] : 0 <= }", 13, "a number, a name or a bracket is expected here"),
+        ("{ [i] : i }", 10, "a comparison is expected here"),
+        ("{ [i] ", 6, "`}` is expected here"),
+        ("{ [i] } x", 8, "nothing may follow the closing brace"),
+        ("{ [i] -> [j] }", 6, "a set has one tuple, this is a map"),
+        ("{ [i] : i # 3 }", 10, "`#` has no meaning here"),
+        ("{ [i] : i < 99999999999999999999 }", 12, "the number does not fit into 64 bits"),
+        ("{ [i] : i mod 0 = 1 }", 14, "a positive constant is expected as the divisor"),
+        ("{ }", 2, "an empty set needs its dimensions: `{ [i] : false }`"),
+        ("[n, n] -> { [i] }", 5, "two parameters are called `n`"),
+    ] {
+        let expected = Error::Syntax { message: message.into(), offset };
+        assert_eq!(text.parse::<Set>(), Err(expected), "{text}");
+    }
+    assert!(matches!("{ [i]; [i, j] }".parse::<Set>(), Err(Error::Syntax { offset: 7, .. })));
+    assert!(matches!("{ A[i]; B[i] }".parse::<Set>(), Err(Error::Syntax { offset: 8, .. })));
+    assert_eq!("{ [i] : 9223372036854775807 * 2 > i }".parse::<Set>(), Err(Error::Overflow));
+}
+
+#[test]
+fn deep_brackets_are_refused() {
+    for bracket in ["(", "not ", "-", "[", "floor(", "exists e: ("] {
+        let text = format!("{{ [i] : {} i > 0 }}", bracket.repeat(20_000));
+        assert!(matches!(text.parse::<Set>(), Err(Error::Syntax { .. })), "{bracket}");
+        let closed = format!("{{ [i] : {} i > 0 {} }}", "(".repeat(20_000), ")".repeat(20_000));
+        assert!(matches!(closed.parse::<Set>(), Err(Error::Syntax { .. })));
+    }
+    // Forty are not deep.
+    let text = format!("{{ [i] : {}i > 0{} }}", "(".repeat(40), ")".repeat(40));
+    assert_eq!(set(&text), set("{ [i] : i > 0 }"));
+}
+
+#[test]
+fn too_many_alternatives_are_refused() {
+    let text = format!("{{ [i] : {} }}", vec!["(i != 3)"; 30].join(" and "));
+    assert!(matches!(text.parse::<Set>(), Err(Error::Syntax { .. })));
+}
+
+#[test]
+fn values_are_plain() {
+    fn plain<T: Send + Sync + Clone + std::hash::Hash + Eq + serde::Serialize>() {}
+    plain::<Set>();
+    plain::<Map>();
+    let value = set("[n] -> { S[i] : 0 <= i < n and i mod 2 = 1 }");
+    assert_eq!(value.params(), [Name::new("n")]);
+    assert_eq!(value.dims(), [Name::new("i")]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_survived(text in "\\PC{0,60}") {
+        let _ = (text.parse::<Set>(), text.parse::<Map>());
+    }
+
+    #[test]
+    fn any_words_are_survived(words in prop::collection::vec(prop::sample::select(vec![
+        "[", "]", "{", "}", "(", ")", "->", ":", ";", ",", "i", "j", "n", "e", "0", "1", "7", "9223372036854775807", "-", "+",
+        "*", "/", "mod", "floor(", "exists", "and", "or", "not", "<", "<=", "=", "!=", "true", "false", "S[", "{ [i, j] :", "}",
+    ]), 0..25)) {
+        let text = words.join(" ");
+        let _ = (text.parse::<Set>(), text.parse::<Map>());
+        let inside = format!("[n] -> {{ [i, j] : {text} }}");
+        if let Ok(value) = inside.parse::<Set>() {
+            prop_assert_eq!(value.to_string().parse::<Set>(), Ok(value));
+        }
+    }
+}
