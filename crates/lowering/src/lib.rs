@@ -14,6 +14,7 @@ mod emit;
 mod emitter;
 mod env;
 mod fold;
+mod grid_reduce;
 mod items;
 mod layout;
 mod private;
@@ -44,5 +45,8 @@ impl Default for LowerOptions {
 /// Errors: races that nothing can synchronise, values of private or shared temporaries that other threads or blocks read, loops whose
 /// bounds differ between threads that have to meet inside, shapes that are not constant where they have to be.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    structure::lower(kernel, options)
+    match grid_reduce::take_apart(kernel, options.index)? {
+        Some(kernel) => structure::lower(&kernel, options),
+        None => structure::lower(kernel, options),
+    }
 }

@@ -170,6 +170,16 @@ impl Emitter<'_, '_> {
         Ok(found)
     }
 
+    /// The types of an accumulator, one for each value of the operator's state.
+    pub fn accumulator_types(
+        &mut self,
+        instruction: usize,
+        n: usize,
+        env: &Env,
+    ) -> Result<Vec<DType>, Diagnostic> {
+        Ok(self.accumulator(instruction, n, env)?.into_iter().map(|(_, dtype)| dtype).collect())
+    }
+
     /// The type of an input of a reduction, before any of its inames has a value.
     fn input_type(&mut self, e: &Expr, instruction: usize, env: &Env) -> Result<DType, Diagnostic> {
         let mut probe = env.clone();

@@ -119,6 +119,20 @@ fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<P
     Ok(args)
 }
 
+/// A global array of which only name and type matter.
+pub(crate) fn placeholder(array: &loopwright_kernel_ir::Array, index: DType) -> Global {
+    Global {
+        name: array.name.clone(),
+        dtype: array.dtype.known().unwrap_or(DType::F32),
+        shape: Vec::new(),
+        strides: Vec::new(),
+        size: Value::int(index, 0),
+        owner: Owner::Caller,
+        read: false,
+        written: false,
+    }
+}
+
 struct State<'a, 'k> {
     analysis: &'a Analysis<'k>,
     shared: Shared,
@@ -244,10 +258,19 @@ impl State<'_, '_> {
                 None => intervals.push((from.min(to), from.max(to))),
             }
         }
+        let mut of_instruction: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        for p in &parts {
+            let Some(k) = position(*p) else { continue };
+            let span = of_instruction.entry(analysis.parts[*p].instruction).or_insert((k, k));
+            *span = (span.0.min(k), span.1.max(k));
+        }
+        let spans: Vec<(usize, usize)> = of_instruction.into_values().collect();
         intervals.sort_by_key(|(from, to)| (*to, *from));
         for (from, to) in intervals {
             if !cuts.iter().any(|c| from < *c && *c <= to) {
-                cuts.insert(to);
+                // As late as possible, but not through an instruction: its parts share an accumulator.
+                let whole = |cut: usize| !spans.iter().any(|(first, last)| *first < cut && cut <= *last);
+                cuts.insert((from + 1..=to).rev().find(|c| whole(*c)).unwrap_or(to));
             }
         }
         // A join belongs to the part after it.

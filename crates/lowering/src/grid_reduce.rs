@@ -1,0 +1,345 @@
+//! Reductions over blocks: partial results in global memory, joined by a second device kernel in a fixed order.
+//!
+//! `out[s] = sum([b, t], e)` with `b` on an axis of the grid becomes, before anything else is lowered,
+//!
+//! ```text
+//! out_partial[s, b] = sum(t, e)              # each block its own; the state of the operator, not its result
+//! out[s] = sum(b_join, out_partial[s, b_join])
+//! ```
+//!
+//! The second instruction reads what other blocks wrote, so a kernel boundary comes between the two (`sync`). Its iname goes over the threads
+//! of one block where the x axis is free, otherwise it is a loop. Partial results are combined in an order that does not
+//! depend on timing.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use loopwright_kernel_ir::{
+    Access, AddressSpace, Aff, Arg, Array, Axis, Constraint, Definition, Diagnostic, Domain, Expr,
+    Instruction, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag,
+    Tree, Type,
+};
+use loopwright_poly::System;
+
+use crate::{analysis::Analysis, emitter::Emitter, emitter::Shared, env::Env};
+
+/// Threads that join partial results where the x axis is free.
+const JOINING_THREADS: i64 = 128;
+
+/// The kernel with its reductions over blocks taken apart, or `None` where there are none.
+pub(crate) fn take_apart(
+    kernel: &LoopKernel,
+    index: loopwright_kernel_ir::DType,
+) -> Result<Option<LoopKernel>, Diagnostic> {
+    let mut current = kernel.clone();
+    let mut changed = false;
+    while let Some((instruction, reduction)) = find(&current)? {
+        current = one(&current, instruction, reduction, index)?;
+        changed = true;
+    }
+    Ok(changed.then_some(current))
+}
+
+/// The first reduction over an iname that is tagged to the grid.
+fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
+    if !kernel.tags.values().any(|t| t.block_axis().is_some()) {
+        return Ok(None);
+    }
+    for (k, i) in kernel.instructions.iter().enumerate() {
+        for (n, r) in i.reductions().iter().enumerate() {
+            let over_blocks = r.inames.iter().any(|i| kernel.tag(i).block_axis().is_some());
+            if !over_blocks {
+                continue;
+            }
+            if i.reductions().len() > 1 {
+                return Err(Diagnostic::new(
+                    "grid-reduction",
+                    format!("`{}` has several reductions, one of them over blocks", i.id),
+                )
+                .help("give the reduction over blocks an instruction of its own"));
+            }
+            return Ok(Some((k, n)));
+        }
+    }
+    Ok(None)
+}
+
+fn one(
+    kernel: &LoopKernel,
+    number: usize,
+    n: usize,
+    index: loopwright_kernel_ir::DType,
+) -> Result<LoopKernel, Diagnostic> {
+    let analysis = Analysis::new(kernel)?;
+    let instruction = kernel.instructions[number].clone();
+    let reduce = instruction
+        .reductions()
+        .into_iter()
+        .nth(n)
+        .ok_or_else(|| Diagnostic::new("internal", "a reduction that does not exist"))?;
+    let operator = kernel.operator(&reduce.op).ok_or_else(|| {
+        Diagnostic::new("unknown-operator", format!("there is no reduction operator `{}`", reduce.op))
+    })?;
+    if !operator.commutes {
+        return Err(Diagnostic::new(
+            "does-not-commute",
+            format!("`{}` does not commute, so its iname cannot run on blocks", operator.name),
+        )
+        .help("leave the iname sequential"));
+    }
+    let (on_grid, rest): (Vec<Name>, Vec<Name>) =
+        reduce.inames.iter().cloned().partition(|i| kernel.tag(i).block_axis().is_some());
+    // The types of the operator's state.
+    let mut shared = Shared {
+        globals: Vec::new(),
+        leaves: Vec::new(),
+        index,
+        used_globals: BTreeMap::new(),
+        used_scalars: Default::default(),
+    };
+    for arg in &kernel.args {
+        if let Arg::Array(a) = arg {
+            shared.globals.push(crate::structure::placeholder(a, index));
+        }
+    }
+    for t in kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global) {
+        shared.globals.push(crate::structure::placeholder(t, index));
+    }
+    let env = Env::new(&analysis.context)?;
+    let state = Emitter::new(&analysis, &mut shared, [1; 3], "").accumulator_types(number, n, &env)?;
+
+    // Lengths of the inames that index the partial results, and the domain of the joined ones.
+    let update = PartRef { instruction: instruction.id.clone(), part: Part::Update(n) };
+    let info = analysis
+        .numbers
+        .get(&update)
+        .map(|p| &analysis.parts[*p])
+        .ok_or_else(|| Diagnostic::new("internal", format!("`{update}` is not in the loop tree")))?;
+    let mut rows = analysis.context.clone();
+    for g in &info.guards {
+        let aff = analysis.lookup.expand(&g.declared.aff)?;
+        rows.push(Constraint { kind: g.declared.kind, aff });
+    }
+    let system = System::new(&rows)?;
+    let parameter = |name: &Name| analysis.is_parameter(name);
+    let mut axes = Vec::new();
+    for iname in instruction.within.iter().chain(&on_grid) {
+        let bounds = system.bounds(iname, &parameter)?;
+        let least = system.constant_range(&Aff::var(iname))?.0;
+        let ([upper], Some(0..)) = (bounds.upper.as_slice(), least) else {
+            return Err(Diagnostic::new(
+                "grid-reduction",
+                format!(
+                    "`{iname}` indexes partial results of `{}`, but has no bounds from 0 to a function of the parameters",
+                    instruction.id
+                ),
+            ));
+        };
+        axes.push(Axis::new(Expr::from_aff(&upper.floor()?.add_constant(1)?)));
+    }
+    let joined: Vec<Name> = on_grid.iter().map(|b| fresh(kernel, &format!("{b}_join"))).collect();
+    let kept = system.keep_only(&|name: &Name| {
+        parameter(name) || instruction.within.contains(name) || on_grid.contains(name)
+    })?;
+    let mut domain = Vec::new();
+    let mut blocks = Vec::new();
+    for c in kept.system.constraints() {
+        if c.names().iter().any(|n| on_grid.contains(n)) {
+            blocks.push(c.clone());
+            domain.push(c.substitute(&|name| {
+                let k = on_grid.iter().position(|b| b == name)?;
+                Some(Aff::var(&joined[k]))
+            })?);
+        }
+    }
+
+    let target = instruction.targets.first().map_or_else(|| instruction.id.clone(), |t| t.array.clone());
+    let partials: Vec<Name> = operator
+        .state
+        .iter()
+        .map(|s| {
+            let suffix = if operator.state.len() == 1 { String::new() } else { format!("_{}", s.name) };
+            fresh(kernel, &format!("{target}_partial{suffix}"))
+        })
+        .collect();
+    let subscripts = |over: &[Name]| -> Vec<Expr> {
+        instruction.within.iter().chain(over).map(|i| Expr::Name(i.clone())).collect()
+    };
+    let partial_op = ReductionOp {
+        name: fresh_operator(kernel, &format!("{}_partial", operator.name)),
+        result: operator.state.iter().map(|s| Expr::Name(s.name.clone())).collect(),
+        ..operator.clone()
+    };
+    let join_op = ReductionOp {
+        name: fresh_operator(kernel, &format!("{}_join", operator.name)),
+        inputs: operator.state.iter().map(|s| Name::new(format!("in_{}", s.name))).collect(),
+        state: operator
+            .state
+            .iter()
+            .enumerate()
+            .map(|(k, s)| StateVar { name: s.name.clone(), dtype: StateType::Input(k) })
+            .collect(),
+        lift: operator.state.iter().map(|s| Expr::Name(Name::new(format!("in_{}", s.name)))).collect(),
+        ..operator.clone()
+    };
+    let partial_id = fresh(kernel, &format!("{}_partial", instruction.id));
+    let first = Instruction {
+        id: partial_id.clone(),
+        targets: partials.iter().map(|p| Access { array: p.clone(), index: subscripts(&on_grid) }).collect(),
+        value: Expr::Reduce(Arc::new(Reduce {
+            op: partial_op.name.clone(),
+            inames: rest,
+            args: reduce.args.clone(),
+        })),
+        within: instruction.within.iter().chain(&on_grid).cloned().collect(),
+        predicate: instruction.predicate.clone(),
+        made_by: Some(Name::new("reduction over blocks")),
+        ..instruction.clone()
+    };
+    let join = Expr::Reduce(Arc::new(Reduce {
+        op: join_op.name.clone(),
+        inames: joined.clone(),
+        args: partials
+            .iter()
+            .map(|p| Expr::Subscript(Access { array: p.clone(), index: subscripts(&joined) }))
+            .collect(),
+    }));
+    let second = Instruction { value: replace(&instruction.value, &reduce, &join), ..instruction.clone() };
+    // The joining loop goes over threads where nobody else does.
+    let x_is_free = instruction.within.iter().all(|i| kernel.tag(i).thread_axis().is_none());
+    let last = joined.last().cloned();
+
+    let edited: LoopKernel = kernel.edit(|data: &mut KernelData| -> Result<(), Diagnostic> {
+        for (partial, dtype) in partials.iter().zip(&state) {
+            data.temporaries.push(Array {
+                name: partial.clone(),
+                dtype: Type::Known(*dtype),
+                axes: axes.clone(),
+                order: Vec::new(),
+                space: AddressSpace::Global,
+            });
+        }
+        // The partial result is written once a block: the bounds of the block's inames alone.
+        for c in blocks {
+            let names = c.names();
+            let last = data.domains.iter_mut().rev().find(|d| d.inames.iter().any(|i| names.contains(i)));
+            if let Some(d) = last
+                && !d.constraints.contains(&c)
+            {
+                d.constraints.push(c);
+            }
+        }
+        data.reductions.push(partial_op);
+        data.reductions.push(join_op);
+        data.domains.push(Domain { inames: joined.clone(), constraints: domain });
+        let mut loops = joined.clone();
+        if let (true, Some(name)) = (x_is_free, last) {
+            let (outer, inner) = (Name::new(format!("{name}_outer")), Name::new(format!("{name}_inner")));
+            let lane = Aff::var(&inner);
+            data.domains.push(Domain {
+                inames: vec![outer.clone(), inner.clone()],
+                constraints: vec![
+                    Constraint::nonneg(lane.clone()),
+                    Constraint::lt(&lane, &Aff::constant(JOINING_THREADS))?,
+                ],
+            });
+            data.definitions.push(Definition {
+                iname: name.clone(),
+                value: Aff::var(&outer).scale(JOINING_THREADS)?.add(&lane)?,
+            });
+            data.tags.insert(inner, Tag::Thread(0));
+            loops.pop();
+            loops.push(outer);
+        }
+        data.instructions[number] = first;
+        data.instructions.insert(number + 1, second);
+        data.tree = retree(&data.tree, &instruction.id, &partial_id, n, &loops);
+        Ok(())
+    })?;
+    // Reductions name base inames.
+    edited.edit(|data| {
+        let base: BTreeMap<Name, Vec<Name>> = joined.iter().map(|j| (j.clone(), edited.base_of(j))).collect();
+        let value = data.instructions[number + 1].value.clone();
+        data.instructions[number + 1].value = over_base(&value, &base);
+        Ok(())
+    })
+}
+
+fn over_base(e: &Expr, base: &BTreeMap<Name, Vec<Name>>) -> Expr {
+    if let Expr::Reduce(r) = e {
+        let mut inames = Vec::new();
+        for i in &r.inames {
+            match base.get(i) {
+                Some(b) => {
+                    // Outer before inner.
+                    let mut b = b.clone();
+                    b.sort_by_key(|n| n.ends_with("_inner"));
+                    inames.extend(b);
+                }
+                None => inames.push(i.clone()),
+            }
+        }
+        return Expr::Reduce(Arc::new(Reduce { op: r.op.clone(), inames, args: r.args.clone() }));
+    }
+    e.map_children(&mut |c| over_base(c, base))
+}
+
+fn replace(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr {
+    match e {
+        Expr::Reduce(r) if r == reduce => by.clone(),
+        _ => e.map_children(&mut |c| replace(c, reduce, by)),
+    }
+}
+
+/// The parts of the reduction now belong to the partial instruction; the joining one follows where its result was used.
+fn retree(trees: &[Tree], id: &Name, partial: &Name, n: usize, loops: &[Name]) -> Vec<Tree> {
+    let leaf = |instruction: &Name, part| Tree::Leaf(PartRef { instruction: instruction.clone(), part });
+    let mut result = Vec::new();
+    for tree in trees {
+        match tree {
+            Tree::Leaf(p) if p.instruction == *id => match p.part {
+                Part::Finish => {
+                    result.push(leaf(partial, Part::Finish));
+                    result.push(leaf(id, Part::Init(n)));
+                    let mut body = vec![leaf(id, Part::Update(n))];
+                    for iname in loops.iter().rev() {
+                        body = vec![Tree::Loop { iname: iname.clone(), body }];
+                    }
+                    result.extend(body);
+                    result.push(leaf(id, Part::Finish));
+                }
+                part => result.push(leaf(partial, part)),
+            },
+            Tree::Leaf(_) => result.push(tree.clone()),
+            Tree::Loop { iname, body } => {
+                result.push(Tree::Loop { iname: iname.clone(), body: retree(body, id, partial, n, loops) });
+            }
+        }
+    }
+    result
+}
+
+fn fresh(kernel: &LoopKernel, like: &str) -> Name {
+    let taken = |name: &str| {
+        kernel.is_iname(name)
+            || kernel.array(name).is_some()
+            || kernel.instruction(name).is_some()
+            || kernel.args.iter().any(|a| **a.name() == *name)
+    };
+    let mut name = like.to_string();
+    let mut k = 1;
+    while taken(&name) {
+        name = format!("{like}_{k}");
+        k += 1;
+    }
+    Name::from(name)
+}
+
+fn fresh_operator(kernel: &LoopKernel, like: &str) -> Name {
+    let mut name = like.to_string();
+    let mut k = 1;
+    while kernel.operator(&name).is_some() {
+        name = format!("{like}_{k}");
+        k += 1;
+    }
+    Name::from(name)
+}
