@@ -13,9 +13,10 @@ use loopwright_poly::{Bound, System};
 
 use crate::{
     analysis::{Guard, PartInfo},
+    counted::LoopBounds,
     emitter::Emitter,
     env::Env,
-    fold::{add, and, mul},
+    fold::and,
     items::Item,
     program::{BinOp, Note, Scope, Step, Stmt, Value, ValueKind},
 };
@@ -134,7 +135,7 @@ impl Emitter<'_, '_> {
         c.names().iter().all(|n| self.available(n, env))
     }
 
-    fn available(&self, name: &Name, env: &Env) -> bool {
+    pub fn available(&self, name: &Name, env: &Env) -> bool {
         env.bound.contains(name) || self.analysis.is_parameter(name) || self.data.contains(name)
     }
 
@@ -364,7 +365,12 @@ impl Emitter<'_, '_> {
             if !canonical.names().iter().all(|n| env.bound.contains(n) || analysis.is_parameter(n)) {
                 continue;
             }
-            let value = self.aff_value(&definition.value, env)?;
+            let value = match self.aff_value(&definition.value, env) {
+                Ok(value) => value,
+                // A loop counts a sum instead of its parts; nothing below speaks of this name.
+                Err(d) if d.code == "unknown-name" => continue,
+                Err(d) => return Err(d),
+            };
             if value.children().is_empty() {
                 env.values.insert(definition.iname.clone(), value);
                 continue;
@@ -431,7 +437,7 @@ impl Emitter<'_, '_> {
         for b in &bounds.upper_all {
             inner.learn(&[Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?])?;
         }
-        if let Some(stmt) = self.counted_by_definition(iname, items, &bounds, &mut inner, env, unroll)? {
+        if let Some(stmt) = self.counted(iname, items, &bounds, &mut inner, env, unroll, converges)? {
             return Ok(vec![stmt]);
         }
         let lower = self.extreme(&bounds.lower, env, true)?;
@@ -455,79 +461,7 @@ impl Emitter<'_, '_> {
         Ok(vec![Stmt::For { var, lower, upper, step: Step::Add(1), unroll, body, note: Note::default() }])
     }
 
-    /// Where the iname is used only through one definition `i = a*iname + rest` whose rest has a value here, the loop counts `i`
-    /// in steps of `a`: `for (int i = threadIdx.x; i < n; i += 256)`.
-    fn counted_by_definition(
-        &mut self,
-        iname: &Name,
-        items: &[Item],
-        bounds: &LoopBounds,
-        inner: &mut Env,
-        env: &Env,
-        unroll: bool,
-    ) -> Result<Option<Stmt>, Diagnostic> {
-        let analysis = self.analysis;
-        let kernel = analysis.kernel;
-        if unroll || bounds.upper.len() != 1 || bounds.lower.len() != 1 {
-            return Ok(None);
-        }
-        let users: Vec<_> = kernel.definitions.iter().filter(|d| d.value.mentions(iname)).collect();
-        let [definition] = users.as_slice() else { return Ok(None) };
-        let step = definition.value.coefficient(iname);
-        if step < 1 || env.values.contains_key(&definition.iname) {
-            return Ok(None);
-        }
-        let rest = definition.value.sub(&Aff::var(iname).scale(step)?)?;
-        let canonical = analysis.canonical(&rest)?;
-        if rest.mentions(iname) || !canonical.names().iter().all(|n| self.available(n, env)) {
-            return Ok(None);
-        }
-        // Used directly by nothing below?
-        for part in Item::parts(items) {
-            let info = &analysis.parts[part];
-            let instruction = analysis.instruction(info);
-            for e in crate::analysis::evaluated(instruction, &info.execution.part) {
-                if e.names().contains(iname) {
-                    return Ok(None);
-                }
-            }
-            for g in &info.guards {
-                if g.declared.aff.mentions(iname) && !inner.implies(&g.canonical)? {
-                    return Ok(None);
-                }
-            }
-        }
-        let (low, high) = (&bounds.lower[0], &bounds.upper[0]);
-        // step*iname >= step*ceil(aff/d), and step*iname + rest <= U.
-        let start = self.bound_value(low, env, true)?;
-        let rest_value = self.aff_value(&rest, env)?;
-        let first = add(mul(start, self.index_int(step)), rest_value);
-        let last = if high.denominator == step {
-            // In the words of the declaration where the canonical rest cancels: `i < n`.
-            high.aff.add(&canonical)?
-        } else if high.denominator == 1 {
-            high.aff.scale(step)?.add(&canonical)?
-        } else {
-            return Ok(None);
-        };
-        let upper = self.aff_value(&last.add_constant(1)?, env)?;
-        let var = self.new_var(&definition.iname, self.index(), false);
-        inner.values.insert(definition.iname.clone(), self.var_value(var));
-        inner.named.push((definition.iname.clone(), analysis.canonical(&definition.value)?));
-        let mut body = self.lets(inner)?;
-        body.extend(self.emit_items(items, inner)?);
-        Ok(Some(Stmt::For {
-            var,
-            lower: first,
-            upper,
-            step: Step::Add(step),
-            unroll: false,
-            body,
-            note: Note::default(),
-        }))
-    }
-
-    fn loop_bounds(
+    pub fn loop_bounds(
         &mut self,
         items: &[Item],
         iname: &Name,
@@ -726,16 +660,4 @@ impl Emitter<'_, '_> {
             .filter(|n| kernel.tag(n).is_jam() && seen.insert(n.clone()))
             .collect()
     }
-}
-
-/// The bounds of a loop.
-#[derive(Default)]
-struct LoopBounds {
-    lower: Vec<Bound>,
-    upper: Vec<Bound>,
-    /// What holds for all parts inside.
-    lower_all: Vec<Bound>,
-    upper_all: Vec<Bound>,
-    lower_union: Vec<Vec<Bound>>,
-    upper_union: Vec<Vec<Bound>>,
 }

@@ -9,6 +9,7 @@
 //!    inames run (`reduce`), variables declared (`declare`).
 
 mod analysis;
+mod counted;
 mod declare;
 mod emit;
 mod emitter;

@@ -195,7 +195,13 @@ impl Emitter<'_, '_> {
         {
             let canonical = self.analysis.canonical(&aff)?;
             let named = env.in_names(&canonical)?;
-            if named.terms().len() < aff.terms().len() {
+            // A loop that counts a sum has no value for the parts of it.
+            let has_value = |n: &Name| {
+                env.values.contains_key(n)
+                    || !self.analysis.lookup.is_iname(n)
+                    || crate::analysis::coordinate_name(self.analysis.kernel.tag(n)).is_some()
+            };
+            if named.terms().len() < aff.terms().len() || !aff.names().iter().all(has_value) {
                 let e = Expr::from_aff(&named);
                 return self.value(&e, self.index(), Scope::of(env));
             }
