@@ -83,8 +83,9 @@ impl Context<'_> {
     /// Says of a copy which step made it and what it copies.
     fn copy_comment(&self, leaf: Option<LeafId>, indent: usize, out: &mut Lines) {
         let Some(copy) = leaf.and_then(|id| self.program.leaves.get(id.0)) else { return };
-        if let (Role::Copies { .. }, Some(step)) = (&copy.role, &copy.made_by) {
-            out.comment(&format!("{step}: {}", copy.text), indent, leaf);
+        if let Role::Copies { source } = &copy.role {
+            let step = copy.made_by.as_ref().map(|step| format!(" for {step}")).unwrap_or_default();
+            out.comment(&format!("{} copies {source}{step}", copy.part), indent, leaf);
         }
     }
 

@@ -1,0 +1,446 @@
+// Enough of CUDA C++ for a system's C++ compiler to compile printed kernels, and to run them on one CPU thread.
+//
+// The threads of a block are fibers. One that reaches a barrier or a shuffle gives way to the others, and goes on when all whom it
+// waits for have come. Blocks run one after another. Everything of a block is thread_local, so that several launches can run
+// beside each other on different CPU threads.
+//
+// A launch fails, with a code (`fault` below), where the fibers cannot go on: a barrier that not all threads reach, a shuffle whose mask names
+// threads that do not exist or leaves out the caller. A thread that has ended never comes to a barrier.
+#pragma once
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#define __global__
+#define __device__
+#define __host__
+#define __constant__ static
+#define __forceinline__ inline
+#define __noinline__ __attribute__((noinline))
+#define __launch_bounds__(...)
+#define __align__(n) __attribute__((aligned(n)))
+// One copy for each CPU thread, thus for each block that runs. Unlike `static` it may stand behind `extern`.
+#define __shared__ thread_local
+
+struct uint3 {
+    unsigned int x, y, z;
+};
+typedef uint3 dim3;
+
+inline thread_local uint3 threadIdx, blockIdx, blockDim, gridDim;
+static const int warpSize = 32;
+// Dynamic shared memory: as much as the largest device has.
+extern thread_local unsigned char shared_memory[];
+
+// Vector types.
+#define SHIM_VECTOR(type, name)                              \
+    struct __align__(2 * sizeof(type)) name##2 { type x, y; }; \
+    struct __align__(sizeof(type) > 4 ? 16 : 4 * sizeof(type)) name##4 { type x, y, z, w; };
+SHIM_VECTOR(signed char, char)
+SHIM_VECTOR(unsigned char, uchar)
+SHIM_VECTOR(short, short)
+SHIM_VECTOR(unsigned short, ushort)
+SHIM_VECTOR(int, int)
+SHIM_VECTOR(unsigned int, uint)
+SHIM_VECTOR(long long, longlong)
+SHIM_VECTOR(unsigned long long, ulonglong)
+SHIM_VECTOR(float, float)
+SHIM_VECTOR(double, double)
+
+// Bits.
+template <typename To, typename From> inline To shim_bits(const From from) {
+    static_assert(sizeof(To) == sizeof(From), "the same size");
+    To to;
+    memcpy(&to, &from, sizeof to);
+    return to;
+}
+inline float __int_as_float(const int bits) { return shim_bits<float>(bits); }
+inline int __float_as_int(const float value) { return shim_bits<int>(value); }
+inline double __longlong_as_double(const long long bits) { return shim_bits<double>(bits); }
+inline long long __double_as_longlong(const double value) { return shim_bits<long long>(value); }
+
+// f16 and bf16: storage and conversions, rounded to nearest, ties to even.
+struct __half {
+    uint16_t bits;
+};
+struct __nv_bfloat16 {
+    uint16_t bits;
+};
+struct __align__(4) __half2 {
+    __half x, y;
+};
+struct __align__(4) __nv_bfloat162 {
+    __nv_bfloat16 x, y;
+};
+
+// A number with `mantissa` stored bits and exponents from `least` (of the smallest normal) to `greatest`, in 16 bits.
+inline uint16_t shim_narrow(const double value, const int mantissa, const int least, const int greatest) {
+    const uint16_t sign = signbit(value) ? 0x8000 : 0;
+    const uint16_t infinity = (greatest - least + 2) << mantissa;
+    if (value != value) {
+        return sign | infinity | (1 << (mantissa - 1));
+    }
+    const double magnitude = fabs(value);
+    if (magnitude == 0.0) {
+        return sign;
+    }
+    int exponent = magnitude < ldexp(1.0, least) ? least : ilogb(magnitude);
+    if (exponent > greatest) {
+        return sign | infinity;
+    }
+    // In units of the last place; rint rounds ties to even.
+    double units = rint(ldexp(magnitude, mantissa - exponent));
+    if (units >= ldexp(1.0, mantissa + 1)) {
+        units /= 2;
+        ++exponent;
+    }
+    if (exponent > greatest) {
+        return sign | infinity;
+    }
+    const bool normal = units >= ldexp(1.0, mantissa);
+    const int fraction = (int)units & ((1 << mantissa) - 1);
+    return sign | (normal ? (exponent - least + 1) << mantissa : 0) | fraction;
+}
+inline float shim_widen(const uint16_t bits, const int mantissa, const int least, const int greatest) {
+    const int fraction = bits & ((1 << mantissa) - 1);
+    const int exponent = (bits & 0x7fff) >> mantissa;
+    float magnitude;
+    if (exponent == greatest - least + 2) {
+        magnitude = fraction ? NAN : INFINITY;
+    } else if (exponent == 0) {
+        magnitude = ldexpf((float)fraction, least - mantissa);
+    } else {
+        magnitude = ldexpf((float)(fraction | 1 << mantissa), exponent - 1 + least - mantissa);
+    }
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+inline __half __double2half(const double value) { return {shim_narrow(value, 10, -14, 15)}; }
+inline __half __float2half(const float value) { return __double2half(value); }
+inline float __half2float(const __half value) { return shim_widen(value.bits, 10, -14, 15); }
+inline __nv_bfloat16 __double2bfloat16(const double value) { return {shim_narrow(value, 7, -126, 127)}; }
+inline __nv_bfloat16 __float2bfloat16(const float value) { return __double2bfloat16(value); }
+inline float __bfloat162float(const __nv_bfloat16 value) { return shim_widen(value.bits, 7, -126, 127); }
+
+// Math functions that C lacks; the approximations are the exact ones here.
+#define SHIM_MIN_MAX(type)                                                      \
+    inline type min(const type a, const type b) { return b < a ? b : a; } \
+    inline type max(const type a, const type b) { return a < b ? b : a; }
+SHIM_MIN_MAX(int)
+SHIM_MIN_MAX(unsigned int)
+SHIM_MIN_MAX(long long)
+SHIM_MIN_MAX(unsigned long long)
+inline float shim_rsqrtf(const float x) { return 1.0f / sqrtf(x); }
+inline double shim_rsqrt(const double x) { return 1.0 / sqrt(x); }
+#define rsqrtf shim_rsqrtf
+#define rsqrt shim_rsqrt
+#define __expf expf
+#define __logf logf
+#define __log2f log2f
+#define __log10f log10f
+#define __sinf sinf
+#define __cosf cosf
+#define __tanf tanf
+#define __powf powf
+
+namespace shim {
+
+enum fault { none = 0, divergent_barrier = 1, wrong_mask = 2, out_of_memory = 3 };
+enum class waits { nothing, block, warp, ended };
+
+struct fiber {
+#if defined(__x86_64__)
+    void *stack_pointer;
+#else
+    ucontext_t context;
+#endif
+    waits state;
+    unsigned int mask;
+    uint3 index;
+};
+
+// What the threads of one warp hand to each other. Two slots a lane, used in turn: nobody is two shuffles ahead.
+struct warp {
+    uint64_t slot[2][32];
+    unsigned char turn[32];
+};
+
+struct block {
+    fiber *fibers;
+    warp *warps;
+    unsigned char *stacks;
+    unsigned int threads;
+    unsigned int current;
+    void (*body)(void *);
+    void *arguments;
+    fiber scheduler;
+};
+inline thread_local block now;
+constexpr size_t stack_bytes = 256 * 1024;
+
+// Goes on in another fiber.
+#if defined(__x86_64__)
+extern "C" void shim_switch(void **from, void *to);
+__asm__(
+    ".text\n"
+    ".p2align 4\n"
+    ".local shim_switch\n"
+    ".type shim_switch,@function\n"
+    "shim_switch:\n"
+    "    pushq %rbp\n"
+    "    pushq %rbx\n"
+    "    pushq %r12\n"
+    "    pushq %r13\n"
+    "    pushq %r14\n"
+    "    pushq %r15\n"
+    "    movq %rsp, (%rdi)\n"
+    "    movq %rsi, %rsp\n"
+    "    popq %r15\n"
+    "    popq %r14\n"
+    "    popq %r13\n"
+    "    popq %r12\n"
+    "    popq %rbx\n"
+    "    popq %rbp\n"
+    "    ret\n"
+    ".size shim_switch,.-shim_switch\n");
+inline void go(fiber &from, fiber &to) { shim_switch(&from.stack_pointer, to.stack_pointer); }
+#else
+inline void go(fiber &from, fiber &to) { swapcontext(&from.context, &to.context); }
+#endif
+
+inline void give_way(const waits state, const unsigned int mask) {
+    fiber &self = now.fibers[now.current];
+    self.state = state;
+    self.mask = mask;
+    go(self, now.scheduler);
+}
+
+// Where a fiber begins.
+inline void enter() {
+    now.body(now.arguments);
+    give_way(waits::ended, 0);
+}
+
+inline void prepare(const unsigned int thread) {
+    fiber &fresh = now.fibers[thread];
+    unsigned char *const stack = now.stacks + thread * stack_bytes;
+#if defined(__x86_64__)
+    // Six saved registers, the entry as return address, and the alignment that a call leaves.
+    uintptr_t *top = reinterpret_cast<uintptr_t *>(stack + stack_bytes) - 2;
+    *--top = reinterpret_cast<uintptr_t>(&enter);
+    top -= 6;
+    memset(top, 0, 6 * sizeof *top);
+    fresh.stack_pointer = top;
+#else
+    getcontext(&fresh.context);
+    fresh.context.uc_stack.ss_sp = stack;
+    fresh.context.uc_stack.ss_size = stack_bytes;
+    fresh.context.uc_link = nullptr;
+    makecontext(&fresh.context, enter, 0);
+#endif
+    fresh.state = waits::nothing;
+    fresh.index = {thread % blockDim.x, thread / blockDim.x % blockDim.y, thread / blockDim.x / blockDim.y};
+}
+
+// Runs the threads that may run, until all wait or have ended. Returns how many have not ended.
+inline unsigned int round(const bool backwards) {
+    unsigned int alive = 0;
+    for (unsigned int k = 0; k < now.threads; ++k) {
+        const unsigned int thread = backwards ? now.threads - 1 - k : k;
+        fiber &next = now.fibers[thread];
+        if (next.state == waits::nothing) {
+            now.current = thread;
+            threadIdx = next.index;
+            go(now.scheduler, next);
+        }
+        alive += next.state != waits::ended;
+    }
+    return alive;
+}
+
+// Wakes the warps whose threads have all come, else the block.
+inline fault wake(const unsigned int alive) {
+    bool woken = false;
+    for (unsigned int first = 0; first < now.threads; first += 32) {
+        const unsigned int lanes = now.threads - first < 32 ? now.threads - first : 32;
+        unsigned int here = 0;
+        for (unsigned int lane = 0; lane < lanes; ++lane) {
+            here |= (now.fibers[first + lane].state == waits::warp ? 1u : 0u) << lane;
+        }
+        unsigned int ready = 0;
+        for (unsigned int lane = 0; lane < lanes; ++lane) {
+            if (here >> lane & 1) {
+                const unsigned int mask = now.fibers[first + lane].mask;
+                if (!(mask >> lane & 1) || (lanes < 32 && mask >> lanes)) {
+                    return wrong_mask;
+                }
+                bool together = (mask & here) == mask;
+                for (unsigned int other = 0; other < lanes && together; ++other) {
+                    together = !(mask >> other & 1) || now.fibers[first + other].mask == mask;
+                }
+                ready |= (together ? 1u : 0u) << lane;
+            }
+        }
+        for (unsigned int lane = 0; lane < lanes; ++lane) {
+            if (ready >> lane & 1) {
+                now.fibers[first + lane].state = waits::nothing;
+                woken = true;
+            }
+        }
+    }
+    if (woken) {
+        return none;
+    }
+    // A thread that has ended never comes to the barrier.
+    for (unsigned int thread = 0; thread < now.threads; ++thread) {
+        if (alive != now.threads || now.fibers[thread].state != waits::block) {
+            return divergent_barrier;
+        }
+    }
+    for (unsigned int thread = 0; thread < now.threads; ++thread) {
+        now.fibers[thread].state = waits::nothing;
+    }
+    return none;
+}
+
+inline fault run_block(const bool backwards) {
+    for (unsigned int thread = 0; thread < now.threads; ++thread) {
+        prepare(thread);
+    }
+    memset(now.warps, 0, (now.threads + 31) / 32 * sizeof(warp));
+    while (const unsigned int alive = round(backwards)) {
+        if (const fault found = wake(alive)) {
+            return found;
+        }
+    }
+    return none;
+}
+
+// Storage of fibers, kept from launch to launch.
+struct storage {
+    unsigned char *memory = nullptr;
+    size_t bytes = 0;
+    ~storage() { free(memory); }
+    unsigned char *of(const size_t wanted) {
+        if (wanted > bytes) {
+            free(memory);
+            memory = static_cast<unsigned char *>(aligned_alloc(64, (wanted + 63) / 64 * 64));
+            bytes = memory ? wanted : 0;
+        }
+        return memory;
+    }
+};
+inline thread_local storage kept;
+
+// The kernel's parameters are the values at `arguments`.
+template <size_t... I> struct numbers {};
+template <size_t N, size_t... I> struct count : count<N - 1, N - 1, I...> {};
+template <size_t... I> struct count<0, I...> {
+    typedef numbers<I...> type;
+};
+template <typename... P, size_t... I> inline void call(void (*kernel)(P...), void *const *arguments, numbers<I...>) {
+    (void)arguments;
+    kernel(*static_cast<P *>(arguments[I])...);
+}
+
+template <typename Kernel> struct launched;
+template <typename... P> struct launched<void (*)(P...)> {
+    void (*kernel)(P...);
+    void *const *arguments;
+    static void run(void *self) {
+        const launched &l = *static_cast<launched *>(self);
+        call(l.kernel, l.arguments, typename count<sizeof...(P)>::type());
+    }
+};
+
+// Runs a grid of blocks. Without synchronisation in the kernel a thread runs to its end at once.
+template <typename Kernel>
+inline int launch(Kernel kernel, const unsigned int *grid, const unsigned int *shape, const int synchronises,
+                  const int backwards, void *const *arguments) {
+    launched<Kernel> whole = {kernel, arguments};
+    gridDim = {grid[0], grid[1], grid[2]};
+    blockDim = {shape[0], shape[1], shape[2]};
+    now.threads = shape[0] * shape[1] * shape[2];
+    now.body = &launched<Kernel>::run;
+    now.arguments = &whole;
+    const size_t stacks = now.threads * stack_bytes;
+    const size_t fibers = (now.threads * sizeof(fiber) + 63) / 64 * 64;
+    unsigned char *const memory = kept.of(stacks + fibers + (now.threads + 31) / 32 * sizeof(warp));
+    if (!memory) {
+        return out_of_memory;
+    }
+    now.stacks = memory;
+    now.fibers = reinterpret_cast<fiber *>(memory + stacks);
+    now.warps = reinterpret_cast<warp *>(memory + stacks + fibers);
+    const uint64_t blocks = (uint64_t)grid[0] * grid[1] * grid[2];
+    for (uint64_t k = 0; k < blocks; ++k) {
+        const uint64_t number = backwards ? blocks - 1 - k : k;
+        blockIdx = {(unsigned int)(number % grid[0]), (unsigned int)(number / grid[0] % grid[1]),
+                    (unsigned int)(number / grid[0] / grid[1])};
+        if (synchronises) {
+            if (const fault found = run_block(backwards)) {
+                return found;
+            }
+            continue;
+        }
+        for (unsigned int t = 0; t < now.threads; ++t) {
+            const unsigned int thread = backwards ? now.threads - 1 - t : t;
+            threadIdx = {thread % shape[0], thread / shape[0] % shape[1], thread / shape[0] / shape[1]};
+            whole.run(&whole);
+        }
+    }
+    return none;
+}
+
+// The lane of the calling thread, and its warp.
+inline unsigned int lane() { return now.current % 32; }
+inline warp &my_warp() { return now.warps[now.current / 32]; }
+
+// Hands `value` over and takes the value of lane `source`.
+template <typename T> inline T exchange(const unsigned int mask, const T value, const unsigned int source) {
+    warp &shared = my_warp();
+    const unsigned int self = lane();
+    const unsigned int turn = shared.turn[self]++ & 1;
+    memcpy(&shared.slot[turn][self], &value, sizeof value);
+    give_way(waits::warp, mask);
+    T taken;
+    memcpy(&taken, &shared.slot[turn][source], sizeof taken);
+    return taken;
+}
+
+} // namespace shim
+
+inline void __syncthreads() { shim::give_way(shim::waits::block, 0); }
+inline void __syncwarp(const unsigned int mask = 0xffffffffu) {
+    // The threads that do not exist need not be left out here.
+    const unsigned int first = shim::now.current / 32 * 32;
+    const unsigned int lanes = shim::now.threads - first < 32 ? shim::now.threads - first : 32;
+    shim::give_way(shim::waits::warp, lanes == 32 ? mask : mask & ((1u << lanes) - 1));
+}
+
+#define SHIM_SHUFFLES(type)                                                                                          \
+    inline type __shfl_sync(const unsigned int mask, const type value, const int source, const int width = 32) {     \
+        const unsigned int first = shim::lane() & ~(unsigned int)(width - 1);                                        \
+        return shim::exchange(mask, value, first + ((unsigned int)source & (width - 1)));                            \
+    }                                                                                                                \
+    inline type __shfl_xor_sync(const unsigned int mask, const type value, const int lanes, const int width = 32) {  \
+        const unsigned int self = shim::lane(), source = self ^ (unsigned int)lanes;                                 \
+        const bool inside = source / (unsigned int)width <= self / (unsigned int)width;                              \
+        return shim::exchange(mask, value, inside ? source : self);                                                  \
+    }                                                                                                                \
+    inline type __shfl_down_sync(const unsigned int mask, const type value, const unsigned int delta,                \
+                                 const int width = 32) {                                                             \
+        const unsigned int self = shim::lane();                                                                      \
+        const bool inside = (self & (width - 1)) + delta < (unsigned int)width;                                      \
+        return shim::exchange(mask, value, inside ? self + delta : self);                                            \
+    }
+SHIM_SHUFFLES(int)
+SHIM_SHUFFLES(unsigned int)
+SHIM_SHUFFLES(long long)
+SHIM_SHUFFLES(unsigned long long)
+SHIM_SHUFFLES(float)
+SHIM_SHUFFLES(double)
+SHIM_SHUFFLES(__half)
+SHIM_SHUFFLES(__nv_bfloat16)

@@ -1,0 +1,167 @@
+//! From a program to a loaded library, through the system's C++ compiler.
+//!
+//! Libraries are kept by the hash of everything that they are made from, and put in their place by renaming, so that processes beside each
+//! other can share the folder.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use loopwright_cuda_target::{CudaSource, cuda_source};
+use loopwright_kernel_ir::Diagnostic;
+use loopwright_lowering::program::Program;
+
+use crate::{
+    run::TextProgram,
+    wrapper::{SHIM, translation_unit},
+};
+
+/// Options of every compilation. The text is compiled as NVRTC would: no strict aliasing, wrapping index arithmetic; contraction would
+/// make results differ from the emulator's.
+const OPTIONS: &[&str] = &[
+    "-std=c++17",
+    "-O1",
+    "-fPIC",
+    "-shared",
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-ffp-contract=off",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unknown-pragmas",
+    "-Wno-unused-parameter",
+];
+
+/// A C++ compiler and a folder of compiled texts.
+#[derive(Clone, Debug)]
+pub struct Checker {
+    compiler: PathBuf,
+    version: String,
+    folder: PathBuf,
+}
+
+impl Checker {
+    /// With the compiler named by `CXX`, or `c++`, and a folder in the build directory or else the system's temporary one.
+    pub fn new() -> Result<Checker, Diagnostic> {
+        let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+        let base = if build.is_dir() { build } else { std::env::temp_dir() };
+        Checker::with_folder(base.join("loopwright-text-check"))
+    }
+
+    /// With a folder for what is compiled.
+    pub fn with_folder(folder: impl Into<PathBuf>) -> Result<Checker, Diagnostic> {
+        let compiler = PathBuf::from(std::env::var_os("CXX").unwrap_or_else(|| "c++".into()));
+        let help = "install g++ or clang++, or name a C++ compiler in the environment variable CXX";
+        let failed = |what: String| Diagnostic::new("no-c++-compiler", what).help(help);
+        let output = Command::new(&compiler).arg("--version").output();
+        let output =
+            output.map_err(|e| failed(format!("`{}` cannot be started: {e}", compiler.display())))?;
+        if !output.status.success() {
+            return Err(failed(format!("`{}` does not tell its version", compiler.display())));
+        }
+        let folder = folder.into();
+        let checker =
+            Checker { compiler, version: String::from_utf8_lossy(&output.stdout).into_owned(), folder };
+        // Headers that printed text includes; the shim has what is in them.
+        let headers = checker.headers();
+        fs::create_dir_all(&headers).map_err(|e| unwritable(&headers, &e))?;
+        for (name, text) in [("cuda_shim.h", SHIM), ("cuda_fp16.h", ""), ("cuda_bf16.h", "")] {
+            checker.put(&headers.join(name), text)?;
+        }
+        Ok(checker)
+    }
+
+    /// The folder of headers of this version of the shim.
+    fn headers(&self) -> PathBuf {
+        self.folder.join(format!("shim-{}", &blake3::hash(SHIM.as_bytes()).to_hex()[..16]))
+    }
+
+    /// Writes a file unless it is there; others see it whole or not at all.
+    fn put(&self, path: &Path, text: &str) -> Result<(), Diagnostic> {
+        if path.exists() {
+            return Ok(());
+        }
+        let fresh = self.fresh();
+        fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path)).map_err(|e| unwritable(path, &e))
+    }
+
+    /// A path that nobody else uses.
+    fn fresh(&self) -> PathBuf {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        self.folder.join(format!("new-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
+    }
+
+    /// Prints a program and compiles what is printed.
+    pub fn compile(&self, program: &Program) -> Result<TextProgram, Diagnostic> {
+        let source = cuda_source(program)?;
+        let library = self.library(program, &source)?;
+        TextProgram::load(program.clone(), source, &library)
+    }
+
+    /// Several programs, compiled side by side.
+    pub fn compile_all(&self, programs: &[Program]) -> Vec<Result<TextProgram, Diagnostic>> {
+        let workers = thread::available_parallelism().map_or(1, usize::from).min(programs.len()).max(1);
+        let next = AtomicUsize::new(0);
+        let mut done: Vec<(usize, Result<TextProgram, Diagnostic>)> = thread::scope(|scope| {
+            let work = || {
+                let mut mine = Vec::new();
+                while let k = next.fetch_add(1, Ordering::Relaxed)
+                    && let Some(program) = programs.get(k)
+                {
+                    mine.push((k, self.compile(program)));
+                }
+                mine
+            };
+            let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+            handles.into_iter().flat_map(|h| h.join().unwrap_or_default()).collect()
+        });
+        done.sort_by_key(|(k, _)| *k);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+
+    /// The file of the compiled library.
+    fn library(&self, program: &Program, source: &CudaSource) -> Result<PathBuf, Diagnostic> {
+        let unit = translation_unit(program, source);
+        let mut hasher = blake3::Hasher::new();
+        for part in [&*unit, SHIM, &self.version, &OPTIONS.join(" ")] {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
+        }
+        let path = self.folder.join(format!("{}.so", &hasher.finalize().to_hex()[..32]));
+        if path.exists() {
+            return Ok(path);
+        }
+        let text = path.with_extension("cpp");
+        self.put(&text, &unit)?;
+        let fresh = self.fresh();
+        let output = Command::new(&self.compiler)
+            .args(OPTIONS)
+            .arg("-I")
+            .arg(self.headers())
+            .arg(&text)
+            .arg("-o")
+            .arg(&fresh)
+            .output()
+            .map_err(|e| {
+                Diagnostic::new("text-check", format!("`{}` cannot be started: {e}", self.compiler.display()))
+            })?;
+        if !output.status.success() {
+            let log = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(Diagnostic::new(
+                "text-check",
+                format!("the printed text of `{}` does not compile", program.name),
+            )
+            .witness(format!("{log}\n{}", source.text)));
+        }
+        fs::rename(&fresh, &path).map_err(|e| unwritable(&path, &e))?;
+        Ok(path)
+    }
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::new("text-check", format!("`{}` cannot be written: {error}", path.display()))
+}

@@ -1,0 +1,65 @@
+//! The C++ around a printed text: the shim before it, and an entry for each kernel behind it.
+
+use std::fmt::Write;
+
+use loopwright_cuda_target::CudaSource;
+use loopwright_lowering::program::{DeviceKernel, Program, Stmt, Value, ValueKind};
+
+/// The shim header.
+pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");
+
+/// Bytes of dynamic shared memory that the shim gives a block.
+const DYNAMIC_SHARED_BYTES: u64 = 227 * 1024;
+
+/// The name of the entry of a kernel.
+pub(crate) fn entry(kernel: usize) -> String {
+    format!("loopwright_launch_{kernel}")
+}
+
+/// The whole translation unit.
+pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String {
+    let mut text = String::from("#include \"cuda_shim.h\"\n");
+    // A kernel may be called as a function of the C library, which the shim has declared.
+    for info in &source.kernels {
+        let _ = writeln!(text, "#define {0} loopwright_kernel_{0}", info.name);
+    }
+    text.push_str("#line 1 \"kernel.cu\"\n");
+    text.push_str(&source.text);
+    let _ = writeln!(text, "#line 1 \"entries.cpp\"");
+    let _ = writeln!(text, "alignas(16) thread_local unsigned char shared_memory[{DYNAMIC_SHARED_BYTES}];");
+    for (k, kernel) in program.kernels.iter().enumerate() {
+        let [x, y, z] = kernel.block;
+        let synchronises = u8::from(synchronises(kernel));
+        let _ = write!(
+            text,
+            "extern \"C\" int {}(const unsigned int *grid, int backwards, void *const *arguments) {{\n    \
+             static const unsigned int shape[] = {{{x}, {y}, {z}}};\n    \
+             return shim::launch(&{}, grid, shape, {synchronises}, backwards, arguments);\n}}\n",
+            entry(k),
+            kernel.name,
+        );
+    }
+    text
+}
+
+/// Whether threads wait for each other anywhere in the kernel.
+fn synchronises(kernel: &DeviceKernel) -> bool {
+    let mut found = false;
+    let mut look = |value: &Value| value.visit(&mut |v| found |= matches!(v.kind, ValueKind::Shuffle { .. }));
+    let mut barrier = false;
+    Stmt::visit(&kernel.body, &mut |stmt| match stmt {
+        Stmt::Sync { .. } => barrier = true,
+        Stmt::Let { value, .. } | Stmt::Set { value, .. } => look(value),
+        Stmt::Store { to, value, .. } => {
+            look(value);
+            look(&to.offset);
+        }
+        Stmt::For { lower, upper, .. } => {
+            look(lower);
+            look(upper);
+        }
+        Stmt::If { cond, .. } => look(cond),
+        Stmt::Declare(_) | Stmt::VectorCopy { .. } | Stmt::Collective { .. } => {}
+    });
+    found || barrier
+}

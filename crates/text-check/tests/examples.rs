@@ -1,0 +1,132 @@
+//! The printed text of every example pipeline, run on the CPU and compared with what the kernel declares.
+
+use std::{fs, path::Path};
+
+use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_lowering::{lower, program::Program};
+use loopwright_text_check::{Arguments, Checker, Order};
+use loopwright_transforms::Pipeline;
+
+/// The kernel under each of its example pipelines, by the pipeline's name.
+fn programs(name: &str) -> Vec<(String, Program)> {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let text = fs::read_to_string(examples.join(format!("kernels/{name}.lw"))).unwrap();
+    let kernel = LoopKernel::parse(&text).unwrap();
+    let mut files: Vec<_> =
+        fs::read_dir(examples.join("pipelines").join(name)).unwrap().map(|f| f.unwrap().path()).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let lowered = |path: &Path| {
+        let pipeline = Pipeline::parse(&fs::read_to_string(path).unwrap()).unwrap();
+        let program = lower(&pipeline.apply(&kernel).unwrap(), Default::default());
+        let stem = path.file_stem().unwrap().to_string_lossy().into_owned();
+        (stem.clone(), program.unwrap_or_else(|e| panic!("{stem}: {e}")))
+    };
+    files.iter().map(|f| lowered(f)).collect()
+}
+
+/// Small integers, whose sums are exact in any order.
+fn numbers(count: usize) -> Vec<f32> {
+    (0..count).map(|k| ((k * 7 + k / 5) % 23) as f32 - 9.0).collect()
+}
+
+/// Runs all pipelines of a kernel over the arguments, in both orders, and compares one array.
+fn check(name: &str, cases: &[(Arguments, &str, Vec<f32>)]) {
+    let checker = Checker::new().unwrap();
+    let (names, programs): (Vec<_>, Vec<_>) = programs(name).into_iter().unzip();
+    for (pipeline, compiled) in names.iter().zip(checker.compile_all(&programs)) {
+        let compiled = compiled.unwrap_or_else(|e| panic!("{pipeline}: {e}"));
+        for (arguments, array, expected) in cases {
+            for order in [Order::Forwards, Order::Backwards] {
+                let mut arguments = arguments.clone();
+                compiled.run(&mut arguments, order).unwrap_or_else(|e| panic!("{pipeline}: {e}"));
+                assert_eq!(
+                    arguments.get_floats(array),
+                    *expected,
+                    "{pipeline} {order:?} {:?}",
+                    arguments.scalars
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn axpy() {
+    let cases = [0, 1, 127, 128, 1000].map(|n| {
+        let (x, y) = (numbers(n), numbers(n + 3)[3..].to_vec());
+        let expected = x.iter().zip(&y).map(|(x, y)| 2.5 * x + y).collect();
+        (
+            Arguments::new().floats("x", &x).floats("y", &y).scalar("a", 2.5).scalar("n", n as i64),
+            "y",
+            expected,
+        )
+    });
+    check("axpy", &cases);
+}
+
+#[test]
+fn segmented_sum() {
+    let cases =
+        [(3, 4), (1, 0), (5, 1), (2, 17), (33, 64), (2, 1000), (1, 5003), (0, 8)].map(|(nseg, len)| {
+            let x = numbers(nseg * len);
+            let expected = (0..nseg).map(|s| x[s * len..(s + 1) * len].iter().sum()).collect();
+            let arguments = Arguments::new().floats("x", &x).floats("out", &vec![f32::NAN; nseg]);
+            (arguments.scalar("nseg", nseg as i64).scalar("len", len as i64), "out", expected)
+        });
+    check("segmented_sum", &cases);
+}
+
+#[test]
+fn ragged_sum() {
+    let cases = [vec![0, 0, 5, 6, 300, 300, 1000], vec![3, 3], vec![0, 4097]].map(|offsets: Vec<i32>| {
+        let n = *offsets.last().unwrap() as usize;
+        let x = numbers(n);
+        let expected: Vec<f32> =
+            offsets.windows(2).map(|o| x[o[0] as usize..o[1] as usize].iter().sum()).collect();
+        let arguments = Arguments::new().floats("x", &x).ints("offsets", &offsets);
+        let arguments = arguments.floats("out", &vec![f32::NAN; expected.len()]);
+        (arguments.scalar("n", n as i64).scalar("nseg", expected.len() as i64), "out", expected)
+    });
+    check("ragged_sum", &cases);
+}
+
+#[test]
+fn transpose() {
+    let cases = [(1, 1), (32, 32), (33, 70), (5, 0)].map(|(m, n)| {
+        let a = numbers(m * n);
+        let expected = (0..n * m).map(|k| a[k % m * n + k / m]).collect();
+        let arguments = Arguments::new().floats("a", &a).floats("b", &vec![f32::NAN; m * n]);
+        (arguments.scalar("m", m as i64).scalar("n", n as i64), "b", expected)
+    });
+    check("transpose", &cases);
+}
+
+#[test]
+fn matmul() {
+    let cases = [(1, 1, 1), (16, 16, 16), (65, 33, 20), (17, 70, 0)].map(|(m, n, l)| {
+        let (a, b) = (numbers(m * l), numbers(l * n));
+        let dot = |i: usize, j: usize| (0..l).map(|k| a[i * l + k] * b[k * n + j]).sum();
+        let expected = (0..m * n).map(|k| dot(k / n, k % n)).collect();
+        let arguments = Arguments::new().floats("a", &a).floats("b", &b).floats("c", &vec![f32::NAN; m * n]);
+        (arguments.scalar("m", m as i64).scalar("n", n as i64).scalar("l", l as i64), "c", expected)
+    });
+    check("matmul", &cases);
+}
+
+#[test]
+fn a_missing_barrier_shows_when_threads_run_backwards() {
+    use loopwright_lowering::program::{Scope, Stmt};
+    let (_, mut program) = programs("transpose").into_iter().find(|(name, _)| name == "tiled").unwrap();
+    let body = &mut program.kernels[0].body;
+    let before = body.len();
+    body.retain(|stmt| !matches!(stmt, Stmt::Sync { scope: Scope::Block, .. }));
+    assert_eq!(body.len(), before - 1);
+    let compiled = Checker::new().unwrap().compile(&program).unwrap();
+    let (a, expected): (Vec<f32>, Vec<f32>) =
+        ((0..1024).map(|k| k as f32).collect(), (0..1024).map(|k| (k % 32 * 32 + k / 32) as f32).collect());
+    let mut arguments = Arguments::new().floats("a", &a).floats("b", &a).scalar("m", 32).scalar("n", 32);
+    compiled.run(&mut arguments, Order::Backwards).unwrap();
+    assert_ne!(arguments.get_floats("b"), expected);
+    assert_eq!(arguments.scalars.get(&Name::new("m")), Some(&32.into()));
+}
