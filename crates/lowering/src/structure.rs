@@ -265,12 +265,18 @@ impl State<'_, '_> {
             *span = (span.0.min(k), span.1.max(k));
         }
         let spans: Vec<(usize, usize)> = of_instruction.into_values().collect();
+        let values = self.lives(&homes);
         intervals.sort_by_key(|(from, to)| (*to, *from));
         for (from, to) in intervals {
             if !cuts.iter().any(|c| from < *c && *c <= to) {
-                // As late as possible, but not through an instruction: its parts share an accumulator.
-                let whole = |cut: usize| !spans.iter().any(|(first, last)| *first < cut && cut <= *last);
-                cuts.insert((from + 1..=to).rev().find(|c| whole(*c)).unwrap_or(to));
+                // As late as possible, but not through an instruction, whose parts share an accumulator, and rather not between a
+                // private or shared value and its reader.
+                let whole = |spans: &[(usize, usize)], cut: usize| {
+                    !spans.iter().any(|(first, last)| *first < cut && cut <= *last)
+                };
+                let places: Vec<usize> = (from + 1..=to).rev().filter(|c| whole(&spans, *c)).collect();
+                let best = places.iter().find(|c| whole(&values, **c)).or(places.first());
+                cuts.insert(best.copied().unwrap_or(to));
             }
         }
         // A join belongs to the part after it.
@@ -284,6 +290,19 @@ impl State<'_, '_> {
         }
         stmts.push(self.device_kernel(current, around)?);
         Ok(stmts)
+    }
+
+    /// The first and the last item that touch each private or shared temporary.
+    fn lives(&self, homes: &std::collections::HashMap<usize, usize>) -> Vec<(usize, usize)> {
+        let temporaries = &self.analysis.kernel.temporaries;
+        let local = temporaries.iter().filter(|t| t.space != AddressSpace::Global);
+        local
+            .filter_map(|t| {
+                let touches = self.analysis.touches.get(&t.name)?;
+                let places = || touches.iter().filter_map(|(part, _)| homes.get(part).copied());
+                Some((places().min()?, places().max()?))
+            })
+            .collect()
     }
 
     fn block_shape(&self, parts: &[usize]) -> Result<[u32; 3], Diagnostic> {

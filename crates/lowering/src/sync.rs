@@ -116,7 +116,14 @@ fn race(analysis: &Analysis<'_>, meeting: Meeting, array: &Name, p: usize, q: us
     let parallel: Vec<String> = analysis.parts[p]
         .inames
         .iter()
-        .filter(|i| analysis.kernel.tag(i).is_parallel())
+        .filter(|i| {
+            let tag = analysis.kernel.tag(i);
+            match meeting {
+                Meeting::Threads => tag.thread_axis().is_some(),
+                Meeting::Blocks => tag.block_axis().is_some(),
+                Meeting::Lanes => tag.is_jam(),
+            }
+        })
         .map(|i| format!("`{i}: {}`", analysis.kernel.tag(i)))
         .collect();
     Diagnostic::new(
