@@ -55,9 +55,14 @@ impl Env {
         Ok(())
     }
 
-    /// The canonical function with sums that have a name here replaced by it, where that leaves fewer terms.
+    /// The canonical function with sums that have a name here replaced by it, where that leaves fewer terms, or fewer names that
+    /// have no value because a loop counts a sum of them.
     pub fn in_names(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
         let mut aff = canonical.clone();
+        let valueless = |aff: &Aff| {
+            aff.names().iter().filter(|n| self.bound.contains(*n) && !self.values.contains_key(*n)).count()
+        };
+        let cost = |aff: &Aff| aff.terms().len() + valueless(aff);
         loop {
             let mut best: Option<(usize, Aff)> = None;
             for (name, value) in &self.named {
@@ -73,7 +78,7 @@ impl Env {
                     continue;
                 }
                 let next = aff.sub(&value.scale(factor)?)?.add(&Aff::var(name).scale(factor)?)?;
-                let saved = aff.terms().len() - next.terms().len().min(aff.terms().len());
+                let saved = cost(&aff).saturating_sub(cost(&next));
                 if saved > 0 && best.as_ref().is_none_or(|(s, _)| saved > *s) {
                     best = Some((saved, next));
                 }
