@@ -43,6 +43,7 @@ pub struct Checker {
     compiler: PathBuf,
     version: String,
     folder: PathBuf,
+    options: Vec<String>,
 }
 
 impl Checker {
@@ -65,8 +66,12 @@ impl Checker {
             return Err(failed(format!("`{}` does not tell its version", compiler.display())));
         }
         let folder = folder.into();
-        let checker =
-            Checker { compiler, version: String::from_utf8_lossy(&output.stdout).into_owned(), folder };
+        let checker = Checker {
+            compiler,
+            version: String::from_utf8_lossy(&output.stdout).into_owned(),
+            folder,
+            options: OPTIONS.iter().map(|o| o.to_string()).collect(),
+        };
         // Headers that printed text includes; the shim has what is in them.
         let headers = checker.headers();
         fs::create_dir_all(&headers).map_err(|e| unwritable(&headers, &e))?;
@@ -74,6 +79,12 @@ impl Checker {
             checker.put(&headers.join(name), text)?;
         }
         Ok(checker)
+    }
+
+    /// Without these warnings, by the names that follow `-W`.
+    pub fn without_warnings(mut self, names: &[&str]) -> Checker {
+        self.options.extend(names.iter().map(|name| format!("-Wno-{name}")));
+        self
     }
 
     /// The folder of headers of this version of the shim.
@@ -128,7 +139,7 @@ impl Checker {
     fn library(&self, program: &Program, source: &CudaSource) -> Result<PathBuf, Diagnostic> {
         let unit = translation_unit(program, source);
         let mut hasher = blake3::Hasher::new();
-        for part in [&*unit, SHIM, &self.version, &OPTIONS.join(" ")] {
+        for part in [&*unit, SHIM, &self.version, &self.options.join(" ")] {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         let path = self.folder.join(format!("{}.so", &hasher.finalize().to_hex()[..32]));
@@ -139,7 +150,7 @@ impl Checker {
         self.put(&text, &unit)?;
         let fresh = self.fresh();
         let output = Command::new(&self.compiler)
-            .args(OPTIONS)
+            .args(&self.options)
             .arg("-I")
             .arg(self.headers())
             .arg(&text)
