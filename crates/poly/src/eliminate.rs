@@ -53,22 +53,26 @@ pub(crate) fn project(
     shadow: Shadow,
 ) -> Result<Outcome> {
     let mut exact = true;
+    // Rows before this index are tidy already.
+    let mut tidy = 0;
     loop {
-        if !rows.tidy()? {
+        if !rows.tidy_from(tidy)? {
             return Ok(Outcome::Empty);
         }
         if rows.len() > ROW_LIMIT {
             return Err(Error::Budget);
         }
         if let Some(index) = pick_equality(rows, out) {
-            if solve(rows, terms, out, index, shadow)? == Solved::Never {
-                return Ok(Outcome::Empty);
+            match solve(rows, terms, out, index, shadow)? {
+                Solved::Never => return Ok(Outcome::Empty),
+                Solved::Changed(from) => tidy = from,
             }
             continue;
         }
         let Some(step) = pick_column(rows, out) else {
             return Ok(Outcome::Done { exact });
         };
+        tidy = rows.len() - step.lower.len() - step.upper.len();
         exact &= fourier_motzkin(rows, terms, out, step, shadow)?;
     }
 }
@@ -98,9 +102,10 @@ fn pick_equality(rows: &Rows, out: &[bool]) -> Option<usize> {
     best.map(|(_, _, i)| i)
 }
 
-#[derive(PartialEq, Eq)]
 enum Solved {
-    Yes,
+    /// The rows from this index on are new.
+    Changed(usize),
+    /// There is no integer solution.
     Never,
 }
 
@@ -125,7 +130,7 @@ fn solve(
                 }
             }
         }
-        let Some(s) = smallest else { return Ok(Solved::Yes) };
+        let Some(s) = smallest else { return Ok(Solved::Changed(0)) };
         if others == 1 || row[s] == 1 || row[s] == -1 {
             break s;
         }
@@ -141,23 +146,22 @@ fn solve(
     let coefficient = row[pivot];
     let magnitude = coefficient.checked_abs().ok_or(Error::Overflow)?;
     // coefficient*x + f = 0: a row c*x + h becomes m*h - sign*c*f, divided by the divisor that c and m share.
-    let mut next = Rows::new(rows.width());
+    let mut changed = Rows::new(rows.width());
     for i in 0..rows.len() {
         let other = rows.row(i);
         let c = other[pivot];
-        if c == 0 {
-            next.push(rows.is_eq(i), other);
-            continue;
+        if c != 0 {
+            let g = gcd(c, magnitude);
+            let q = (c / g).checked_mul(-coefficient.signum()).ok_or(Error::Overflow)?;
+            changed.push_combination(rows.is_eq(i), magnitude / g, other, q, &row)?;
         }
-        let g = gcd(c, magnitude);
-        let q = (c / g).checked_mul(-coefficient.signum()).ok_or(Error::Overflow)?;
-        let sum = combine(magnitude / g, other, q, &row)?;
-        debug_assert_eq!(sum[pivot], 0);
-        next.push(rows.is_eq(i), &sum);
     }
-    *rows = next;
+    rows.retain(|row, _| row[pivot] == 0);
+    // Euclid's column operations may have changed any row, but not how they compare.
+    let from = rows.len();
+    rows.extend(&changed);
     if magnitude == 1 || shadow == Shadow::Rational {
-        return Ok(Solved::Yes);
+        return Ok(Solved::Changed(from));
     }
     // f must be a multiple of the magnitude: f - m*floor(f/m) = 0.
     let mut f = row;
@@ -170,7 +174,7 @@ fn solve(
         Reduced::Always => {}
         Reduced::Row => rows.push(true, &stride),
     }
-    Ok(Solved::Yes)
+    Ok(Solved::Changed(from))
 }
 
 /// The row of `floor(f / d)`, `f` without columns that go. A division column is added where there is none for it yet.
@@ -336,6 +340,9 @@ fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
         };
         if best.is_none_or(|(key, _)| (class, cost) < key) {
             best = Some(((class, cost), column));
+            if class == 0 && cost < 0 {
+                break;
+            }
         }
     }
     best.map(|(_, column)| gather(rows, column))
@@ -366,8 +373,7 @@ fn fourier_motzkin(
         return Err(Error::Budget);
     }
     let mut exact = true;
-    let mut next = rows.clone();
-    next.retain(|row, _| row[column] == 0);
+    let mut next = Rows::new(rows.width());
     for &l in &step.lower {
         for &u in &step.upper {
             let (a, b) = (rows.row(l)[column], rows.row(u)[column].checked_neg().ok_or(Error::Overflow)?);
@@ -379,17 +385,16 @@ fn fourier_motzkin(
             match kind {
                 Pair::Exact | Pair::Inexact => {
                     let g = gcd(a, b);
-                    let mut sum = combine(a / g, rows.row(u), b / g, rows.row(l))?;
+                    next.push_combination(false, a / g, rows.row(u), b / g, rows.row(l))?;
                     if matches!(kind, Pair::Inexact) {
                         exact = false;
                         if shadow == Shadow::Dark {
                             let slack = (a - 1).checked_mul(b - 1).ok_or(Error::Overflow)?;
                             // ceil(slack / g), as the row was divided by g.
                             let less = slack.checked_add(g - 1).ok_or(Error::Overflow)?.div_euclid(g);
-                            sum[0] = sum[0].checked_sub(less).ok_or(Error::Overflow)?;
+                            next.lower_last(less)?;
                         }
                     }
-                    next.push(false, &sum);
                 }
                 Pair::FloorUpper | Pair::FloorLower => {
                     // a*x + L >= 0 and -b*x + U >= 0: a*floor(U/b) + L >= 0, or U + b*floor(L/a) >= 0.
@@ -409,6 +414,8 @@ fn fourier_motzkin(
             }
         }
     }
-    *rows = next;
+    rows.retain(|row, _| row[column] == 0);
+    rows.widen(next.width());
+    rows.extend(&next);
     Ok(exact)
 }

@@ -415,7 +415,7 @@ impl Relation {
                 (true, _, [one]) => one.floor()?,
                 _ => return Ok(None),
             };
-            optimal.add(&Constraint::equal(&Aff::var(out), &value)?)?;
+            optimal.add(&Constraint::equal(&value, &Aff::var(out))?)?;
         }
         Ok(Some(self.like(vec![System::new(&optimal.gist(&System::default())?)?])))
     }

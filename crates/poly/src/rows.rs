@@ -51,6 +51,30 @@ impl Rows {
         self.eq.push(eq);
     }
 
+    /// Appends `p * a + q * b`. Shorter rows are filled with zeros.
+    pub(crate) fn push_combination(&mut self, eq: bool, p: i64, a: &[i64], q: i64, b: &[i64]) -> Result<()> {
+        debug_assert!(a.len() == b.len() && a.len() <= self.width);
+        for (x, y) in a.iter().zip(b) {
+            let entry = match (*x, *y) {
+                (0, 0) => 0,
+                (x, y) => mul_add(p.checked_mul(x).ok_or(Error::Overflow)?, q, y)?,
+            };
+            self.data.push(entry);
+        }
+        self.data.resize(self.data.len() + self.width - a.len(), 0);
+        self.eq.push(eq);
+        Ok(())
+    }
+
+    /// Takes from the constant of the last row.
+    pub(crate) fn lower_last(&mut self, by: i64) -> Result<()> {
+        if let Some(last) = self.len().checked_sub(1) {
+            let row = self.row_mut(last);
+            row[0] = row[0].checked_sub(by).ok_or(Error::Overflow)?;
+        }
+        Ok(())
+    }
+
     /// Appends rows of the same width.
     pub(crate) fn extend(&mut self, other: &Rows) {
         if other.width == self.width {
@@ -114,9 +138,14 @@ impl Rows {
     /// parallel rows, and joins opposite inequalities that touch into an equality. `false` if a contradiction shows.
     /// The integer points stay the same.
     pub(crate) fn tidy(&mut self) -> Result<bool> {
+        self.tidy_from(0)
+    }
+
+    /// [`Rows::tidy`] where the rows before `start` are tidy already.
+    pub(crate) fn tidy_from(&mut self, start: usize) -> Result<bool> {
         let width = self.width;
-        let mut kept = 0;
-        for i in 0..self.len() {
+        let mut kept = start;
+        for i in start..self.len() {
             let eq = self.eq[i];
             match reduce(&mut self.data[i * width..(i + 1) * width], eq) {
                 Reduced::Never => return Ok(false),
