@@ -2,13 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Aff, Constraint, Error, Name, Result, System};
+use crate::{
+    Aff, Constraint, Error, Kind, Name, Result, System,
+    isl::{IslMap, Shape},
+};
 
 /// The value that stands for a function whose range is asked. No name of a user can be spelt like this.
 const VALUE: &str = "\u{0}value";
 
-/// How many integers from the end of a real range are tried for the integer one.
-const SEARCH_LIMIT: i64 = 4096;
+/// How many integers from the end of a real range are tried for the integer one, before isl is asked.
+const SEARCH_LIMIT: i64 = 256;
 
 impl System {
     /// The least and the greatest value of a function over the integer points; `None` where there is no such bound.
@@ -17,17 +20,28 @@ impl System {
         let value = Name::new(VALUE);
         let equation = Constraint::zero(Aff::var(&value).sub(aff)?);
         let wider = self.with(&[equation])?;
-        let projection = wider.keep_only(&|n| *n == value)?;
-        let line = projection.system;
-        if line.is_empty()? || (!projection.exact && wider.is_empty()?) {
-            return Ok((Some(0), Some(-1)));
+        let mut range: Option<(Option<i64>, Option<i64>)> = None;
+        for line in wider.project_exactly(&|n| *n != value)? {
+            if line.is_empty()? {
+                continue;
+            }
+            let (low, high) = line.line_range(&value)?;
+            range = Some(match range {
+                None => (low, high),
+                Some((l, h)) => (l.zip(low).map(|(a, b)| a.min(b)), h.zip(high).map(|(a, b)| a.max(b))),
+            });
         }
+        Ok(range.unwrap_or((Some(0), Some(-1))))
+    }
+
+    /// The least and the greatest value of the only name of a system that has a point.
+    fn line_range(&self, value: &Name) -> Result<(Option<i64>, Option<i64>)> {
         let (mut low, mut high) = (None, None);
-        for constraint in &line.relax_strides(&value)?.constraints {
-            let c = constraint.aff.coefficient(&value);
+        for constraint in &self.relax_strides(value)?.constraints {
+            let c = constraint.aff.coefficient(value);
             let k = constraint.aff.constant_term();
             let magnitude = c.checked_abs().ok_or(Error::Overflow)?;
-            let eq = constraint.kind == crate::Kind::Eq;
+            let eq = constraint.kind == Kind::Eq;
             if c > 0 || (eq && c < 0) {
                 // c*v + k >= 0: v >= ceil(-k / c) = -floor(k / c)
                 let bound = k.checked_mul(c.signum()).ok_or(Error::Overflow)?.div_euclid(magnitude);
@@ -40,27 +54,53 @@ impl System {
                 high = Some(high.map_or(bound, |h: i64| h.min(bound)));
             }
         }
-        // The ends are real ones where strides or inexact steps are involved: look for the integers next to them.
-        let member = |v: i64| -> Result<bool> {
-            if projection.exact {
-                return line.holds(&|_| Some(v)).ok_or(Error::Overflow);
-            }
-            let fixed = wider.with(&[Constraint::zero(
-                Aff::var(&value).add_constant(v.checked_neg().ok_or(Error::Overflow)?)?,
-            )])?;
-            Ok(!fixed.is_empty()?)
-        };
+        // The ends are real ones where strides are involved: look for the integers next to them.
         let search = |from: i64, step: i64| -> Result<i64> {
             let mut v = from;
             for _ in 0..SEARCH_LIMIT {
-                if member(v)? {
+                if self.holds(&|_| Some(v)).ok_or(Error::Overflow)? {
                     return Ok(v);
                 }
                 v = v.checked_add(step).ok_or(Error::Overflow)?;
             }
-            Err(Error::Budget)
+            self.extreme_by_isl(value, step < 0)
         };
         Ok((low.map(|l| search(l, 1)).transpose()?, high.map(|h| search(h, -1)).transpose()?))
+    }
+
+    /// The end of a line whose strides are too wide to search through.
+    fn extreme_by_isl(&self, value: &Name, greatest: bool) -> Result<i64> {
+        let names = [value.clone()];
+        let map = IslMap::new(Shape { params: 0, ins: 0, outs: 1 }, &[self.disjunct(&names)])?;
+        let answers = if greatest { map.lexmax()? } else { map.lexmin()? }.answer()?;
+        let no_point = || Error::Isl("an extreme that is no point".into());
+        let [answer] = answers.as_slice() else { return Err(no_point()) };
+        let system = System::from_answer(answer, &names)?;
+        let equation = system.constraints.iter().find(|c| c.kind == Kind::Eq && c.aff.is_affine());
+        let aff = &equation.ok_or_else(no_point)?.aff;
+        match aff.coefficient(value) {
+            1 => aff.constant_term().checked_neg().ok_or(Error::Overflow),
+            -1 => Ok(aff.constant_term()),
+            _ => Err(no_point()),
+        }
+    }
+
+    /// The value of a name nearest to zero, the positive one of two, in a system that has a point.
+    fn nearest_zero(&self, name: &Name) -> Result<i64> {
+        let (value, zero) = (Aff::var(name), Aff::constant(0));
+        if !self.with(&[Constraint::zero(value.clone())])?.is_empty()? {
+            return Ok(0);
+        }
+        let above = self.with(&[Constraint::le(&zero, &value)?])?.constant_range(&value)?;
+        let below = self.with(&[Constraint::le(&value, &zero)?])?.constant_range(&value)?;
+        let some = |range: (Option<i64>, Option<i64>), end: Option<i64>| {
+            end.filter(|_| range != (Some(0), Some(-1)))
+        };
+        match (some(above, above.0), some(below, below.1)) {
+            (Some(a), Some(b)) => Ok(if a.unsigned_abs() <= b.unsigned_abs() { a } else { b }),
+            (Some(v), None) | (None, Some(v)) => Ok(v),
+            (None, None) => Err(Error::Isl(format!("no value for `{name}` in a system that has a point"))),
+        }
     }
 
     /// A small integer point that has the fixed values, or `None` if there is none. Name by name in the order of [`System::names`], the
@@ -86,27 +126,8 @@ impl System {
             if point.contains_key(name) {
                 continue;
             }
-            let (low, high) = system.constant_range(&Aff::var(name))?;
-            let start = 0.max(low.unwrap_or(i64::MIN)).min(high.unwrap_or(i64::MAX));
-            let mut found = None;
-            for distance in 0..SEARCH_LIMIT {
-                let sides = [start.checked_add(distance), start.checked_sub(distance)];
-                let count = if distance == 0 { 1 } else { 2 };
-                for v in sides.into_iter().take(count).flatten() {
-                    if low.is_some_and(|l| v < l) || high.is_some_and(|h| v > h) {
-                        continue;
-                    }
-                    let next = system.fix(&BTreeMap::from([(name.clone(), v)]))?;
-                    if !next.is_empty()? {
-                        found = Some((v, next));
-                        break;
-                    }
-                }
-                if found.is_some() {
-                    break;
-                }
-            }
-            let (v, next) = found.ok_or(Error::Budget)?;
+            let v = system.nearest_zero(name)?;
+            let next = system.fix(&BTreeMap::from([(name.clone(), v)]))?;
             point.insert(name.clone(), v);
             system = next;
         }
