@@ -225,60 +225,26 @@ impl State<'_, '_> {
         let analysis = self.analysis;
         let items = items_of(analysis, trees);
         let parts = Item::parts(&items);
-        let needs = sync::needs(analysis, &parts, self.block_shape(&parts)?, Meeting::Blocks)?;
         let homes = sync::homes(&items);
-        let position = |leaf: usize| homes.get(&leaf).copied();
-        let mut cuts: BTreeSet<usize> = BTreeSet::new();
-        let mut intervals: Vec<(usize, usize)> = Vec::new();
-        for need in &needs {
-            let (Some(from), Some(to)) = (position(need.from), position(need.to)) else { continue };
-            let loops = &analysis.parts[need.from].execution.loops;
-            match need.carried {
-                // The host's loops launch anew in each iteration.
-                Some(n) if n < around.len() => {}
-                Some(n) => {
-                    let name = loops.get(n).map(ToString::to_string).unwrap_or_default();
-                    return Err(Diagnostic::new(
-                        "blocks-depend",
-                        format!(
-                            "blocks depend on one another from one iteration of `{name}` to the next: {}",
-                            need.note
-                        ),
-                    )
-                    .help(format!("tag `{name}: host`, so that each iteration is a launch of its own")));
-                }
-                None if from == to => {
-                    let name = loops.get(around.len()).map(ToString::to_string).unwrap_or_default();
-                    return Err(Diagnostic::new(
-                        "blocks-depend",
-                        format!("blocks depend on one another inside the loop over `{name}`: {}", need.note),
-                    )
-                    .help(format!("tag `{name}: host`, so that a kernel can end between them")));
-                }
-                None => intervals.push((from.min(to), from.max(to))),
-            }
-        }
-        let mut of_instruction: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
+        let mut spans: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         for p in &parts {
-            let Some(k) = position(*p) else { continue };
-            let span = of_instruction.entry(analysis.parts[*p].instruction).or_insert((k, k));
+            let Some(k) = homes.get(p).copied() else { continue };
+            let span = spans.entry(analysis.parts[*p].instruction).or_insert((k, k));
             *span = (span.0.min(k), span.1.max(k));
         }
-        let spans: Vec<(usize, usize)> = of_instruction.into_values().collect();
         let values = self.lives(&homes);
-        intervals.sort_by_key(|(from, to)| (*to, *from));
-        for (from, to) in intervals {
-            if !cuts.iter().any(|c| from < *c && *c <= to) {
-                // As late as possible, but not through an instruction, whose parts share an accumulator, and rather not between a
-                // private or shared value and its reader.
-                let whole = |spans: &[(usize, usize)], cut: usize| {
-                    !spans.iter().any(|(first, last)| *first < cut && cut <= *last)
-                };
-                let places: Vec<usize> = (from + 1..=to).rev().filter(|c| whole(&spans, *c)).collect();
-                let best = places.iter().find(|c| whole(&values, **c)).or(places.first());
-                cuts.insert(best.copied().unwrap_or(to));
-            }
-        }
+        // As late as possible, but not through an instruction, whose parts share an accumulator, and rather not between a private or
+        // shared value and its reader.
+        let choose = |after: usize, before: usize| {
+            let cuts = |(first, last): &(usize, usize), cut: usize| *first < cut && cut <= *last;
+            let whole = |cut: &usize| !spans.values().any(|s| cuts(s, *cut));
+            let places: Vec<usize> = (after + 1..=before).rev().filter(whole).collect();
+            let best = places.iter().find(|c| !values.iter().any(|v| cuts(v, **c))).or(places.first());
+            best.copied().unwrap_or(before)
+        };
+        let block = self.block_shape(&parts)?;
+        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks)?;
+        let cuts = conflicts.cuts(&items, around.len(), &choose)?;
         // A join belongs to the part after it.
         let mut stmts = Vec::new();
         let mut current = Vec::new();
@@ -357,9 +323,11 @@ impl State<'_, '_> {
         let parts = Item::parts(&items);
         let block = self.block_shape(&parts)?;
         self.parts.push(parts.clone());
-        sync::needs(analysis, &parts, block, Meeting::Lanes)?;
-        let needs = sync::needs(analysis, &parts, block, Meeting::Threads)?;
-        let items = sync::place_barriers(analysis, items, &needs, around.len(), &|j| uses_shared(block, j));
+        if parts.iter().any(|p| !analysis.parts[*p].lanes.is_empty()) {
+            sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes)?;
+        }
+        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Threads)?;
+        let items = conflicts.place_barriers(items, around.len(), false, &|j| uses_shared(block, j))?;
         let name = Name::new(format!("{}_{}", analysis.kernel.name, self.kernels.len()));
         let mut env = self.host_env(around)?;
         let mut known_here = self.host_known.clone();

@@ -1,15 +1,21 @@
 //! Where threads have to wait for each other: barriers inside device kernels, cuts between them, and what no synchronisation mends.
 //!
-//! For each pair of accesses to one shared or written global array, one of them writing, the question is asked for each way in which
-//! their times can differ: at the same iteration of all common loops (then the order is that of the text), or in an earlier
-//! iteration of the n-th common loop. Where different threads of a block may meet, a barrier has to stand at the first component
-//! where the times differ: between the two children of that body, or anywhere around the back edge of that loop. Where different
-//! blocks may meet, a kernel boundary has to stand there, which only the host's level has. The fewest barriers that stab all
-//! intervals of a body are placed greedily, each as late as possible; a back edge gets one at the end of the body unless one that
-//! is already there separates the pair.
+//! Two accesses to one shared or written global array, one of them writing, need an order where different threads can meet in a cell.
+//! Their order is that of the first component where their times differ: two children of a body in the order of the text, or two
+//! iterations of a loop. A barrier goes between the two children, or anywhere around the loop's back edge; where
+//! different blocks meet, a kernel boundary, which only the host's level has.
+//!
+//! A body is swept once. Before the first child that meets something since the last barrier, a barrier is placed; whatever lies before a
+//! barrier needs no more questions, so that the number of questions grows with the distance between barriers, not with the
+//! square of the statements. A back edge gets a barrier at the end of the body if something after the last barrier meets
+//! something before the first one. Arrays of which different threads (or blocks) touch different cells throughout are
+//! recognised first, by one question for the whole array.
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name};
-use loopwright_legality::{Access, Meeting, Query, Time, may_meet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name};
+use loopwright_legality::{BLOCK_COORDINATES, Meeting, Presence, Query, THREAD_COORDINATES, Time, may_meet};
+use loopwright_poly::System;
 
 use crate::{
     analysis::Analysis,
@@ -17,223 +23,347 @@ use crate::{
     program::Note,
 };
 
-/// Two accesses that need an order between different threads or blocks, and why.
-#[derive(Clone, Debug)]
-pub(crate) struct Need {
-    /// Positions of leaves in order of the text.
-    pub from: usize,
-    pub to: usize,
-    /// `None`: the same iteration of all common loops. `Some(n)`: `from` in an earlier iteration of common loop `n`.
-    pub carried: Option<usize>,
-    pub note: String,
-}
-
-/// All pairs of accesses of these parts that may meet. `block` is the shape of the block.
-///
-/// Errors: two executions that nothing can order, as two threads that write one cell at the same time.
-pub(crate) fn needs(
-    analysis: &Analysis<'_>,
-    parts: &[usize],
+/// The pairs of accesses of some parts that can meet in different threads, blocks or lanes.
+pub(crate) struct Conflicts<'a, 'k> {
+    analysis: &'a Analysis<'k>,
     block: [u32; 3],
     meeting: Meeting,
-) -> Result<Vec<Need>, Diagnostic> {
-    let mut needs = Vec::new();
-    // Arrays in the order of their first access, so that the result is the same in every run.
-    let mut arrays: Vec<(Name, Vec<(usize, usize)>)> = Vec::new();
-    let mut index = std::collections::BTreeMap::new();
-    for &p in parts {
-        for (k, access) in analysis.parts[p].execution.accesses.iter().enumerate() {
-            let Some(array) = analysis.lookup.array(&access.array) else { continue };
-            let relevant = match meeting {
-                Meeting::Threads => array.space != AddressSpace::Private,
-                Meeting::Blocks => array.space == AddressSpace::Global,
-                Meeting::Lanes => true,
-            };
-            if relevant {
-                let n = *index.entry(access.array.clone()).or_insert_with(|| {
-                    arrays.push((access.array.clone(), Vec::new()));
-                    arrays.len() - 1
-                });
-                arrays[n].1.push((p, k));
-            }
-        }
-    }
-    let shared = |n: &Name| analysis.is_parameter(n);
-    for (array, touches) in &arrays {
-        for (i, &(p, k)) in touches.iter().enumerate() {
-            for &(q, l) in &touches[i..] {
-                let (a, b) = (&analysis.parts[p].execution, &analysis.parts[q].execution);
-                let (x, y) = (&a.accesses[k], &b.accesses[l]);
-                if !(x.write || y.write) {
-                    continue;
-                }
-                let common = a.loops.iter().zip(&b.loops).take_while(|(s, t)| s == t).count();
-                let ask = |a, x, b, y, time| -> Result<bool, Diagnostic> {
-                    let query = Query { meeting, time, context: &analysis.context, shared: &shared, block };
-                    Ok(may_meet(a, x, b, y, &query)?)
-                };
-                let describe = |a: &loopwright_legality::Execution,
-                                x: &Access,
-                                b: &loopwright_legality::Execution,
-                                y: &Access| {
-                    let verb = |x: &Access| if x.write { "writes" } else { "reads" };
-                    format!("{} {} {array}, {} {} it", a.part, verb(x), b.part, verb(y))
-                };
-                if ask(a, x, b, y, Time::Same)? {
-                    if p == q {
-                        return Err(race(analysis, meeting, array, p, q));
-                    }
-                    if meeting == Meeting::Lanes {
-                        // All lanes of one statement run before the next.
-                    } else {
-                        needs.push(Need { from: p, to: q, carried: None, note: describe(a, x, b, y) });
-                    }
-                }
-                if meeting == Meeting::Lanes {
-                    continue;
-                }
-                for n in 0..common {
-                    if ask(a, x, b, y, Time::Earlier(n))? {
-                        needs.push(Need { from: p, to: q, carried: Some(n), note: describe(a, x, b, y) });
-                    }
-                    if (p, k) != (q, l) && ask(b, y, a, x, Time::Earlier(n))? {
-                        needs.push(Need { from: q, to: p, carried: Some(n), note: describe(b, y, a, x) });
-                    }
-                }
-            }
-        }
-    }
-    Ok(needs)
+    /// For each part, its accesses that matter, by array.
+    accesses: HashMap<usize, BTreeMap<Name, Vec<usize>>>,
 }
 
-fn race(analysis: &Analysis<'_>, meeting: Meeting, array: &Name, p: usize, q: usize) -> Diagnostic {
-    let (a, b) = (&analysis.parts[p].execution.part, &analysis.parts[q].execution.part);
-    let who = match meeting {
-        Meeting::Threads => "threads of a block",
-        Meeting::Blocks => "blocks",
-        Meeting::Lanes => "lanes of a thread",
-    };
-    let parallel: Vec<String> = analysis.parts[p]
-        .inames
-        .iter()
-        .filter(|i| {
-            let tag = analysis.kernel.tag(i);
-            match meeting {
-                Meeting::Threads => tag.thread_axis().is_some(),
-                Meeting::Blocks => tag.block_axis().is_some(),
-                Meeting::Lanes => tag.is_jam(),
+impl<'a, 'k> Conflicts<'a, 'k> {
+    /// The accesses of these parts. `block` is the shape of the block.
+    ///
+    /// Errors: two executions of one part that nothing can order, as two threads that write one cell at the same time.
+    pub fn new(
+        analysis: &'a Analysis<'k>,
+        parts: &[usize],
+        block: [u32; 3],
+        meeting: Meeting,
+    ) -> Result<Self, Diagnostic> {
+        let mut touches: BTreeMap<Name, Vec<(usize, usize)>> = BTreeMap::new();
+        for &p in parts {
+            for (k, access) in analysis.parts[p].execution.accesses.iter().enumerate() {
+                let Some(array) = analysis.lookup.array(&access.array) else { continue };
+                let relevant = match meeting {
+                    Meeting::Threads => array.space != AddressSpace::Private,
+                    Meeting::Blocks => array.space == AddressSpace::Global,
+                    Meeting::Lanes => true,
+                };
+                if relevant {
+                    touches.entry(access.array.clone()).or_default().push((p, k));
+                }
             }
-        })
-        .map(|i| format!("`{i}: {}`", analysis.kernel.tag(i)))
-        .collect();
-    Diagnostic::new(
-        "race",
-        format!("different {who} may touch the same cell of `{array}` at the same time: {a} and {b}"),
-    )
-    .help(format!(
-        "{} cannot run in parallel here: leave the iname sequential, or write different cells",
-        if parallel.is_empty() { "the iname".to_string() } else { parallel.join(", ") }
-    ))
+        }
+        let mut conflicts = Conflicts { analysis, block, meeting, accesses: HashMap::new() };
+        for (array, touches) in touches {
+            let written = touches.iter().any(|(p, k)| analysis.parts[*p].execution.accesses[*k].write);
+            if !written || conflicts.disjoint(&touches)? {
+                continue;
+            }
+            for (p, k) in touches {
+                let by_array = conflicts.accesses.entry(p).or_default();
+                by_array.entry(array.clone()).or_default().push(k);
+            }
+        }
+        for p in parts {
+            if let Some(array) = conflicts.meet(*p, *p, Time::Same)? {
+                return Err(conflicts.race(&array, *p));
+            }
+        }
+        Ok(conflicts)
+    }
+
+    /// Whether different threads (blocks) touch different cells in all of these accesses: all have the same subscripts on some
+    /// axes, functions of coordinates and parameters, and those differ between any two threads (blocks).
+    fn disjoint(&self, touches: &[(usize, usize)]) -> Result<bool, Diagnostic> {
+        if self.meeting == Meeting::Lanes {
+            return Ok(false);
+        }
+        let analysis = self.analysis;
+        let Some(&(p, k)) = touches.first() else { return Ok(true) };
+        let first = &analysis.parts[p].execution;
+        let hardware = |aff: &Aff| {
+            aff.names().iter().all(|n| loopwright_legality::is_coordinate(n) || analysis.is_parameter(n))
+        };
+        let mut common: Vec<Aff> = Vec::new();
+        for (axis, s) in first.accesses[k].subscripts.iter().enumerate() {
+            let Some(s) = s.as_ref().filter(|s| hardware(s)) else { continue };
+            let everywhere = touches.iter().all(|(p, k)| {
+                analysis.parts[*p].execution.accesses[*k].subscripts.get(axis).and_then(Option::as_ref)
+                    == Some(s)
+            });
+            if everywhere {
+                common.push(s.clone());
+            }
+        }
+        if common.is_empty() {
+            return Ok(false);
+        }
+        // The axes on which two executions can differ at all.
+        let mut coordinates = Vec::new();
+        for axis in 0..3 {
+            if self.block[axis] > 1 {
+                coordinates.push((THREAD_COORDINATES[axis], Some(self.block[axis]), axis, true));
+            }
+            let on_grid = analysis.kernel.tags.values().any(|t| t.block_axis() == Some(axis));
+            if on_grid {
+                coordinates.push((BLOCK_COORDINATES[axis], None, axis, false));
+            }
+        }
+        // Parts that an elected thread runs are not told apart by the subscript: ask about them one by one.
+        let replicated = touches.iter().any(|(p, _)| {
+            let e = &analysis.parts[*p].execution;
+            coordinates.iter().any(|(_, _, axis, threads)| {
+                (if *threads { e.threads[*axis] } else { e.blocks[*axis] }) != Presence::Iname
+            })
+        });
+        if replicated {
+            return Ok(false);
+        }
+        let primed = |n: &Name| (!analysis.is_parameter(n)).then(|| Aff::var(format!("{n}'")));
+        let mut rows = analysis.context.clone();
+        for (name, extent, ..) in &coordinates {
+            for value in [Aff::var(*name), Aff::var(format!("{name}'"))] {
+                if let Some(extent) = extent {
+                    rows.push(Constraint::lt(&value, &Aff::constant(i64::from(*extent)))?);
+                }
+                rows.push(Constraint::nonneg(value));
+            }
+        }
+        for s in &common {
+            rows.push(Constraint::equal(s, &s.substitute(&primed)?)?);
+        }
+        let base = System::new(&rows)?;
+        let asked =
+            coordinates.iter().filter(|(_, _, _, threads)| *threads == (self.meeting == Meeting::Threads));
+        for (name, ..) in asked {
+            let mut case = base.clone();
+            // Two different threads of one block have the same block.
+            if self.meeting == Meeting::Threads {
+                for (other, _, _, threads) in &coordinates {
+                    if !threads {
+                        case.add(&Constraint::equal(&Aff::var(*other), &Aff::var(format!("{other}'")))?)?;
+                    }
+                }
+            }
+            case.add(&Constraint::lt(&Aff::var(*name), &Aff::var(format!("{name}'")))?)?;
+            if !case.is_empty()? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether executions of two parts may meet, the first one's in the asked time: the array in which they do.
+    fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<Name>, Diagnostic> {
+        let (Some(of_p), Some(of_q)) = (self.accesses.get(&p), self.accesses.get(&q)) else {
+            return Ok(None);
+        };
+        let analysis = self.analysis;
+        let shared = |n: &Name| analysis.is_parameter(n);
+        let (a, b) = (&analysis.parts[p].execution, &analysis.parts[q].execution);
+        for (array, first) in of_p {
+            let Some(second) = of_q.get(array) else { continue };
+            for (i, k) in first.iter().enumerate() {
+                // Within one part at one time, a pair is asked about once.
+                let from = if p == q && time == Time::Same { i } else { 0 };
+                for l in &second[from..] {
+                    let (x, y) = (&a.accesses[*k], &b.accesses[*l]);
+                    if !(x.write || y.write) {
+                        continue;
+                    }
+                    let query = Query {
+                        meeting: self.meeting,
+                        time,
+                        context: &analysis.context,
+                        shared: &shared,
+                        block: self.block,
+                    };
+                    if may_meet(a, x, b, y, &query)? {
+                        return Ok(Some(array.clone()));
+                    }
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first pair of one part of `first` and one of `second` that may meet, described.
+    fn meet_any(&self, first: &[usize], second: &[usize], time: Time) -> Result<Option<String>, Diagnostic> {
+        for &p in first {
+            for &q in second {
+                if let Some(array) = self.meet(p, q, time)? {
+                    return Ok(Some(self.describe(p, q, &array)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn describe(&self, p: usize, q: usize, array: &Name) -> String {
+        let verb = |p: usize| {
+            let e = &self.analysis.parts[p].execution;
+            if e.accesses.iter().any(|a| a.write && a.array == *array) { "writes" } else { "reads" }
+        };
+        let part = |p: usize| &self.analysis.parts[p].execution.part;
+        format!("{} {} {array}, {} {} it", part(p), verb(p), part(q), verb(q))
+    }
+
+    fn race(&self, array: &Name, p: usize) -> Diagnostic {
+        let analysis = self.analysis;
+        let part = &analysis.parts[p].execution.part;
+        let who = match self.meeting {
+            Meeting::Threads => "threads of a block",
+            Meeting::Blocks => "blocks",
+            Meeting::Lanes => "lanes of a thread",
+        };
+        let parallel: Vec<String> = analysis.parts[p]
+            .inames
+            .iter()
+            .filter(|i| {
+                let tag = analysis.kernel.tag(i);
+                match self.meeting {
+                    Meeting::Threads => tag.thread_axis().is_some(),
+                    Meeting::Blocks => tag.block_axis().is_some(),
+                    Meeting::Lanes => tag.is_jam(),
+                }
+            })
+            .map(|i| format!("`{i}: {}`", analysis.kernel.tag(i)))
+            .collect();
+        let inames = if parallel.is_empty() { "the iname".to_string() } else { parallel.join(", ") };
+        Diagnostic::new(
+            "race",
+            format!("different {who} may touch the same cell of `{array}` at the same time in {part}, and one of them writes"),
+        )
+        .help(format!("{inames} cannot run in parallel here: leave the iname sequential, or write different cells"))
+    }
+
+    /// The items with the barriers that they need; `depth` loops are around them. Joins that use shared memory need one around back
+    /// edges as well.
+    pub fn place_barriers(
+        &self,
+        items: Vec<Item>,
+        depth: usize,
+        is_loop: bool,
+        joins_use_shared: &dyn Fn(&Join) -> bool,
+    ) -> Result<Vec<Item>, Diagnostic> {
+        let parts: Vec<Vec<usize>> =
+            items.iter().map(|i| self.relevant(Item::parts(std::slice::from_ref(i)))).collect();
+        let mut barriers: BTreeMap<usize, String> = BTreeMap::new();
+        let mut since: Vec<usize> = Vec::new();
+        for (k, own) in parts.iter().enumerate() {
+            if let Some(note) = self.meet_any(&since, own, Time::Same)? {
+                barriers.insert(k, note);
+                since.clear();
+            }
+            since.extend(own);
+        }
+        let end = items.len();
+        if is_loop {
+            let last = barriers.keys().next_back().copied().unwrap_or(0);
+            let first = barriers.keys().next().copied().unwrap_or(end);
+            let tail: Vec<usize> = parts[last..].concat();
+            let head: Vec<usize> = parts[..first].concat();
+            let mut note = self.meet_any(&tail, &head, Time::Earlier(depth - 1))?;
+            if note.is_none() && barriers.is_empty() {
+                // Scratch memory of a join is read at its end and written when it is reached again.
+                let scratch = items.iter().any(|i| matches!(i, Item::Join(j) if joins_use_shared(j)));
+                note = scratch.then(|| "the partial results are written again".to_string());
+            }
+            if let Some(note) = note {
+                barriers.insert(end, format!("{note} in the next iteration"));
+            }
+        }
+        let mut placed = Vec::new();
+        for (k, item) in items.into_iter().enumerate() {
+            if let Some(note) = barriers.get(&k) {
+                placed.push(Item::Sync(Note(note.clone())));
+            }
+            placed.push(match item {
+                Item::Loop { iname, body } => {
+                    let body = self.place_barriers(body, depth + 1, true, joins_use_shared)?;
+                    Item::Loop { iname, body }
+                }
+                other => other,
+            });
+        }
+        if let Some(note) = barriers.get(&end) {
+            placed.push(Item::Sync(Note(note.clone())));
+        }
+        Ok(placed)
+    }
+
+    /// Where a kernel has to end between neighbours at the host's level, `depth` host loops around: the numbers of the items that begin
+    /// a new kernel. `choose` picks the place of a cut after one item and before, or right before, another.
+    ///
+    /// Errors: blocks that depend on one another inside a loop that runs on the device.
+    pub fn cuts(
+        &self,
+        items: &[Item],
+        depth: usize,
+        choose: &dyn Fn(usize, usize) -> usize,
+    ) -> Result<BTreeSet<usize>, Diagnostic> {
+        let parts: Vec<Vec<usize>> =
+            items.iter().map(|i| self.relevant(Item::parts(std::slice::from_ref(i)))).collect();
+        let mut cuts = BTreeSet::new();
+        let mut start = 0;
+        for (k, own) in parts.iter().enumerate() {
+            for from in start..k {
+                if self.meet_any(&parts[from], own, Time::Same)?.is_some() {
+                    let cut = choose(from, k);
+                    cuts.insert(cut);
+                    start = cut;
+                }
+            }
+        }
+        for item in items {
+            if let Item::Loop { iname, body } = item {
+                self.refuse_inside(iname, body, depth)?;
+            }
+        }
+        Ok(cuts)
+    }
+
+    /// No two blocks may depend on one another inside a loop of the device.
+    fn refuse_inside(&self, iname: &Name, body: &[Item], depth: usize) -> Result<(), Diagnostic> {
+        let parts = self.relevant(Item::parts(body));
+        let refuse = |note: String, how: &str| {
+            Err(Diagnostic::new(
+                "blocks-depend",
+                format!("blocks depend on one another {how} `{iname}`: {note}"),
+            )
+            .help(format!("tag `{iname}: host`, so that each of its iterations is a launch of its own")))
+        };
+        if let Some(note) = self.meet_any(&parts, &parts, Time::Earlier(depth))? {
+            return refuse(note, "from one iteration to the next of the loop over");
+        }
+        for (k, p) in parts.iter().enumerate() {
+            if let Some(note) = self.meet_any(&[*p], &parts[k + 1..], Time::Same)? {
+                return refuse(note, "inside the loop over");
+            }
+        }
+        for item in body {
+            if let Item::Loop { iname, body } = item {
+                self.refuse_inside(iname, body, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn relevant(&self, parts: Vec<usize>) -> Vec<usize> {
+        parts.into_iter().filter(|p| self.accesses.contains_key(p)).collect()
+    }
 }
 
 /// The item that each part is in, by number.
-pub(crate) fn homes(items: &[Item]) -> std::collections::HashMap<usize, usize> {
-    let mut homes = std::collections::HashMap::new();
+pub(crate) fn homes(items: &[Item]) -> HashMap<usize, usize> {
+    let mut homes = HashMap::new();
     for (k, item) in items.iter().enumerate() {
         for part in Item::parts(std::slice::from_ref(item)) {
             homes.insert(part, k);
         }
     }
     homes
-}
-
-/// Where a need lies in a body: the children that hold the two leaves.
-struct Interval {
-    from: usize,
-    to: usize,
-    carried: bool,
-    note: String,
-}
-
-/// The items with the barriers that the needs ask for; `depth` host loops are around them. Joins that use shared memory need one around back edges as well.
-pub(crate) fn place_barriers(
-    analysis: &Analysis<'_>,
-    items: Vec<Item>,
-    needs: &[Need],
-    depth: usize,
-    joins_use_shared: &dyn Fn(&Join) -> bool,
-) -> Vec<Item> {
-    place(analysis, items, needs, depth, joins_use_shared)
-}
-
-fn place(
-    analysis: &Analysis<'_>,
-    items: Vec<Item>,
-    needs: &[Need],
-    depth: usize,
-    joins_use_shared: &dyn Fn(&Join) -> bool,
-) -> Vec<Item> {
-    let homes = homes(&items);
-    let position = |leaf: usize| homes.get(&leaf).copied();
-    let mut intervals: Vec<Interval> = Vec::new();
-    let mut inner: Vec<Vec<Need>> = vec![Vec::new(); items.len()];
-    for need in needs {
-        let (Some(from), Some(to)) = (position(need.from), position(need.to)) else { continue };
-        match need.carried {
-            // The loop whose back edge is meant is the one around this body.
-            Some(n) if n + 1 == depth => {
-                intervals.push(Interval { from, to, carried: true, note: need.note.clone() });
-            }
-            _ if from == to => inner[from].push(need.clone()),
-            None => intervals.push(Interval { from, to, carried: false, note: need.note.clone() }),
-            Some(_) => {}
-        }
-    }
-    // A scratch array of a join is read at its end and written at the next one's beginning.
-    if depth > 0 {
-        for (k, item) in items.iter().enumerate() {
-            if let Item::Join(join) = item
-                && joins_use_shared(join)
-            {
-                let note = "the partial results are written again in the next iteration".to_string();
-                intervals.push(Interval { from: k, to: k, carried: true, note });
-            }
-        }
-    }
-    // Barriers by the child that they stand before.
-    let mut barriers: std::collections::BTreeMap<usize, String> = std::collections::BTreeMap::new();
-    let mut forward: Vec<&Interval> = intervals.iter().filter(|i| !i.carried && i.from != i.to).collect();
-    forward.sort_by_key(|i| (i.to.max(i.from), i.from.min(i.to)));
-    for interval in forward {
-        let (from, to) = (interval.from.min(interval.to), interval.from.max(interval.to));
-        if !barriers.keys().any(|b| from < *b && *b <= to) {
-            barriers.insert(to, interval.note.clone());
-        }
-    }
-    let end = items.len();
-    for interval in intervals.iter().filter(|i| i.carried) {
-        if !barriers.keys().any(|b| *b > interval.from || *b <= interval.to) {
-            barriers.insert(
-                end,
-                format!("{} in the next iteration", interval.note.trim_end_matches(" in the next iteration")),
-            );
-        }
-    }
-    let mut placed = Vec::new();
-    for (k, item) in items.into_iter().enumerate() {
-        if let Some(note) = barriers.get(&k) {
-            placed.push(Item::Sync(Note(note.clone())));
-        }
-        placed.push(match item {
-            Item::Loop { iname, body } => {
-                let body = place(analysis, body, &inner[k], depth + 1, joins_use_shared);
-                Item::Loop { iname, body }
-            }
-            other => other,
-        });
-    }
-    if let Some(note) = barriers.get(&end) {
-        placed.push(Item::Sync(Note(note.clone())));
-    }
-    placed
 }
