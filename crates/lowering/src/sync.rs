@@ -68,7 +68,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             }
         }
         for p in parts {
-            if let Some(array) = conflicts.meet(*p, *p, Time::Same)? {
+            if let Some((array, _)) = conflicts.meet(*p, *p, Time::Same)? {
                 return Err(conflicts.race(&array, *p));
             }
         }
@@ -156,8 +156,9 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(true)
     }
 
-    /// Whether executions of two parts may meet, the first one's in the asked time: the array in which they do.
-    fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<Name>, Diagnostic> {
+    /// Whether executions of two parts may meet, the first one's in the asked time: the array in which they do, and whether each
+    /// writes.
+    fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<(Name, [bool; 2])>, Diagnostic> {
         let (Some(of_p), Some(of_q)) = (self.accesses.get(&p), self.accesses.get(&q)) else {
             return Ok(None);
         };
@@ -182,7 +183,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                         block: self.block,
                     };
                     if may_meet(a, x, b, y, &query)? {
-                        return Ok(Some(array.clone()));
+                        return Ok(Some((array.clone(), [x.write, y.write])));
                     }
                 }
             }
@@ -194,21 +195,18 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     fn meet_any(&self, first: &[usize], second: &[usize], time: Time) -> Result<Option<String>, Diagnostic> {
         for &p in first {
             for &q in second {
-                if let Some(array) = self.meet(p, q, time)? {
-                    return Ok(Some(self.describe(p, q, &array)));
+                if let Some((array, writes)) = self.meet(p, q, time)? {
+                    return Ok(Some(self.describe(p, q, &array, writes)));
                 }
             }
         }
         Ok(None)
     }
 
-    fn describe(&self, p: usize, q: usize, array: &Name) -> String {
-        let verb = |p: usize| {
-            let e = &self.analysis.parts[p].execution;
-            if e.accesses.iter().any(|a| a.write && a.array == *array) { "writes" } else { "reads" }
-        };
+    fn describe(&self, p: usize, q: usize, array: &Name, writes: [bool; 2]) -> String {
+        let verb = |writes: bool| if writes { "writes" } else { "reads" };
         let part = |p: usize| &self.analysis.parts[p].execution.part;
-        format!("{} {} {array}, {} {} it", part(p), verb(p), part(q), verb(q))
+        format!("{} {} {array}, {} {} it", part(p), verb(writes[0]), part(q), verb(writes[1]))
     }
 
     fn race(&self, array: &Name, p: usize) -> Diagnostic {
