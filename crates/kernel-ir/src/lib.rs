@@ -15,6 +15,7 @@
 //!   executions of the transformed kernel to instances of the declared one.
 
 mod array;
+mod data;
 mod diagnostic;
 mod dtype;
 mod expr;
@@ -34,6 +35,7 @@ mod types;
 mod validate;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
+pub use data::{Buffer, Element, Number};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};
 pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};

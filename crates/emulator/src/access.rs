@@ -1,0 +1,411 @@
+//! Loads and stores: bounds, what has a value, races, traffic.
+
+use std::sync::atomic::Ordering;
+
+use loopwright_lowering::program::Memory;
+
+use crate::{
+    block::{Block, Failure, Outcome},
+    bytecode::{Access, Reg, is_wide},
+    fault::{Act, FaultKind},
+    lanes::{Narrow, WARP, Wide, active},
+    shadow::{Conflict, Stamp},
+    traffic,
+    warp::Warp,
+};
+
+type Offsets = [i64; WARP];
+
+/// One value a lane, of either file.
+enum Words {
+    Narrow(Narrow),
+    Wide(Wide),
+}
+
+impl Block<'_> {
+    /// The elements of the array's storage, and its name.
+    fn size_of(&self, memory: Memory) -> i64 {
+        match memory {
+            Memory::Global(n) => self.launch.globals[n].size,
+            Memory::Shared(n) => self.shared[n].cells.len() as i64,
+            Memory::Private(n) => self.launch.kernel.private[n].elements() as i64,
+        }
+    }
+
+    /// Length and stride of an axis.
+    fn axis(&self, memory: Memory, axis: usize) -> (i64, i64) {
+        let dims = match memory {
+            Memory::Global(n) => {
+                let array = &self.launch.globals[n];
+                return (array.shape[axis], array.strides[axis]);
+            }
+            Memory::Shared(n) => &self.launch.kernel.shared[n].dims,
+            Memory::Private(n) => &self.launch.kernel.private[n].dims,
+        };
+        (dims[axis] as i64, dims[axis + 1..].iter().product::<u64>() as i64)
+    }
+
+    /// A fault of one access. The cell is given by its subscripts where they are known, by its offset otherwise.
+    fn access_failure(
+        &self,
+        kind: FaultKind,
+        warp: &Warp,
+        access: &Access,
+        lane: usize,
+        offset: i64,
+    ) -> Box<Failure> {
+        let act = if access.write { Act::Write } else { Act::Read };
+        let mut failure = self.failure(kind, warp, lane, access.site, act);
+        failure.fault.array = Some(match access.memory {
+            Memory::Global(n) => self.launch.globals[n].name.clone(),
+            Memory::Shared(n) => self.launch.kernel.shared[n].name.clone(),
+            Memory::Private(n) => self.launch.kernel.private[n].name.clone(),
+        });
+        let own = warp.index(access.wide_index, access.offset)[lane];
+        failure.fault.cell = if access.subscripts.is_empty() {
+            vec![offset]
+        } else {
+            access.subscripts.iter().map(|s| warp.index(access.wide_index, *s)[lane]).collect()
+        };
+        // A later element of a vector access.
+        if offset != own
+            && let Some(last) = failure.fault.cell.last_mut()
+        {
+            *last += offset - own;
+        }
+        failure
+    }
+
+    /// Faults where an active lane's `lanes` elements from its offset are not all in the array.
+    fn check_bounds(
+        &self,
+        warp: &Warp,
+        access: &Access,
+        offset: &Offsets,
+        mask: u32,
+        lanes: i64,
+    ) -> Outcome<()> {
+        let room = self.size_of(access.memory) - (lanes - 1);
+        let mut bad = [false; WARP];
+        let mut sum = [0i64; WARP];
+        for i in 0..WARP {
+            bad[i] = offset[i] < 0 || offset[i] >= room;
+        }
+        for (n, subscript) in access.subscripts.iter().enumerate() {
+            let (mut length, stride) = self.axis(access.memory, n);
+            if stride == 1 && length > 1 && lanes > 1 && matches!(access.memory, Memory::Global(_)) {
+                length -= lanes - 1;
+            }
+            let subscript = warp.index(access.wide_index, *subscript);
+            for i in 0..WARP {
+                bad[i] |= subscript[i] < 0 || subscript[i] >= length;
+                sum[i] = sum[i].wrapping_add(subscript[i].wrapping_mul(stride));
+            }
+        }
+        let Some(lane) = active(mask).find(|lane| bad[*lane]) else {
+            if !access.subscripts.is_empty()
+                && let Some(lane) = active(mask).find(|lane| sum[*lane] != offset[*lane])
+            {
+                let mut failure =
+                    self.access_failure(FaultKind::InvalidProgram, warp, access, lane, offset[lane]);
+                failure.fault.detail =
+                    format!("the offset is {}, the subscripts say {}", offset[lane], sum[lane]);
+                return Err(failure);
+            }
+            return Ok(());
+        };
+        let mut failure = self.access_failure(FaultKind::OutOfBounds, warp, access, lane, offset[lane]);
+        let axes = access.subscripts.len();
+        let lengths: Vec<_> = (0..axes).map(|n| self.axis(access.memory, n).0.to_string()).collect();
+        failure.fault.detail = if axes == 0 {
+            format!("the storage has {} elements", self.size_of(access.memory))
+        } else {
+            format!("the array is [{}]", lengths.join(", "))
+        };
+        Err(failure)
+    }
+
+    /// Counts the access, and looks at the watched cell if there is one. `bytes` are those of one lane.
+    fn account(&mut self, access: &Access, offset: &Offsets, mask: u32, bytes: u64) {
+        if !self.launch.options.count {
+            return;
+        }
+        let size = access.dtype.bytes() as i64;
+        match access.memory {
+            Memory::Global(_) => {
+                let address = offset.map(|o| o.wrapping_mul(size));
+                let traffic = traffic::global(&address, mask, bytes);
+                if access.write {
+                    self.counters.global_stores += traffic;
+                } else {
+                    self.counters.global_loads += traffic;
+                }
+            }
+            Memory::Shared(n) => {
+                let base = self.shared[n].base;
+                let address = offset.map(|o| o.wrapping_mul(size).wrapping_add(base));
+                let traffic = traffic::shared(&address, mask, bytes);
+                if access.write {
+                    self.counters.shared_stores += traffic;
+                } else {
+                    self.counters.shared_loads += traffic;
+                }
+            }
+            Memory::Private(_) => return,
+        }
+        let lanes = u64::from(mask.count_ones());
+        self.counters.active_lanes += lanes;
+        self.counters.idle_lanes += WARP as u64 - lanes;
+    }
+
+    fn watch(&mut self, warp: &Warp, access: &Access, offset: &Offsets, mask: u32) -> Outcome<()> {
+        let Some(mut trace) = self.trace.take() else { return Ok(()) };
+        let mut result = Ok(());
+        if trace.target.memory == access.memory {
+            let cell = trace.target.cell;
+            for lane in active(mask).filter(|lane| offset[*lane] == cell) {
+                let act = if access.write { Act::Write } else { Act::Read };
+                let stamp = self.stamp(warp).lane(lane);
+                let found = trace
+                    .access(self.number, stamp, access.write, || self.instance(warp, lane, access.site, act));
+                if let Some((first, conflict)) = found {
+                    result = Err(self.race(conflict, warp, access, lane, offset[lane]));
+                    if let Err(failure) = &mut result {
+                        failure.fault.first = Some(first);
+                    }
+                    break;
+                }
+            }
+        }
+        self.trace = Some(trace);
+        result
+    }
+
+    fn race(
+        &self,
+        conflict: Conflict,
+        warp: &Warp,
+        access: &Access,
+        lane: usize,
+        offset: i64,
+    ) -> Box<Failure> {
+        let kind = match conflict {
+            Conflict::BetweenBlocks => FaultKind::RaceBetweenBlocks,
+            _ => FaultKind::Race,
+        };
+        let mut failure = self.access_failure(kind, warp, access, lane, offset);
+        failure.target = Some(self.target(access.memory, offset));
+        failure
+    }
+
+    /// Races and reads without a value. Offsets are in bounds.
+    fn check_cells(&mut self, warp: &mut Warp, access: &Access, offset: &Offsets, mask: u32) -> Outcome<()> {
+        self.watch(warp, access, offset, mask)?;
+        let mut checks = self.launch.options.checks;
+        // A cell is watched to learn more of a fault that is known: what has no value may be what a race has not written yet.
+        checks.uninitialised &= self.trace.is_none();
+        let now = self.stamp(warp);
+        let without_value = |block: &Self, warp: &Warp, lane: usize| {
+            let kind = FaultKind::Uninitialised;
+            let mut failure = block.access_failure(kind, warp, access, lane, offset[lane]);
+            if !matches!(access.memory, Memory::Private(_)) {
+                failure.target = Some(block.target(access.memory, offset[lane]));
+            }
+            Err(failure)
+        };
+        match access.memory {
+            Memory::Shared(n) => {
+                for lane in active(mask) {
+                    let cell = offset[lane] as usize;
+                    let now = now.lane(lane);
+                    let array = &mut self.shared[n];
+                    let written = Stamp::from_bits(array.written[cell]);
+                    let mut conflict = written.conflicts(now);
+                    if access.write {
+                        let read = Stamp::from_bits(array.read[cell]);
+                        conflict |= read.conflicts(now);
+                        array.written[cell] = now.bits();
+                    } else {
+                        let read = Stamp::from_bits(array.read[cell]);
+                        array.read[cell] = read.joined(now).bits();
+                    }
+                    if conflict && checks.races {
+                        return Err(self.race(Conflict::InBlock, warp, access, lane, offset[lane]));
+                    }
+                    if !access.write && written == Stamp::NONE && checks.uninitialised {
+                        return without_value(self, warp, lane);
+                    }
+                }
+            }
+            Memory::Global(n) => {
+                let array = &self.launch.globals[n];
+                let code = self.launch.code;
+                if !array.shadow.is_empty() && code.writes[n] {
+                    let who = self.who();
+                    for lane in active(mask) {
+                        let cell = &array.shadow[offset[lane] as usize];
+                        let now = now.lane(lane);
+                        let conflict = if access.write { cell.write(who, now) } else { cell.read(who, now) };
+                        if conflict != Conflict::None {
+                            return Err(self.race(conflict, warp, access, lane, offset[lane]));
+                        }
+                    }
+                }
+                if !array.valued.is_empty() {
+                    for lane in active(mask) {
+                        let cell = &array.valued[offset[lane] as usize];
+                        if access.write {
+                            cell.store(1, Ordering::Relaxed);
+                        } else if cell.load(Ordering::Relaxed) == 0 && checks.uninitialised {
+                            return without_value(self, warp, lane);
+                        }
+                    }
+                }
+            }
+            Memory::Private(n) => {
+                for lane in active(mask) {
+                    let valued = &mut warp.private[n].valued[offset[lane] as usize];
+                    if access.write {
+                        *valued |= 1 << lane;
+                    } else if *valued >> lane & 1 == 0 && checks.uninitialised {
+                        return without_value(self, warp, lane);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn fetch(&self, warp: &Warp, access: &Access, offset: &Offsets, mask: u32) -> Words {
+        let wide = is_wide(access.dtype);
+        match access.memory {
+            Memory::Global(n) => {
+                let cells = &self.launch.globals[n].cells;
+                if wide {
+                    Words::Wide(cells.load_wide(offset, mask))
+                } else {
+                    Words::Narrow(cells.load_narrow(access.dtype, offset, mask))
+                }
+            }
+            Memory::Shared(n) => {
+                let cells = &self.shared[n].cells;
+                if wide {
+                    let mut out = [0; WARP];
+                    active(mask).for_each(|i| out[i] = cells[offset[i] as usize]);
+                    Words::Wide(out)
+                } else {
+                    let mut out = [0; WARP];
+                    active(mask).for_each(|i| out[i] = cells[offset[i] as usize] as u32);
+                    Words::Narrow(out)
+                }
+            }
+            Memory::Private(n) => {
+                let array = &warp.private[n];
+                if wide {
+                    let mut out = [0; WARP];
+                    active(mask).for_each(|i| out[i] = array.wide[offset[i] as usize][i]);
+                    Words::Wide(out)
+                } else {
+                    let mut out = [0; WARP];
+                    active(mask).for_each(|i| out[i] = array.narrow[offset[i] as usize][i]);
+                    Words::Narrow(out)
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, warp: &mut Warp, access: &Access, offset: &Offsets, mask: u32, words: &Words) {
+        match (access.memory, words) {
+            (Memory::Global(n), Words::Narrow(words)) => {
+                self.launch.globals[n].cells.store_narrow(offset, mask, words);
+            }
+            (Memory::Global(n), Words::Wide(words)) => {
+                self.launch.globals[n].cells.store_wide(offset, mask, words);
+            }
+            (Memory::Shared(n), Words::Narrow(words)) => {
+                let cells = &mut self.shared[n].cells;
+                active(mask).for_each(|i| cells[offset[i] as usize] = words[i].into());
+            }
+            (Memory::Shared(n), Words::Wide(words)) => {
+                let cells = &mut self.shared[n].cells;
+                active(mask).for_each(|i| cells[offset[i] as usize] = words[i]);
+            }
+            (Memory::Private(n), Words::Narrow(words)) => {
+                let array = &mut warp.private[n].narrow;
+                active(mask).for_each(|i| array[offset[i] as usize][i] = words[i]);
+            }
+            (Memory::Private(n), Words::Wide(words)) => {
+                let array = &mut warp.private[n].wide;
+                active(mask).for_each(|i| array[offset[i] as usize][i] = words[i]);
+            }
+        }
+    }
+
+    pub fn load(&mut self, warp: &mut Warp, access: u32, dst: Reg) -> Outcome<()> {
+        let access = &self.launch.code.accesses[access as usize];
+        let mask = warp.mask;
+        let offset = warp.index(access.wide_index, access.offset);
+        self.check_bounds(warp, access, &offset, mask, 1)?;
+        self.account(access, &offset, mask, access.dtype.bytes() as u64);
+        self.check_cells(warp, access, &offset, mask)?;
+        match self.fetch(warp, access, &offset, mask) {
+            Words::Narrow(words) => warp.narrow[dst as usize] = words,
+            Words::Wide(words) => warp.wide[dst as usize] = words,
+        }
+        Ok(())
+    }
+
+    pub fn store(&mut self, warp: &mut Warp, access: u32, src: Reg) -> Outcome<()> {
+        let access = &self.launch.code.accesses[access as usize];
+        let mask = warp.mask;
+        let offset = warp.index(access.wide_index, access.offset);
+        self.check_bounds(warp, access, &offset, mask, 1)?;
+        self.account(access, &offset, mask, access.dtype.bytes() as u64);
+        self.check_cells(warp, access, &offset, mask)?;
+        let words = if is_wide(access.dtype) {
+            Words::Wide(warp.wide[src as usize])
+        } else {
+            Words::Narrow(warp.narrow[src as usize])
+        };
+        self.put(warp, access, &offset, mask, &words);
+        Ok(())
+    }
+
+    pub fn vector_copy(&mut self, warp: &mut Warp, to: u32, from: u32, lanes: u8) -> Outcome<()> {
+        let code = self.launch.code;
+        let (to, from) = (&code.accesses[to as usize], &code.accesses[from as usize]);
+        let (mask, count) = (warp.mask, i64::from(lanes));
+        let mut offsets = [from, to].map(|a| warp.index(a.wide_index, a.offset));
+        for (access, offset) in [from, to].into_iter().zip(&offsets) {
+            self.check_bounds(warp, access, offset, mask, count)?;
+            self.check_alignment(warp, access, offset, count)?;
+            self.account(access, offset, mask, access.dtype.bytes() as u64 * u64::from(lanes));
+        }
+        for _ in 0..lanes {
+            self.check_cells(warp, from, &offsets[0], mask)?;
+            let words = self.fetch(warp, from, &offsets[0], mask);
+            self.check_cells(warp, to, &offsets[1], mask)?;
+            self.put(warp, to, &offsets[1], mask, &words);
+            // Inactive lanes hold anything.
+            offsets.iter_mut().flatten().for_each(|o| *o = o.wrapping_add(1));
+        }
+        Ok(())
+    }
+
+    /// Arrays begin at multiples of 16 bytes.
+    fn check_alignment(&self, warp: &Warp, access: &Access, offset: &Offsets, count: i64) -> Outcome<()> {
+        match active(warp.mask).find(|lane| offset[*lane] % count != 0) {
+            Some(lane) => {
+                let mut failure =
+                    self.access_failure(FaultKind::Misaligned, warp, access, lane, offset[lane]);
+                failure.fault.detail = format!(
+                    "{count} elements of {} at byte {}",
+                    access.dtype,
+                    offset[lane] * access.dtype.bytes() as i64
+                );
+                Err(failure)
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! From a device kernel to flat code: statements.
+//!
+//! Registers are handed out in the order presets, variables, temporaries; temporaries of a statement are given back at its end, so
+//! a loop's bound outlives its body and nothing else lives longer than its statement. Everything that the interpreter relies on
+//! is checked here: numbers of arrays and variables, types of operands, counts of subscripts. What is wrong is a fault, never
+//! a panic.
+
+use loopwright_kernel_ir::{DType, Name};
+use loopwright_lowering::program::{
+    DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, VarId,
+};
+
+use crate::{
+    bytecode::{Access, Code, InScope, Inst, Preset, Reg, Site, is_wide},
+    compile_value::preset_of,
+    fault::{Fault, FaultKind},
+    options::Options,
+};
+
+/// How deep statements and values may nest.
+const DEPTH: usize = 3000;
+
+/// Where a variable lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub reg: Reg,
+    /// The slot in which the lanes with a value are remembered, for variables that are declared without one.
+    pub watched: Option<u32>,
+}
+
+pub(crate) struct Compiler<'a> {
+    pub program: &'a Program,
+    pub kernel: &'a DeviceKernel,
+    pub options: &'a Options,
+    pub code: Code,
+    pub vars: Vec<Place>,
+    /// The next free register of each file.
+    pub next: [u32; 2],
+    /// The next free slot for masks.
+    pub masks: u32,
+    /// The number of the innermost name in scope plus one.
+    scope: usize,
+    leaf: Option<LeafId>,
+    what: &'static str,
+    /// Whether what is compiled is counted.
+    pub counted: bool,
+    /// Whether overflow is a fault: in index arithmetic.
+    pub exact: bool,
+    pub depth: usize,
+    /// Values of the offset that is being compiled, and the depth of choices at which they hold.
+    pub memo: Vec<(&'a Value, Reg)>,
+    pub lazy: usize,
+    pub memo_at: Option<usize>,
+}
+
+/// The code of a kernel of the program.
+pub(crate) fn compile<'a>(
+    program: &'a Program,
+    kernel: &'a DeviceKernel,
+    options: &'a Options,
+) -> Result<Code, Fault> {
+    let mut compiler = Compiler {
+        program,
+        kernel,
+        options,
+        code: Code {
+            reads: vec![false; program.globals.len()],
+            writes: vec![false; program.globals.len()],
+            ..Code::default()
+        },
+        vars: Vec::new(),
+        next: [0; 2],
+        masks: 0,
+        scope: 0,
+        leaf: None,
+        what: "",
+        counted: true,
+        exact: false,
+        depth: 0,
+        memo: Vec::new(),
+        lazy: 0,
+        memo_at: None,
+    };
+    let result = compiler.kernel().and_then(|()| compiler.body(&kernel.body));
+    compiler.code.insts.push(Inst::End);
+    match result {
+        Ok(()) => Ok(compiler.code),
+        Err(mut fault) => {
+            fault.kernel = Some(kernel.name.clone());
+            Err(fault)
+        }
+    }
+}
+
+impl<'a> Compiler<'a> {
+    pub fn invalid<T>(&self, detail: impl Into<String>) -> Result<T, Fault> {
+        Err(Fault::new(FaultKind::InvalidProgram, detail))
+    }
+
+    /// A free register of the type's file.
+    pub fn fresh(&mut self, dtype: DType) -> Reg {
+        let file = usize::from(is_wide(dtype));
+        let reg = self.next[file];
+        self.next[file] += 1;
+        let count = if file == 1 { &mut self.code.wide } else { &mut self.code.narrow };
+        *count = (*count).max(self.next[file] as usize);
+        reg
+    }
+
+    /// Two free slots for masks, until they are given back.
+    pub fn enter(&mut self) -> u32 {
+        let slot = self.masks;
+        self.masks += 2;
+        self.code.masks = self.code.masks.max(self.masks as usize);
+        slot
+    }
+
+    pub fn leave(&mut self) {
+        self.masks -= 2;
+    }
+
+    pub fn emit(&mut self, inst: Inst) -> usize {
+        self.code.insts.push(inst);
+        self.code.insts.len() - 1
+    }
+
+    pub fn here(&self) -> u32 {
+        self.code.insts.len() as u32
+    }
+
+    /// A site of the statement that is being compiled.
+    pub fn site(&mut self, about: Option<&Name>) -> u32 {
+        let site = Site { leaf: self.leaf, what: self.what, about: about.cloned(), scope: self.scope };
+        if let Some(last) = self.code.sites.last()
+            && (last.leaf, last.what, last.scope) == (site.leaf, site.what, site.scope)
+            && last.about == site.about
+        {
+            return self.code.sites.len() as u32 - 1;
+        }
+        self.code.sites.push(site);
+        self.code.sites.len() as u32 - 1
+    }
+
+    /// As [`Compiler::site`], shared with no other statement.
+    fn own_site(&mut self) -> u32 {
+        let site = Site { leaf: self.leaf, what: self.what, about: None, scope: self.scope };
+        self.code.sites.push(site);
+        self.code.sites.len() as u32 - 1
+    }
+
+    fn kernel(&mut self) -> Result<(), Fault> {
+        if !matches!(self.program.index, DType::I32 | DType::I64) {
+            return self.invalid("the index type is neither i32 nor i64");
+        }
+        let threads: u64 = self.kernel.block.iter().map(|b| u64::from(*b)).product();
+        if threads == 0 || threads > 1024 {
+            return self.invalid(format!("a block of {threads} threads"));
+        }
+        let mut watch = vec![false; self.kernel.vars.len()];
+        let mut presets: Vec<(Preset, DType)> = Vec::new();
+        Stmt::visit(&self.kernel.body, &mut |s| {
+            if let Stmt::Declare(VarId(v)) = s
+                && let Some(w) = watch.get_mut(*v)
+            {
+                *w = true;
+            }
+            for value in values_of(s) {
+                value.visit(&mut |v| {
+                    if let Some(preset) = preset_of(v)
+                        && !presets.contains(&(preset.clone(), v.dtype))
+                    {
+                        presets.push((preset, v.dtype));
+                    }
+                });
+            }
+        });
+        for (preset, dtype) in presets {
+            let reg = self.fresh(dtype);
+            self.code.presets.push((preset, dtype, reg));
+        }
+        for (var, watch) in self.kernel.vars.iter().zip(watch) {
+            let reg = self.fresh(var.dtype);
+            let watched = (watch && self.options.checks.uninitialised).then_some(self.code.watched as u32);
+            self.code.watched += usize::from(watched.is_some());
+            self.vars.push(Place { reg, watched });
+        }
+        Ok(())
+    }
+
+    pub fn place(&self, var: VarId) -> Result<(Place, DType), Fault> {
+        match (self.vars.get(var.0), self.kernel.vars.get(var.0)) {
+            (Some(place), Some(var)) => Ok((*place, var.dtype)),
+            _ => self.invalid(format!("there is no variable {}", var.0)),
+        }
+    }
+
+    fn body(&mut self, body: &'a [Stmt]) -> Result<(), Fault> {
+        let scope = self.scope;
+        for stmt in body {
+            let (next, masks) = (self.next, self.masks);
+            self.depth += 1;
+            if self.depth > DEPTH {
+                return self.invalid("statements nest too deeply");
+            }
+            self.stmt(stmt)?;
+            self.depth -= 1;
+            (self.next, self.masks) = (next, masks);
+        }
+        self.scope = scope;
+        Ok(())
+    }
+
+    /// Lets reports give the variable's value from here on.
+    fn show(&mut self, var: VarId) -> Result<(), Fault> {
+        let (place, dtype) = self.place(var)?;
+        let name = self.kernel.vars[var.0].name.clone();
+        self.code.scopes.push((InScope { name, dtype, reg: place.reg }, self.scope));
+        self.scope = self.code.scopes.len();
+        Ok(())
+    }
+
+    fn speak_of(&mut self, leaf: Option<LeafId>, what: &'static str) -> Result<(), Fault> {
+        if leaf.is_some_and(|l| l.0 >= self.program.leaves.len()) {
+            return self.invalid("a statement comes from a leaf that there is not");
+        }
+        (self.leaf, self.what) = (leaf, what);
+        Ok(())
+    }
+
+    fn typed(&mut self, value: &'a Value, dtype: DType, dst: Option<Reg>) -> Result<Reg, Fault> {
+        if value.dtype != dtype {
+            return self.invalid(format!(
+                "a value of type {} where {dtype} is needed, in {}",
+                value.dtype, self.what
+            ));
+        }
+        match dst {
+            Some(dst) => {
+                self.value_into(value, dst)?;
+                Ok(dst)
+            }
+            None => self.value(value),
+        }
+    }
+
+    fn stmt(&mut self, stmt: &'a Stmt) -> Result<(), Fault> {
+        match stmt {
+            Stmt::Let { var, value, leaf } => {
+                self.speak_of(*leaf, "the value of a variable")?;
+                let (place, dtype) = self.place(*var)?;
+                self.exact = leaf.is_none() && dtype == self.program.index && self.options.checks.overflow;
+                self.typed(value, dtype, Some(place.reg))?;
+                self.exact = false;
+                if let Some(slot) = place.watched {
+                    self.emit(Inst::Define { slot });
+                }
+                if dtype.is_integer() && !self.kernel.vars[var.0].mutable {
+                    self.show(*var)?;
+                }
+            }
+            Stmt::Declare(var) => {
+                if let (Place { watched: Some(slot), .. }, _) = self.place(*var)? {
+                    self.emit(Inst::Undefine { slot });
+                }
+            }
+            Stmt::Set { var, value, leaf } => {
+                self.speak_of(*leaf, "an assignment")?;
+                let (place, dtype) = self.place(*var)?;
+                let src = self.typed(value, dtype, None)?;
+                self.emit(Inst::MoveActive { wide: is_wide(dtype), dst: place.reg, src });
+                if let Some(slot) = place.watched {
+                    self.emit(Inst::Define { slot });
+                }
+            }
+            Stmt::Store { to, value, leaf } => {
+                self.speak_of(*leaf, "a store")?;
+                let src = self.value(value)?;
+                let access = self.access(to, value.dtype, true)?;
+                self.emit(Inst::Store { access, src });
+            }
+            Stmt::VectorCopy { to, from, lanes, leaf } => {
+                self.speak_of(*leaf, "a vector copy")?;
+                self.vector_copy(to, from, *lanes)?;
+            }
+            Stmt::For { var, lower, upper, step, body, .. } => {
+                self.speak_of(None, "the bounds of a loop")?;
+                let (place, dtype) = self.place(*var)?;
+                let index = self.program.index;
+                if dtype != index {
+                    return self.invalid(format!("a loop counter of type {dtype}"));
+                }
+                let step = match step {
+                    Step::Add(step) if *step > 0 => *step,
+                    Step::Add(step) => return self.invalid(format!("a loop with step {step}")),
+                    Step::Halve => 0,
+                };
+                self.exact = self.options.checks.overflow;
+                self.typed(lower, index, Some(place.reg))?;
+                let bound = self.typed(upper, index, None)?;
+                self.exact = false;
+                if let Some(slot) = place.watched {
+                    self.emit(Inst::Define { slot });
+                }
+                // A bound that is a variable may be assigned in the body; the bound is what it was at the entry.
+                let upper = self.fresh(index);
+                let wide = is_wide(index);
+                self.emit(Inst::Move { wide, dst: upper, src: bound });
+                let scope = self.scope;
+                self.show(*var)?;
+                let site = self.site(None);
+                let slot = self.enter();
+                self.emit(Inst::LoopEnter { slot });
+                let head = self.here();
+                let test = self.emit(Inst::LoopTest { wide, var: place.reg, upper, down: step == 0, end: 0 });
+                self.body(body)?;
+                self.emit(Inst::LoopNext { wide, var: place.reg, step, head, site });
+                let here = self.here();
+                if let Inst::LoopTest { end, .. } = &mut self.code.insts[test] {
+                    *end = here;
+                }
+                self.emit(Inst::Restore { slot });
+                self.leave();
+                self.scope = scope;
+            }
+            Stmt::If { cond, body, otherwise, .. } => {
+                self.speak_of(None, "the condition of a guard")?;
+                let cond = self.typed(cond, DType::Bool, None)?;
+                let slot = self.enter();
+                let begin = self.emit(Inst::If { cond, slot, other: 0 });
+                self.body(body)?;
+                self.otherwise(begin, slot, |c| c.body(otherwise), !otherwise.is_empty())?;
+                self.leave();
+            }
+            Stmt::Sync { scope, .. } => {
+                let what = match scope {
+                    Scope::Warp => "a synchronisation of the warp",
+                    Scope::Block => "a barrier",
+                };
+                self.speak_of(None, what)?;
+                let site = self.own_site();
+                self.emit(Inst::Sync { scope: *scope, site });
+            }
+            Stmt::Collective { body, .. } => self.body(body)?,
+        }
+        Ok(())
+    }
+
+    /// The rest of an `If` at `begin`: its other side, and its end.
+    pub fn otherwise(
+        &mut self,
+        begin: usize,
+        slot: u32,
+        other_side: impl FnOnce(&mut Self) -> Result<(), Fault>,
+        there_is_one: bool,
+    ) -> Result<(), Fault> {
+        let mut split = None;
+        let mut here = self.here();
+        if there_is_one {
+            split = Some(self.emit(Inst::Else { slot, end: 0 }));
+            here = split.map_or(here, |s| s as u32);
+            other_side(self)?;
+        }
+        let end_here = self.here();
+        if let Some(split) = split
+            && let Inst::Else { end, .. } = &mut self.code.insts[split]
+        {
+            *end = end_here;
+        }
+        if let Inst::If { other, .. } = &mut self.code.insts[begin] {
+            *other = if there_is_one { here } else { end_here };
+        }
+        self.emit(Inst::Restore { slot });
+        Ok(())
+    }
+
+    fn vector_copy(&mut self, to: &'a MemRef, from: &'a MemRef, lanes: u8) -> Result<(), Fault> {
+        let (private_to, private_from) =
+            (matches!(to.memory, Memory::Private(_)), matches!(from.memory, Memory::Private(_)));
+        if private_to == private_from {
+            return self.invalid("a vector copy has one side in private memory");
+        }
+        let (dtype, _) = self.array(from.memory)?;
+        if !matches!(lanes, 2 | 4 | 8 | 16) || usize::from(lanes) * dtype.bytes() > 16 {
+            return self.invalid(format!("a vector copy of {lanes} elements of {dtype}"));
+        }
+        let from = self.access(from, dtype, false)?;
+        let to = self.access(to, dtype, true)?;
+        self.emit(Inst::VectorCopy { to, from, lanes });
+        Ok(())
+    }
+
+    /// The type of an array and the number of its axes.
+    fn array(&self, memory: Memory) -> Result<(DType, usize), Fault> {
+        let found = match memory {
+            Memory::Global(n) => self.program.globals.get(n).map(|g| (g.dtype, g.shape.len())),
+            Memory::Shared(n) => self.kernel.shared.get(n).map(|a| (a.dtype, a.dims.len())),
+            Memory::Private(n) => self.kernel.private.get(n).map(|a| (a.dtype, a.dims.len())),
+        };
+        match found {
+            Some(found) => Ok(found),
+            None => self.invalid(format!("there is no array {memory:?}")),
+        }
+    }
+
+    /// The number of an access. Its registers stay until the end of the statement.
+    pub fn access(&mut self, to: &'a MemRef, dtype: DType, write: bool) -> Result<u32, Fault> {
+        let (element, axes) = self.array(to.memory)?;
+        if element != dtype {
+            return self.invalid(format!("an access as {dtype} to an array of {element}, in {}", self.what));
+        }
+        if to.subscripts.len() != axes {
+            return self.invalid(format!(
+                "{} subscripts for {axes} axes of {:?}, in {}",
+                to.subscripts.len(),
+                to.memory,
+                self.what
+            ));
+        }
+        if let Memory::Global(n) = to.memory {
+            if write {
+                self.code.writes[n] = true;
+            } else {
+                self.code.reads[n] = true;
+            }
+        }
+        let index = self.program.index;
+        let was = (self.exact, self.counted, std::mem::take(&mut self.memo), self.memo_at);
+        self.exact = self.options.checks.overflow;
+        self.memo_at = Some(self.lazy);
+        let offset = self.typed(&to.offset, index, None)?;
+        self.counted = false;
+        let mut subscripts = Vec::with_capacity(axes);
+        if self.options.checks.bounds {
+            for subscript in &to.subscripts {
+                subscripts.push(self.typed(subscript, index, None)?);
+            }
+        }
+        (self.exact, self.counted, self.memo, self.memo_at) = was;
+        let site = self.site(None);
+        let wide_index = is_wide(index);
+        let memory = to.memory;
+        self.code.accesses.push(Access { memory, dtype, wide_index, offset, subscripts, write, site });
+        Ok(self.code.accesses.len() as u32 - 1)
+    }
+}
+
+/// The values of a statement, without those of the statements inside it.
+fn values_of(stmt: &Stmt) -> Vec<&Value> {
+    fn of(m: &MemRef) -> impl Iterator<Item = &Value> {
+        m.subscripts.iter().chain([&*m.offset])
+    }
+    match stmt {
+        Stmt::Let { value, .. } | Stmt::Set { value, .. } => vec![value],
+        Stmt::Store { to, value, .. } => of(to).chain([value]).collect(),
+        Stmt::VectorCopy { to, from, .. } => of(to).chain(of(from)).collect(),
+        Stmt::For { lower, upper, .. } => vec![lower, upper],
+        Stmt::If { cond, .. } => vec![cond],
+        Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } => Vec::new(),
+    }
+}

@@ -1,0 +1,404 @@
+//! From a device kernel to flat code: values.
+//!
+//! A value ends in a register that nothing changes while its statement runs. What could fault in a lane that does not ask for it
+//! (a load, a division, a call of the user's) is done under a mask; the rest is done for all lanes and blended.
+
+use loopwright_kernel_ir::{DType, Name, Number, math_function};
+use loopwright_lowering::program::{BinOp, UnOp, Value, ValueKind};
+
+use crate::{
+    bytecode::{Call, Class, Inst, MathFn, Preset, Reg, is_wide},
+    compile::Compiler,
+    fault::{Fault, FaultKind},
+};
+
+const DEPTH: usize = 3000;
+
+/// What a register holds from the beginning for this value, if it is of that kind.
+pub(crate) fn preset_of(value: &Value) -> Option<Preset> {
+    Some(match &value.kind {
+        ValueKind::Int(v) => Preset::Constant(Number::I64(*v).cast(value.dtype).bits()),
+        ValueKind::Float(v) => Preset::Constant(Number::F64(*v).cast(value.dtype).bits()),
+        ValueKind::Bool(v) => Preset::Constant((*v).into()),
+        ValueKind::Param(name) => Preset::Param(name.clone()),
+        ValueKind::BlockIdx(axis) => Preset::BlockIdx(*axis),
+        ValueKind::ThreadIdx(axis) => Preset::ThreadIdx(*axis),
+        _ => return None,
+    })
+}
+
+fn is_half(dtype: DType) -> bool {
+    matches!(dtype, DType::F16 | DType::BF16)
+}
+
+fn math_fn(name: &Name) -> Option<MathFn> {
+    Some(match name.as_str() {
+        "abs" => MathFn::Abs,
+        "isnan" => MathFn::IsNan,
+        "floor" => MathFn::Floor,
+        "ceil" => MathFn::Ceil,
+        "round" => MathFn::Round,
+        "trunc" => MathFn::Trunc,
+        "sqrt" => MathFn::Sqrt,
+        "rsqrt" => MathFn::Rsqrt,
+        "cbrt" => MathFn::Cbrt,
+        "exp" => MathFn::Exp,
+        "exp2" => MathFn::Exp2,
+        "expm1" => MathFn::Expm1,
+        "log" => MathFn::Log,
+        "log2" => MathFn::Log2,
+        "log10" => MathFn::Log10,
+        "log1p" => MathFn::Log1p,
+        "sin" => MathFn::Sin,
+        "cos" => MathFn::Cos,
+        "tan" => MathFn::Tan,
+        "asin" => MathFn::Asin,
+        "acos" => MathFn::Acos,
+        "atan" => MathFn::Atan,
+        "atan2" => MathFn::Atan2,
+        "sinh" => MathFn::Sinh,
+        "cosh" => MathFn::Cosh,
+        "tanh" => MathFn::Tanh,
+        "erf" => MathFn::Erf,
+        "erfc" => MathFn::Erfc,
+        "pow" => MathFn::Pow,
+        "fmod" => MathFn::Fmod,
+        "hypot" => MathFn::Hypot,
+        "fma" => MathFn::Fma,
+        "copysign" => MathFn::Copysign,
+        _ => return None,
+    })
+}
+
+fn class_of(op: BinOp, dtype: DType) -> Class {
+    if op.is_comparison() || matches!(op, BinOp::And | BinOp::Or) || dtype == DType::Bool {
+        return Class::Comparison;
+    }
+    match (op, dtype.is_float()) {
+        (BinOp::Mul, true) => Class::FloatMultiply,
+        (BinOp::Div, true) => Class::FloatDivision,
+        (_, true) => Class::FloatAdd,
+        (BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem, false) => {
+            Class::IntegerDivision
+        }
+        (_, false) => Class::Integer,
+    }
+}
+
+fn fits(op: BinOp, dtype: DType) -> bool {
+    match op {
+        BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Min | BinOp::Max => dtype != DType::Bool,
+        BinOp::Div => dtype.is_float(),
+        BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem | BinOp::Shl | BinOp::Shr => {
+            dtype.is_integer()
+        }
+        BinOp::BitAnd | BinOp::BitOr | BinOp::BitXor => !dtype.is_float(),
+        BinOp::And | BinOp::Or => dtype == DType::Bool,
+        BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Eq | BinOp::Ne => true,
+    }
+}
+
+impl<'a> Compiler<'a> {
+    fn class(&self, class: Class) -> Class {
+        if self.counted { class } else { Class::Check }
+    }
+
+    /// The register that holds the value.
+    pub fn value(&mut self, value: &'a Value) -> Result<Reg, Fault> {
+        if let Some(preset) = preset_of(value) {
+            let axis_ok = match preset {
+                Preset::BlockIdx(axis) | Preset::ThreadIdx(axis) => {
+                    axis < 3 && value.dtype == self.program.index
+                }
+                _ => true,
+            };
+            let found = self.code.presets.iter().find(|(p, d, _)| *d == value.dtype && *p == preset);
+            return match found {
+                Some((_, _, reg)) if axis_ok => Ok(*reg),
+                _ => self.invalid(format!("{:?} of type {}", value.kind, value.dtype)),
+            };
+        }
+        if let ValueKind::Var(var) = value.kind {
+            let (place, dtype) = self.place(var)?;
+            if dtype != value.dtype {
+                return self.invalid(format!("a variable of {dtype} as a value of {}", value.dtype));
+            }
+            if let Some(slot) = place.watched {
+                let name = self.kernel.vars[var.0].name.clone();
+                let site = self.site(Some(&name));
+                self.emit(Inst::Defined { slot, site });
+            }
+            return Ok(place.reg);
+        }
+        let remembered = self.memo_at == Some(self.lazy);
+        if remembered && let Some((_, reg)) = self.memo.iter().find(|(v, _)| *v == value) {
+            return Ok(*reg);
+        }
+        let dst = self.fresh(value.dtype);
+        self.value_into(value, dst)?;
+        if remembered {
+            self.memo.push((value, dst));
+        }
+        Ok(dst)
+    }
+
+    /// Puts the value into a register that is none of its operands'.
+    pub fn value_into(&mut self, value: &'a Value, dst: Reg) -> Result<(), Fault> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return self.invalid("values nest too deeply");
+        }
+        self.value_of_kind(value, dst)?;
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn value_of_kind(&mut self, value: &'a Value, dst: Reg) -> Result<(), Fault> {
+        let dtype = value.dtype;
+        match &value.kind {
+            ValueKind::Load(from) => {
+                let access = self.access(from, dtype, false)?;
+                self.emit(Inst::Load { access, dst });
+            }
+            ValueKind::Unary(op, a) => self.unary(*op, a, dtype, dst)?,
+            ValueKind::Binary(op, a, b) => self.binary(*op, a, b, dtype, dst)?,
+            ValueKind::Select(c, a, b) => self.select(c, a, b, dtype, dst)?,
+            ValueKind::Cast(a) => {
+                let src = self.value(a)?;
+                self.cast(a.dtype, dtype, src, dst);
+            }
+            ValueKind::Call { function, args, .. } => self.call(function, args, dtype, dst)?,
+            ValueKind::Shuffle { mode, value: taken, operand, width } => {
+                if taken.dtype != dtype || operand.dtype != DType::I32 {
+                    return self.invalid("a shuffle's value or operand has the wrong type");
+                }
+                if !matches!(width, 2 | 4 | 8 | 16 | 32) {
+                    return self.invalid(format!("a shuffle over {width} lanes"));
+                }
+                let (taken, operand) = (self.value(taken)?, self.value(operand)?);
+                let site = self.site(None);
+                let (mode, width, wide) = (*mode, *width as u8, is_wide(dtype));
+                self.emit(Inst::Shuffle { mode, width, wide, dst, value: taken, operand, site });
+            }
+            ValueKind::Int(_)
+            | ValueKind::Float(_)
+            | ValueKind::Bool(_)
+            | ValueKind::Var(_)
+            | ValueKind::Param(_)
+            | ValueKind::BlockIdx(_)
+            | ValueKind::ThreadIdx(_) => {
+                let src = self.value(value)?;
+                self.emit(Inst::Move { wide: is_wide(dtype), dst, src });
+            }
+        }
+        Ok(())
+    }
+
+    fn cast(&mut self, from: DType, to: DType, src: Reg, dst: Reg) {
+        let class = self.class(Class::Conversion);
+        self.emit(Inst::Cast { from, to, dst, src, class });
+    }
+
+    /// The register of an operand, with half precision widened to f32.
+    fn operand(&mut self, value: &'a Value) -> Result<(Reg, DType), Fault> {
+        let reg = self.value(value)?;
+        if !is_half(value.dtype) {
+            return Ok((reg, value.dtype));
+        }
+        let dst = self.fresh(DType::F32);
+        self.cast(value.dtype, DType::F32, reg, dst);
+        Ok((dst, DType::F32))
+    }
+
+    /// Where a result computed as `computed` goes before it is rounded to `dtype`.
+    fn before_rounding(&mut self, computed: DType, dtype: DType, dst: Reg) -> Reg {
+        if computed != dtype && is_half(dtype) { self.fresh(computed) } else { dst }
+    }
+
+    fn round(&mut self, computed: DType, dtype: DType, src: Reg, dst: Reg) {
+        if src != dst {
+            self.cast(computed, dtype, src, dst);
+        }
+    }
+
+    fn unary(&mut self, op: UnOp, a: &'a Value, dtype: DType, dst: Reg) -> Result<(), Fault> {
+        let fits = match op {
+            UnOp::Neg => dtype != DType::Bool,
+            UnOp::Not => dtype == DType::Bool,
+            UnOp::BitNot => dtype.is_integer(),
+        };
+        if !fits || a.dtype != dtype {
+            return self.invalid(format!("{op:?} of {} as {dtype}", a.dtype));
+        }
+        let (a, computed) = self.operand(a)?;
+        let to = self.before_rounding(computed, dtype, dst);
+        let class = self.class(match (op, dtype.is_float()) {
+            (UnOp::Not, _) => Class::Comparison,
+            (_, true) => Class::FloatAdd,
+            (_, false) => Class::Integer,
+        });
+        let exact = self.exact && dtype == self.program.index;
+        let site = self.site(None);
+        self.emit(Inst::Unary { op, dtype: computed, dst: to, a, class, exact, site });
+        self.round(computed, dtype, to, dst);
+        Ok(())
+    }
+
+    fn binary(&mut self, op: BinOp, a: &'a Value, b: &'a Value, dtype: DType, dst: Reg) -> Result<(), Fault> {
+        let result = if op.is_comparison() { DType::Bool } else { a.dtype };
+        if a.dtype != b.dtype || result != dtype || !fits(op, a.dtype) {
+            return self.invalid(format!("{op:?} of {} and {} as {dtype}", a.dtype, b.dtype));
+        }
+        if matches!(op, BinOp::And | BinOp::Or) && !self.harmless(b) {
+            return self.short_circuit(op, a, b, dst);
+        }
+        let (a, computed) = self.operand(a)?;
+        let (b, _) = self.operand(b)?;
+        let to = if op.is_comparison() { dst } else { self.before_rounding(computed, dtype, dst) };
+        let class = self.class(class_of(op, computed));
+        let exact = self.exact && computed == self.program.index;
+        let site = self.site(None);
+        self.emit(Inst::Binary { op, dtype: computed, dst: to, a, b, class, exact, site });
+        self.round(computed, dtype, to, dst);
+        Ok(())
+    }
+
+    /// Whether computing the value in lanes that do not ask for it can do no harm.
+    fn harmless(&self, value: &Value) -> bool {
+        let mut harmless = true;
+        value.visit(&mut |v| {
+            harmless &= match &v.kind {
+                ValueKind::Load(_) | ValueKind::Shuffle { .. } | ValueKind::Call { .. } => false,
+                ValueKind::Unary(UnOp::Neg, _) => !self.exact,
+                ValueKind::Binary(op, _, b) => match op {
+                    BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem => {
+                        b.as_int().is_some_and(|b| b != 0)
+                    }
+                    BinOp::Add | BinOp::Sub | BinOp::Mul => !self.exact || v.dtype.is_float(),
+                    _ => true,
+                },
+                // A variable without a value may stand on the side that is not asked for.
+                ValueKind::Var(var) => self.vars.get(var.0).is_some_and(|p| p.watched.is_none()),
+                _ => true,
+            };
+        });
+        harmless
+    }
+
+    fn short_circuit(&mut self, op: BinOp, a: &'a Value, b: &'a Value, dst: Reg) -> Result<(), Fault> {
+        let left = self.value(a)?;
+        let class = self.class(Class::Comparison);
+        let result = self.fresh(DType::Bool);
+        self.emit(Inst::Move { wide: false, dst: result, src: left });
+        let mut cond = left;
+        if op == BinOp::Or {
+            cond = self.fresh(DType::Bool);
+            let (dtype, site) = (DType::Bool, self.site(None));
+            self.emit(Inst::Unary { op: UnOp::Not, dtype, dst: cond, a: left, class, exact: false, site });
+        }
+        let slot = self.enter();
+        let begin = self.emit(Inst::If { cond, slot, other: 0 });
+        self.lazy_move(b, result)?;
+        self.otherwise(begin, slot, |_| Ok(()), false)?;
+        self.leave();
+        self.emit(Inst::Move { wide: false, dst, src: result });
+        Ok(())
+    }
+
+    /// Computes a value under the mask and moves it where lanes are active.
+    fn lazy_move(&mut self, value: &'a Value, dst: Reg) -> Result<(), Fault> {
+        self.lazy += 1;
+        let src = self.value(value)?;
+        self.lazy -= 1;
+        self.emit(Inst::MoveActive { wide: is_wide(value.dtype), dst, src });
+        Ok(())
+    }
+
+    fn select(
+        &mut self,
+        c: &'a Value,
+        a: &'a Value,
+        b: &'a Value,
+        dtype: DType,
+        dst: Reg,
+    ) -> Result<(), Fault> {
+        if c.dtype != DType::Bool || a.dtype != dtype || b.dtype != dtype {
+            return self.invalid(format!("a choice by {} between {} and {}", c.dtype, a.dtype, b.dtype));
+        }
+        let wide = is_wide(dtype);
+        let cond = self.value(c)?;
+        if self.harmless(a) && self.harmless(b) {
+            let (a, b) = (self.value(a)?, self.value(b)?);
+            self.emit(Inst::Blend { wide, dst, c: cond, a, b });
+            return Ok(());
+        }
+        let result = self.fresh(dtype);
+        let slot = self.enter();
+        let begin = self.emit(Inst::If { cond, slot, other: 0 });
+        self.lazy_move(a, result)?;
+        self.otherwise(begin, slot, |compiler| compiler.lazy_move(b, result), true)?;
+        self.leave();
+        self.emit(Inst::Move { wide, dst, src: result });
+        Ok(())
+    }
+
+    fn call(&mut self, name: &Name, args: &'a [Value], dtype: DType, dst: Reg) -> Result<(), Fault> {
+        if let Some(function) = self.program.functions.iter().position(|f| f.name == *name) {
+            return self.user_call(function, args, dtype, dst);
+        }
+        let Some(known) = math_function(name) else {
+            return Err(Fault::new(FaultKind::MissingFunction, format!("`{name}` is no function")));
+        };
+        if known.arity != args.len() {
+            return self.invalid(format!("`{name}` of {} values", args.len()));
+        }
+        if let ("min" | "max", [a, b]) = (known.name, args) {
+            let op = if known.name == "min" { BinOp::Min } else { BinOp::Max };
+            return self.binary(op, a, b, dtype, dst);
+        }
+        let Some(function) = math_fn(name) else {
+            return self.invalid(format!("`{name}` stands in a lowered program"));
+        };
+        let of = args[0].dtype;
+        let result = if function == MathFn::IsNan { DType::Bool } else { of };
+        let typed = if function == MathFn::Abs { of != DType::Bool } else { of.is_float() };
+        if !typed || result != dtype || args.iter().any(|a| a.dtype != of) {
+            return self.invalid(format!("`{name}` of {of} as {dtype}"));
+        }
+        let mut regs = [0; 3];
+        let mut computed = of;
+        for (k, arg) in args.iter().enumerate().take(3) {
+            (regs[k], computed) = self.operand(arg)?;
+        }
+        for k in args.len()..3 {
+            regs[k] = regs[0];
+        }
+        let to = if dtype == DType::Bool { dst } else { self.before_rounding(computed, dtype, dst) };
+        let class = self.class(Class::Function);
+        self.emit(Inst::Math { function, dtype: computed, dst: to, args: regs, class });
+        self.round(computed, dtype, to, dst);
+        Ok(())
+    }
+
+    fn user_call(&mut self, function: usize, args: &'a [Value], dtype: DType, dst: Reg) -> Result<(), Fault> {
+        let declared = &self.program.functions[function];
+        if !args.iter().map(|a| a.dtype).eq(declared.params.iter().copied()) || declared.result != dtype {
+            return self.invalid(format!("a call of `{}` with other types than declared", declared.name));
+        }
+        if !self.options.functions.contains_key(&declared.name) {
+            return Err(Fault::new(
+                FaultKind::MissingFunction,
+                format!("`{}` needs a closure to run on the emulator", declared.name),
+            ));
+        }
+        let mut regs = Vec::with_capacity(args.len());
+        for arg in args {
+            regs.push((arg.dtype, self.value(arg)?));
+        }
+        let site = self.site(None);
+        self.code.calls.push(Call { function, args: regs, result: dtype, site });
+        let call = self.code.calls.len() as u32 - 1;
+        self.emit(Inst::User { call, dst });
+        Ok(())
+    }
+}

@@ -1,0 +1,215 @@
+//! What went wrong: a value with the cell and the instances that are involved.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, Name};
+use loopwright_lowering::program::{LeafId, Scope};
+
+/// What kind of fault.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The program breaks an invariant of the lowered form.
+    InvalidProgram,
+    /// An argument is missing, or has another type or too few elements.
+    Argument,
+    /// A device function of the user's has no closure.
+    MissingFunction,
+    /// A subscript or offset outside of its array.
+    OutOfBounds,
+    /// A vector access at an address that its size does not divide.
+    Misaligned,
+    /// Two threads of a block access one cell, one of them writing, and nothing orders them.
+    Race,
+    /// Two blocks of one launch access one cell, one of them writing.
+    RaceBetweenBlocks,
+    /// A read of what was never written.
+    Uninitialised,
+    /// A barrier that some threads of its scope do not reach.
+    DivergentBarrier(Scope),
+    /// A shuffle that some lanes do not reach, or that takes from a lane that the block does not have.
+    DivergentShuffle,
+    /// An integer division by zero.
+    DivisionByZero,
+    /// Index arithmetic left its type.
+    IndexOverflow,
+    /// More steps than allowed.
+    StepLimit,
+    /// More memory than allowed.
+    MemoryLimit,
+}
+
+impl FaultKind {
+    /// The code of the diagnostic.
+    pub fn code(&self) -> &'static str {
+        match self {
+            FaultKind::InvalidProgram => "invalid-program",
+            FaultKind::Argument => "argument",
+            FaultKind::MissingFunction => "missing-function",
+            FaultKind::OutOfBounds => "out-of-bounds",
+            FaultKind::Misaligned => "misaligned",
+            FaultKind::Race => "race",
+            FaultKind::RaceBetweenBlocks => "race-between-blocks",
+            FaultKind::Uninitialised => "uninitialised-read",
+            FaultKind::DivergentBarrier(_) => "divergent-barrier",
+            FaultKind::DivergentShuffle => "divergent-shuffle",
+            FaultKind::DivisionByZero => "division-by-zero",
+            FaultKind::IndexOverflow => "index-overflow",
+            FaultKind::StepLimit => "step-limit",
+            FaultKind::MemoryLimit => "memory-limit",
+        }
+    }
+
+    /// One sentence about what it is.
+    fn sentence(&self) -> &'static str {
+        match self {
+            FaultKind::InvalidProgram => "the program is not a valid lowered program",
+            FaultKind::Argument => "an argument does not fit",
+            FaultKind::MissingFunction => "a device function has no closure",
+            FaultKind::OutOfBounds => "access out of bounds",
+            FaultKind::Misaligned => "misaligned vector access",
+            FaultKind::Race => "race between threads of a block",
+            FaultKind::RaceBetweenBlocks => "race between blocks",
+            FaultKind::Uninitialised => "read of what was never written",
+            FaultKind::DivergentBarrier(Scope::Block) => "divergent barrier of a block",
+            FaultKind::DivergentBarrier(Scope::Warp) => "divergent synchronisation of a warp",
+            FaultKind::DivergentShuffle => "divergent shuffle",
+            FaultKind::DivisionByZero => "division by zero",
+            FaultKind::IndexOverflow => "overflow of index arithmetic",
+            FaultKind::StepLimit => "too many steps",
+            FaultKind::MemoryLimit => "too much memory",
+        }
+    }
+}
+
+/// What an instance did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Act {
+    /// It read the cell.
+    Read,
+    /// It wrote the cell.
+    Write,
+    /// It waits at the barrier, or takes part in the shuffle.
+    Waits,
+    /// It does not come to the barrier or shuffle.
+    Absent,
+    /// It computed a value.
+    Computes,
+}
+
+/// One execution of a statement by one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// The leaf of the program that the statement comes from; none for guards, bounds and the like.
+    pub leaf: Option<LeafId>,
+    /// The leaf's part, as `total.update`, or what the statement is where it has no leaf.
+    pub part: String,
+    /// The text of the leaf's instruction; empty where there is none.
+    pub text: String,
+    /// What it did.
+    pub act: Act,
+    /// The block.
+    pub block: [i64; 3],
+    /// The thread in its block.
+    pub thread: [u32; 3],
+    /// The values of the loop counters and named indices in scope.
+    pub values: Vec<(Name, i64)>,
+}
+
+impl fmt::Display for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let act = match self.act {
+            Act::Read => "read by ",
+            Act::Write => "write by ",
+            Act::Waits | Act::Computes => "",
+            Act::Absent => "not reached: ",
+        };
+        let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
+        write!(f, "{act}`{}`, block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})", self.part)?;
+        for (k, (name, value)) in self.values.iter().enumerate() {
+            write!(f, "{}{name}={value}", if k == 0 { ", " } else { " " })?;
+        }
+        if !self.text.is_empty() {
+            write!(f, ": {}", self.text)?;
+        }
+        Ok(())
+    }
+}
+
+/// A fault. The same program with the same arguments always gives the same one: the first in the order of blocks and steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind.
+    pub kind: FaultKind,
+    /// What exactly, in a few words; may be empty.
+    pub detail: String,
+    /// The device kernel that ran.
+    pub kernel: Option<Name>,
+    /// The array.
+    pub array: Option<Name>,
+    /// The subscripts of the cell.
+    pub cell: Vec<i64>,
+    /// The earlier of two instances; none where only one is involved.
+    pub first: Option<Instance>,
+    /// The instance that showed the fault.
+    pub second: Option<Instance>,
+}
+
+impl Fault {
+    /// A fault without instances.
+    pub fn new(kind: FaultKind, detail: impl Into<String>) -> Fault {
+        Fault {
+            kind,
+            detail: detail.into(),
+            kernel: None,
+            array: None,
+            cell: Vec::new(),
+            first: None,
+            second: None,
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let mut text = self.kind.sentence().to_owned();
+        if let Some(array) = &self.array {
+            text.push_str(&format!(" at `{array}"));
+            if !self.cell.is_empty() {
+                let cell: Vec<_> = self.cell.iter().map(i64::to_string).collect();
+                text.push_str(&format!("[{}]", cell.join(", ")));
+            }
+            text.push('`');
+        }
+        if let Some(kernel) = &self.kernel {
+            text.push_str(&format!(" in kernel `{kernel}`"));
+        }
+        if !self.detail.is_empty() {
+            text.push_str(": ");
+            text.push_str(&self.detail);
+        }
+        text
+    }
+
+    /// The fault as a diagnostic, the instances as its witness.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let diagnostic = Diagnostic::new(self.kind.code(), self.sentence());
+        let instances: Vec<_> = self.first.iter().chain(&self.second).map(Instance::to_string).collect();
+        if instances.is_empty() { diagnostic } else { diagnostic.witness(instances.join("\n           ")) }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence())?;
+        for instance in self.first.iter().chain(&self.second) {
+            write!(f, "\n  {instance}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<Fault> for Diagnostic {
+    fn from(fault: Fault) -> Self {
+        fault.diagnostic()
+    }
+}

@@ -1,0 +1,531 @@
+//! Operations on the 32 lanes of a warp.
+//!
+//! Every function computes all lanes, whether active or not, in loops that compilers turn into vector code; only what could
+//! fault (division, overflow where it matters) looks at the mask, and only calls of functions leave inactive lanes out to save
+//! time. This file is the meaning of each operation of the lowered program for the emulator.
+
+use half::{bf16, f16};
+use loopwright_kernel_ir::{DType, Number};
+use loopwright_lowering::program::{BinOp, UnOp};
+
+use crate::bytecode::MathFn;
+
+/// Lanes of a warp.
+pub(crate) const WARP: usize = 32;
+/// One 32-bit word a lane.
+pub(crate) type Narrow = [u32; WARP];
+/// One 64-bit word a lane.
+pub(crate) type Wide = [u64; WARP];
+
+/// A lane in which an operation has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LaneFault {
+    DivisionByZero(usize),
+    Overflow(usize),
+}
+
+/// The lanes in which a truth value holds.
+pub(crate) fn lanes_of(truth: &Narrow) -> u32 {
+    let mut mask = 0;
+    for (lane, t) in truth.iter().enumerate() {
+        mask |= t.wrapping_neg() & (1 << lane);
+    }
+    mask
+}
+
+/// The active lanes, lowest first.
+pub(crate) fn active(mask: u32) -> impl Iterator<Item = usize> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        (rest != 0).then(|| {
+            let lane = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            lane
+        })
+    })
+}
+
+/// A type whose values lie in registers.
+pub(crate) trait Lane: Copy + PartialOrd {
+    type Word: Copy + Default;
+    fn of(word: Self::Word) -> Self;
+    fn word(self) -> Self::Word;
+}
+
+macro_rules! lane {
+    ($($type:ty, $word:ty, |$w:ident| $of:expr, |$v:ident| $to:expr;)*) => {
+        $(impl Lane for $type {
+            type Word = $word;
+            #[inline(always)]
+            fn of($w: $word) -> Self {
+                $of
+            }
+            #[inline(always)]
+            fn word(self) -> $word {
+                let $v = self;
+                $to
+            }
+        })*
+    };
+}
+
+lane! {
+    i8, u32, |w| w as i8, |v| v as i32 as u32;
+    i16, u32, |w| w as i16, |v| v as i32 as u32;
+    i32, u32, |w| w as i32, |v| v as u32;
+    u8, u32, |w| w as u8, |v| v.into();
+    u16, u32, |w| w as u16, |v| v.into();
+    u32, u32, |w| w, |v| v;
+    f32, u32, |w| f32::from_bits(w), |v| v.to_bits();
+    i64, u64, |w| w as i64, |v| v as u64;
+    u64, u64, |w| w, |v| v;
+    f64, u64, |w| f64::from_bits(w), |v| v.to_bits();
+}
+
+#[inline(always)]
+fn map1<T: Lane, R: Lane>(a: &[T::Word; WARP], f: impl Fn(T) -> R) -> [R::Word; WARP] {
+    let mut out = [R::Word::default(); WARP];
+    for i in 0..WARP {
+        out[i] = f(T::of(a[i])).word();
+    }
+    out
+}
+
+#[inline(always)]
+fn map2<T: Lane>(a: &[T::Word; WARP], b: &[T::Word; WARP], f: impl Fn(T, T) -> T) -> [T::Word; WARP] {
+    let mut out = [T::Word::default(); WARP];
+    for i in 0..WARP {
+        out[i] = f(T::of(a[i]), T::of(b[i])).word();
+    }
+    out
+}
+
+#[inline(always)]
+fn test<T: Lane>(a: &[T::Word; WARP], b: &[T::Word; WARP], f: impl Fn(&T, &T) -> bool) -> Narrow {
+    let mut out = [0; WARP];
+    for i in 0..WARP {
+        out[i] = u32::from(f(&T::of(a[i]), &T::of(b[i])));
+    }
+    out
+}
+
+/// A comparison.
+fn compare<T: Lane>(op: BinOp, a: &[T::Word; WARP], b: &[T::Word; WARP]) -> Narrow {
+    match op {
+        BinOp::Lt => test::<T>(a, b, T::lt),
+        BinOp::Le => test::<T>(a, b, T::le),
+        BinOp::Gt => test::<T>(a, b, T::gt),
+        BinOp::Ge => test::<T>(a, b, T::ge),
+        BinOp::Eq => test::<T>(a, b, T::eq),
+        _ => test::<T>(a, b, T::ne),
+    }
+}
+
+/// An integer type's arithmetic.
+trait Integer: Lane + Ord {
+    fn add(self, other: Self) -> (Self, bool);
+    fn sub(self, other: Self) -> (Self, bool);
+    fn mul(self, other: Self) -> (Self, bool);
+    fn trunc_div(self, other: Self) -> Self;
+    fn trunc_rem(self, other: Self) -> Self;
+    fn floor_div(self, other: Self) -> Self;
+    fn floor_mod(self, other: Self) -> Self;
+    fn and(self, other: Self) -> Self;
+    fn or(self, other: Self) -> Self;
+    fn xor(self, other: Self) -> Self;
+    fn shl(self, other: Self) -> Self;
+    fn shr(self, other: Self) -> Self;
+    fn is_zero(self) -> bool;
+}
+
+macro_rules! integer {
+    ($($type:ty, $signed:literal;)*) => {
+        $(#[allow(unused_comparisons)]
+        impl Integer for $type {
+            #[inline(always)]
+            fn add(self, other: Self) -> (Self, bool) { self.overflowing_add(other) }
+            #[inline(always)]
+            fn sub(self, other: Self) -> (Self, bool) { self.overflowing_sub(other) }
+            #[inline(always)]
+            fn mul(self, other: Self) -> (Self, bool) { self.overflowing_mul(other) }
+            #[inline(always)]
+            fn trunc_div(self, other: Self) -> Self { self.wrapping_div(other) }
+            #[inline(always)]
+            fn trunc_rem(self, other: Self) -> Self { self.wrapping_rem(other) }
+            #[inline(always)]
+            fn floor_div(self, other: Self) -> Self {
+                let (q, r) = (self.wrapping_div(other), self.wrapping_rem(other));
+                if r != 0 && (r < 0) != (other < 0) { q.wrapping_sub(1) } else { q }
+            }
+            #[inline(always)]
+            fn floor_mod(self, other: Self) -> Self {
+                let r = self.wrapping_rem(other);
+                if r != 0 && (r < 0) != (other < 0) { r.wrapping_add(other) } else { r }
+            }
+            #[inline(always)]
+            fn and(self, other: Self) -> Self { self & other }
+            #[inline(always)]
+            fn or(self, other: Self) -> Self { self | other }
+            #[inline(always)]
+            fn xor(self, other: Self) -> Self { self ^ other }
+            #[inline(always)]
+            fn shl(self, other: Self) -> Self {
+                // Amounts outside of 0..bits (negative ones are huge) move every bit out, as the hardware does.
+                let amount = other as u64;
+                if amount < <$type>::BITS as u64 { self << amount } else { 0 }
+            }
+            #[inline(always)]
+            fn shr(self, other: Self) -> Self {
+                let amount = other as u64;
+                if amount < <$type>::BITS as u64 {
+                    self >> amount
+                } else if $signed {
+                    self >> (<$type>::BITS - 1)
+                } else {
+                    0
+                }
+            }
+            #[inline(always)]
+            fn is_zero(self) -> bool { self == 0 }
+        })*
+    };
+}
+
+integer! {
+    i8, true; i16, true; i32, true; i64, true;
+    u8, false; u16, false; u32, false; u64, false;
+}
+
+fn exactly<T: Integer>(
+    a: &[T::Word; WARP],
+    b: &[T::Word; WARP],
+    mask: u32,
+    exact: bool,
+    f: impl Fn(T, T) -> (T, bool),
+) -> Result<[T::Word; WARP], LaneFault> {
+    if !exact {
+        return Ok(map2::<T>(a, b, |a, b| f(a, b).0));
+    }
+    let mut out = [T::Word::default(); WARP];
+    let mut any = false;
+    for i in 0..WARP {
+        let (value, over) = f(T::of(a[i]), T::of(b[i]));
+        out[i] = value.word();
+        any |= over;
+    }
+    if any && let Some(lane) = active(mask).find(|i| f(T::of(a[*i]), T::of(b[*i])).1) {
+        return Err(LaneFault::Overflow(lane));
+    }
+    Ok(out)
+}
+
+fn divide<T: Integer>(
+    a: &[T::Word; WARP],
+    b: &[T::Word; WARP],
+    mask: u32,
+    f: impl Fn(T, T) -> T,
+) -> Result<[T::Word; WARP], LaneFault> {
+    let mut out = [T::Word::default(); WARP];
+    for i in active(mask) {
+        let divisor = T::of(b[i]);
+        if divisor.is_zero() {
+            return Err(LaneFault::DivisionByZero(i));
+        }
+        out[i] = f(T::of(a[i]), divisor).word();
+    }
+    Ok(out)
+}
+
+/// Arithmetic on integers: everything but comparisons.
+fn arithmetic<T: Integer>(
+    op: BinOp,
+    a: &[T::Word; WARP],
+    b: &[T::Word; WARP],
+    mask: u32,
+    exact: bool,
+) -> Result<[T::Word; WARP], LaneFault> {
+    Ok(match op {
+        BinOp::Add => exactly::<T>(a, b, mask, exact, T::add)?,
+        BinOp::Sub => exactly::<T>(a, b, mask, exact, T::sub)?,
+        BinOp::Mul => exactly::<T>(a, b, mask, exact, T::mul)?,
+        BinOp::FloorDiv => divide::<T>(a, b, mask, T::floor_div)?,
+        BinOp::FloorMod => divide::<T>(a, b, mask, T::floor_mod)?,
+        BinOp::TruncDiv => divide::<T>(a, b, mask, T::trunc_div)?,
+        BinOp::TruncRem => divide::<T>(a, b, mask, T::trunc_rem)?,
+        BinOp::Min => map2::<T>(a, b, Ord::min),
+        BinOp::Max => map2::<T>(a, b, Ord::max),
+        BinOp::BitAnd => map2::<T>(a, b, T::and),
+        BinOp::BitOr => map2::<T>(a, b, T::or),
+        BinOp::BitXor => map2::<T>(a, b, T::xor),
+        BinOp::Shl => map2::<T>(a, b, T::shl),
+        // The code generator lets nothing else through.
+        _ => map2::<T>(a, b, T::shr),
+    })
+}
+
+macro_rules! float_arithmetic {
+    ($name:ident, $type:ty, $word:ty) => {
+        fn $name(op: BinOp, a: &[$word; WARP], b: &[$word; WARP]) -> [$word; WARP] {
+            match op {
+                BinOp::Add => map2::<$type>(a, b, |a, b| a + b),
+                BinOp::Sub => map2::<$type>(a, b, |a, b| a - b),
+                BinOp::Mul => map2::<$type>(a, b, |a, b| a * b),
+                BinOp::Div => map2::<$type>(a, b, |a, b| a / b),
+                // NaN loses; of the zeros, the negative one is smaller.
+                BinOp::Min => map2::<$type>(a, b, |a, b| {
+                    if b.is_nan() || a < b || (a == b && a.is_sign_negative()) { a } else { b }
+                }),
+                _ => map2::<$type>(a, b, |a, b| {
+                    if b.is_nan() || a > b || (a == b && a.is_sign_positive()) { a } else { b }
+                }),
+            }
+        }
+    };
+}
+
+float_arithmetic!(arithmetic_f32, f32, u32);
+float_arithmetic!(arithmetic_f64, f64, u64);
+
+/// An operation on values of up to 32 bits; comparisons of any type of up to 32 bits.
+pub(crate) fn binary_narrow(
+    op: BinOp,
+    dtype: DType,
+    a: &Narrow,
+    b: &Narrow,
+    mask: u32,
+    exact: bool,
+) -> Result<Narrow, LaneFault> {
+    if op.is_comparison() {
+        return Ok(match dtype {
+            DType::F32 => compare::<f32>(op, a, b),
+            DType::I8 | DType::I16 | DType::I32 => compare::<i32>(op, a, b),
+            _ => compare::<u32>(op, a, b),
+        });
+    }
+    match dtype {
+        DType::F32 => Ok(arithmetic_f32(op, a, b)),
+        DType::I32 => arithmetic::<i32>(op, a, b, mask, exact),
+        DType::U32 => arithmetic::<u32>(op, a, b, mask, exact),
+        DType::I8 => arithmetic::<i8>(op, a, b, mask, exact),
+        DType::I16 => arithmetic::<i16>(op, a, b, mask, exact),
+        DType::U8 => arithmetic::<u8>(op, a, b, mask, exact),
+        DType::U16 => arithmetic::<u16>(op, a, b, mask, exact),
+        _ => Ok(match op {
+            BinOp::And | BinOp::BitAnd | BinOp::Min => map2::<u32>(a, b, |a, b| a & b),
+            BinOp::BitXor => map2::<u32>(a, b, |a, b| a ^ b),
+            _ => map2::<u32>(a, b, |a, b| a | b),
+        }),
+    }
+}
+
+/// Arithmetic on values of 64 bits.
+pub(crate) fn binary_wide(
+    op: BinOp,
+    dtype: DType,
+    a: &Wide,
+    b: &Wide,
+    mask: u32,
+    exact: bool,
+) -> Result<Wide, LaneFault> {
+    match dtype {
+        DType::F64 => Ok(arithmetic_f64(op, a, b)),
+        DType::I64 => arithmetic::<i64>(op, a, b, mask, exact),
+        _ => arithmetic::<u64>(op, a, b, mask, exact),
+    }
+}
+
+/// Comparisons of values of 64 bits.
+pub(crate) fn compare_wide(op: BinOp, dtype: DType, a: &Wide, b: &Wide) -> Narrow {
+    match dtype {
+        DType::F64 => compare::<f64>(op, a, b),
+        DType::I64 => compare::<i64>(op, a, b),
+        _ => compare::<u64>(op, a, b),
+    }
+}
+
+/// An operation on one value of up to 32 bits.
+pub(crate) fn unary_narrow(
+    op: UnOp,
+    dtype: DType,
+    a: &Narrow,
+    mask: u32,
+    exact: bool,
+) -> Result<Narrow, LaneFault> {
+    Ok(match (op, dtype) {
+        (UnOp::Not, _) => map1::<u32, u32>(a, |a| u32::from(a == 0)),
+        (UnOp::Neg, DType::F32) => map1::<f32, f32>(a, |a| -a),
+        (UnOp::Neg, _) => return binary_narrow(BinOp::Sub, dtype, &[0; WARP], a, mask, exact),
+        (UnOp::BitNot, DType::Bool) => map1::<u32, u32>(a, |a| a ^ 1),
+        (UnOp::BitNot, _) => return binary_narrow(BinOp::BitXor, dtype, &[u32::MAX; WARP], a, mask, exact),
+    })
+}
+
+/// An operation on one value of 64 bits.
+pub(crate) fn unary_wide(
+    op: UnOp,
+    dtype: DType,
+    a: &Wide,
+    mask: u32,
+    exact: bool,
+) -> Result<Wide, LaneFault> {
+    match (op, dtype) {
+        (UnOp::Neg, DType::F64) => Ok(map1::<f64, f64>(a, |a| -a)),
+        (UnOp::Neg, _) => binary_wide(BinOp::Sub, dtype, &[0; WARP], a, mask, exact),
+        _ => binary_wide(BinOp::BitXor, dtype, &[u64::MAX; WARP], a, mask, exact),
+    }
+}
+
+/// The number in a register's lane, whichever file the word is of.
+pub(crate) fn number(dtype: DType, word: u64) -> Number {
+    Number::from_bits(dtype, word)
+}
+
+/// The word that a register of the file of 32 bits holds for a number of up to 32 bits.
+pub(crate) fn narrow_word(value: Number) -> u32 {
+    match value {
+        Number::I8(v) => v.word(),
+        Number::I16(v) => v.word(),
+        v => v.bits() as u32,
+    }
+}
+
+/// Conversions within the file of 32-bit words.
+pub(crate) fn cast_narrow(from: DType, to: DType, a: &Narrow) -> Narrow {
+    use DType::*;
+    match (from, to) {
+        (I32, F32) => map1::<i32, f32>(a, |a| a as f32),
+        (F16, F32) => map1::<u32, f32>(a, |a| f16::from_bits(a as u16).to_f32()),
+        (BF16, F32) => map1::<u32, f32>(a, |a| bf16::from_bits(a as u16).to_f32()),
+        (F32, F16) => map1::<f32, u32>(a, |a| f16::from_f32(a).to_bits().into()),
+        (F32, BF16) => map1::<f32, u32>(a, |a| bf16::from_f32(a).to_bits().into()),
+        (F32, I32) => map1::<f32, i32>(a, |a| a as i32),
+        (I32 | U32, I32 | U32) | (Bool, I8 | I16 | I32 | U8 | U16 | U32) => *a,
+        _ => map1::<u32, u32>(a, |a| narrow_word(number(from, a.into()).cast(to))),
+    }
+}
+
+/// Conversions from 32-bit to 64-bit words.
+pub(crate) fn cast_widen(from: DType, to: DType, a: &Narrow) -> Wide {
+    use DType::*;
+    match (from, to) {
+        (I8 | I16 | I32, I64 | U64) => map1::<i32, i64>(a, i64::from),
+        (Bool | U8 | U16 | U32, I64 | U64) => map1::<u32, u64>(a, u64::from),
+        (F32, F64) => map1::<f32, f64>(a, f64::from),
+        (I8 | I16 | I32, F64) => map1::<i32, f64>(a, f64::from),
+        _ => map1::<u32, u64>(a, |a| number(from, a.into()).cast(to).bits()),
+    }
+}
+
+/// Conversions from 64-bit to 32-bit words.
+pub(crate) fn cast_shorten(from: DType, to: DType, a: &Wide) -> Narrow {
+    use DType::*;
+    match (from, to) {
+        (I64 | U64, I32 | U32) => map1::<u64, u32>(a, |a| a as u32),
+        (F64, F32) => map1::<f64, f32>(a, |a| a as f32),
+        _ => map1::<u64, u32>(a, |a| narrow_word(number(from, a).cast(to))),
+    }
+}
+
+/// Conversions within the file of 64-bit words.
+pub(crate) fn cast_wide(from: DType, to: DType, a: &Wide) -> Wide {
+    use DType::*;
+    match (from, to) {
+        (I64 | U64, I64 | U64) => *a,
+        (I64, F64) => map1::<i64, f64>(a, |a| a as f64),
+        _ => map1::<u64, u64>(a, |a| number(from, a).cast(to).bits()),
+    }
+}
+
+macro_rules! math {
+    ($name:ident, $type:ty, $erf:path, $erfc:path) => {
+        /// A math function of floating-point values; `b` and `c` are not looked at where it takes fewer. `isnan` gives 0 or 1.
+        fn $name(function: MathFn, a: $type, b: $type, c: $type) -> $type {
+            match function {
+                MathFn::Abs => a.abs(),
+                MathFn::IsNan => {
+                    if a.is_nan() {
+                        1.0
+                    } else {
+                        0.0
+                    }
+                }
+                MathFn::Floor => a.floor(),
+                MathFn::Ceil => a.ceil(),
+                MathFn::Round => a.round(),
+                MathFn::Trunc => a.trunc(),
+                MathFn::Sqrt => a.sqrt(),
+                MathFn::Rsqrt => 1.0 / a.sqrt(),
+                MathFn::Cbrt => a.cbrt(),
+                MathFn::Exp => a.exp(),
+                MathFn::Exp2 => a.exp2(),
+                MathFn::Expm1 => a.exp_m1(),
+                MathFn::Log => a.ln(),
+                MathFn::Log2 => a.log2(),
+                MathFn::Log10 => a.log10(),
+                MathFn::Log1p => a.ln_1p(),
+                MathFn::Sin => a.sin(),
+                MathFn::Cos => a.cos(),
+                MathFn::Tan => a.tan(),
+                MathFn::Asin => a.asin(),
+                MathFn::Acos => a.acos(),
+                MathFn::Atan => a.atan(),
+                MathFn::Atan2 => a.atan2(b),
+                MathFn::Sinh => a.sinh(),
+                MathFn::Cosh => a.cosh(),
+                MathFn::Tanh => a.tanh(),
+                MathFn::Erf => $erf(a),
+                MathFn::Erfc => $erfc(a),
+                MathFn::Pow => a.powf(b),
+                MathFn::Fmod => a % b,
+                MathFn::Hypot => a.hypot(b),
+                MathFn::Fma => a.mul_add(b, c),
+                MathFn::Copysign => a.copysign(b),
+            }
+        }
+    };
+}
+
+math!(math_f32, f32, libm::erff, libm::erfcf);
+math!(math_f64, f64, libm::erf, libm::erfc);
+
+/// A math function of f32 values, or `abs` of integers of up to 32 bits, or `isnan` of f32.
+pub(crate) fn math_narrow(function: MathFn, dtype: DType, args: [&Narrow; 3], mask: u32) -> Narrow {
+    let [a, b, c] = args;
+    let mut out = [0; WARP];
+    if dtype != DType::F32 {
+        let signed = !dtype.is_unsigned();
+        return map1::<u32, u32>(a, |a| match number(dtype, a.into()).as_i64() {
+            Some(v) if signed && v < 0 => narrow_word(Number::I64(-v).cast(dtype)),
+            _ => a,
+        });
+    }
+    if function == MathFn::IsNan {
+        return map1::<f32, u32>(a, |a| a.is_nan().into());
+    }
+    for i in active(mask) {
+        let [a, b, c] = [a[i], b[i], c[i]].map(f32::from_bits);
+        out[i] = math_f32(function, a, b, c).to_bits();
+    }
+    out
+}
+
+/// `isnan` of f64.
+pub(crate) fn is_nan_wide(a: &Wide) -> Narrow {
+    map1::<f64, u32>(a, |a| a.is_nan().into())
+}
+
+/// A math function of f64 values, or `abs` of integers of 64 bits.
+pub(crate) fn math_wide(function: MathFn, dtype: DType, args: [&Wide; 3], mask: u32) -> Wide {
+    let [a, b, c] = args;
+    let mut out = [0; WARP];
+    match dtype {
+        DType::I64 => return map1::<i64, i64>(a, i64::wrapping_abs),
+        DType::U64 => return *a,
+        _ => {}
+    }
+    for i in active(mask) {
+        let [a, b, c] = [a[i], b[i], c[i]].map(f64::from_bits);
+        out[i] = math_f64(function, a, b, c).to_bits();
+    }
+    out
+}

@@ -1,0 +1,45 @@
+//! Runs a lowered [`Program`](loopwright_lowering::program::Program) on the CPU, checks it, and counts what a profiler would.
+//!
+//! A device kernel becomes flat code over registers of 32 lanes. A warp runs it in lock step under a lane mask, with its own program
+//! counter, until it waits at a barrier or ends; then the next warp of the block runs. Blocks are spread over cores.
+//!
+//! ```text
+//! machine   the host's part: arguments, launches, blocks over cores, the second and third look at a fault
+//!   block     one block: warps between barriers, the interpreter of the code
+//!     access    loads and stores: bounds, values, races, traffic
+//!     lanes     what the operations mean
+//!   compile   statements and values to flat code (bytecode)
+//!   shadow    who accessed a cell last; trace: the same with all details for one cell
+//! ```
+//!
+//! What is found ([`Fault`]) comes with the cell and the instances that are involved: out of bounds, races in shared and global
+//! memory by happens-before, reads of what was never written, divergent barriers and shuffles, divisions by zero, overflow of index
+//! arithmetic. The same fault is reported in every run. A fault is a value; no input makes the emulator panic, and
+//! [`Options::max_steps`] ends what does not end by itself.
+//!
+//! Meanings that the lowered form leaves open: conversions are those of
+//! [`Number::cast`](loopwright_kernel_ir::Number::cast); a shift by an amount outside of `0..bits` moves every bit out; integers wrap, the
+//! quotient of the least integer and -1 too; a loop's bound is evaluated once; fast and precise functions are the same.
+
+mod access;
+mod arguments;
+mod block;
+mod bytecode;
+mod compile;
+mod compile_value;
+mod counters;
+mod fault;
+mod lanes;
+mod machine;
+mod memory;
+mod options;
+mod shadow;
+mod trace;
+mod traffic;
+mod warp;
+
+pub use arguments::{Arguments, ArrayArgument};
+pub use counters::{Counters, GlobalTraffic, Operations, Report, SharedTraffic};
+pub use fault::{Act, Fault, FaultKind, Instance};
+pub use machine::{Emulator, run};
+pub use options::{Checks, DeviceClosure, Options};

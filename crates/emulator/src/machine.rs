@@ -1,0 +1,420 @@
+//! Runs a whole program: binds the arguments, goes through the host's statements, and spreads the blocks of each launch over cores.
+//!
+//! A run that meets a fault is repeated block after block, so that the fault that is reported is the first in that order and the same every
+//! time; a race, or a read of what was never written, is looked at once more with its cell watched: a race is known by both
+//! instances, and a value that is only not there yet is a race. Arguments change only when all went well.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+    },
+};
+
+use loopwright_kernel_ir::{DType, Name, Number};
+use loopwright_lowering::program::{
+    DeviceKernel, Global, HostStmt, LocalArray, Owner, Program, ProgramArg, Value, eval_host,
+};
+
+use crate::{
+    arguments::Arguments,
+    block::{Block, Failure, Launch, Outcome},
+    bytecode::{Code, Preset},
+    compile::compile,
+    counters::{Counters, Report},
+    fault::{Fault, FaultKind},
+    memory::{Cells, GlobalArray},
+    options::{DeviceClosure, Options},
+    shadow::GlobalCell,
+    trace::{Target, Trace},
+};
+
+/// A program made ready to run any number of times.
+#[derive(Clone, Debug)]
+pub struct Emulator<'a> {
+    program: &'a Program,
+    options: Options,
+    codes: Vec<Code>,
+}
+
+/// Runs the program over the arguments.
+pub fn run(program: &Program, arguments: &mut Arguments, options: &Options) -> Result<Report, Fault> {
+    Emulator::new(program, options)?.run(arguments)
+}
+
+/// How a run goes through the blocks of a launch.
+#[derive(Clone, Copy, Debug)]
+enum Manner {
+    /// Many at once.
+    Spread,
+    /// One after another.
+    InOrder,
+    /// One after another, with a cell watched.
+    Watching(Target),
+}
+
+impl<'a> Emulator<'a> {
+    /// Checks the program and makes its code. Faults: what breaks an invariant of the lowered form, a missing closure.
+    pub fn new(program: &'a Program, options: &Options) -> Result<Emulator<'a>, Fault> {
+        let codes = program.kernels.iter().map(|k| compile(program, k, options)).collect::<Result<_, _>>()?;
+        Ok(Emulator { program, options: options.clone(), codes })
+    }
+
+    /// Runs it over the arguments. Written arrays change if there is no fault, otherwise nothing does.
+    pub fn run(&self, arguments: &mut Arguments) -> Result<Report, Fault> {
+        let failure = match self.once(arguments, Manner::Spread) {
+            Ok((globals, report)) => {
+                for (global, array) in self.program.globals.iter().zip(&globals) {
+                    if global.written
+                        && global.owner == Owner::Caller
+                        && let Some(argument) = arguments.arrays.get_mut(&global.name)
+                    {
+                        array.copy_to(&mut argument.buffer);
+                        argument.initialised |= array.valued.iter().all(|v| v.load(Ordering::Relaxed) != 0);
+                    }
+                }
+                return Ok(report);
+            }
+            Err(failure) => failure,
+        };
+        // Without a kernel it is no matter of order.
+        if failure.fault.kernel.is_none() {
+            return Err(failure.fault);
+        }
+        let failure = match self.once(arguments, Manner::InOrder) {
+            Err(first) => first,
+            Ok(_) => failure,
+        };
+        // A value that is missing may be one that a race has not written yet; on the way to it another cell may show the race first.
+        let mut target = failure.target;
+        for _ in 0..2 {
+            let Some(watched) = target else { break };
+            match self.once(arguments, Manner::Watching(watched)) {
+                Err(both) if both.fault.first.is_some() && both.target.is_some() => return Err(both.fault),
+                Err(other) if failure.fault.kind == FaultKind::Uninitialised => target = other.target,
+                _ => break,
+            }
+        }
+        Err(failure.fault)
+    }
+
+    fn once(&self, arguments: &Arguments, manner: Manner) -> Outcome<(Vec<GlobalArray>, Report)> {
+        let scalars = self.scalars(arguments)?;
+        let globals = self.globals(arguments, &scalars)?;
+        let kernels = self.program.kernels.iter().map(|k| (k.name.clone(), Counters::default())).collect();
+        let closures = self.program.functions.iter();
+        let mut run = Run {
+            emulator: self,
+            closures: closures.map(|f| self.options.functions.get(&f.name).cloned()).collect(),
+            globals,
+            values: scalars,
+            report: Report { total: Counters::default(), kernels },
+            launches: 0,
+            host_steps: 0,
+            manner,
+        };
+        run.host(&self.program.host)?;
+        for (_, counters) in &run.report.kernels {
+            run.report.total += *counters;
+        }
+        Ok((run.globals, run.report))
+    }
+
+    fn scalars(&self, arguments: &Arguments) -> Result<BTreeMap<Name, Number>, Fault> {
+        let mut scalars = BTreeMap::new();
+        for scalar in self.program.scalars() {
+            let Some(value) = arguments.scalars.get(&scalar.name) else {
+                let detail = format!("the scalar `{}` is missing", scalar.name);
+                return Err(Fault::new(FaultKind::Argument, detail));
+            };
+            if value.dtype() != scalar.dtype {
+                let (name, is, needed) = (&scalar.name, value.dtype(), scalar.dtype);
+                let detail = format!("the scalar `{name}` is of type {is}, not {needed}");
+                return Err(Fault::new(FaultKind::Argument, detail));
+            }
+            scalars.insert(scalar.name.clone(), *value);
+        }
+        Ok(scalars)
+    }
+
+    fn globals(
+        &self,
+        arguments: &Arguments,
+        scalars: &BTreeMap<Name, Number>,
+    ) -> Result<Vec<GlobalArray>, Fault> {
+        let args = self.program.args.iter();
+        let unknown = args.filter(|a| matches!(a, ProgramArg::Array(n) if *n >= self.program.globals.len()));
+        if unknown.count() > 0 {
+            return Err(Fault::new(FaultKind::InvalidProgram, "an argument is an array that there is not"));
+        }
+        let mut bytes = 0u64;
+        let mut all = Vec::with_capacity(self.program.globals.len());
+        for (number, global) in self.program.globals.iter().enumerate() {
+            all.push(self.global(number, global, arguments, scalars, &mut bytes)?);
+        }
+        Ok(all)
+    }
+
+    fn global(
+        &self,
+        number: usize,
+        global: &Global,
+        arguments: &Arguments,
+        scalars: &BTreeMap<Name, Number>,
+        bytes: &mut u64,
+    ) -> Result<GlobalArray, Fault> {
+        let name = &global.name;
+        let of_array = |kind, detail: String| {
+            let mut fault = Fault::new(kind, detail);
+            fault.array = Some(name.clone());
+            fault
+        };
+        let eval = |v: &Value| {
+            eval_host(v, &|n| scalars.get(n).and_then(|s| s.as_i64())).filter(|v| *v >= 0).ok_or_else(|| {
+                of_array(FaultKind::Argument, "its shape, strides or size have no value".to_owned())
+            })
+        };
+        let shape = global.shape.iter().map(eval).collect::<Result<Vec<_>, _>>()?;
+        let strides = global.strides.iter().map(eval).collect::<Result<Vec<_>, _>>()?;
+        if shape.len() != strides.len() {
+            return Err(of_array(FaultKind::InvalidProgram, "it has not as many strides as axes".to_owned()));
+        }
+        let size = eval(&global.size)?;
+        let writes = self.codes.iter().any(|c| c.writes[number]);
+        let races = self.options.checks.races && writes;
+        let argument = match global.owner {
+            Owner::Caller => {
+                let Some(argument) = arguments.arrays.get(name) else {
+                    return Err(of_array(FaultKind::Argument, "the array is missing".to_owned()));
+                };
+                let (is, len) = (argument.buffer.dtype(), argument.buffer.len());
+                if is != global.dtype {
+                    let detail = format!("the array is of type {is}, not {}", global.dtype);
+                    return Err(of_array(FaultKind::Argument, detail));
+                }
+                if (len as u64) < size as u64 {
+                    let detail = format!("the array has {len} elements and needs {size}");
+                    return Err(of_array(FaultKind::Argument, detail));
+                }
+                Some(argument)
+            }
+            Owner::Launch => None,
+        };
+        let watch = self.options.checks.uninitialised && argument.is_none_or(|a| !a.initialised);
+        let shadow = if races { size_of::<GlobalCell>() } else { 0 };
+        let element = (global.dtype.bytes() + shadow + usize::from(watch)) as u64;
+        *bytes = bytes.saturating_add((size as u64).saturating_mul(element));
+        if *bytes > self.options.max_bytes {
+            let limit = self.options.max_bytes;
+            let detail = format!("with this array the run needs {bytes} bytes of {limit} allowed");
+            return Err(of_array(FaultKind::MemoryLimit, detail));
+        }
+        let n = size as usize;
+        let cells = match argument {
+            Some(argument) => {
+                Cells::from_bytes(global.dtype, &argument.buffer.bytes()[..n * global.dtype.bytes()])
+            }
+            // Whatever was there before: not a number, minus one, true.
+            None => {
+                let byte = if global.dtype == DType::Bool { 1 } else { 0xff };
+                Cells::from_bytes(global.dtype, &vec![byte; n * global.dtype.bytes()])
+            }
+        };
+        let valued = if watch { (0..n).map(|_| AtomicU8::new(0)).collect() } else { Vec::new() };
+        let shadow = if races { (0..n).map(|_| GlobalCell::default()).collect() } else { Vec::new() };
+        Ok(GlobalArray { name: name.clone(), shape, strides, size, cells, valued, shadow })
+    }
+}
+
+struct Run<'a> {
+    emulator: &'a Emulator<'a>,
+    closures: Vec<Option<DeviceClosure>>,
+    globals: Vec<GlobalArray>,
+    /// Scalar arguments and host variables.
+    values: BTreeMap<Name, Number>,
+    report: Report,
+    launches: u32,
+    host_steps: u64,
+    manner: Manner,
+}
+
+impl Run<'_> {
+    fn eval(&self, value: &Value, what: &str) -> Result<i64, Fault> {
+        eval_host(value, &|n| self.values.get(n).and_then(|s| s.as_i64()))
+            .ok_or_else(|| Fault::new(FaultKind::InvalidProgram, format!("{what} has no value")))
+    }
+
+    fn host(&mut self, body: &[HostStmt]) -> Outcome<()> {
+        for stmt in body {
+            match stmt {
+                HostStmt::For { var, lower, upper, body } => {
+                    let lower = self.eval(lower, "a bound of a host loop")?;
+                    let upper = self.eval(upper, "a bound of a host loop")?;
+                    for value in lower..upper {
+                        self.host_steps += 1;
+                        if self.host_steps > self.emulator.options.max_steps {
+                            let detail = "the host's loops do not end soon enough";
+                            return Err(Fault::new(FaultKind::StepLimit, detail).into());
+                        }
+                        let number = Number::I64(value).cast(self.emulator.program.index);
+                        self.values.insert(var.clone(), number);
+                        self.host(body)?;
+                    }
+                    self.values.remove(var);
+                }
+                HostStmt::Launch(kernel) => self.launch(*kernel)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn launch(&mut self, number: usize) -> Outcome<()> {
+        let emulator = self.emulator;
+        let Some((kernel, code)) = emulator.program.kernels.get(number).zip(emulator.codes.get(number))
+        else {
+            return Err(
+                Fault::new(FaultKind::InvalidProgram, "a launch of a kernel that there is not").into()
+            );
+        };
+        let result = self.launch_kernel(number, kernel, code);
+        result.map_err(|mut failure| {
+            failure.fault.kernel.get_or_insert_with(|| kernel.name.clone());
+            failure
+        })
+    }
+
+    fn launch_kernel(&mut self, number: usize, kernel: &DeviceKernel, code: &Code) -> Outcome<()> {
+        let mut grid = [0; 3];
+        for (blocks, value) in grid.iter_mut().zip(&kernel.grid) {
+            *blocks = self.eval(value, "the grid")?;
+        }
+        if grid.iter().any(|g| *g < 1) {
+            return Ok(());
+        }
+        let blocks = grid.iter().try_fold(1i64, |n, g| n.checked_mul(*g));
+        let Some(blocks) = blocks.and_then(|n| u32::try_from(n).ok()).filter(|n| *n < u32::MAX) else {
+            return Err(Fault::new(FaultKind::StepLimit, "more than 2^32 - 2 blocks").into());
+        };
+        let workers = match self.manner {
+            Manner::Spread => emulator_threads(&self.emulator.options).min(blocks as usize).max(1),
+            Manner::InOrder | Manner::Watching(_) => 1,
+        };
+        check_memory(kernel, workers as u64, self.emulator.options.max_bytes)?;
+        self.launches = self.launches.checked_add(1).ok_or_else(|| {
+            Box::<Failure>::from(Fault::new(FaultKind::StepLimit, "more than 2^32 launches"))
+        })?;
+        let launch = Launch {
+            program: self.emulator.program,
+            kernel,
+            code,
+            options: &self.emulator.options,
+            globals: &self.globals,
+            closures: &self.closures,
+            number: self.launches,
+            grid,
+            params: self.params(code)?,
+        };
+        let target = match self.manner {
+            Manner::Watching(target) if target.launch == self.launches => Some(target),
+            _ => None,
+        };
+        let counters = if workers == 1 {
+            let mut block = Block::new(&launch, target.map(Trace::new));
+            for n in 0..blocks {
+                block.run(n)?;
+            }
+            block.counted()
+        } else {
+            spread(&launch, blocks, workers)?
+        };
+        let total = &mut self.report.kernels[number].1;
+        *total += counters;
+        total.launches += 1;
+        Ok(())
+    }
+
+    /// The bits of the presets that are parameters; 0 for the others.
+    fn params(&self, code: &Code) -> Result<Vec<u64>, Fault> {
+        code.presets
+            .iter()
+            .map(|(preset, dtype, _)| match preset {
+                Preset::Param(name) => {
+                    let value = self.values.get(name).ok_or_else(|| {
+                        Fault::new(FaultKind::InvalidProgram, format!("there is no parameter `{name}`"))
+                    })?;
+                    let cast = value.cast(*dtype);
+                    // There is no implicit conversion; one that keeps the value is let through.
+                    if cast.cast(value.dtype()) != *value || cast.as_i128() != value.as_i128() {
+                        let detail = format!("the parameter `{name}` = {value} is no {dtype}");
+                        return Err(Fault::new(FaultKind::Argument, detail));
+                    }
+                    Ok(cast.bits())
+                }
+                _ => Ok(0),
+            })
+            .collect()
+    }
+}
+
+fn emulator_threads(options: &Options) -> usize {
+    options.threads.unwrap_or_else(rayon::current_num_threads)
+}
+
+/// Refuses private and shared arrays that would not fit into memory.
+fn check_memory(kernel: &DeviceKernel, workers: u64, limit: u64) -> Result<(), Fault> {
+    let bytes = |arrays: &[LocalArray], each: u64| {
+        arrays.iter().try_fold(0u64, |sum, a| {
+            let elements = a.dims.iter().try_fold(1u64, |n, d| n.checked_mul(*d))?;
+            sum.checked_add(elements.checked_mul(each)?)
+        })
+    };
+    // A shared cell takes 24 bytes; a private element 256 and a mask for each warp.
+    let warps = u64::from(kernel.threads().div_ceil(32));
+    let private = bytes(&kernel.private, 264).and_then(|b| b.checked_mul(warps));
+    let sum =
+        bytes(&kernel.shared, 24).zip(private).and_then(|(s, p)| s.checked_add(p)?.checked_mul(workers));
+    match sum {
+        Some(sum) if sum <= limit => Ok(()),
+        _ => Err(Fault::new(FaultKind::MemoryLimit, "shared and private arrays are too large")),
+    }
+}
+
+/// Runs the blocks by several workers, each taking the next few that nobody has.
+fn spread(launch: &Launch<'_>, blocks: u32, workers: usize) -> Outcome<Counters> {
+    let next = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    // Of several faults the one of the lowest block; the run in order decides anyway.
+    let result: Mutex<(Counters, Option<(u32, Box<Failure>)>)> = Mutex::new((Counters::default(), None));
+    let some = (u64::from(blocks) / (workers as u64 * 16)).clamp(1, 64);
+    let lock = || result.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    rayon::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|_| {
+                let mut block = Block::new(launch, None);
+                'blocks: while !stop.load(Ordering::Relaxed) {
+                    let first = next.fetch_add(some, Ordering::Relaxed);
+                    if first >= u64::from(blocks) {
+                        break;
+                    }
+                    for n in first..(first + some).min(u64::from(blocks)) {
+                        if let Err(failure) = block.run(n as u32) {
+                            stop.store(true, Ordering::Relaxed);
+                            let mut result = lock();
+                            if result.1.as_ref().is_none_or(|(other, _)| u64::from(*other) > n) {
+                                result.1 = Some((n as u32, failure));
+                            }
+                            break 'blocks;
+                        }
+                    }
+                }
+                lock().0 += block.counted();
+            });
+        }
+    });
+    let (counters, failure) = result.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    match failure {
+        Some((_, failure)) => Err(failure),
+        None => Ok(counters),
+    }
+}

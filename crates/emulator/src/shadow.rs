@@ -1,0 +1,213 @@
+//! Who accessed a cell last, and whether what comes now is ordered after it.
+//!
+//! Within a block, an access carries a [`Stamp`]: the number of block barriers its warp has passed, the number of warp
+//! synchronisations since the last of them, its warp and its lane. Two accesses of different threads are ordered if a block barrier
+//! lies between them, or, in one warp, a synchronisation of the warp. Of the writes of a cell the last one is enough: an earlier one
+//! that were unordered with what comes now would be unordered with the last one too, and have been reported there, or be ordered
+//! before it. Of the reads since, the latest of each warp would be needed; "several warps" and "several lanes" stand for more
+//! than one, since every writer then meets another thread.
+//!
+//! Between blocks of a launch nothing is ordered. Cells of global memory remember the launch and block of the last write and of the
+//! reads; a second block that comes is a race if one of the two writes. Blocks run at the same time, so both sides first say
+//! that they are there and then look for the other: one of them sees it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// When and by which thread of the block. 26 bits of barriers (plus one, so that no stamp is 0), 26 of warp synchronisations, 6 of
+/// the warp, 6 of the lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+/// Stands for several warps or lanes.
+const SEVERAL: u64 = 63;
+/// The greatest number of barriers, and of warp synchronisations between two of them, that stamps can hold.
+pub(crate) const MOST_SYNCS: u32 = (1 << 26) - 2;
+
+impl Stamp {
+    /// No access.
+    pub const NONE: Stamp = Stamp(0);
+
+    /// The stamp of lane 0 of a warp; see [`Stamp::lane`].
+    pub fn new(barriers: u32, syncs: u32, warp: usize) -> Stamp {
+        Stamp(u64::from(barriers + 1) << 38 | u64::from(syncs) << 12 | (warp as u64) << 6)
+    }
+
+    /// The same moment and warp, of this lane.
+    pub fn lane(self, lane: usize) -> Stamp {
+        Stamp(self.0 & !63 | lane as u64)
+    }
+
+    pub fn from_bits(bits: u64) -> Stamp {
+        Stamp(bits)
+    }
+
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    fn barriers(self) -> u64 {
+        self.0 >> 38
+    }
+
+    fn warp(self) -> u64 {
+        self.0 >> 6 & 63
+    }
+
+    /// Whether this earlier access (of one thread or of several) may be unordered with `now`.
+    #[inline]
+    pub fn conflicts(self, now: Stamp) -> bool {
+        if self.barriers() != now.barriers() || self == now {
+            return false;
+        }
+        // Of one warp: unordered only since the same warp synchronisation, and if it is not the same lane.
+        self.warp() != now.warp() || (self.0 >> 6 == now.0 >> 6 && self.0 & 63 != now.0 & 63)
+    }
+
+    /// The reads so far and one more.
+    #[inline]
+    pub fn joined(self, now: Stamp) -> Stamp {
+        if self == now || self.barriers() != now.barriers() {
+            return now;
+        }
+        if self.warp() != now.warp() {
+            return Stamp(now.0 | SEVERAL << 6 | SEVERAL);
+        }
+        // One warp: reads before its last synchronisation are ordered before all that it still does.
+        if self.0 >> 6 != now.0 >> 6 { now } else { Stamp(now.0 | SEVERAL) }
+    }
+}
+
+/// What a cell of global memory remembers. Two words for writes, two for reads.
+#[derive(Debug, Default)]
+pub(crate) struct GlobalCell {
+    writer: AtomicU64,
+    written: AtomicU64,
+    reader: AtomicU64,
+    read: AtomicU64,
+}
+
+/// What an access meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    None,
+    InBlock,
+    BetweenBlocks,
+}
+
+/// A launch and a block of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Who(u64);
+
+impl Who {
+    /// Launches count from 1.
+    pub fn new(launch: u32, block: u32) -> Who {
+        Who(u64::from(launch) << 32 | u64::from(block))
+    }
+}
+
+/// Several blocks, in the place of a block's number.
+const SEVERAL_BLOCKS: u64 = u32::MAX as u64;
+
+impl GlobalCell {
+    fn meet(&self, other: u64, stamp: &AtomicU64, who: Who, now: Stamp) -> Conflict {
+        if other == who.0 {
+            let earlier = Stamp::from_bits(stamp.load(Ordering::Relaxed));
+            return if earlier.conflicts(now) { Conflict::InBlock } else { Conflict::None };
+        }
+        if other >> 32 == who.0 >> 32 { Conflict::BetweenBlocks } else { Conflict::None }
+    }
+
+    /// A write comes.
+    pub fn write(&self, who: Who, now: Stamp) -> Conflict {
+        let mut other = self.writer.load(Ordering::SeqCst);
+        if other != who.0 {
+            other = self.writer.swap(who.0, Ordering::SeqCst);
+        }
+        let mut conflict = self.meet(other, &self.written, who, now);
+        if conflict == Conflict::None {
+            conflict = self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
+        }
+        self.written.store(now.bits(), Ordering::Relaxed);
+        conflict
+    }
+
+    /// A read comes.
+    pub fn read(&self, who: Who, now: Stamp) -> Conflict {
+        let mut reader = self.reader.load(Ordering::SeqCst);
+        loop {
+            if reader == who.0 {
+                let joined = Stamp::from_bits(self.read.load(Ordering::Relaxed)).joined(now);
+                self.read.store(joined.bits(), Ordering::Relaxed);
+                break;
+            }
+            let several = who.0 | SEVERAL_BLOCKS;
+            if reader == several {
+                break;
+            }
+            let stale = reader >> 32 != who.0 >> 32;
+            let next = if stale { who.0 } else { several };
+            match self.reader.compare_exchange(reader, next, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => {
+                    self.read.store(now.bits(), Ordering::Relaxed);
+                    break;
+                }
+                Err(found) => reader = found,
+            }
+        }
+        self.meet(self.writer.load(Ordering::SeqCst), &self.written, who, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stamp of (barriers, warp synchronisations, warp, lane).
+    fn at(b: u32, s: u32, warp: usize, lane: usize) -> Stamp {
+        Stamp::new(b, s, warp).lane(lane)
+    }
+
+    #[test]
+    fn barriers_and_warp_synchronisations_order() {
+        assert!(!Stamp::NONE.conflicts(at(0, 0, 0, 0)));
+        assert!(!at(0, 0, 0, 0).conflicts(at(0, 0, 0, 0)));
+        assert!(at(0, 0, 0, 0).conflicts(at(0, 0, 0, 1)));
+        assert!(at(0, 0, 0, 0).conflicts(at(0, 0, 1, 0)));
+        // A synchronisation of one's own warp orders the warp, not others.
+        assert!(!at(0, 0, 0, 0).conflicts(at(0, 1, 0, 1)));
+        assert!(at(0, 0, 0, 0).conflicts(at(0, 1, 1, 0)));
+        assert!(!at(0, 3, 0, 0).conflicts(at(1, 0, 1, 5)));
+        assert!(at(0, 0, 31, 31).conflicts(at(0, 0, 0, 31)));
+    }
+
+    #[test]
+    fn readers_are_kept_as_far_as_writers_need_them() {
+        let one_warp = at(0, 0, 2, 0).joined(at(0, 0, 2, 1));
+        assert!(one_warp.conflicts(at(0, 0, 2, 0)) && one_warp.conflicts(at(0, 0, 2, 1)));
+        assert!(!one_warp.conflicts(at(0, 1, 2, 0)) && one_warp.conflicts(at(0, 1, 3, 0)));
+        let later = one_warp.joined(at(0, 1, 2, 4));
+        assert!(!later.conflicts(at(0, 1, 2, 4)) && later.conflicts(at(0, 1, 2, 5)));
+        let warps = later.joined(at(0, 0, 1, 0));
+        assert!(warps.conflicts(at(0, 5, 1, 0)) && warps.conflicts(at(0, 5, 2, 0)));
+        assert!(warps.joined(at(0, 5, 1, 0)).conflicts(at(0, 6, 1, 0)));
+        assert!(!warps.conflicts(at(1, 0, 1, 0)));
+    }
+
+    #[test]
+    fn blocks_of_one_launch_are_not_ordered() {
+        let (a, b) = (Who::new(1, 0), Who::new(1, 7));
+        let now = at(0, 0, 0, 0);
+        let cell = GlobalCell::default();
+        assert_eq!(cell.read(a, now), Conflict::None);
+        assert_eq!(cell.read(b, now), Conflict::None);
+        assert_eq!(cell.write(a, now), Conflict::BetweenBlocks);
+        let cell = GlobalCell::default();
+        assert_eq!(cell.write(a, now), Conflict::None);
+        assert_eq!(cell.read(a, at(0, 0, 0, 1)), Conflict::InBlock);
+        assert_eq!(cell.read(a, at(1, 0, 0, 1)), Conflict::None);
+        assert_eq!(cell.read(b, at(1, 0, 0, 1)), Conflict::BetweenBlocks);
+        // The next launch comes after it.
+        assert_eq!(cell.write(Who::new(2, 7), now), Conflict::None);
+        assert_eq!(cell.read(Who::new(2, 7), now), Conflict::None);
+    }
+}

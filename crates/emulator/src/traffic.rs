@@ -1,0 +1,119 @@
+//! How many sectors and wavefronts one memory instruction of a warp takes.
+
+use crate::{
+    counters::{GlobalTraffic, SharedTraffic},
+    lanes::{WARP, active},
+};
+
+/// 32-byte sectors that `bytes` bytes from each active lane's address touch; no address plus size crosses more than one boundary
+/// unless it is misaligned, which does not occur.
+pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraffic {
+    let lanes = u64::from(mask.count_ones());
+    let mut sectors = 0;
+    let mut last = -1;
+    let mut rising = true;
+    for lane in active(mask) {
+        let sector = address[lane] >> 5;
+        rising &= sector >= last;
+        sectors += u64::from(sector != last);
+        last = sector;
+    }
+    if !rising {
+        let mut all: Vec<_> = active(mask).map(|lane| address[lane] >> 5).collect();
+        all.sort_unstable();
+        all.dedup();
+        sectors = all.len() as u64;
+    }
+    GlobalTraffic { requests: u64::from(lanes > 0), sectors, bytes: lanes * bytes }
+}
+
+/// Wavefronts of an access of `bytes` bytes from each active lane's address.
+pub(crate) fn shared(address: &[i64; WARP], mask: u32, bytes: u64) -> SharedTraffic {
+    // 8 bytes a lane are served by half warps, 16 by quarters.
+    let group = match bytes {
+        0..=4 => WARP,
+        5..=8 => WARP / 2,
+        _ => WARP / 4,
+    };
+    let words = bytes.div_ceil(4) as i64;
+    let mut traffic = SharedTraffic { requests: 1, ..SharedTraffic::default() };
+    for first in (0..WARP).step_by(group) {
+        let members = if group == WARP { mask } else { mask & (((1u32 << group) - 1) << first) };
+        if members == 0 {
+            continue;
+        }
+        let passes = passes(address, members, words);
+        traffic.wavefronts += passes;
+        traffic.conflicts += passes - 1;
+    }
+    traffic.bytes = u64::from(mask.count_ones()) * bytes;
+    traffic
+}
+
+/// The most different words that one bank has to deliver.
+fn passes(address: &[i64; WARP], members: u32, words: i64) -> u64 {
+    let mut first = [-1i64; WARP];
+    let mut clash = false;
+    for lane in active(members) {
+        for k in 0..words {
+            let word = (address[lane] >> 2) + k;
+            let bank = (word & 31) as usize;
+            clash |= first[bank] >= 0 && first[bank] != word;
+            first[bank] = word;
+        }
+    }
+    if !clash {
+        return 1;
+    }
+    let mut all: Vec<i64> =
+        active(members).flat_map(|lane| (0..words).map(move |k| (address[lane] >> 2) + k)).collect();
+    all.sort_unstable();
+    all.dedup();
+    let mut count = [0u64; WARP];
+    for word in all {
+        count[(word & 31) as usize] += 1;
+    }
+    count.into_iter().max().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lanes(f: impl Fn(i64) -> i64) -> [i64; WARP] {
+        std::array::from_fn(|lane| f(lane as i64))
+    }
+
+    #[test]
+    fn sectors_are_the_pieces_of_32_bytes_touched() {
+        let count = |f: fn(i64) -> i64, bytes| global(&lanes(f), u32::MAX, bytes).sectors;
+        assert_eq!(count(|l| 4 * l, 4), 4);
+        assert_eq!(count(|l| 4 * l + 16, 4), 5);
+        assert_eq!(count(|l| 4 * (31 - l), 4), 4);
+        assert_eq!(count(|l| 128 * l, 4), 32);
+        assert_eq!(count(|_| 64, 4), 1);
+        assert_eq!(count(|l| 16 * l, 16), 16);
+        // Two lanes in turn: neither rising nor falling.
+        assert_eq!(count(|l| 4096 * (l & 1), 4), 2);
+        assert_eq!(global(&lanes(|l| 4 * l), 0xff, 4), GlobalTraffic { requests: 1, sectors: 1, bytes: 32 });
+    }
+
+    #[test]
+    fn wavefronts_follow_the_fullest_bank() {
+        let count = |f: fn(i64) -> i64, bytes| {
+            let t = shared(&lanes(f), u32::MAX, bytes);
+            (t.wavefronts, t.conflicts)
+        };
+        assert_eq!(count(|l| 4 * l, 4), (1, 0));
+        assert_eq!(count(|_| 4, 4), (1, 0));
+        assert_eq!(count(|l| 8 * l, 4), (2, 1));
+        assert_eq!(count(|l| 128 * l, 4), (32, 31));
+        assert_eq!(count(|l| 132 * l, 4), (1, 0));
+        // Half warps and quarter warps.
+        assert_eq!(count(|l| 8 * l, 8), (2, 0));
+        assert_eq!(count(|l| 16 * l, 16), (4, 0));
+        assert_eq!(count(|l| 16 * l, 8), (4, 2));
+        // Bytes of one word are one word.
+        assert_eq!(count(|l| l, 1), (1, 0));
+    }
+}

@@ -1,0 +1,137 @@
+//! The state of one warp, and of the memory of its block.
+
+use loopwright_lowering::program::LocalArray;
+
+use crate::{
+    bytecode::{Code, Pc, Reg, is_wide},
+    lanes::{Narrow, WARP, Wide},
+};
+
+/// What a warp does next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It goes on.
+    #[default]
+    Running,
+    /// It waits at the barrier of this site.
+    Waiting(u32),
+    /// It has come to its end.
+    Ended,
+}
+
+/// A private array of the threads of one warp: for each element one value a lane.
+#[derive(Debug, Default)]
+pub(crate) struct PrivateArray {
+    pub narrow: Vec<Narrow>,
+    pub wide: Vec<Wide>,
+    /// For each element, the lanes that have written it.
+    pub valued: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Warp {
+    pub number: usize,
+    /// Lanes that are threads of the block.
+    pub exists: u32,
+    /// Lanes that are active.
+    pub mask: u32,
+    pub pc: Pc,
+    pub state: State,
+    /// Synchronisations of this warp since the last barrier of the block.
+    pub syncs: u32,
+    pub narrow: Vec<Narrow>,
+    pub wide: Vec<Wide>,
+    /// Masks of enclosing statements.
+    pub masks: Vec<u32>,
+    /// For each watched variable, the lanes in which it has a value.
+    pub defined: Vec<u32>,
+    pub private: Vec<PrivateArray>,
+}
+
+impl Warp {
+    pub fn new(code: &Code, private: &[LocalArray], number: usize, threads: u32) -> Warp {
+        let rest = threads.saturating_sub(number as u32 * WARP as u32);
+        let exists = if rest >= 32 { u32::MAX } else { (1 << rest) - 1 };
+        let private = private
+            .iter()
+            .map(|a| {
+                let elements = a.elements() as usize;
+                let (narrow, wide) = if is_wide(a.dtype) { (0, elements) } else { (elements, 0) };
+                PrivateArray {
+                    // Whatever was there before: not a number, minus one.
+                    narrow: vec![[u32::MAX; WARP]; narrow],
+                    wide: vec![[u64::MAX; WARP]; wide],
+                    valued: vec![0; elements],
+                }
+            })
+            .collect();
+        Warp {
+            number,
+            exists,
+            narrow: vec![[0; WARP]; code.narrow],
+            wide: vec![[0; WARP]; code.wide],
+            masks: vec![0; code.masks],
+            defined: vec![0; code.watched],
+            private,
+            ..Warp::default()
+        }
+    }
+
+    /// Ready for another block.
+    pub fn restart(&mut self) {
+        (self.pc, self.mask, self.state, self.syncs) = (0, self.exists, State::Running, 0);
+        self.defined.fill(0);
+        for array in &mut self.private {
+            array.valued.fill(0);
+        }
+    }
+
+    /// An index register's lanes.
+    pub fn index(&self, wide: bool, reg: Reg) -> [i64; WARP] {
+        let mut out = [0; WARP];
+        if wide {
+            for (to, from) in out.iter_mut().zip(&self.wide[reg as usize]) {
+                *to = *from as i64;
+            }
+        } else {
+            for (to, from) in out.iter_mut().zip(&self.narrow[reg as usize]) {
+                *to = i64::from(*from as i32);
+            }
+        }
+        out
+    }
+}
+
+/// A shared array of one block.
+#[derive(Debug)]
+pub(crate) struct SharedArray {
+    /// The word of a register for each element.
+    pub cells: Vec<u64>,
+    /// The last write of each, as a stamp; 0 where there was none.
+    pub written: Vec<u64>,
+    /// The reads of each.
+    pub read: Vec<u64>,
+    /// Where it begins in the block's shared memory, in bytes.
+    pub base: i64,
+}
+
+impl SharedArray {
+    pub fn all(arrays: &[LocalArray]) -> Vec<SharedArray> {
+        let mut base = 0;
+        arrays
+            .iter()
+            .map(|a| {
+                let n = a.elements() as usize;
+                let begin = base;
+                base += a.bytes().next_multiple_of(16) as i64;
+                SharedArray { cells: vec![u64::MAX; n], written: vec![0; n], read: vec![0; n], base: begin }
+            })
+            .collect()
+    }
+
+    /// Ready for another block.
+    pub fn restart(&mut self) {
+        self.written.fill(0);
+        self.read.fill(0);
+    }
+}

@@ -1,0 +1,320 @@
+//! Programs that are wrong: what is found, where, and by whom.
+
+mod common;
+use common::*;
+use loopwright_emulator::{Act, Arguments, Checks, Fault, FaultKind, Options, run};
+use loopwright_kernel_ir::{Buffer, Name};
+use loopwright_lowering::program::*;
+
+const X: Memory = Memory::Global(0);
+const S: Memory = Memory::Shared(0);
+const ONE: fn() -> [Value; 3] = || [int(1), int(1), int(1)];
+
+fn over_x(n: i64, k: DeviceKernel) -> Program {
+    program(vec![global("x", F, vec![int(n)])], &[], k)
+}
+
+fn faults(p: &Program, n: usize) -> Fault {
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, n));
+    let before = args.clone();
+    let fault = run(p, &mut args, &Options::default()).unwrap_err();
+    assert_eq!(args, before, "a fault changes nothing");
+    // The same every time, also from one thread.
+    for threads in [None, Some(1), Some(4)] {
+        let options = Options { threads, ..Options::default() };
+        assert_eq!(run(p, &mut args, &options).unwrap_err(), fault);
+    }
+    fault
+}
+
+/// Reverses a block's elements through shared memory.
+fn reversal(with_barrier: bool) -> Program {
+    let mut body = vec![
+        let_(0, tid(0)),
+        store(at(S, var(I, 0)), load(F, at(X, add(mul(bid(0), int(64)), var(I, 0)))), 0),
+    ];
+    if with_barrier {
+        body.push(barrier());
+    }
+    let from = load(F, at(S, sub(int(63), var(I, 0))));
+    body.push(store(at(X, add(mul(bid(0), int(64)), var(I, 0))), from, 1));
+    let mut k = kernel([int(3), int(1), int(1)], [64, 1, 1], body);
+    k.vars = vec![variable("i", I, false)];
+    k.shared = vec![local("t", F, &[64])];
+    over_x(192, k)
+}
+
+#[test]
+fn a_reversal_needs_its_barrier() {
+    let x: Vec<f32> = (0..192).map(|i| i as f32).collect();
+    let mut args = Arguments::new().array("x", Buffer::from_slice(&x));
+    run(&reversal(true), &mut args, &Options::default()).unwrap();
+    let expected: Vec<f32> = (0..192).map(|i| (i / 64 * 64 + 63 - i % 64) as f32).collect();
+    assert_eq!(args.buffer("x").unwrap().to_vec::<f32>().unwrap(), expected);
+
+    // Warp 0 comes first and reads t[63], which has no value yet: warp 1 writes it, unordered.
+    let fault = faults(&reversal(false), 192);
+    assert_eq!((fault.kind.clone(), fault.cell.clone()), (FaultKind::Race, vec![63]));
+    assert_eq!(
+        fault.to_string(),
+        "race between threads of a block at `t[63]` in kernel `k`\n  \
+         read by `second`, block (0, 0, 0), thread (0, 0, 0), i=0: second text\n  \
+         write by `first`, block (0, 0, 0), thread (63, 0, 0), i=63: first text"
+    );
+    let diagnostic = fault.diagnostic();
+    assert_eq!(diagnostic.code, "race");
+    assert!(
+        diagnostic.witness.is_some_and(|w| w.contains("thread (0, 0, 0)") && w.contains("thread (63, 0, 0)"))
+    );
+}
+
+#[test]
+fn lanes_of_a_warp_need_a_synchronisation_too() {
+    let make = |sync: bool| {
+        let mut body = vec![store(at(S, tid(0)), load(F, at(X, tid(0))), 0)];
+        if sync {
+            body.push(Stmt::Sync { scope: Scope::Warp, note: Note::default() });
+        }
+        body.push(store(at(X, tid(0)), load(F, at(S, sub(int(31), tid(0)))), 1));
+        let mut k = kernel(ONE(), [32, 1, 1], body);
+        k.shared = vec![local("t", F, &[32])];
+        over_x(32, k)
+    };
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 32));
+    assert_eq!(run(&make(true), &mut args, &Options::default()).unwrap().total.warp_syncs, 1);
+    let fault = faults(&make(false), 32);
+    assert_eq!((fault.kind, fault.cell), (FaultKind::Race, vec![31]));
+    let (first, second) = (fault.first.unwrap(), fault.second.unwrap());
+    assert_eq!((first.act, first.thread, first.part.as_str()), (Act::Write, [31, 0, 0], "first"));
+    assert_eq!((second.act, second.thread, second.part.as_str()), (Act::Read, [0, 0, 0], "second"));
+}
+
+#[test]
+fn blocks_race_in_global_memory() {
+    // x[i] = x[i + 1]: within a block and across its edge.
+    let i = add(mul(bid(0), int(32)), tid(0));
+    let guarded =
+        if_(lt(i.clone(), int(95)), vec![store(at(X, i.clone()), load(F, at(X, add(i, int(1)))), 0)]);
+    let fault = faults(&over_x(96, kernel([int(3), int(1), int(1)], [32, 1, 1], vec![guarded])), 96);
+    assert_eq!((fault.kind, fault.cell), (FaultKind::Race, vec![1]));
+    // Only across: every block writes cell 0.
+    let elected = if_(bin(BinOp::Eq, tid(0), int(0)), vec![store(at(X, int(0)), float(F, 1.0), 0)]);
+    let fault = faults(&over_x(1, kernel([int(5), int(1), int(1)], [32, 1, 1], vec![elected])), 1);
+    assert_eq!((fault.kind.clone(), fault.cell), (FaultKind::RaceBetweenBlocks, vec![0]));
+    assert_eq!(fault.first.unwrap().block, [0, 0, 0]);
+    assert_eq!(fault.second.unwrap().block, [1, 0, 0]);
+}
+
+#[test]
+fn launches_are_ordered() {
+    let body = vec![if_(bin(BinOp::Eq, tid(0), bid(0)), vec![store(at(X, bid(0)), float(F, 1.0), 0)])];
+    let read = vec![store(at(X, bid(0)), load(F, at(X, bid(0))), 0)];
+    let mut p = over_x(4, kernel([int(4), int(1), int(1)], [32, 1, 1], body));
+    p.kernels.push(kernel([int(4), int(1), int(1)], [1, 1, 1], read));
+    p.host = vec![HostStmt::Launch(0), HostStmt::Launch(1), HostStmt::Launch(0)];
+    let mut args = Arguments::new().output("x", Buffer::zeros(F, 4));
+    assert_eq!(run(&p, &mut args, &Options::default()).unwrap().total.launches, 3);
+}
+
+#[test]
+fn out_of_bounds_is_found_by_axis() {
+    // Row 1, column 4 of a 3 x 4 array: inside the storage, outside of the axis.
+    let x = cell(X, vec![int(1), add(tid(0), int(1))], &[int(4), int(1)]);
+    let mut k = kernel(ONE(), [4, 1, 1], vec![let_(0, tid(0)), store(x, float(F, 0.0), 1)]);
+    k.vars = vec![variable("t", I, false)];
+    let p = program(vec![global("x", F, vec![int(3), int(4)])], &[], k);
+    let fault = faults(&p, 12);
+    assert_eq!(
+        fault.to_string(),
+        "access out of bounds at `x[1, 4]` in kernel `k`: the array is [3, 4]\n  \
+         write by `second`, block (0, 0, 0), thread (3, 0, 0), t=3: second text"
+    );
+    // Without the check by axes it is fine; without the storage it never is.
+    let options = Options { checks: Checks::NONE, ..Options::default() };
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 12));
+    run(&p, &mut args, &options).unwrap();
+    let far = over_x(4, kernel(ONE(), [8, 1, 1], vec![store(at(X, tid(0)), float(F, 0.0), 0)]));
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 4));
+    assert_eq!(run(&far, &mut args, &options).unwrap_err().kind, FaultKind::OutOfBounds);
+}
+
+#[test]
+fn an_offset_that_disagrees_with_its_subscripts_is_refused() {
+    let wrong = MemRef { memory: X, subscripts: vec![tid(0)], offset: sub(int(3), tid(0)).into() };
+    let fault = faults(&over_x(4, kernel(ONE(), [4, 1, 1], vec![store(wrong, float(F, 0.0), 0)])), 4);
+    assert_eq!(
+        (fault.kind, fault.detail.as_str()),
+        (FaultKind::InvalidProgram, "the offset is 3, the subscripts say 0")
+    );
+}
+
+#[test]
+fn reads_of_what_was_never_written() {
+    let private = Memory::Private(0);
+    let mut k = kernel(
+        ONE(),
+        [2, 1, 1],
+        vec![
+            store(at(private, tid(0)), float(F, 0.0), 0),
+            store(at(X, tid(0)), load(F, at(private, int(0))), 1),
+        ],
+    );
+    k.private = vec![local("r", F, &[2])];
+    let fault = faults(&over_x(2, k), 2);
+    assert_eq!(
+        (fault.kind, fault.array, fault.cell),
+        (FaultKind::Uninitialised, Some(Name::new("r")), vec![0])
+    );
+    assert_eq!(fault.second.unwrap().thread, [1, 0, 0]);
+    // An output that the caller gave no values.
+    let k = kernel(ONE(), [2, 1, 1], vec![store(at(X, tid(0)), load(F, at(X, tid(0))), 0)]);
+    let mut args = Arguments::new().output("x", Buffer::zeros(F, 2));
+    assert_eq!(
+        run(&over_x(2, k), &mut args, &Options::default()).unwrap_err().kind,
+        FaultKind::Uninitialised
+    );
+    // A variable that only some lanes set.
+    let mut k = kernel(
+        ONE(),
+        [4, 1, 1],
+        vec![
+            Stmt::Declare(VarId(0)),
+            if_(lt(tid(0), int(3)), vec![set(0, float(F, 1.0))]),
+            store(at(X, tid(0)), var(F, 0), 0),
+        ],
+    );
+    k.vars = vec![variable("v", F, true)];
+    let fault = faults(&over_x(4, k), 4);
+    assert_eq!((fault.array, fault.second.unwrap().thread), (Some(Name::new("v")), [3, 0, 0]));
+}
+
+#[test]
+fn barriers_must_not_diverge() {
+    // Within a warp.
+    let k = kernel(ONE(), [32, 1, 1], vec![if_(lt(tid(0), int(5)), vec![barrier()])]);
+    let fault = faults(&over_x(1, k), 1);
+    assert_eq!(fault.kind, FaultKind::DivergentBarrier(Scope::Block));
+    assert_eq!((fault.first.unwrap().thread, fault.second.unwrap().thread), ([0, 0, 0], [5, 0, 0]));
+    // By whole warps.
+    let k = kernel(ONE(), [64, 1, 1], vec![if_(lt(tid(0), int(32)), vec![barrier()])]);
+    let fault = faults(&over_x(1, k), 1);
+    assert_eq!(fault.detail, "a warp has ended while another waits");
+    let (first, second) = (fault.first.unwrap(), fault.second.unwrap());
+    assert_eq!((first.act, first.thread), (Act::Waits, [0, 0, 0]));
+    assert_eq!((second.act, second.thread), (Act::Absent, [32, 0, 0]));
+    // At two places.
+    let k = kernel(
+        ONE(),
+        [64, 1, 1],
+        vec![Stmt::If {
+            cond: lt(tid(0), int(32)),
+            body: vec![barrier()],
+            otherwise: vec![barrier()],
+            note: Note::default(),
+        }],
+    );
+    assert_eq!(faults(&over_x(1, k), 1).detail, "warps wait at different barriers");
+    // A loop that all warps go through equally often is no divergence.
+    let mut k = kernel(ONE(), [64, 1, 1], vec![for_(0, int(0), int(7), vec![barrier()])]);
+    k.vars = vec![variable("i", I, false)];
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 1));
+    assert_eq!(run(&over_x(1, k), &mut args, &Options::default()).unwrap().total.barriers, 7);
+}
+
+#[test]
+fn shuffles_need_their_lanes() {
+    let taken = || shuffle(ShuffleMode::Xor, float(F, 1.0), int(1), 32);
+    let k = kernel(ONE(), [32, 1, 1], vec![if_(lt(tid(0), int(3)), vec![store(at(X, tid(0)), taken(), 0)])]);
+    assert_eq!(faults(&over_x(32, k), 32).kind, FaultKind::DivergentShuffle);
+    let k = kernel(ONE(), [31, 1, 1], vec![store(at(X, tid(0)), taken(), 0)]);
+    let fault = faults(&over_x(32, k), 32);
+    assert_eq!(fault.detail, "lane 30 takes from lane 31, which the block does not have");
+}
+
+#[test]
+fn arithmetic_without_a_value() {
+    let zero = bin(BinOp::FloorDiv, int(7), sub(tid(0), int(2)));
+    let k = kernel(ONE(), [4, 1, 1], vec![store(at(X, tid(0)), zero.clone().cast(F), 1)]);
+    let fault = faults(&over_x(4, k), 4);
+    assert_eq!((fault.kind, fault.second.unwrap().thread), (FaultKind::DivisionByZero, [2, 0, 0]));
+    // Not asked for where it has none.
+    let chosen = select(bin(BinOp::Eq, tid(0), int(2)), int(0), zero);
+    let k = kernel(ONE(), [4, 1, 1], vec![store(at(X, tid(0)), chosen.cast(F), 1)]);
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 4));
+    run(&over_x(4, k), &mut args, &Options::default()).unwrap();
+    assert_eq!(args.buffer("x").unwrap().to_vec::<f32>().unwrap(), [-4.0, -7.0, 0.0, 7.0]);
+    // Index arithmetic past 32 bits, which wraps back into the array.
+    let wraps = mul(mul(tid(0), int(1 << 16)), int(1 << 16));
+    let k = kernel(
+        ONE(),
+        [4, 1, 1],
+        vec![if_(bin(BinOp::Eq, tid(0), int(1)), vec![store(at(X, wraps), float(F, 0.0), 0)])],
+    );
+    assert_eq!(faults(&over_x(4, k.clone()), 4).kind, FaultKind::IndexOverflow);
+    let options = Options { checks: Checks { overflow: false, ..Checks::ALL }, ..Options::default() };
+    run(&over_x(4, k), &mut args, &options).unwrap();
+}
+
+#[test]
+fn vectors_are_aligned_and_in_bounds() {
+    let make = |offset: i64| {
+        let from = at(X, add(mul(tid(0), int(4)), int(offset)));
+        let copy = Stmt::VectorCopy { to: at(Memory::Private(0), int(0)), from, lanes: 4, leaf: None };
+        let mut k = kernel(ONE(), [4, 1, 1], vec![copy]);
+        k.private = vec![local("r", F, &[4])];
+        over_x(18, k)
+    };
+    let fault = faults(&make(1), 18);
+    assert_eq!((fault.kind, fault.detail.as_str()), (FaultKind::Misaligned, "4 elements of f32 at byte 4"));
+    let fault = faults(&make(4), 18);
+    assert_eq!((fault.kind, fault.second.unwrap().thread), (FaultKind::OutOfBounds, [3, 0, 0]));
+}
+
+#[test]
+fn what_does_not_end_is_ended() {
+    let mut k = kernel(ONE(), [32, 1, 1], vec![for_(0, int(0), int(i32::MAX.into()), vec![])]);
+    k.vars = vec![variable("i", I, false)];
+    let p = over_x(1, k);
+    let options = Options { max_steps: 10_000, ..Options::default() };
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 1));
+    assert_eq!(run(&p, &mut args, &options).unwrap_err().kind, FaultKind::StepLimit);
+}
+
+#[test]
+fn arguments_must_fit() {
+    let p = over_x(4, kernel(ONE(), [1, 1, 1], vec![]));
+    let refused = |args: Arguments| run(&p, &mut args.clone(), &Options::default()).unwrap_err().to_string();
+    assert_eq!(refused(Arguments::new()), "an argument does not fit at `x`: the array is missing");
+    assert_eq!(
+        refused(Arguments::new().array("x", Buffer::zeros(I, 4))),
+        "an argument does not fit at `x`: the array is of type i32, not f32"
+    );
+    assert_eq!(
+        refused(Arguments::new().array("x", Buffer::zeros(F, 3))),
+        "an argument does not fit at `x`: the array has 3 elements and needs 4"
+    );
+}
+
+#[test]
+fn programs_that_break_an_invariant_are_refused() {
+    let refused = |body: Vec<Stmt>| {
+        let mut k = kernel(ONE(), [1, 1, 1], body);
+        k.vars = vec![variable("v", F, true)];
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 4));
+        run(&over_x(4, k), &mut args, &Options::default()).unwrap_err().kind
+    };
+    for body in [
+        vec![store(at(X, int(0)), int(1), 0)],
+        vec![store(at(Memory::Shared(0), int(0)), int(1), 0)],
+        vec![store(cell(X, vec![], &[]), float(F, 0.0), 0)],
+        vec![store(at(X, int(0)), float(F, 0.0), 9)],
+        vec![set(7, int(0))],
+        vec![set(0, int(0))],
+        vec![set(0, bin(BinOp::Shl, float(F, 0.0), float(F, 0.0)))],
+        vec![set(0, add(float(F, 0.0), int(0)))],
+        vec![set(0, call(F, "lowest", vec![]))],
+        vec![for_(0, int(0), int(1), vec![])],
+    ] {
+        assert_eq!(refused(body), FaultKind::InvalidProgram);
+    }
+}

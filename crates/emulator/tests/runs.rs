@@ -1,0 +1,257 @@
+//! Programs that are right: values and counts.
+
+mod common;
+use std::sync::Arc;
+
+use common::*;
+use half::f16;
+use loopwright_emulator::{Arguments, Options, run};
+use loopwright_kernel_ir::{Buffer, DType, DeviceFunction, Name, Number};
+use loopwright_lowering::program::*;
+
+const X: Memory = Memory::Global(0);
+const Y: Memory = Memory::Global(1);
+const S: Memory = Memory::Shared(0);
+
+fn index() -> Value {
+    add(mul(bid(0), int(128)), tid(0))
+}
+
+fn axpy() -> Program {
+    let value = add(mul(float(F, 2.0), load(F, at(X, var(I, 0)))), load(F, at(Y, var(I, 0))));
+    let body =
+        vec![let_(0, index()), if_(lt(var(I, 0), param("n")), vec![store(at(Y, var(I, 0)), value, 0)])];
+    let grid = bin(BinOp::FloorDiv, add(param("n"), int(127)), int(128));
+    let mut k = kernel([grid, int(1), int(1)], [128, 1, 1], body);
+    k.vars = vec![variable("i", I, false)];
+    program(vec![global("x", F, vec![param("n")]), global("y", F, vec![param("n")])], &["n"], k)
+}
+
+#[test]
+fn axpy_of_every_remainder() {
+    for n in [0usize, 1, 31, 127, 128, 129, 1000] {
+        let x: Vec<f32> = (0..n).map(|i| i as f32).collect();
+        let y: Vec<f32> = (0..n).map(|i| 0.5 * i as f32).collect();
+        let mut args = Arguments::new()
+            .array("x", Buffer::from_slice(&x))
+            .array("y", Buffer::from_slice(&y))
+            .scalar("n", n as i32);
+        let report = run(&axpy(), &mut args, &Options::default()).unwrap();
+        let expected: Vec<f32> = (0..n).map(|i| 2.5 * i as f32).collect();
+        assert_eq!(args.buffer("y").unwrap().to_vec::<f32>().unwrap(), expected);
+        let t = report.total;
+        assert_eq!(t.blocks, n.div_ceil(128) as u64);
+        assert_eq!((t.global_loads.bytes, t.global_stores.bytes), (8 * n as u64, 4 * n as u64));
+        assert_eq!(t.global_stores.sectors, n.div_ceil(8) as u64);
+        assert_eq!(t.global_loads.sectors, 2 * n.div_ceil(8) as u64);
+        assert_eq!((t.operations.float_add, t.operations.float_multiply), (n as u64, n as u64));
+    }
+}
+
+#[test]
+fn strided_loads_take_a_sector_each() {
+    let body = vec![store(at(Y, tid(0)), load(F, at(X, mul(tid(0), int(8)))), 0)];
+    let k = kernel([int(1), int(1), int(1)], [32, 1, 1], body);
+    let p = program(vec![global("x", F, vec![int(256)]), global("y", F, vec![int(32)])], &[], k);
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 256)).output("y", Buffer::zeros(F, 32));
+    let t = run(&p, &mut args, &Options::default()).unwrap().total;
+    assert_eq!((t.global_loads.requests, t.global_loads.sectors), (1, 32));
+    assert_eq!((t.global_stores.requests, t.global_stores.sectors), (1, 4));
+    assert_eq!((t.active_lanes, t.idle_lanes), (32 + 64, 0));
+}
+
+/// A 32x32 tile through shared memory, 8 rows at a time, the rows padded.
+fn transpose(padding: i64) -> Program {
+    let width = 32 + padding;
+    let row = add(tid(1), mul(var(I, 0), int(8)));
+    let tile = |a: Value, b: Value| cell(S, vec![a, b], &[int(width), int(1)]);
+    let matrix = |m, a, b| cell(m, vec![a, b], &[int(32), int(1)]);
+    let body = vec![
+        for_(
+            0,
+            int(0),
+            int(4),
+            vec![store(tile(row.clone(), tid(0)), load(F, matrix(X, row.clone(), tid(0))), 0)],
+        ),
+        barrier(),
+        for_(
+            0,
+            int(0),
+            int(4),
+            vec![store(matrix(Y, row.clone(), tid(0)), load(F, tile(tid(0), row.clone())), 1)],
+        ),
+    ];
+    let mut k = kernel([int(1), int(1), int(1)], [32, 8, 1], body);
+    k.vars = vec![variable("r", I, false)];
+    k.shared = vec![local("tile", F, &[32, width as u64])];
+    let square = || vec![int(32), int(32)];
+    program(vec![global("x", F, square()), global("y", F, square())], &[], k)
+}
+
+#[test]
+fn padding_takes_the_bank_conflicts_of_a_transpose_away() {
+    for (padding, conflicts) in [(0, 32 * 31), (1, 0)] {
+        let x: Vec<f32> = (0..1024).map(|i| i as f32).collect();
+        let mut args =
+            Arguments::new().array("x", Buffer::from_slice(&x)).output("y", Buffer::zeros(F, 1024));
+        let t = run(&transpose(padding), &mut args, &Options::default()).unwrap().total;
+        let y = args.buffer("y").unwrap().to_vec::<f32>().unwrap();
+        assert!((0..1024).all(|i| y[i] == x[i % 32 * 32 + i / 32]));
+        // 32 rows are read, one a warp, each from one column of the tile: all 32 lanes in one bank, or in 32.
+        assert_eq!(t.shared_loads.requests, 32);
+        assert_eq!(t.shared_loads.conflicts, conflicts, "padding {padding}");
+        assert_eq!((t.shared_stores.conflicts, t.barriers), (0, 1));
+        assert_eq!((t.global_loads.sectors, t.global_stores.sectors), (128, 128));
+    }
+}
+
+/// Each warp sums its lanes by shuffles; lane 0 writes.
+fn shuffle_sum(threads: u32, width: u32) -> Program {
+    let halve = |v, body| Stmt::For {
+        var: VarId(v),
+        lower: int(i64::from(width) / 2),
+        upper: int(0),
+        step: Step::Halve,
+        unroll: true,
+        body,
+        note: Note::default(),
+    };
+    let sum = add(var(F, 0), shuffle(ShuffleMode::Xor, var(F, 0), var(I, 1), width));
+    let body = vec![
+        let_(0, load(F, at(X, tid(0)))),
+        Stmt::Collective {
+            join: Join {
+                operator: Name::new("sum"),
+                state: vec![VarId(0)],
+                axes: vec![(0, width)],
+                to_all: true,
+            },
+            body: vec![halve(1, vec![set(0, sum)])],
+            note: Note::default(),
+        },
+        store(at(Y, tid(0)), var(F, 0), 0),
+    ];
+    let mut k = kernel([int(1), int(1), int(1)], [threads, 1, 1], body);
+    k.vars = vec![variable("acc", F, true), variable("o", I, false)];
+    let n = i64::from(threads);
+    program(vec![global("x", F, vec![int(n)]), global("y", F, vec![int(n)])], &[], k)
+}
+
+#[test]
+fn shuffles_sum_each_group() {
+    for (threads, width) in [(64u32, 32u32), (64, 8), (48, 16), (16, 16), (6, 2)] {
+        let x: Vec<f32> = (0..threads).map(|i| (i * i) as f32).collect();
+        let mut args = Arguments::new()
+            .array("x", Buffer::from_slice(&x))
+            .output("y", Buffer::zeros(F, threads as usize));
+        let report = run(&shuffle_sum(threads, width), &mut args, &Options::default()).unwrap();
+        let expected: Vec<f32> = (0..threads)
+            .map(|i| (i / width * width..(i / width + 1) * width).map(|k| (k * k) as f32).sum())
+            .collect();
+        assert_eq!(args.buffer("y").unwrap().to_vec::<f32>().unwrap(), expected);
+        assert_eq!(report.total.shuffles, u64::from(threads.div_ceil(32) * width.ilog2()));
+    }
+}
+
+#[test]
+fn shuffles_down_keep_the_own_value_at_the_end_of_the_group() {
+    let taken = shuffle(ShuffleMode::Down, tid(0), int(3), 8);
+    let first = shuffle(ShuffleMode::Index, tid(0), int(2), 16);
+    let body = vec![store(at(X, tid(0)), taken, 0), store(at(Y, tid(0)), first, 1)];
+    let k = kernel([int(1), int(1), int(1)], [32, 1, 1], body);
+    let p = program(vec![global("x", I, vec![int(32)]), global("y", I, vec![int(32)])], &[], k);
+    let mut args = Arguments::new().output("x", Buffer::zeros(I, 32)).output("y", Buffer::zeros(I, 32));
+    run(&p, &mut args, &Options::default()).unwrap();
+    let down: Vec<i32> = (0..32).map(|l| if l % 8 + 3 < 8 { l + 3 } else { l }).collect();
+    assert_eq!(args.buffer("x").unwrap().to_vec::<i32>().unwrap(), down);
+    let of_group: Vec<i32> = (0..32).map(|l| l / 16 * 16 + 2).collect();
+    assert_eq!(args.buffer("y").unwrap().to_vec::<i32>().unwrap(), of_group);
+}
+
+#[test]
+fn halves_are_computed_in_f32_and_rounded_once() {
+    let h = DType::F16;
+    let wide = load(h, at(X, tid(0))).cast(F);
+    let body = vec![store(at(Y, tid(0)), add(mul(wide.clone(), wide), float(F, 0.1)).cast(h), 0)];
+    let k = kernel([int(1), int(1), int(1)], [4, 1, 1], body);
+    let p = program(vec![global("x", h, vec![int(4)]), global("y", h, vec![int(4)])], &[], k);
+    let x = [1.5f32, -0.1, 300.0, f32::INFINITY].map(f16::from_f32);
+    let mut args = Arguments::new().array("x", Buffer::from_slice(&x)).output("y", Buffer::zeros(h, 4));
+    run(&p, &mut args, &Options::default()).unwrap();
+    let expected = x.map(|x| f16::from_f32(x.to_f32() * x.to_f32() + 0.1));
+    assert_eq!(args.buffer("y").unwrap().to_vec::<f16>().unwrap(), expected.to_vec());
+}
+
+#[test]
+fn vector_copies_are_one_request() {
+    let r = Memory::Private(0);
+    let four = |m| at(m, mul(tid(0), int(4)));
+    let copy = |to, from| Stmt::VectorCopy { to, from, lanes: 4, leaf: Some(LeafId(0)) };
+    let body = vec![copy(at(r, int(0)), four(X)), copy(four(Y), at(r, int(0)))];
+    let mut k = kernel([int(1), int(1), int(1)], [32, 1, 1], body);
+    k.private = vec![local("r", F, &[4])];
+    let p = program(vec![global("x", F, vec![int(128)]), global("y", F, vec![int(128)])], &[], k);
+    let x: Vec<f32> = (0..128).map(|i| i as f32).collect();
+    let mut args = Arguments::new().array("x", Buffer::from_slice(&x)).output("y", Buffer::zeros(F, 128));
+    let t = run(&p, &mut args, &Options::default()).unwrap().total;
+    assert_eq!(args.buffer("y").unwrap().to_vec::<f32>().unwrap(), x);
+    assert_eq!((t.global_loads.requests, t.global_loads.sectors, t.global_loads.bytes), (1, 16, 512));
+    assert_eq!((t.global_stores.requests, t.global_stores.sectors), (1, 16));
+}
+
+#[test]
+fn closures_stand_for_device_functions() {
+    let body = vec![store(at(X, tid(0)), call(F, "twice", vec![load(F, at(X, tid(0)))]), 0)];
+    let k = kernel([int(1), int(1), int(1)], [5, 1, 1], body);
+    let mut p = program(vec![global("x", F, vec![int(5)])], &[], k);
+    let source = Name::new("__device__ float twice(float x) { return 2 * x; }");
+    p.functions = vec![DeviceFunction { name: Name::new("twice"), params: vec![F], result: F, source }];
+    let mut args = Arguments::new().array("x", Buffer::from_slice(&[1f32, 2.0, 3.0, 4.0, 5.0]));
+    let fault = run(&p, &mut args, &Options::default()).unwrap_err();
+    assert_eq!(
+        fault.to_string(),
+        "a device function has no closure in kernel `k`: `twice` needs a closure to run on the emulator"
+    );
+    let mut options = Options::default();
+    options.functions.insert(
+        Name::new("twice"),
+        Arc::new(|args| match args {
+            [Number::F32(x)] => Number::F32(2.0 * x),
+            _ => Number::F32(f32::NAN),
+        }),
+    );
+    run(&p, &mut args, &options).unwrap();
+    assert_eq!(args.buffer("x").unwrap().to_vec::<f32>().unwrap(), [2.0, 4.0, 6.0, 8.0, 10.0]);
+}
+
+#[test]
+fn host_loops_launch_with_their_variable_and_scratch_is_the_runs_own() {
+    // t[0] = 0 and then t[0] += j for each j < n, launch after launch; x[0] = t[0] at last.
+    let t = Memory::Global(1);
+    let one = [int(1), int(1), int(1)];
+    let first = kernel(one.clone(), [1, 1, 1], vec![store(at(t, int(0)), int(0), 0)]);
+    let sum = add(load(I, at(t, int(0))), param("j"));
+    let step = kernel(one.clone(), [1, 1, 1], vec![store(at(t, int(0)), sum, 0)]);
+    let last = kernel(one, [1, 1, 1], vec![store(at(X, int(0)), load(I, at(t, int(0))), 1)]);
+    let mut p = program(vec![global("x", I, vec![int(1)]), global("t", I, vec![int(1)])], &["n"], first);
+    p.args.remove(1);
+    p.globals[1].owner = Owner::Launch;
+    p.kernels.extend([step, last]);
+    let looped = |var| HostStmt::For {
+        var: Name::new(var),
+        lower: int(0),
+        upper: param("n"),
+        body: vec![HostStmt::Launch(1)],
+    };
+    p.host = vec![HostStmt::Launch(0), looped("j"), HostStmt::Launch(2)];
+    let args = Arguments::new().output("x", Buffer::zeros(I, 1)).scalar("n", 10i32);
+    let mut good = args.clone();
+    let report = run(&p, &mut good, &Options::default()).unwrap();
+    assert_eq!(good.buffer("x").unwrap().to_vec::<i32>().unwrap(), [45]);
+    assert_eq!(report.total.launches, 12);
+    // Without the first launch, scratch is read that nothing wrote.
+    p.host.remove(0);
+    let fault = run(&p, &mut args.clone(), &Options::default()).unwrap_err();
+    assert_eq!(fault.kind, loopwright_emulator::FaultKind::Uninitialised);
+    assert_eq!(fault.array, Some(Name::new("t")));
+}
