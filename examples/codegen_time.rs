@@ -1,0 +1,75 @@
+//! How long it takes from declaring a kernel to its CUDA C: medians, in milliseconds, without a cache, after a warm-up.
+//!
+//! `cargo run --release --example codegen_time` prints a table; with `-- --json` one JSON object with a key a case, each an object of
+//! milliseconds by stage (`declare`, `transform`, `lower`, `print`, and `total` for all of them) and the printed `text`.
+
+#[path = "common/speed_cases.rs"]
+mod speed_cases;
+
+use std::{error::Error, time::Instant};
+
+use loopwright_cuda_target::cuda_source;
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_lowering::{LowerOptions, lower};
+use loopwright_transforms::Pipeline;
+use serde_json::{Map, Value, json};
+use speed_cases::Case;
+
+const STAGES: [&str; 5] = ["declare", "transform", "lower", "print", "total"];
+const WARM_UP: usize = 3;
+const REPEATS: usize = 11;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let as_json = std::env::args().any(|a| a == "--json");
+    let mut report = Map::new();
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::ASCII_MARKDOWN).set_header([&["case"][..], &STAGES].concat());
+    for case in speed_cases::all() {
+        let (medians, text) = measure(&case).map_err(|e| format!("{}: {e}", case.name))?;
+        let cells = medians.iter().map(|ms| format!("{ms:.3}"));
+        table.add_row(std::iter::once(case.name.clone()).chain(cells));
+        let mut entry: Map<String, Value> =
+            STAGES.iter().zip(medians).map(|(stage, ms)| (stage.to_string(), json!(ms))).collect();
+        entry.insert("text".into(), json!(text));
+        report.insert(case.name, Value::Object(entry));
+    }
+    if as_json {
+        println!("{}", Value::Object(report));
+    } else {
+        println!("{table}\nmilliseconds, medians of {REPEATS}");
+    }
+    Ok(())
+}
+
+/// The medians of the stages and of their sum, and the text.
+fn measure(case: &Case) -> Result<([f64; 5], String), Box<dyn Error>> {
+    let mut times: [Vec<f64>; 5] = Default::default();
+    let mut text = String::new();
+    for turn in 0..WARM_UP + REPEATS {
+        let (stages, printed) = generate(case)?;
+        if turn >= WARM_UP {
+            times.iter_mut().zip(stages).for_each(|(all, one)| all.push(one));
+        }
+        text = printed;
+    }
+    let medians = times.map(|mut all| {
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    });
+    Ok((medians, text))
+}
+
+/// One way from the declared kernel to its text.
+fn generate(case: &Case) -> Result<([f64; 5], String), Box<dyn Error>> {
+    let start = Instant::now();
+    let kernel = LoopKernel::parse(&case.kernel)?;
+    let declared = start.elapsed();
+    let transformed_kernel = Pipeline::parse(&case.pipeline)?.apply(&kernel)?;
+    let transformed = start.elapsed();
+    let program = lower(&transformed_kernel, LowerOptions::default())?;
+    let lowered = start.elapsed();
+    let source = cuda_source(&program)?;
+    let printed = start.elapsed();
+    let stages = [declared, transformed - declared, lowered - transformed, printed - lowered, printed];
+    Ok((stages.map(|t| t.as_secs_f64() * 1e3), source.text))
+}
