@@ -227,8 +227,8 @@ inline void prepare(const unsigned int thread) {
     fiber &fresh = now.fibers[thread];
     unsigned char *const stack = now.stacks + thread * stack_bytes;
 #if defined(__x86_64__)
-    // Six saved registers, the entry as return address, and the alignment that a call leaves.
-    uintptr_t *top = reinterpret_cast<uintptr_t *>(stack + stack_bytes) - 2;
+    // Six saved registers, and the entry as return address, 16 bytes below the end: 8 beside alignment, as a call leaves it.
+    uintptr_t *top = reinterpret_cast<uintptr_t *>(stack + stack_bytes) - 1;
     *--top = reinterpret_cast<uintptr_t>(&enter);
     top -= 6;
     memset(top, 0, 6 * sizeof *top);
