@@ -323,7 +323,7 @@ impl fmt::Display for Map {
 impl FromStr for Map {
     type Err = Error;
 
-    /// Reads isl's syntax: see the module [`parse`] for what of it.
+    /// Reads isl's syntax. The grammar is at the head of this crate's module `parse`; an error carries the byte offset.
     fn from_str(text: &str) -> Result<Self> {
         parse::map(text)
     }

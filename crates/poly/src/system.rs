@@ -237,15 +237,43 @@ impl System {
         if constraint.aff.as_constant().is_some() && constraint.holds(&|_| None) == Some(true) {
             return Ok(true);
         }
+        let eq = constraint.kind == Kind::Eq;
+        if let Some(row) = self.known_row(&constraint.aff) {
+            return self.rows_imply(self.all_rows(), &row, eq);
+        }
         let mut wider = self.clone();
         wider.intern(&constraint.aff)?;
         wider.define()?;
         let row = wider.row_of(&constraint.aff)?;
-        wider.rows_imply(wider.all_rows(), &row, constraint.kind == Kind::Eq)
+        wider.rows_imply(wider.all_rows(), &row, eq)
+    }
+
+    /// The row of a function, if all of its terms have columns already.
+    fn known_row(&self, aff: &Aff) -> Option<Vec<i64>> {
+        let mut row = vec![0; self.terms.len() + 1];
+        row[0] = aff.constant_term();
+        for (term, c) in aff.terms() {
+            row[self.column(term)?] = *c;
+        }
+        Some(row)
     }
 
     /// Whether `rows` imply that `row` is zero, or not negative.
     pub(crate) fn rows_imply(&self, mut rows: Rows, row: &[i64], eq: bool) -> Result<bool> {
+        // One row that says at least as much is the common case.
+        for i in 0..rows.len() {
+            let (known, constant) = (&rows.row(i)[1..], rows.row(i)[0]);
+            if *known == row[1..] {
+                let stronger = if rows.is_eq(i) {
+                    constant == row[0] || (!eq && constant <= row[0])
+                } else {
+                    !eq && constant <= row[0]
+                };
+                if stronger {
+                    return Ok(true);
+                }
+            }
+        }
         let mut below = Vec::with_capacity(row.len());
         for c in row {
             below.push(c.checked_neg().ok_or(Error::Overflow)?);

@@ -1,7 +1,8 @@
 //! Rows to isl maps and back, without text, and the questions that are asked of them.
 //!
 //! Everything is an `isl_map`; a set is a map without input dimensions. Parameters are named `p0`, `p1`, ... by their
-//! position, dimensions not at all, so that no name of a user meets isl. No handle outlives a question: what isl remembers in an object
+//! position, dimensions not at all, so that no name of a user meets isl. A thread asks one question after the other: a new one
+//! resets the errors and the budget of its context. No handle outlives a question: what isl remembers in an object
 //! (a sample point, an emptiness flag) would make the operations that a later question takes depend on earlier ones.
 
 use std::{ffi::CString, rc::Rc};

@@ -133,3 +133,50 @@ fn existential_columns_come_back_as_divisions() {
     assert_eq!(division.denominator, 3);
     assert_eq!(division.numerator[1].rem_euclid(3), 1);
 }
+
+/// Asks everything that isl refuses, in a process of its own, and looks at what it wrote.
+#[test]
+fn nothing_is_written_to_stderr() {
+    const CHILD: &str = "LOOPWRIGHT_POLY_REFUSED";
+    if std::env::var_os(CHILD).is_some() {
+        refused();
+        assert_eq!(
+            with_budget(1, || IslMap::new(LINE, &[interval(0, 3), interval(5, 9)])
+                .and_then(|m| m.answer())
+                .err()),
+            Some(Error::Budget)
+        );
+        return;
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["isl::tests::nothing_is_written_to_stderr", "--exact", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
+
+/// Resident memory in bytes, where the system tells.
+fn resident() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    Some(text.split_whitespace().nth(1)?.parse::<u64>().ok()? * 4096)
+}
+
+#[test]
+fn questions_do_not_leak() {
+    let ask = |k: i64| {
+        let failed =
+            with_budget(3, || IslMap::new(LINE, &[interval(0, k), interval(-9, -5)])?.coalesce()?.answer());
+        drop(failed);
+        let map = IslMap::new(LINE, &[interval(0, k), rows(3, &[(true, &[k, 1, -3])])]).unwrap();
+        let other = map.another(LINE, &[interval(k / 2, k)]).unwrap();
+        map.subtract(other).unwrap().answer().unwrap().len()
+    };
+    (0..500).for_each(|k| assert!(ask(k) > 0));
+    let Some(before) = resident() else { return };
+    (0..20_000).for_each(|k| assert!(ask(k) > 0));
+    let grown = resident().unwrap_or(before).saturating_sub(before);
+    // A single object for each question would be several megabytes.
+    assert!(grown < 3 << 20, "{grown} bytes");
+}

@@ -59,8 +59,19 @@ impl Parser {
     fn conjunction(&mut self) -> Result<Alternatives> {
         let mut all = self.one()?;
         while self.eat_word("and") {
-            let next = self.one()?;
-            all = self.both(&all, &next)?;
+            let mut next = self.one()?;
+            match next.pop() {
+                // One alternative is appended in place: a long conjunction takes linear time.
+                Some(only) if next.is_empty() => {
+                    for conjunction in &mut all {
+                        conjunction.extend(only.iter().cloned());
+                    }
+                }
+                last => {
+                    next.extend(last);
+                    all = self.both(&all, &next)?;
+                }
+            }
         }
         Ok(all)
     }
