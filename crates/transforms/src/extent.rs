@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, Name, Part, PartRef, Tag};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, Kind, Name, Part, PartRef, Tag, Term};
 use loopwright_poly::System;
 
 use crate::edit::parts_with_inames;
@@ -38,8 +38,31 @@ pub(crate) struct Range {
     pub length: Option<i64>,
 }
 
+/// The constant bounds of an iname that its domain states, as those of an inner iname of a split. Others may be tighter for some
+/// values of the parameters.
+fn declared_constants(data: &KernelData, iname: &Name) -> Option<(i64, i64)> {
+    let (mut low, mut high) = (None, None);
+    let domain = data.domains.iter().find(|d| d.inames.contains(iname))?;
+    for c in &domain.constraints {
+        let [(Term::Var(name), k)] = c.aff.terms() else { continue };
+        if name != iname || c.kind != Kind::Ge {
+            continue;
+        }
+        match k {
+            1 => low = low.max(c.aff.constant_term().checked_neg()),
+            -1 => high = Some(high.map_or(c.aff.constant_term(), |h: i64| h.min(c.aff.constant_term()))),
+            _ => {}
+        }
+    }
+    Some((low?, high?)).filter(|(l, h)| l <= h)
+}
+
 /// The range of an iname, or `None` where its least value is not one function of the parameters.
 pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Diagnostic> {
+    if let Some((low, high)) = declared_constants(data, iname) {
+        let length = high.checked_sub(low).and_then(|l| l.checked_add(1));
+        return Ok(Some(Range { lower: low.into(), upper: Some(high.into()), length }));
+    }
     let Some(system) = instances_with(data, iname)? else {
         return Ok(Some(Range { lower: Aff::constant(0), upper: None, length: None }));
     };

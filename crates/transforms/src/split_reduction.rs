@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Transform, call::Args, edit::require_iname, names, place::path_of, step::BuiltIn};
+use crate::{Transform, call::Args, edit::require_iname, extent, names, place::path_of, step::BuiltIn};
 
 /// Which inames the listed ones become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +136,31 @@ fn wrap(trees: &mut Vec<Tree>, path: &[Name], around: &PartRef, before: Tree, be
     }
 }
 
+/// Says how far the outer inames run where that only follows from constraints on inner ones. What is added follows from the
+/// instances of the inner updates, so that the outer reduction loses nothing but empty inner ones.
+fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Diagnostic> {
+    let part = |part| PartRef { instruction: id.clone(), part };
+    let kept = data.part_inames(&part(Part::Init(inner)));
+    let outer = data.part_inames(&part(Part::Update(inner + 1)));
+    let around = data.instruction(id).map(|i| i.within.clone()).unwrap_or_default();
+    let known = extent::instances_of(data, &part(Part::Init(inner)))?;
+    for iname in outer.iter().filter(|n| !around.contains(n)) {
+        let others = |n: &Name| n != iname && (!data.is_iname(n) || kept.contains(n));
+        let bounds = known.bounds(iname, &others)?;
+        if !bounds.lower.is_empty() && !bounds.upper.is_empty() {
+            continue;
+        }
+        let all = extent::instances_of(data, &part(Part::Update(inner)))?;
+        let rows = all.keep_only(&|n| !data.is_iname(n) || kept.contains(n))?.system.gist(&known)?;
+        if let Some(domain) = data.domains.iter_mut().find(|d| d.inames.contains(iname)) {
+            domain
+                .constraints
+                .extend(rows.into_iter().filter(|c| c.aff.mentions(iname) && c.aff.is_affine()));
+        }
+    }
+    Ok(())
+}
+
 fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) -> Result<(), Diagnostic> {
     let part = |part| PartRef { instruction: id.clone(), part };
     let Some(position) = data.instructions.iter().position(|i| i.id == *id) else { return Ok(()) };
@@ -173,6 +198,7 @@ fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) ->
         Part::Update(n) if n > number => Part::Update(n + 1),
         p => p,
     });
+    bound_outer(data, id, number)?;
     wrap(
         &mut data.tree,
         &path[..depth],
