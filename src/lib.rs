@@ -1,1 +1,49 @@
 //! Declare a GPU kernel once, transform it by checked steps, print it as CUDA C and run it.
+//!
+//! ```
+//! use loopwright::prelude::*;
+//!
+//! // What is computed.
+//! let kernel = LoopKernel::parse(
+//!     "kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+//!      assume 0 <= nseg and 0 <= len
+//!      domain { [s] : 0 <= s < nseg }
+//!      domain { [i] : 0 <= i < len }
+//!      out[s] = sum(i, x[s, i])",
+//! )?;
+//! // How: a block a segment, its threads along the segment.
+//! let pipeline = Pipeline::parse(
+//!     "split_iname(i, $threads)
+//!      tag_inames(s: block.x, i_inner: thread.x)",
+//! )?;
+//! let kernel = pipeline.bind([("threads", 64)])?.apply(&kernel)?;
+//!
+//! // Where: a GPU if there is one, otherwise the emulator.
+//! let device = Device::best();
+//! let x = Tensor::from_vec(&[3, 4], (1..=12).map(|v| v as f32).collect())?;
+//! let outputs = device.compile(&kernel)?.run(&Args::new().tensor("x", &x))?;
+//! assert_eq!(outputs.get("out")?.to_vec::<f32>()?, [10.0, 26.0, 42.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`ir`] | kernels: domains, instructions, the loop tree, the text format |
+//! | [`transforms`] | steps and pipelines from kernel to kernel |
+//! | [`lowering`] | the one lowered program that everything below reads |
+//! | [`cuda`] | the program as CUDA C |
+//! | [`emulator`] | the program on the CPU, checked and counted |
+//! | [`runtime`] | devices, compilation, arguments, launches, times |
+//! | [`poly`] | affine sets and maps, exact questions about them |
+//!
+//! The [`prelude`] has what most programs need.
+
+pub use loopwright_cuda_target as cuda;
+pub use loopwright_emulator as emulator;
+pub use loopwright_kernel_ir as ir;
+pub use loopwright_lowering as lowering;
+pub use loopwright_poly as poly;
+pub use loopwright_runtime as runtime;
+pub use loopwright_transforms as transforms;
+
+pub mod prelude;

@@ -16,6 +16,7 @@ mod emitter;
 mod env;
 mod fold;
 mod grid_reduce;
+pub mod index_range;
 mod items;
 mod layout;
 mod private;

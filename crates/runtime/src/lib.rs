@@ -26,9 +26,9 @@ pub mod cuda;
 pub mod disasm;
 pub mod doctor;
 pub mod nvrtc;
+mod session;
 mod tools;
 
 pub use arch::Arch;
 pub use cache::Cache;
-pub use cuda::Device;
-pub use nvrtc::{CompileError, CompileOptions, Compiled};
+pub use session::*;

@@ -88,6 +88,11 @@ impl Arguments {
         Ok(self)
     }
 
+    /// Where each value lies, for the driver, which reads through these pointers and writes through none.
+    pub(super) fn pointers(&self) -> Vec<*mut c_void> {
+        self.slots.iter().map(|slot| std::ptr::from_ref(&slot.value).cast_mut().cast()).collect()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.slots.len()
@@ -128,19 +133,12 @@ impl Function {
         shape: &LaunchShape,
         arguments: &Arguments,
     ) -> Result<(), CudaError> {
-        self.check(shape)?;
-        self.check_arguments(arguments)?;
-        if !stream.device().is(&self.device) {
-            return Err(CudaError::Foreign { what: "the kernel is on another device than the stream" });
-        }
-        arguments.buffers.iter().try_for_each(|buffer| stream.may_use(buffer))?;
+        self.check_launch(stream, shape, arguments)?;
         if shape.is_empty() {
             return Ok(());
         }
         self.device.bind()?;
-        // The driver reads through these pointers and writes through none.
-        let mut pointers: Vec<*mut c_void> =
-            arguments.slots.iter().map(|slot| std::ptr::from_ref(&slot.value).cast_mut().cast()).collect();
+        let mut pointers = arguments.pointers();
         // Within the limits, which were checked, the extents fit.
         let [x, y, z] = shape.grid.map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
         let [bx, by, bz] = shape.block;
@@ -157,6 +155,21 @@ impl Function {
             )
         }
         .doing("launching a kernel")
+    }
+
+    /// Everything that can be checked of a launch.
+    pub(super) fn check_launch(
+        &self,
+        stream: &Stream,
+        shape: &LaunchShape,
+        arguments: &Arguments,
+    ) -> Result<(), CudaError> {
+        self.check(shape)?;
+        self.check_arguments(arguments)?;
+        if !stream.device().is(&self.device) {
+            return Err(CudaError::Foreign { what: "the kernel is on another device than the stream" });
+        }
+        arguments.buffers.iter().try_for_each(|buffer| stream.may_use(buffer))
     }
 
     fn check_arguments(&self, arguments: &Arguments) -> Result<(), CudaError> {

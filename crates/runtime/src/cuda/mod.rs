@@ -14,6 +14,7 @@ mod error;
 mod launch;
 pub mod limits;
 mod module;
+mod prepared;
 mod occupancy;
 mod stream;
 
@@ -24,4 +25,5 @@ pub use error::CudaError;
 pub use launch::{Arguments, LaunchShape};
 pub use module::{Function, FunctionInfo, Module};
 pub use occupancy::{Occupancy, Resource, occupancy};
+pub use prepared::Prepared;
 pub use stream::{Event, Stream, Transfer};

@@ -1,0 +1,448 @@
+//! Whether a program's index arithmetic stays in its type, for the parameters of one launch.
+//!
+//! Proofs are in the integers, code is in 32 or 64 bits. [`check`] computes the range of every index expression of a program
+//! (intervals in 128 bits, from the values of the scalar arguments, the grids and the loops' bounds) and compares it with the index
+//! type. An interval contains every value that the expression takes, so that "fits" is a proof; "does not fit" may be too careful.
+//!
+//! What is checked: grids, bounds and counters of loops, subscripts, conditions, and named indices where those use them. An offset
+//! needs no check of its own: every access lies in its array, so that the offset and its partial sums are below the size of the
+//! storage, which is checked. Values read from memory have the range of a declared fact, otherwise that of their type; in
+//! 64-bit code arithmetic on such values is taken to fit, since subscripts made of them lie in their arrays.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{DType, Diagnostic, Expr, Fact, Name};
+
+use crate::program::{
+    BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Step, Stmt, UnOp, Value, ValueKind, VarId,
+};
+
+/// An index expression whose values may leave the index type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TooWide {
+    /// Where it stands, as `a subscript of x in kernel f`.
+    pub place: String,
+    /// Bounds of its values.
+    pub range: (i128, i128),
+    /// The type that it leaves.
+    pub index: DType,
+}
+
+impl TooWide {
+    /// As a refusal, for a type that has no wider one.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let (low, high) = self.range;
+        Diagnostic::new(
+            "index-overflow",
+            format!("{} can reach {low} to {high}, which leaves {}", self.place, self.index),
+        )
+        .help("work on smaller pieces, or declare facts that bound the values read from data")
+    }
+}
+
+/// Far beyond every index type, and so small that one operation on two such bounds stays in 128 bits.
+const FAR: i128 = 1 << 62;
+const FARTHEST: i128 = FAR * 4;
+
+/// The values of an integer expression.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Range {
+    low: i128,
+    high: i128,
+    /// A value read from memory is among its operands.
+    data: bool,
+    /// The first operation inside that leaves its type.
+    wrapped: Option<(i128, i128)>,
+}
+
+impl Range {
+    fn new(low: i128, high: i128) -> Range {
+        Range {
+            low: low.clamp(-FARTHEST, FARTHEST),
+            high: high.clamp(-FARTHEST, FARTHEST),
+            data: false,
+            wrapped: None,
+        }
+    }
+
+    fn constant(value: i64) -> Range {
+        Range::new(value.into(), value.into())
+    }
+
+    fn of_type(dtype: DType) -> Option<Range> {
+        let (low, high) = limits(dtype)?;
+        Some(Range { data: true, ..Range::new(low, high) })
+    }
+
+    /// With the marks of its operands.
+    fn from(mut self, operands: &[Range]) -> Range {
+        for o in operands {
+            self.data |= o.data;
+            self.wrapped = self.wrapped.or(o.wrapped);
+        }
+        self
+    }
+
+    fn union(self, other: Range) -> Range {
+        Range::new(self.low.min(other.low), self.high.max(other.high)).from(&[self, other])
+    }
+
+    fn is_within(self, (low, high): (i128, i128)) -> bool {
+        self.low >= low && self.high <= high
+    }
+}
+
+/// The values of an integer type; a bool is 0 or 1.
+fn limits(dtype: DType) -> Option<(i128, i128)> {
+    Some(match dtype {
+        DType::Bool => (0, 1),
+        DType::I8 => (i8::MIN.into(), i8::MAX.into()),
+        DType::I16 => (i16::MIN.into(), i16::MAX.into()),
+        DType::I32 => (i32::MIN.into(), i32::MAX.into()),
+        DType::I64 => (i64::MIN.into(), i64::MAX.into()),
+        DType::U8 => (0, u8::MAX.into()),
+        DType::U16 => (0, u16::MAX.into()),
+        DType::U32 => (0, u32::MAX.into()),
+        DType::U64 => (0, u64::MAX.into()),
+        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => return None,
+    })
+}
+
+/// Whether all index arithmetic of the program stays in its index type where the scalar arguments have these values.
+pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Result<(), TooWide> {
+    let mut facts = BTreeMap::new();
+    for fact in &program.facts {
+        if let Fact::Range { array, lower, upper } = fact {
+            let value = |e: &Option<Expr>| {
+                e.as_ref().and_then(Expr::to_aff).and_then(|a| a.eval(scalars)).map(i128::from)
+            };
+            facts.insert(array.clone(), (value(lower), value(upper).map(|u| u - 1)));
+        }
+    }
+    let mut checker = Checker {
+        program,
+        scalars,
+        facts,
+        hosts: BTreeMap::new(),
+        kernel: None,
+        blocks: [Range::constant(0); 3],
+        vars: Vec::new(),
+        silent: false,
+        found: None,
+    };
+    checker.globals();
+    checker.host(&program.host);
+    checker.found.map_or(Ok(()), Err)
+}
+
+struct Checker<'a> {
+    program: &'a Program,
+    scalars: &'a dyn Fn(&Name) -> Option<i64>,
+    facts: BTreeMap<Name, (Option<i128>, Option<i128>)>,
+    hosts: BTreeMap<Name, Range>,
+    kernel: Option<&'a DeviceKernel>,
+    blocks: [Range; 3],
+    vars: Vec<Option<Range>>,
+    /// While the ranges of variables are still growing, nothing is reported.
+    silent: bool,
+    found: Option<TooWide>,
+}
+
+impl<'a> Checker<'a> {
+    fn index_limits(&self) -> (i128, i128) {
+        limits(self.program.index).unwrap_or((0, 0))
+    }
+
+    fn report(&mut self, place: &str, range: (i128, i128)) {
+        if self.silent || self.found.is_some() {
+            return;
+        }
+        let place = match self.kernel {
+            Some(kernel) => format!("{place} in kernel `{}`", kernel.name),
+            None => place.to_owned(),
+        };
+        self.found = Some(TooWide { place, range, index: self.program.index });
+    }
+
+    /// Evaluates an expression that has to fit.
+    fn index(&mut self, value: &Value, place: &str) -> Option<Range> {
+        let range = self.value(value)?;
+        let exempt = range.data && self.program.index == DType::I64;
+        if let Some(wrapped) = range.wrapped
+            && !exempt
+        {
+            self.report(place, wrapped);
+        }
+        let limits = if value.dtype == DType::Bool { (0, 1) } else { self.index_limits() };
+        if !range.is_within(limits) && !exempt {
+            self.report(place, (range.low, range.high));
+        }
+        Some(range)
+    }
+
+    fn globals(&mut self) {
+        for global in &self.program.globals {
+            for length in &global.shape {
+                self.index(length, &format!("the length of `{}`", global.name));
+            }
+            self.index(&global.size, &format!("the size of `{}`", global.name));
+        }
+    }
+
+    fn host(&mut self, body: &'a [HostStmt]) {
+        for stmt in body {
+            match stmt {
+                HostStmt::For { var, lower, upper, body } => {
+                    let low = self.index(lower, &format!("the host's loop over `{var}`"));
+                    let high = self.index(upper, &format!("the host's loop over `{var}`"));
+                    let range = counter(low, high);
+                    let before = self.hosts.insert(var.clone(), range.unwrap_or(Range::constant(0)));
+                    self.host(body);
+                    match before {
+                        Some(before) => self.hosts.insert(var.clone(), before),
+                        None => self.hosts.remove(var),
+                    };
+                }
+                HostStmt::Launch(number) => {
+                    if let Some(kernel) = self.program.kernels.get(*number) {
+                        self.launch(kernel);
+                    }
+                }
+            }
+        }
+    }
+
+    fn launch(&mut self, kernel: &'a DeviceKernel) {
+        self.kernel = Some(kernel);
+        for axis in 0..3 {
+            let grid = self.index(&kernel.grid[axis], "the grid");
+            let blocks = grid.map_or(self.index_limits().1, |g| g.high);
+            self.blocks[axis] = Range::new(0, (blocks - 1).max(0));
+        }
+        // Variables that are assigned in loops: their ranges grow with each pass, and count as anything where they do not settle.
+        self.vars = vec![None; kernel.vars.len()];
+        self.silent = true;
+        for pass in 0..4 {
+            let before = self.vars.clone();
+            self.body(&kernel.body);
+            if self.vars == before {
+                break;
+            }
+            if pass == 3 {
+                for (k, var) in kernel.vars.iter().enumerate() {
+                    if self.vars[k] != before[k] {
+                        self.vars[k] = Range::of_type(var.dtype);
+                    }
+                }
+            }
+        }
+        self.silent = false;
+        self.body(&kernel.body);
+        self.kernel = None;
+    }
+
+    fn assign(&mut self, var: VarId, range: Option<Range>) {
+        let Some(kernel) = self.kernel else { return };
+        let Some(slot) = self.vars.get_mut(var.0) else { return };
+        let mutable = kernel.vars[var.0].mutable;
+        *slot = match (*slot, range) {
+            (Some(old), Some(new)) if mutable => Some(old.union(new)),
+            (_, Some(new)) => Some(new),
+            (old, None) => old.or(Range::of_type(kernel.vars[var.0].dtype)),
+        };
+    }
+
+    fn body(&mut self, body: &'a [Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
+                    let range = self.value(value);
+                    self.assign(*var, range);
+                }
+                Stmt::Declare(_) | Stmt::Sync { .. } => {}
+                Stmt::Store { to, value, .. } => {
+                    self.element(to);
+                    self.value(value);
+                }
+                Stmt::VectorCopy { to, from, .. } => {
+                    self.element(to);
+                    self.element(from);
+                }
+                Stmt::For { var, lower, upper, step, body, .. } => {
+                    let low = self.index(lower, "the lower bound of a loop");
+                    let high = self.index(upper, "the upper bound of a loop");
+                    let range = match step {
+                        Step::Add(step) => {
+                            let range = counter(low, high);
+                            // The counter passes the bound before the loop ends.
+                            if let Some(range) = range {
+                                let last = range.high.saturating_add((*step).into());
+                                let exempt = range.data && self.program.index == DType::I64;
+                                if last > self.index_limits().1 && !exempt {
+                                    self.report("the counter of a loop", (range.low, last));
+                                }
+                            }
+                            range
+                        }
+                        // From `lower` down.
+                        Step::Halve => low.map(|l| Range::new(0, l.high).from(&[l])),
+                    };
+                    if let Some(slot) = self.vars.get_mut(var.0) {
+                        *slot = range;
+                    }
+                    self.body(body);
+                }
+                Stmt::If { cond, body, otherwise, .. } => {
+                    self.index(cond, "a condition");
+                    self.body(body);
+                    self.body(otherwise);
+                }
+                Stmt::Collective { body, .. } => self.body(body),
+            }
+        }
+    }
+
+    fn element(&mut self, element: &MemRef) {
+        let name = self.array_name(element.memory);
+        for subscript in &element.subscripts {
+            self.index(subscript, &format!("a subscript of `{name}`"));
+        }
+    }
+
+    fn array_name(&self, memory: Memory) -> Name {
+        let local = |arrays: &[crate::program::LocalArray], k: usize| arrays.get(k).map(|a| a.name.clone());
+        match memory {
+            Memory::Global(k) => self.program.globals.get(k).map(|g| g.name.clone()),
+            Memory::Shared(k) => self.kernel.and_then(|kernel| local(&kernel.shared, k)),
+            Memory::Private(k) => self.kernel.and_then(|kernel| local(&kernel.private, k)),
+        }
+        .unwrap_or_else(|| Name::new("?"))
+    }
+
+    /// The values of an expression; none for what is no integer. Elements read on the way are checked.
+    fn value(&mut self, value: &Value) -> Option<Range> {
+        let range = match &value.kind {
+            ValueKind::Int(v) => Some(Range::constant(*v)),
+            ValueKind::Bool(v) => Some(Range::constant((*v).into())),
+            ValueKind::Float(_) => None,
+            ValueKind::Var(var) => {
+                self.vars.get(var.0).copied().flatten().or_else(|| Range::of_type(value.dtype))
+            }
+            ValueKind::Param(name) => self
+                .hosts
+                .get(name)
+                .copied()
+                .or_else(|| (self.scalars)(name).map(Range::constant))
+                .or_else(|| Range::of_type(value.dtype)),
+            ValueKind::BlockIdx(axis) => self.blocks.get(usize::from(*axis)).copied(),
+            ValueKind::ThreadIdx(axis) => {
+                let threads = self.kernel.and_then(|k| k.block.get(usize::from(*axis)).copied()).unwrap_or(1);
+                Some(Range::new(0, i128::from(threads.max(1)) - 1))
+            }
+            ValueKind::Load(element) => {
+                self.element(element);
+                let mut range = Range::of_type(value.dtype)?;
+                if let Memory::Global(k) = element.memory
+                    && let Some((low, high)) =
+                        self.program.globals.get(k).and_then(|g| self.facts.get(&g.name))
+                {
+                    range.low = low.map_or(range.low, |l| l.max(range.low));
+                    range.high = high.map_or(range.high, |h| h.min(range.high)).max(range.low);
+                }
+                Some(range)
+            }
+            ValueKind::Unary(op, a) => {
+                let a = self.value(a)?;
+                match op {
+                    UnOp::Neg => Some(Range::new(-a.high, -a.low).from(&[a])),
+                    UnOp::Not => Some(Range::new(0, 1).from(&[a])),
+                    UnOp::BitNot => Range::of_type(value.dtype),
+                }
+            }
+            ValueKind::Binary(op, a, b) => {
+                let (a, b) = (self.value(a), self.value(b));
+                if op.is_comparison() {
+                    let marks: Vec<Range> = a.into_iter().chain(b).collect();
+                    Some(Range::new(0, 1).from(&marks))
+                } else {
+                    binary(*op, a?, b?, value.dtype)
+                }
+            }
+            ValueKind::Select(c, a, b) => {
+                let (c, a, b) = (self.value(c), self.value(a), self.value(b));
+                let marks: Vec<Range> = c.into_iter().collect();
+                Some(a?.union(b?).from(&marks))
+            }
+            ValueKind::Cast(a) => {
+                let a = self.value(a);
+                match limits(value.dtype) {
+                    Some(_) if value.dtype == DType::Bool => Some(Range::new(0, 1)),
+                    // A conversion that changes the value is marked like an operation that leaves its type.
+                    Some(_) => a.or_else(|| Range::of_type(value.dtype)),
+                    None => None,
+                }
+            }
+            ValueKind::Call { args, .. } => {
+                for arg in args {
+                    self.value(arg);
+                }
+                Range::of_type(value.dtype)
+            }
+            ValueKind::Shuffle { value: a, operand, .. } => {
+                self.value(operand);
+                self.value(a)
+            }
+        };
+        let mut range = range?;
+        if let Some(limits) = limits(value.dtype)
+            && !range.is_within(limits)
+        {
+            if value.dtype == self.program.index {
+                range.wrapped = range.wrapped.or(Some((range.low, range.high)));
+            } else {
+                // Other integers wrap by definition.
+                range = Range::of_type(value.dtype)?.from(&[range]);
+            }
+        }
+        Some(range)
+    }
+}
+
+/// The values of a counter from `low` up to and without `high`.
+fn counter(low: Option<Range>, high: Option<Range>) -> Option<Range> {
+    let (low, high) = (low?, high?);
+    Some(Range::new(low.low, (high.high - 1).max(low.low)).from(&[low, high]))
+}
+
+fn binary(op: BinOp, a: Range, b: Range, dtype: DType) -> Option<Range> {
+    let corners = |f: &dyn Fn(i128, i128) -> i128| {
+        let all = [f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)];
+        Range::new(all.into_iter().min().unwrap_or(0), all.into_iter().max().unwrap_or(0))
+    };
+    let known = match op {
+        BinOp::Add => Range::new(a.low + b.low, a.high + b.high),
+        BinOp::Sub => Range::new(a.low - b.high, a.high - b.low),
+        BinOp::Mul => corners(&i128::saturating_mul),
+        BinOp::Min => Range::new(a.low.min(b.low), a.high.min(b.high)),
+        BinOp::Max => Range::new(a.low.max(b.low), a.high.max(b.high)),
+        BinOp::FloorDiv | BinOp::TruncDiv if b.low > 0 => corners(&i128::div_euclid),
+        BinOp::FloorMod if b.low > 0 => {
+            if b.low == b.high && a.low >= 0 && a.high < b.low {
+                a
+            } else {
+                Range::new(0, b.high - 1)
+            }
+        }
+        BinOp::TruncRem if b.low > 0 && a.low >= 0 => Range::new(0, a.high.min(b.high - 1)),
+        BinOp::BitAnd if a.low >= 0 && b.low >= 0 => Range::new(0, a.high.min(b.high)),
+        BinOp::BitOr | BinOp::BitXor if a.low >= 0 && b.low >= 0 => {
+            let bits = 128 - a.high.max(b.high).leading_zeros();
+            Range::new(0, (1i128 << bits.min(100)) - 1)
+        }
+        BinOp::Shl if b.low >= 0 && b.high < 64 => corners(&|x, s| x.saturating_mul(1i128 << s)),
+        BinOp::Shr if b.low >= 0 && b.high < 64 => corners(&|x, s| x >> s),
+        BinOp::And | BinOp::Or => Range::new(0, 1),
+        _ => Range::of_type(dtype)?,
+    };
+    Some(known.from(&[a, b]))
+}

@@ -1,0 +1,96 @@
+//! What a caller hands over.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{DType, Name};
+
+use super::{DeviceTensor, ScalarValue, Tensor};
+
+/// The arguments of a launch, by name. Nothing is checked before [`Compiled::bind`](super::Compiled::bind).
+///
+/// What may be left out: integer scalars that follow from the shape of an array, and arrays that the kernel only writes, whose shape
+/// and type follow from the rest.
+#[derive(Clone, Debug, Default)]
+pub struct Args {
+    pub(super) arrays: IndexMap<Name, ArrayArg>,
+    pub(super) scalars: IndexMap<Name, ScalarValue>,
+    pub(super) types: BTreeMap<Name, DType>,
+    pub(super) check_facts: bool,
+    /// A name that was given twice.
+    pub(super) twice: Option<Name>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ArrayArg {
+    Host(Tensor),
+    Device(DeviceTensor),
+}
+
+impl ArrayArg {
+    pub fn dtype(&self) -> DType {
+        match self {
+            ArrayArg::Host(t) => t.dtype(),
+            ArrayArg::Device(t) => t.dtype(),
+        }
+    }
+
+    pub fn shape(&self) -> &[usize] {
+        match self {
+            ArrayArg::Host(t) => t.shape(),
+            ArrayArg::Device(t) => t.shape(),
+        }
+    }
+}
+
+impl Args {
+    /// No arguments.
+    pub fn new() -> Args {
+        Args::default()
+    }
+
+    /// With an array of the host, which is copied to the device when bound. What the kernel writes is read back from the launch
+    /// ([`Bound::read`](super::Bound::read), [`Outputs`](super::Outputs)); the tensor itself stays as it is.
+    pub fn tensor(mut self, name: impl Into<Name>, tensor: &Tensor) -> Args {
+        self.note_name(name.into(), |args, name| {
+            args.arrays.insert(name, ArrayArg::Host(tensor.clone()));
+        });
+        self
+    }
+
+    /// With an array that stays on the device. What the kernel writes is in it afterwards.
+    pub fn device_tensor(mut self, name: impl Into<Name>, tensor: &DeviceTensor) -> Args {
+        self.note_name(name.into(), |args, name| {
+            args.arrays.insert(name, ArrayArg::Device(tensor.clone()));
+        });
+        self
+    }
+
+    /// With a number.
+    pub fn scalar(mut self, name: impl Into<Name>, value: impl Into<ScalarValue>) -> Args {
+        let value = value.into();
+        self.note_name(name.into(), |args, name| {
+            args.scalars.insert(name, value);
+        });
+        self
+    }
+
+    /// With the type that an open type of the kernel stands for; only needed where no argument tells.
+    pub fn bind_type(mut self, name: impl Into<Name>, dtype: DType) -> Args {
+        self.types.insert(name.into(), dtype);
+        self
+    }
+
+    /// Has the declared facts about data checked when the arguments are bound: ranges, monotone and injective arrays.
+    pub fn check_facts(mut self) -> Args {
+        self.check_facts = true;
+        self
+    }
+
+    fn note_name(&mut self, name: Name, insert: impl FnOnce(&mut Args, Name)) {
+        if self.arrays.contains_key(&name) || self.scalars.contains_key(&name) {
+            self.twice.get_or_insert_with(|| name.clone());
+        }
+        insert(self, name);
+    }
+}

@@ -1,0 +1,72 @@
+//! What a kernel expects, asked before there are all arguments: for tools that make arguments.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{Arg, DType, Diagnostic, Fact, LoopKernel, Name, Type};
+
+use super::Args;
+use super::host::eval_expr;
+use super::open_types::{bind_types, open_types};
+use super::resolve::resolve_given;
+
+/// The type and shape of each array argument that follows from what was given; arrays that were not given are no error, a length or
+/// type that does not follow is.
+pub fn expected_arrays(
+    kernel: &LoopKernel,
+    args: &Args,
+) -> Result<IndexMap<Name, (DType, Vec<usize>)>, Diagnostic> {
+    let resolved = resolve_given(kernel, args)?;
+    let mut expected = IndexMap::new();
+    for arg in &kernel.args {
+        if let Arg::Array(array) = arg
+            && let Some(shape) = resolved.shapes.get(&array.name)
+        {
+            let dtype = match &array.dtype {
+                Type::Known(dtype) => Some(*dtype),
+                Type::Open(name) => resolved.types.get(name).copied(),
+            };
+            if let Some(dtype) = dtype {
+                expected.insert(array.name.clone(), (dtype, shape.clone()));
+            }
+        }
+    }
+    Ok(expected)
+}
+
+/// The declared range of an integer array's elements, for these arguments: the least, and one more than the greatest.
+pub fn fact_range(
+    kernel: &LoopKernel,
+    args: &Args,
+    array: &str,
+) -> Result<(Option<i64>, Option<i64>), Diagnostic> {
+    let resolved = resolve_given(kernel, args)?;
+    let value = |e: &Option<_>| {
+        e.as_ref().and_then(|e| eval_expr(e, &|name: &Name| resolved.integers.get(name).copied()))
+    };
+    let mut range: (Option<i64>, Option<i64>) = (None, None);
+    for fact in &kernel.facts {
+        if let Fact::Range { array: name, lower, upper } = fact
+            && **name == *array
+        {
+            range.0 = range.0.max(value(lower));
+            range.1 = match (range.1, value(upper)) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+        }
+    }
+    Ok(range)
+}
+
+/// The kernel with its open types bound; refused where one stays open or is unknown.
+pub fn bind_open_types(kernel: &LoopKernel, types: &BTreeMap<Name, DType>) -> Result<LoopKernel, Diagnostic> {
+    let open = open_types(kernel);
+    if let Some(name) = types.keys().find(|name| !open.contains(*name)) {
+        return Err(Diagnostic::new("unknown-type", format!("`{}` has no open type `{name}`", kernel.name)));
+    }
+    if let Some(name) = open.iter().find(|name| !types.contains_key(*name)) {
+        return Err(super::open_types::still_open(name));
+    }
+    Ok(bind_types(kernel, types))
+}

@@ -1,0 +1,222 @@
+//! Checking arguments once, for all launches with them.
+
+use std::collections::BTreeMap;
+
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{DType, Diagnostic, Name};
+use loopwright_lowering::index_range;
+use loopwright_lowering::program::{Owner, Program};
+
+use super::args::ArrayArg;
+use super::bound::{Bound, Execution};
+use super::device::{Inner, Stream};
+use super::resolve::{Resolved, resolve};
+use super::variant::{Key, Variant};
+use super::{Args, Compiled, DeviceTensor, Tensor, emulate, facts, host};
+use crate::cuda::{self, FunctionInfo, LaunchShape, limits};
+use std::sync::Arc;
+
+/// The form that arguments ask for.
+pub(super) fn key_for(compiled: &Compiled, args: &Args) -> Result<Key, Diagnostic> {
+    let resolved = resolve(compiled.kernel(), args)?;
+    Ok(choose(compiled, &resolved)?.0)
+}
+
+/// The narrowest index type in which all index arithmetic fits.
+fn choose(compiled: &Compiled, resolved: &Resolved) -> Result<(Key, Arc<Variant>), Diagnostic> {
+    let key = |index| Key { types: resolved.types.clone(), index };
+    let lookup = |name: &Name| resolved.integers.get(name).copied();
+    let first = key(compiled.first_index());
+    let variant = compiled.variant(&first)?;
+    let too_wide = match index_range::check(&variant.program, &lookup) {
+        Ok(()) => return Ok((first, variant)),
+        Err(too_wide) => too_wide,
+    };
+    if compiled.options().index.is_some() || first.index == DType::I64 {
+        return Err(too_wide.diagnostic());
+    }
+    let wide = key(DType::I64);
+    let variant = compiled.variant(&wide)?;
+    index_range::check(&variant.program, &lookup).map_err(|t| t.diagnostic())?;
+    Ok((wide, variant))
+}
+
+pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
+    let resolved = resolve(compiled.kernel(), args)?;
+    let (key, variant) = choose(compiled, &resolved)?;
+    let program = &variant.program;
+    let device = compiled.device();
+    let steps = host::launches(program, &resolved.integers)?;
+    check_limits(compiled, &variant, &steps)?;
+    let mut arrays: IndexMap<Name, DeviceTensor> = IndexMap::new();
+    let mut checked: BTreeMap<Name, Tensor> = BTreeMap::new();
+    for (number, global) in program.globals.iter().enumerate() {
+        let layout = host::layout(global, &resolved.integers)?;
+        if global.written && !layout.is_injective(&global.name)? {
+            return Err(Diagnostic::new(
+                "overlapping-elements",
+                format!("elements of `{}`, which the kernel writes, share their place", global.name),
+            )
+            .witness(format!("shape {:?}, strides {:?}", layout.shape, layout.strides))
+            .help("give strides that keep the elements apart"));
+        }
+        let given = match global.owner {
+            Owner::Caller => args.arrays.get(&global.name),
+            Owner::Launch => None,
+        };
+        let array = match given {
+            None => DeviceTensor::alloc(device, global.dtype, layout)?,
+            Some(ArrayArg::Host(tensor)) => {
+                let array = DeviceTensor::alloc(device, global.dtype, layout)?;
+                array.write_on(stream, tensor)?;
+                if args.check_facts && program.facts.iter().any(|f| *facts::subject(f) == global.name) {
+                    checked.insert(global.name.clone(), tensor.clone());
+                }
+                array
+            }
+            Some(ArrayArg::Device(array)) => {
+                check_device_array(device, &global.name, array, &layout, &arrays, program, number)?;
+                if args.check_facts && program.facts.iter().any(|f| *facts::subject(f) == global.name) {
+                    checked.insert(global.name.clone(), array.download()?);
+                }
+                array.clone()
+            }
+        };
+        arrays.insert(global.name.clone(), array);
+    }
+    for fact in &program.facts {
+        if let Some(data) = checked.get(facts::subject(fact)) {
+            facts::check(fact, data, &resolved.integers)?;
+        }
+    }
+    let execution = match (&*device.inner, &stream.0) {
+        (Inner::Cuda { .. }, Some(stream)) => {
+            let source = variant.source()?;
+            let gpu = variant
+                .gpu
+                .as_ref()
+                .ok_or_else(|| Diagnostic::new("no-binary", "the kernel was not compiled for this device"))?;
+            let mut launches = Vec::new();
+            for step in &steps {
+                let arguments = cuda_arguments(program, step, &arrays, &resolved, key.index)?;
+                let info = &source.kernels[step.kernel];
+                let shape = LaunchShape {
+                    grid: step.grid,
+                    block: info.block,
+                    dynamic_shared: if info.dynamic_shared {
+                        u32::try_from(info.shared_bytes).unwrap_or(u32::MAX)
+                    } else {
+                        0
+                    },
+                };
+                launches.push(gpu.functions[step.kernel].prepare(stream, &shape, arguments)?);
+            }
+            Execution::Cuda { stream: stream.clone(), launches }
+        }
+        (Inner::Emulator { options, .. }, _) => {
+            Execution::Emulator(emulate::Emulation::new(&variant, &arrays, &resolved, options)?)
+        }
+        (Inner::Cuda { .. }, None) => {
+            return Err(Diagnostic::new("other-device", "the stream is of another device than the kernel")
+                .help("make the stream on the device that the kernel was compiled for"));
+        }
+    };
+    Ok(Bound::new(compiled, variant, key.index, arrays, &resolved, stream.clone(), execution))
+}
+
+fn check_device_array(
+    device: &super::Device,
+    name: &Name,
+    array: &DeviceTensor,
+    layout: &super::layout::Layout,
+    earlier: &IndexMap<Name, DeviceTensor>,
+    program: &Program,
+    number: usize,
+) -> Result<(), Diagnostic> {
+    if !array.device().is(device) {
+        return Err(Diagnostic::new(
+            "other-device",
+            format!("`{name}` is on {} and the kernel runs on {}", array.device().name(), device.name()),
+        )
+        .help("upload it to the device of the kernel"));
+    }
+    if !array.layout().same_places(layout) || array.layout().size < layout.size {
+        return Err(Diagnostic::new(
+            "argument-strides",
+            format!(
+                "`{name}` has strides {:?} and the kernel expects {:?}",
+                array.layout().strides,
+                layout.strides
+            ),
+        )
+        .help("give a tensor of the host, which is laid out as the kernel expects"));
+    }
+    for (other, (earlier_name, earlier)) in earlier.iter().enumerate() {
+        if array.is(earlier) && (program.globals[number].written || program.globals[other].written) {
+            let writes = if program.globals[number].written { name } else { earlier_name };
+            return Err(Diagnostic::new(
+                "aliased-arguments",
+                format!(
+                    "`{earlier_name}` and `{name}` are the same memory, and the kernel writes `{writes}`"
+                ),
+            )
+            .help("give each written array memory of its own"));
+        }
+    }
+    Ok(())
+}
+
+/// The limits of the device, before anything is launched.
+fn check_limits(compiled: &Compiled, variant: &Variant, steps: &[host::Step]) -> Result<(), Diagnostic> {
+    let info = compiled.device().limits();
+    let check = |number: usize, grid: [u64; 3]| -> Result<(), Diagnostic> {
+        let kernel = &variant.program.kernels[number];
+        let function = match variant.gpu.as_ref().map(|gpu| gpu.functions[number].info()) {
+            Some(function) => FunctionInfo { shared_bytes: 0, ..function.clone() },
+            None => FunctionInfo {
+                name: kernel.name.to_string(),
+                max_threads_per_block: info.max_threads_per_block,
+                ..FunctionInfo::default()
+            },
+        };
+        let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
+        let shape = LaunchShape { grid, block: kernel.block, dynamic_shared: shared };
+        Ok(limits::check(info, &function, &shape).map_err(cuda::CudaError::from)?)
+    };
+    // A kernel that could never run is refused even where these arguments leave it out.
+    for number in 0..variant.program.kernels.len() {
+        check(number, [0; 3])?;
+    }
+    steps.iter().try_for_each(|step| check(step.kernel, step.grid))
+}
+
+fn cuda_arguments(
+    program: &Program,
+    step: &host::Step,
+    arrays: &IndexMap<Name, DeviceTensor>,
+    resolved: &Resolved,
+    index: DType,
+) -> Result<cuda::Arguments, Diagnostic> {
+    use loopwright_lowering::program::Param;
+    let mut arguments = cuda::Arguments::new();
+    let missing = |name: &Name| {
+        Diagnostic::new("missing-argument", format!("argument `{name}` of `{}` is missing", program.name))
+    };
+    for param in &program.kernels[step.kernel].params {
+        arguments = match param {
+            Param::Global { global, .. } => {
+                let name = &program.globals[*global].name;
+                arguments.buffer(arrays.get(name).ok_or_else(|| missing(name))?.cuda_buffer()?)
+            }
+            Param::Scalar { name, dtype } => {
+                let number = resolved.scalars.get(name).ok_or_else(|| missing(name))?.cast(*dtype);
+                arguments.bytes(&number.bits().to_le_bytes()[..dtype.bytes()])?
+            }
+            Param::HostVar(name) => {
+                let value = step.hosts.get(name).ok_or_else(|| missing(name))?;
+                arguments.bytes(&value.to_le_bytes()[..index.bytes()])?
+            }
+        };
+    }
+    Ok(arguments)
+}

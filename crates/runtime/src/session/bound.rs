@@ -1,0 +1,201 @@
+//! A kernel with its arguments, ready to be launched.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use indexmap::IndexMap;
+use loopwright_emulator::Report;
+use loopwright_kernel_ir::{DType, Diagnostic, Name, Number};
+use loopwright_lowering::program::{Owner, Program};
+
+use super::device::Stream;
+use super::emulate::Emulation;
+use super::resolve::{Resolved, nearest};
+use super::variant::Variant;
+use super::{Compiled, DeviceTensor, Tensor};
+use crate::cuda;
+
+/// A kernel with its arguments. Everything is checked; launching again allocates nothing and looks nothing up.
+///
+/// Global temporaries belong to it: two of them may run at once on different streams, as long as they do not share arrays that one of
+/// them writes.
+#[derive(Debug)]
+pub struct Bound {
+    compiled: Compiled,
+    variant: Arc<Variant>,
+    index: DType,
+    /// In the order of the program's globals.
+    arrays: IndexMap<Name, DeviceTensor>,
+    scalars: IndexMap<Name, Number>,
+    stream: Stream,
+    execution: Execution,
+}
+
+#[derive(Debug)]
+pub(super) enum Execution {
+    Cuda { stream: cuda::Stream, launches: Vec<cuda::Prepared> },
+    Emulator(Emulation),
+}
+
+impl Bound {
+    pub(super) fn new(
+        compiled: &Compiled,
+        variant: Arc<Variant>,
+        index: DType,
+        arrays: IndexMap<Name, DeviceTensor>,
+        resolved: &Resolved,
+        stream: Stream,
+        execution: Execution,
+    ) -> Bound {
+        let scalars = resolved.scalars.iter().map(|(name, value)| (name.clone(), *value)).collect();
+        Bound { compiled: compiled.clone(), variant, index, arrays, scalars, stream, execution }
+    }
+
+    /// The type of index arithmetic that the arguments need: I32 or I64.
+    pub fn index(&self) -> DType {
+        self.index
+    }
+
+    /// The lowered program.
+    pub fn program(&self) -> &Program {
+        &self.variant.program
+    }
+
+    /// The value of a scalar argument, given or following from a shape.
+    pub fn scalar(&self, name: &str) -> Option<Number> {
+        self.scalars.get(name).copied()
+    }
+
+    /// Puts the work of one launch on the stream. A GPU reports what goes wrong in it with the next call that waits, the
+    /// emulator at once, and then no array has changed.
+    pub fn launch(&self) -> Result<(), Diagnostic> {
+        match &self.execution {
+            Execution::Cuda { launches, .. } => {
+                self.put_on_gpu(launches)?;
+                Ok(())
+            }
+            Execution::Emulator(emulation) => emulation.run(&self.arrays),
+        }
+    }
+
+    fn put_on_gpu(&self, launches: &[cuda::Prepared]) -> Result<(), cuda::CudaError> {
+        for launch in launches {
+            // SAFETY: the kernel was lowered to access its arrays within their shapes, which were compared with the buffers, for all
+            // values of the scalars; subscripts read from data are the caller's declared facts. The parameters are those of
+            // the program that the kernel was printed from.
+            unsafe { launch.launch()? };
+        }
+        Ok(())
+    }
+
+    /// Waits until all launches are done, and reports what went wrong in them.
+    pub fn wait(&self) -> Result<(), Diagnostic> {
+        self.stream.synchronize()
+    }
+
+    /// Launches so many times and gives the milliseconds of each: on a GPU by events, after one launch that is not counted, on the
+    /// emulator by the clock.
+    pub fn time(&self, repeats: usize) -> Result<Vec<f64>, Diagnostic> {
+        match &self.execution {
+            Execution::Cuda { stream, launches } => {
+                let times = stream.time(1, repeats, |_| self.put_on_gpu(launches))?;
+                Ok(times.into_iter().map(f64::from).collect())
+            }
+            Execution::Emulator(emulation) => (0..repeats)
+                .map(|_| {
+                    let start = Instant::now();
+                    emulation.run(&self.arrays)?;
+                    Ok(start.elapsed().as_secs_f64() * 1e3)
+                })
+                .collect(),
+        }
+    }
+
+    /// The elements of an array argument, after the launches so far.
+    pub fn read(&self, name: &str) -> Result<Tensor, Diagnostic> {
+        self.array(name)?.read_on(&self.stream)
+    }
+
+    /// Replaces the elements of an array argument, for the launches that follow.
+    pub fn write(&self, name: &str, tensor: &Tensor) -> Result<(), Diagnostic> {
+        self.array(name)?.write_on(&self.stream, tensor)
+    }
+
+    /// The array on the device behind an argument.
+    pub fn array(&self, name: &str) -> Result<&DeviceTensor, Diagnostic> {
+        let of_caller = self.program().globals.iter().filter(|g| g.owner == Owner::Caller);
+        let known: Vec<&str> = of_caller.map(|g| g.name.as_str()).collect();
+        match self.arrays.get(name) {
+            Some(array) if known.contains(&name) => Ok(array),
+            _ => Err(unknown_array(name, &known)),
+        }
+    }
+
+    /// The array arguments that the kernel writes.
+    pub fn written(&self) -> impl Iterator<Item = &Name> {
+        self.program().globals.iter().filter(|g| g.owner == Owner::Caller && g.written).map(|g| &g.name)
+    }
+
+    /// What the emulator counted in the last launch; nothing on a GPU.
+    pub fn report(&self) -> Option<Report> {
+        match &self.execution {
+            Execution::Cuda { .. } => None,
+            Execution::Emulator(emulation) => emulation.report(),
+        }
+    }
+
+    /// Launches once and reads back every array that the kernel writes.
+    pub fn run(&self) -> Result<Outputs, Diagnostic> {
+        let milliseconds = match &self.execution {
+            Execution::Cuda { stream, launches } => {
+                let times = stream.time(0, 1, |_| self.put_on_gpu(launches))?;
+                times.first().copied().map_or(0.0, f64::from)
+            }
+            Execution::Emulator(_) => self.time(1)?.first().copied().unwrap_or(0.0),
+        };
+        let arrays = self
+            .written()
+            .map(|name| Ok((name.clone(), self.read(name)?)))
+            .collect::<Result<IndexMap<Name, Tensor>, Diagnostic>>()?;
+        Ok(Outputs {
+            arrays,
+            report: self.report(),
+            milliseconds,
+            device: self.compiled.device().name().to_owned(),
+            index: self.index,
+        })
+    }
+}
+
+fn unknown_array(name: &str, known: &[&str]) -> Diagnostic {
+    let d = Diagnostic::new("unknown-argument", format!("there is no array `{name}`"));
+    match nearest(name, known) {
+        Some(near) => d.help(format!("do you mean `{near}`?")),
+        None => d.help(format!("the arrays are {}", known.join(", "))),
+    }
+}
+
+/// What one launch gave.
+#[derive(Clone, Debug)]
+pub struct Outputs {
+    /// The arrays that the kernel writes, in the order of the arguments.
+    pub arrays: IndexMap<Name, Tensor>,
+    /// What the emulator counted; nothing on a GPU.
+    pub report: Option<Report>,
+    /// How long the launch took.
+    pub milliseconds: f64,
+    /// The device that it ran on.
+    pub device: String,
+    /// The type of index arithmetic that was used.
+    pub index: DType,
+}
+
+impl Outputs {
+    /// An array that the kernel wrote.
+    pub fn get(&self, name: &str) -> Result<&Tensor, Diagnostic> {
+        self.arrays.get(name).ok_or_else(|| {
+            let known: Vec<&str> = self.arrays.keys().map(Name::as_str).collect();
+            unknown_array(name, &known)
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! Compiling for an architecture without a device.
+
+use std::collections::BTreeMap;
+
+use loopwright_cuda_target::{CudaSource, cuda_source};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
+use loopwright_lowering::{LowerOptions, lower};
+
+use super::ask::bind_open_types;
+use super::compiled::CompileOptions;
+use super::variant::compile_source;
+use crate::cache::Lookup;
+use crate::{Arch, nvrtc};
+
+/// A kernel compiled for an architecture, which may be absent.
+#[derive(Clone, Debug)]
+pub struct Binary {
+    /// The CUDA C.
+    pub source: CudaSource,
+    /// The binary, PTX, log and resources.
+    pub compiled: nvrtc::Compiled,
+    /// How the cache was met.
+    pub lookup: Lookup,
+}
+
+/// Prints a kernel and compiles it for an architecture; no GPU is needed. `types` says what open types stand for.
+pub fn compile_for(
+    kernel: &LoopKernel,
+    arch: Arch,
+    types: &BTreeMap<Name, DType>,
+    options: &CompileOptions,
+) -> Result<Binary, Diagnostic> {
+    let kernel = bind_open_types(kernel, types)?;
+    let program = lower(&kernel, LowerOptions { index: options.index.unwrap_or(DType::I32) })?;
+    let source = cuda_source(&program)?;
+    let (compiled, lookup) = compile_source(&source, arch, options)?;
+    Ok(Binary { source, compiled, lookup })
+}

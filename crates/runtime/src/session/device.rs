@@ -1,0 +1,240 @@
+//! The two kinds of devices.
+
+use std::fmt;
+use std::sync::Arc;
+
+use loopwright_emulator as emulator;
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name, Number};
+use loopwright_transforms::Pipeline;
+use rayon::prelude::*;
+
+use super::compiled::{CompileOptions, Compiled};
+use super::stages::Stage;
+use super::{DeviceTensor, Tensor};
+use crate::cuda::{self, DeviceInfo};
+
+/// What runs kernels: a GPU, or the emulator on this machine's cores. Cloning gives another handle to the same one.
+#[derive(Clone)]
+pub struct Device {
+    pub(super) inner: Arc<Inner>,
+}
+
+pub(super) enum Inner {
+    Cuda {
+        device: cuda::Device,
+        /// Where work goes that names no stream.
+        stream: cuda::Stream,
+    },
+    Emulator {
+        info: DeviceInfo,
+        options: emulator::Options,
+    },
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({})", self.name())
+    }
+}
+
+impl Device {
+    /// The first GPU where there is one that works, otherwise the emulator.
+    pub fn best() -> Device {
+        Device::cuda(0).unwrap_or_else(|_| Device::emulator())
+    }
+
+    /// The GPU of this number, counted from 0.
+    pub fn cuda(ordinal: usize) -> Result<Device, Diagnostic> {
+        let device = cuda::Device::open(ordinal)?;
+        let stream = device.stream()?;
+        Ok(Device { inner: Arc::new(Inner::Cuda { device, stream }) })
+    }
+
+    /// The emulator, with all checks and counts.
+    pub fn emulator() -> Device {
+        Device::emulator_with(emulator::Options::default())
+    }
+
+    /// The emulator with choices of its own: which checks, whether to count, the user's device functions.
+    pub fn emulator_with(options: emulator::Options) -> Device {
+        let cores =
+            options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        // The limits of current devices, so that what runs here can run there.
+        let info = DeviceInfo {
+            name: format!("emulator ({cores} {})", if cores == 1 { "core" } else { "cores" }),
+            multiprocessors: u32::try_from(cores).unwrap_or(u32::MAX),
+            warp_size: 32,
+            max_threads_per_block: 1024,
+            max_threads_per_multiprocessor: 2048,
+            max_blocks_per_multiprocessor: 32,
+            max_block: [1024, 1024, 64],
+            max_grid: [0x7fff_ffff, 65535, 65535],
+            registers_per_block: 65536,
+            registers_per_multiprocessor: 65536,
+            shared_per_block: 48 << 10,
+            shared_per_block_optin: 227 << 10,
+            shared_per_multiprocessor: 228 << 10,
+            shared_reserved_per_block: 1 << 10,
+            memory_bytes: options.max_bytes,
+            constant_bytes: 64 << 10,
+            ..DeviceInfo::default()
+        };
+        Device { inner: Arc::new(Inner::Emulator { info, options }) }
+    }
+
+    /// An emulator that also knows this device function of the user's; a GPU stays as it is, since it has the function's CUDA C.
+    pub fn with_function(
+        &self,
+        name: impl Into<Name>,
+        function: impl Fn(&[Number]) -> Number + Send + Sync + 'static,
+    ) -> Device {
+        match &*self.inner {
+            Inner::Cuda { .. } => self.clone(),
+            Inner::Emulator { options, .. } => {
+                let mut options = options.clone();
+                options.functions.insert(name.into(), Arc::new(function));
+                Device::emulator_with(options)
+            }
+        }
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.limits().name
+    }
+
+    /// Whether it is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        matches!(&*self.inner, Inner::Cuda { .. })
+    }
+
+    /// What it can do at most. The emulator has the limits of current GPUs.
+    pub fn limits(&self) -> &DeviceInfo {
+        match &*self.inner {
+            Inner::Cuda { device, .. } => device.info(),
+            Inner::Emulator { info, .. } => info,
+        }
+    }
+
+    /// The GPU behind it.
+    pub fn as_cuda(&self) -> Option<&cuda::Device> {
+        match &*self.inner {
+            Inner::Cuda { device, .. } => Some(device),
+            Inner::Emulator { .. } => None,
+        }
+    }
+
+    /// Whether both are one device.
+    pub(super) fn is(&self, other: &Device) -> bool {
+        match (&*self.inner, &*other.inner) {
+            (Inner::Cuda { device: a, .. }, Inner::Cuda { device: b, .. }) => {
+                a.info().ordinal == b.info().ordinal
+            }
+            // The host's memory is one, whatever the choices.
+            (Inner::Emulator { .. }, Inner::Emulator { .. }) => true,
+            _ => false,
+        }
+    }
+
+    /// Compiles a kernel, with default options.
+    pub fn compile(&self, kernel: &LoopKernel) -> Result<Compiled, Diagnostic> {
+        self.compile_with(kernel, &CompileOptions::default())
+    }
+
+    /// Compiles a kernel. Where its types are known and the device is a GPU, the binary for 32-bit indices is made now;
+    /// everything else when arguments ask for it.
+    pub fn compile_with(
+        &self,
+        kernel: &LoopKernel,
+        options: &CompileOptions,
+    ) -> Result<Compiled, Diagnostic> {
+        Compiled::new(self, kernel, Vec::new(), options)
+    }
+
+    /// Applies a pipeline to a kernel and compiles the result, which remembers the kernel after each step.
+    pub fn compile_pipeline(
+        &self,
+        kernel: &LoopKernel,
+        pipeline: &Pipeline,
+        options: &CompileOptions,
+    ) -> Result<Compiled, Diagnostic> {
+        let trace = pipeline.apply_traced(kernel)?;
+        let last = trace.last().map_or_else(|| kernel.clone(), |t| t.kernel.clone());
+        let steps = trace.into_iter().map(|t| Stage { step: t.step, kernel: t.kernel }).collect();
+        Compiled::new(self, &last, steps, options)
+    }
+
+    /// Compiles kernels side by side, one thread a core. The results are in the order of the kernels.
+    pub fn compile_all(
+        &self,
+        kernels: &[LoopKernel],
+        options: &CompileOptions,
+    ) -> Vec<Result<Compiled, Diagnostic>> {
+        kernels.par_iter().map(|kernel| self.compile_with(kernel, options)).collect()
+    }
+
+    /// Copies an array to the device.
+    pub fn upload(&self, tensor: &Tensor) -> Result<DeviceTensor, Diagnostic> {
+        DeviceTensor::upload(self, &self.default_stream(), tensor)
+    }
+
+    /// An array on the device that has no values yet.
+    pub fn uninit(&self, shape: &[usize], dtype: DType) -> Result<DeviceTensor, Diagnostic> {
+        DeviceTensor::uninit(self, shape, dtype)
+    }
+
+    /// A queue of work that runs in order. On the emulator work is done when it is asked for.
+    pub fn stream(&self) -> Result<Stream, Diagnostic> {
+        Ok(Stream(match &*self.inner {
+            Inner::Cuda { device, .. } => Some(device.stream()?),
+            Inner::Emulator { .. } => None,
+        }))
+    }
+
+    /// Where work goes that names no stream.
+    pub fn default_stream(&self) -> Stream {
+        Stream(match &*self.inner {
+            Inner::Cuda { stream, .. } => Some(stream.clone()),
+            Inner::Emulator { .. } => None,
+        })
+    }
+
+    /// Waits until all work is done, and reports what went wrong in it.
+    pub fn synchronize(&self) -> Result<(), Diagnostic> {
+        if let Inner::Cuda { device, .. } = &*self.inner {
+            device.synchronize()?;
+        }
+        Ok(())
+    }
+}
+
+/// A queue of work of a device.
+#[derive(Clone, Debug)]
+pub struct Stream(pub(super) Option<cuda::Stream>);
+
+impl Stream {
+    /// Waits until all of its work is done, and reports what went wrong in it.
+    pub fn synchronize(&self) -> Result<(), Diagnostic> {
+        match &self.0 {
+            Some(stream) => Ok(stream.synchronize()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Marks this place in the queue.
+    pub fn record(&self) -> Result<Event, Diagnostic> {
+        Ok(Event(self.0.as_ref().map(cuda::Stream::record).transpose()?))
+    }
+
+    /// Lets the work that follows wait for an event of another stream.
+    pub fn wait(&self, event: &Event) -> Result<(), Diagnostic> {
+        if let (Some(stream), Some(event)) = (&self.0, &event.0) {
+            stream.wait(event)?;
+        }
+        Ok(())
+    }
+}
+
+/// A place in a queue.
+#[derive(Debug)]
+pub struct Event(Option<cuda::Event>);

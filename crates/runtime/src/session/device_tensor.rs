@@ -1,0 +1,204 @@
+//! Arrays on a device.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use loopwright_emulator::ArrayArgument;
+use loopwright_kernel_ir::{Buffer, DType, Diagnostic};
+
+use super::device::{Inner, Stream};
+use super::layout::Layout;
+use super::tensor::elements;
+use super::{Device, Tensor};
+use crate::cuda;
+
+/// An array that stays on a device between launches. Cloning gives another handle to the same elements.
+#[derive(Clone)]
+pub struct DeviceTensor {
+    inner: Arc<Stored>,
+}
+
+struct Stored {
+    device: Device,
+    dtype: DType,
+    layout: Layout,
+    storage: Storage,
+}
+
+enum Storage {
+    Cuda(cuda::Buffer),
+    Emulator(Mutex<ArrayArgument>),
+}
+
+impl fmt::Debug for DeviceTensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceTensor({}{:?} on {})", self.dtype(), self.shape(), self.device().name())
+    }
+}
+
+impl DeviceTensor {
+    /// Copies an array to a device, in the order of its rows.
+    pub(super) fn upload(
+        device: &Device,
+        stream: &Stream,
+        tensor: &Tensor,
+    ) -> Result<DeviceTensor, Diagnostic> {
+        let layout = Layout::rows(tensor.shape())?;
+        let target = DeviceTensor::alloc(device, tensor.dtype(), layout)?;
+        target.write_on(stream, tensor)?;
+        Ok(target)
+    }
+
+    pub(super) fn uninit(device: &Device, shape: &[usize], dtype: DType) -> Result<DeviceTensor, Diagnostic> {
+        elements(shape, dtype)?;
+        DeviceTensor::alloc(device, dtype, Layout::rows(shape)?)
+    }
+
+    /// Storage of a layout, without values.
+    pub(super) fn alloc(device: &Device, dtype: DType, layout: Layout) -> Result<DeviceTensor, Diagnostic> {
+        let count = elements(&[layout.size], dtype)?;
+        let storage = match &*device.inner {
+            Inner::Cuda { device, .. } => Storage::Cuda(device.alloc(count * dtype.bytes())?),
+            Inner::Emulator { options, .. } => {
+                let bytes = count * dtype.bytes();
+                if bytes as u64 > options.max_bytes {
+                    return Err(Diagnostic::new(
+                        "out-of-memory",
+                        format!(
+                            "an array takes {bytes} bytes, and the emulator may use {}",
+                            options.max_bytes
+                        ),
+                    )
+                    .help("work on smaller pieces, or raise `max_bytes` of the emulator's options"));
+                }
+                Storage::Emulator(Mutex::new(ArrayArgument {
+                    buffer: Buffer::zeros(dtype, count),
+                    initialised: false,
+                }))
+            }
+        };
+        Ok(DeviceTensor { inner: Arc::new(Stored { device: device.clone(), dtype, layout, storage }) })
+    }
+
+    /// The device.
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.inner.dtype
+    }
+
+    /// The length of each axis.
+    pub fn shape(&self) -> &[usize] {
+        &self.inner.layout.shape
+    }
+
+    /// How many elements of the storage lie between neighbours on each axis.
+    pub fn strides(&self) -> &[usize] {
+        &self.inner.layout.strides
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.inner.layout
+    }
+
+    /// Whether both are the same memory.
+    pub(super) fn is(&self, other: &DeviceTensor) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Copies the elements to the host, after all work of the device.
+    pub fn download(&self) -> Result<Tensor, Diagnostic> {
+        self.device().synchronize()?;
+        self.read_on(&self.device().default_stream())
+    }
+
+    /// Replaces the elements, after all work of the device.
+    pub fn write(&self, tensor: &Tensor) -> Result<(), Diagnostic> {
+        self.device().synchronize()?;
+        self.write_on(&self.device().default_stream(), tensor)
+    }
+
+    pub(super) fn read_on(&self, stream: &Stream) -> Result<Tensor, Diagnostic> {
+        let layout = &self.inner.layout;
+        let stored;
+        let guard;
+        let bytes: &[u8] = match (&self.inner.storage, &stream.0) {
+            (Storage::Cuda(buffer), Some(stream)) => {
+                stored = stream.download::<u8>(buffer)?;
+                &stored
+            }
+            (Storage::Cuda(_), None) => return Err(other_device()),
+            (Storage::Emulator(_), _) => {
+                guard = self.emulated()?;
+                guard.buffer.bytes()
+            }
+        };
+        let dense = layout.unpack(bytes, self.dtype().bytes());
+        let buffer = Buffer::from_bytes(self.dtype(), dense).ok_or_else(|| {
+            Diagnostic::new("tensor-bool", "a truth value on the device is neither 0 nor 1")
+                .help("every element of a bool array has to be written before it is read")
+        })?;
+        Tensor::from_buffer(&layout.shape, buffer)
+    }
+
+    pub(super) fn write_on(&self, stream: &Stream, tensor: &Tensor) -> Result<(), Diagnostic> {
+        let layout = &self.inner.layout;
+        if tensor.dtype() != self.dtype() || tensor.shape() != layout.shape {
+            return Err(Diagnostic::new(
+                "tensor-shape",
+                format!(
+                    "an array of {}{:?} was given for one of {}{:?}",
+                    tensor.dtype(),
+                    tensor.shape(),
+                    self.dtype(),
+                    layout.shape
+                ),
+            ));
+        }
+        match (&self.inner.storage, &stream.0) {
+            (Storage::Cuda(_), None) => Err(other_device()),
+            (Storage::Cuda(_), _) if !tensor.is_initialised() => Ok(()),
+            (Storage::Cuda(buffer), Some(stream)) => {
+                let bytes = layout.pack(tensor.buffer().bytes(), self.dtype().bytes());
+                Ok(stream.write(buffer, 0, &bytes)?)
+            }
+            (Storage::Emulator(_), _) => {
+                let bytes = layout.pack(tensor.buffer().bytes(), self.dtype().bytes());
+                let mut array = self.emulated()?;
+                array.buffer.bytes_mut().copy_from_slice(&bytes);
+                array.initialised = tensor.is_initialised();
+                Ok(())
+            }
+        }
+    }
+
+    /// The GPU's memory.
+    pub(super) fn cuda_buffer(&self) -> Result<&cuda::Buffer, Diagnostic> {
+        match &self.inner.storage {
+            Storage::Cuda(buffer) => Ok(buffer),
+            Storage::Emulator(_) => Err(other_device()),
+        }
+    }
+
+    /// The emulator's elements.
+    pub(super) fn emulated(&self) -> Result<MutexGuard<'_, ArrayArgument>, Diagnostic> {
+        match &self.inner.storage {
+            Storage::Cuda(_) => Err(other_device()),
+            // A panic elsewhere leaves whole elements behind.
+            Storage::Emulator(array) => Ok(array.lock().unwrap_or_else(std::sync::PoisonError::into_inner)),
+        }
+    }
+
+    /// An order in which several can be locked.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.inner).addr()
+    }
+}
+
+fn other_device() -> Diagnostic {
+    Diagnostic::new("other-device", "the array is on another device")
+        .help("upload it to the device of the launch")
+}

@@ -1,0 +1,88 @@
+//! Launches on the emulator.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indexmap::IndexMap;
+use loopwright_emulator::{Arguments, ArrayArgument, Options, Report};
+use loopwright_kernel_ir::{Buffer, Diagnostic, Name};
+use loopwright_lowering::program::Owner;
+
+use super::DeviceTensor;
+use super::resolve::Resolved;
+use super::variant::Variant;
+
+/// A launch on the emulator.
+#[derive(Debug)]
+pub(super) struct Emulation {
+    variant: Arc<Variant>,
+    options: Options,
+    /// Scalars, and arrays that are put in for the time of a launch.
+    scalars: BTreeMap<Name, loopwright_kernel_ir::Number>,
+    last: Mutex<Option<Report>>,
+}
+
+impl Emulation {
+    pub fn new(
+        variant: &Arc<Variant>,
+        _arrays: &IndexMap<Name, DeviceTensor>,
+        resolved: &Resolved,
+        options: &Options,
+    ) -> Result<Emulation, Diagnostic> {
+        Ok(Emulation {
+            variant: variant.clone(),
+            options: options.clone(),
+            scalars: resolved.scalars.clone(),
+            last: Mutex::new(None),
+        })
+    }
+
+    /// Runs once; with a fault no array has changed.
+    pub fn run(&self, arrays: &IndexMap<Name, DeviceTensor>) -> Result<(), Diagnostic> {
+        let program = &self.variant.program;
+        // One order for all launches, so that two that share arrays never wait for each other; the same memory only once.
+        let mut order: Vec<(&Name, &DeviceTensor)> = arrays
+            .iter()
+            .filter(|(name, _)| program.global(name).is_some_and(|g| g.owner == Owner::Caller))
+            .collect();
+        order.sort_by_key(|(_, array)| array.address());
+        let mut guards: Vec<(usize, std::sync::MutexGuard<'_, ArrayArgument>)> = Vec::new();
+        let mut arguments = Arguments { scalars: self.scalars.clone(), ..Arguments::default() };
+        for (name, array) in &order {
+            if guards.last().is_none_or(|(address, _)| *address != array.address()) {
+                guards.push((array.address(), array.emulated()?));
+            }
+            let Some((_, guard)) = guards.last_mut() else { continue };
+            // Memory under two names is only read, so that a copy for the second does.
+            let shared = order.iter().filter(|(_, other)| other.is(array)).count() > 1;
+            let argument = if shared {
+                (**guard).clone()
+            } else {
+                let empty = ArrayArgument {
+                    buffer: Buffer::zeros(guard.buffer.dtype(), 0),
+                    initialised: guard.initialised,
+                };
+                std::mem::replace(&mut **guard, empty)
+            };
+            arguments.arrays.insert((*name).clone(), argument);
+        }
+        let result = loopwright_emulator::run(program, &mut arguments, &self.options);
+        for (name, array) in &order {
+            let Some(mut argument) = arguments.arrays.remove(*name) else { continue };
+            if result.is_ok() && program.global(name).is_some_and(|g| g.written) {
+                argument.initialised = true;
+            }
+            if let Some((_, guard)) = guards.iter_mut().find(|(address, _)| *address == array.address()) {
+                **guard = argument;
+            }
+        }
+        drop(guards);
+        let report = result.map_err(Diagnostic::from)?;
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(report);
+        Ok(())
+    }
+
+    pub fn report(&self) -> Option<Report> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,178 @@
+//! What the host has to know of a program for given scalars: sizes, and the launches in their order.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{BinaryOp, Diagnostic, Expr, Name, UnaryOp};
+use loopwright_lowering::program::{Global, HostStmt, Program, Value, eval_host};
+
+use super::layout::Layout;
+
+/// The integers among the scalar arguments.
+pub(super) type Integers = BTreeMap<Name, i64>;
+
+/// One launch of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    /// Number of the kernel.
+    pub kernel: usize,
+    /// Blocks by axis, none empty.
+    pub grid: [u64; 3],
+    /// Values of the host's variables.
+    pub hosts: Integers,
+}
+
+/// Launches are listed when bound; so many are listed at most.
+const MOST: usize = 1 << 20;
+
+/// An integer expression of scalars; none where it overflows, divides by zero, or speaks of anything else.
+pub(super) fn eval_expr(expr: &Expr, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
+    let eval = |e: &Expr| eval_expr(e, lookup);
+    match expr {
+        Expr::Int(v) => Some(*v),
+        Expr::Name(name) => lookup(name),
+        Expr::Unary(UnaryOp::Neg, a) => eval(a)?.checked_neg(),
+        Expr::Cast(_, a) => eval(a),
+        Expr::If(c, a, b) => {
+            if eval(c)? != 0 {
+                eval(a)
+            } else {
+                eval(b)
+            }
+        }
+        Expr::Call { function, args, .. } if args.len() == 2 => {
+            let (a, b) = (eval(&args[0])?, eval(&args[1])?);
+            match function.as_str() {
+                "min" => Some(a.min(b)),
+                "max" => Some(a.max(b)),
+                _ => None,
+            }
+        }
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (eval(a)?, eval(b)?);
+            match op {
+                BinaryOp::Add => a.checked_add(b),
+                BinaryOp::Sub => a.checked_sub(b),
+                BinaryOp::Mul => a.checked_mul(b),
+                BinaryOp::FloorDiv => {
+                    let q = a.checked_div(b)?;
+                    Some(if a % b != 0 && (a < 0) != (b < 0) { q - 1 } else { q })
+                }
+                BinaryOp::Mod => {
+                    let r = a.checked_rem(b)?;
+                    Some(if r != 0 && (r < 0) != (b < 0) { r + b } else { r })
+                }
+                BinaryOp::Lt => Some(i64::from(a < b)),
+                BinaryOp::Le => Some(i64::from(a <= b)),
+                BinaryOp::Gt => Some(i64::from(a > b)),
+                BinaryOp::Ge => Some(i64::from(a >= b)),
+                BinaryOp::Eq => Some(i64::from(a == b)),
+                BinaryOp::Ne => Some(i64::from(a != b)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn no_value(what: &str) -> Diagnostic {
+    Diagnostic::new(
+        "host-value",
+        format!(
+            "{what} has no value: it overflows, divides by zero, or speaks of what the host does not know"
+        ),
+    )
+    .help("work on smaller pieces")
+}
+
+/// The layout of a global array.
+pub(super) fn layout(global: &Global, scalars: &Integers) -> Result<Layout, Diagnostic> {
+    let lookup = |name: &Name| scalars.get(name).copied();
+    let values = |values: &[Value], what: &str| -> Result<Vec<usize>, Diagnostic> {
+        values
+            .iter()
+            .map(|v| {
+                let value = eval_host(v, &lookup)
+                    .ok_or_else(|| no_value(&format!("a {what} of `{}`", global.name)))?;
+                usize::try_from(value).map_err(|_| {
+                    Diagnostic::new("negative-length", format!("a {what} of `{}` is {value}", global.name))
+                        .help("lengths and strides are 0 or more")
+                })
+            })
+            .collect()
+    };
+    let shape = values(&global.shape, "length")?;
+    let strides = values(&global.strides, "stride")?;
+    let size = match shape.contains(&0) {
+        true => 0,
+        false => values(std::slice::from_ref(&global.size), "size")?[0],
+    };
+    Ok(Layout { shape, strides, size })
+}
+
+/// The launches of a program.
+pub(super) fn launches(program: &Program, scalars: &Integers) -> Result<Vec<Step>, Diagnostic> {
+    let mut steps = Vec::new();
+    walk(program, &program.host, scalars, &mut Integers::new(), &mut steps)?;
+    Ok(steps)
+}
+
+fn walk(
+    program: &Program,
+    body: &[HostStmt],
+    scalars: &Integers,
+    hosts: &mut Integers,
+    steps: &mut Vec<Step>,
+) -> Result<(), Diagnostic> {
+    for stmt in body {
+        match stmt {
+            HostStmt::Launch(number) => {
+                let Some(kernel) = program.kernels.get(*number) else { continue };
+                let mut grid = [0; 3];
+                for axis in 0..3 {
+                    let lookup = |name: &Name| hosts.get(name).or_else(|| scalars.get(name)).copied();
+                    let blocks = eval_host(&kernel.grid[axis], &lookup)
+                        .ok_or_else(|| no_value(&format!("the grid of `{}`", kernel.name)))?;
+                    grid[axis] = u64::try_from(blocks).unwrap_or(0);
+                }
+                if grid.contains(&0) {
+                    continue;
+                }
+                if steps.len() == MOST {
+                    return Err(Diagnostic::new(
+                        "too-many-launches",
+                        format!("the host's loops launch kernels more than {MOST} times"),
+                    )
+                    .help("leave more of the work in each kernel"));
+                }
+                steps.push(Step { kernel: *number, grid, hosts: hosts.clone() });
+            }
+            HostStmt::For { var, lower, upper, body } => {
+                let bound = |value: &Value, hosts: &Integers| {
+                    let lookup = |name: &Name| hosts.get(name).or_else(|| scalars.get(name)).copied();
+                    eval_host(value, &lookup)
+                        .ok_or_else(|| no_value(&format!("the host's loop over `{var}`")))
+                };
+                let (lower, upper) = (bound(lower, hosts)?, bound(upper, hosts)?);
+                let before = hosts.get(var).copied();
+                let empty = steps.len();
+                for value in lower..upper {
+                    hosts.insert(var.clone(), value);
+                    walk(program, body, scalars, hosts, steps)?;
+                    // A loop that launches nothing in its first million rounds is not waited for.
+                    if value - lower > MOST as i64 && steps.len() == empty {
+                        return Err(Diagnostic::new(
+                            "too-many-launches",
+                            format!("the host's loop over `{var}` runs {} times", upper - lower),
+                        )
+                        .help("leave more of the work in each kernel"));
+                    }
+                }
+                match before {
+                    Some(value) => hosts.insert(var.clone(), value),
+                    None => hosts.remove(var),
+                };
+            }
+        }
+    }
+    Ok(())
+}

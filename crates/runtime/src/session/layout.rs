@@ -1,0 +1,167 @@
+//! How the elements of a tensor lie in a kernel's storage.
+
+use std::borrow::Cow;
+
+use loopwright_kernel_ir::{Diagnostic, Name};
+
+/// Lengths and strides of an array and the elements of its storage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub shape: Vec<usize>,
+    pub strides: Vec<usize>,
+    /// Elements of the storage.
+    pub size: usize,
+}
+
+/// So many elements are compared one by one where strides alone do not show that elements are apart.
+const ENUMERABLE: usize = 1 << 24;
+
+impl Layout {
+    /// Row after row, without gaps.
+    pub fn rows(shape: &[usize]) -> Result<Layout, Diagnostic> {
+        let mut strides = vec![1; shape.len()];
+        let mut size: usize = 1;
+        for axis in (0..shape.len()).rev() {
+            strides[axis] = size;
+            size = size.checked_mul(shape[axis]).ok_or_else(|| {
+                Diagnostic::new(
+                    "tensor-size",
+                    format!("an array of shape {shape:?} has more elements than memory can hold"),
+                )
+            })?;
+        }
+        Ok(Layout { shape: shape.to_vec(), strides, size })
+    }
+
+    /// Whether the storage is the elements row after row.
+    pub fn is_rows(&self) -> bool {
+        Layout::rows(&self.shape).is_ok_and(|rows| rows.size == self.size && self.same_places(&rows))
+    }
+
+    /// Whether each element lies in the same place; strides along axes of length 1 mean nothing.
+    pub fn same_places(&self, other: &Layout) -> bool {
+        self.shape == other.shape
+            && (self.shape.contains(&0)
+                || (0..self.shape.len())
+                    .all(|axis| self.shape[axis] == 1 || self.strides[axis] == other.strides[axis]))
+    }
+
+    /// Whether different elements lie in different places.
+    pub fn is_injective(&self, array: &Name) -> Result<bool, Diagnostic> {
+        if self.shape.contains(&0) {
+            return Ok(true);
+        }
+        let mut axes: Vec<(usize, usize)> = self
+            .strides
+            .iter()
+            .copied()
+            .zip(self.shape.iter().copied())
+            .filter(|(_, length)| *length > 1)
+            .collect();
+        axes.sort_unstable();
+        // The offsets reached by the axes so far lie in 0..=reach.
+        let mut reach = 0usize;
+        if axes.iter().all(|(stride, length)| {
+            let apart = *stride > reach;
+            reach = reach.saturating_add((length - 1).saturating_mul(*stride));
+            apart
+        }) {
+            return Ok(true);
+        }
+        let count = self.shape.iter().product::<usize>();
+        if count > ENUMERABLE {
+            return Err(Diagnostic::new(
+                "layout-unknown",
+                format!(
+                    "the strides of `{array}`, which the kernel writes, may let elements share their place"
+                ),
+            )
+            .help("give strides each of which is greater than what the smaller ones span"));
+        }
+        let mut taken = vec![false; self.size];
+        Ok(self
+            .offsets()
+            .all(|offset| taken.get_mut(offset).is_some_and(|taken| !std::mem::replace(taken, true))))
+    }
+
+    /// The place of each element, row by row.
+    fn offsets(&self) -> impl Iterator<Item = usize> + '_ {
+        let count = self.shape.iter().product::<usize>();
+        let mut index = vec![0; self.shape.len()];
+        let mut offset = 0;
+        (0..count).map(move |_| {
+            let here = offset;
+            for axis in (0..index.len()).rev() {
+                index[axis] += 1;
+                offset += self.strides[axis];
+                if index[axis] < self.shape[axis] {
+                    break;
+                }
+                offset -= self.strides[axis] * self.shape[axis];
+                index[axis] = 0;
+            }
+            here
+        })
+    }
+
+    /// The storage that holds these elements; gaps are zero.
+    pub fn pack<'a>(&self, rows: &'a [u8], size: usize) -> Cow<'a, [u8]> {
+        if self.is_rows() {
+            return Cow::Borrowed(rows);
+        }
+        let mut storage = vec![0; self.size * size];
+        for (element, offset) in rows.chunks_exact(size).zip(self.offsets()) {
+            if let Some(place) = storage.get_mut(offset * size..(offset + 1) * size) {
+                place.copy_from_slice(element);
+            }
+        }
+        Cow::Owned(storage)
+    }
+
+    /// The elements in this storage, row by row.
+    pub fn unpack(&self, storage: &[u8], size: usize) -> Vec<u8> {
+        if self.is_rows() {
+            return storage.to_vec();
+        }
+        let mut rows = Vec::with_capacity(self.shape.iter().product::<usize>() * size);
+        for offset in self.offsets() {
+            match storage.get(offset * size..(offset + 1) * size) {
+                Some(element) => rows.extend_from_slice(element),
+                None => rows.resize(rows.len() + size, 0),
+            }
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn injective(shape: &[usize], strides: &[usize], size: usize) -> bool {
+        let layout = Layout { shape: shape.to_vec(), strides: strides.to_vec(), size };
+        layout.is_injective(&Name::new("a")).unwrap()
+    }
+
+    #[test]
+    fn elements_that_share_a_place_are_found() {
+        assert!(injective(&[3, 4], &[4, 1], 12));
+        assert!(injective(&[3, 4], &[1, 3], 12));
+        assert!(!injective(&[3, 4], &[0, 1], 4));
+        assert!(!injective(&[3, 4], &[3, 1], 10));
+        // Interleaved without meeting: 0 2 4 and 0 3 give 0 3 2 5 4 7.
+        assert!(injective(&[3, 2], &[2, 3], 8));
+        assert!(injective(&[1, 4], &[0, 1], 4) && injective(&[0, 4], &[0, 0], 1));
+    }
+
+    #[test]
+    fn packing_and_unpacking_are_inverse() {
+        let padded = Layout { shape: vec![2, 3], strides: vec![4, 1], size: 8 };
+        let rows = [1u8, 2, 3, 4, 5, 6];
+        assert_eq!(*padded.pack(&rows, 1), [1, 2, 3, 0, 4, 5, 6, 0]);
+        assert_eq!(padded.unpack(&padded.pack(&rows, 1), 1), rows);
+        let columns = Layout { shape: vec![2, 3], strides: vec![1, 2], size: 6 };
+        assert_eq!(*columns.pack(&rows, 1), [1, 4, 2, 5, 3, 6]);
+        assert_eq!(columns.unpack(&columns.pack(&rows, 1), 1), rows);
+    }
+}

@@ -1,0 +1,54 @@
+//! One interface for two devices: a kernel is compiled for a [`Device`], bound to arguments, and launched.
+//!
+//! ```text
+//! Device::compile(&LoopKernel) -> Compiled       forms are made when needed: one for each binding of open types and index width
+//! Compiled::bind(&Args)        -> Bound          everything about the arguments is checked here, once
+//! Bound::launch()                                 nothing is checked, looked up or allocated any more
+//! ```
+//!
+//! | module | what it decides |
+//! |---|---|
+//! | `device` | which devices there are: GPUs, and the emulator that is always there |
+//! | `tensor`, `npy`, `device_tensor` | data on the host, in files, and on a device |
+//! | `args`, `scalar` | what a caller hands over |
+//! | `resolve` | open types, scalars that follow from shapes, shapes |
+//! | `facts`, `layout` | properties of data, and how a tensor lies in the kernel's storage |
+//! | `variant`, `compiled` | the forms of a kernel: lowered, printed, compiled |
+//! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
+//! | `ask` | what a kernel expects, before there are arguments |
+//! | `stages` | every form on the way, to be looked at |
+//!
+//! Refusals are [`Diagnostic`](loopwright_kernel_ir::Diagnostic)s. The GPU and the emulator refuse the same arguments with the same
+//! words, since one code checks them.
+
+mod args;
+mod ask;
+mod bind;
+mod bound;
+mod compile_for;
+mod compiled;
+mod device;
+mod device_tensor;
+mod emulate;
+mod errors;
+mod facts;
+mod host;
+mod layout;
+mod npy;
+mod open_types;
+mod resolve;
+mod scalar;
+mod stages;
+mod tensor;
+mod variant;
+
+pub use args::Args;
+pub use ask::{bind_open_types, expected_arrays, fact_range};
+pub use bound::{Bound, Outputs};
+pub use compile_for::{Binary, compile_for};
+pub use compiled::{CompileOptions, Compiled};
+pub use device::{Device, Event, Stream};
+pub use device_tensor::DeviceTensor;
+pub use scalar::ScalarValue;
+pub use stages::{Stage, Stages};
+pub use tensor::Tensor;

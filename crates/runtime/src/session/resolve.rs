@@ -1,0 +1,385 @@
+//! From what a caller gave to a value for every argument: open types, scalars, shapes.
+//!
+//! An integer scalar that was not given follows from an array whose length on some axis is that scalar, or an affine function of it
+//! alone (`nseg + 1`). What was given and what follows has to agree on every axis of every array.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{Arg, Array, DType, Diagnostic, LoopKernel, Name, Number, Type};
+
+use super::Args;
+use super::host::{Integers, eval_expr};
+use super::open_types::{open_types, still_open};
+
+/// A value for everything that a kernel needs to know before its arrays.
+#[derive(Clone, Debug)]
+pub(super) struct Resolved {
+    /// What open types stand for.
+    pub types: BTreeMap<Name, DType>,
+    /// Scalar arguments, of their declared types.
+    pub scalars: BTreeMap<Name, Number>,
+    /// The integers among them.
+    pub integers: Integers,
+    /// The shape of each array argument, given or following.
+    pub shapes: IndexMap<Name, Vec<usize>>,
+}
+
+/// Resolves the arguments of a kernel.
+pub(super) fn resolve(kernel: &LoopKernel, args: &Args) -> Result<Resolved, Diagnostic> {
+    check_arrays_are_given(kernel, args)?;
+    resolve_given(kernel, args)
+}
+
+/// As [`resolve`], of arguments among which arrays are still missing.
+pub(super) fn resolve_given(kernel: &LoopKernel, args: &Args) -> Result<Resolved, Diagnostic> {
+    check_names(kernel, args)?;
+    let types = types(kernel, args)?;
+    let dtype_of = |t: &Type| match t {
+        Type::Known(dtype) => Some(*dtype),
+        Type::Open(name) => types.get(name).copied(),
+    };
+    for array in arrays(kernel) {
+        let Some(given) = args.arrays.get(&array.name) else { continue };
+        if given.shape().len() != array.axes.len() {
+            return Err(Diagnostic::new(
+                "argument-rank",
+                format!(
+                    "`{}` has {} and was given {}",
+                    array.name,
+                    axes(array.axes.len()),
+                    axes(given.shape().len())
+                ),
+            )
+            .help(format!("its declared shape is {}", declared(array))));
+        }
+        if let Some(dtype) = dtype_of(&array.dtype)
+            && dtype != given.dtype()
+        {
+            return Err(Diagnostic::new(
+                "argument-type",
+                format!("the elements of `{}` are {dtype} and were given as {}", array.name, given.dtype()),
+            )
+            .help(format!("convert them, or declare `{}` with an open type", array.name)));
+        }
+    }
+    let mut scalars = BTreeMap::new();
+    for arg in &kernel.args {
+        if let Arg::Scalar(scalar) = arg
+            && let Some(value) = args.scalars.get(&scalar.name)
+            && let Some(dtype) = dtype_of(&scalar.dtype)
+        {
+            scalars.insert(scalar.name.clone(), value.to_number(&scalar.name, dtype)?);
+        }
+    }
+    let mut integers: Integers =
+        scalars.iter().filter_map(|(name, number)| Some((name.clone(), number.as_i64()?))).collect();
+    let origins = infer(kernel, args, &mut integers);
+    for arg in &kernel.args {
+        let Arg::Scalar(scalar) = arg else { continue };
+        if scalars.contains_key(&scalar.name) {
+            continue;
+        }
+        let Some(dtype) = dtype_of(&scalar.dtype) else { continue };
+        match integers.get(&scalar.name) {
+            Some(value) => {
+                let number = super::ScalarValue::from(*value).to_number(&scalar.name, dtype)?;
+                scalars.insert(scalar.name.clone(), number);
+            }
+            None => return Err(missing_scalar(kernel, &scalar.name, dtype)),
+        }
+    }
+    let shapes = shapes(kernel, args, &integers, &origins)?;
+    check_assumptions(kernel, &integers, &origins)?;
+    Ok(Resolved { types, scalars, integers, shapes })
+}
+
+fn arrays(kernel: &LoopKernel) -> impl Iterator<Item = &Array> {
+    kernel.args.iter().filter_map(|arg| match arg {
+        Arg::Array(a) => Some(a),
+        Arg::Scalar(_) => None,
+    })
+}
+
+fn axes(count: usize) -> String {
+    match count {
+        1 => "1 axis".to_owned(),
+        n => format!("{n} axes"),
+    }
+}
+
+/// The type and shape of an array as text: `f32[nseg, len]`.
+fn declared(array: &Array) -> String {
+    let lengths: Vec<String> = array.axes.iter().map(|axis| axis.length.to_string()).collect();
+    format!("{}[{}]", array.dtype, lengths.join(", "))
+}
+
+fn check_names(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
+    if let Some(name) = &args.twice {
+        return Err(Diagnostic::new("argument-twice", format!("argument `{name}` was given twice")));
+    }
+    for name in args.arrays.keys().chain(args.scalars.keys()) {
+        match kernel.args.iter().find(|arg| arg.name() == name) {
+            None => {
+                let known: Vec<&str> = kernel.args.iter().map(|arg| arg.name().as_str()).collect();
+                let diagnostic = Diagnostic::new(
+                    "unknown-argument",
+                    format!("`{}` has no argument `{name}`", kernel.name),
+                );
+                return Err(match nearest(name, &known) {
+                    Some(near) => diagnostic.help(format!("do you mean `{near}`?")),
+                    None => diagnostic.help(format!("its arguments are {}", known.join(", "))),
+                });
+            }
+            Some(Arg::Array(array)) if args.scalars.contains_key(name) => {
+                return Err(Diagnostic::new(
+                    "argument-kind",
+                    format!("`{name}` is an array and was given a number"),
+                )
+                .help(format!("give an array of {}", declared(array))));
+            }
+            Some(Arg::Scalar(scalar)) if args.arrays.contains_key(name) => {
+                return Err(Diagnostic::new(
+                    "argument-kind",
+                    format!("`{name}` is a number and was given an array"),
+                )
+                .help(format!("give one value of {}", scalar.dtype)));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// Only arrays that the kernel writes and does not read follow from the rest.
+fn check_arrays_are_given(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
+    check_names(kernel, args)?;
+    let written: BTreeSet<&Name> =
+        kernel.instructions.iter().flat_map(|i| &i.targets).map(|t| &t.array).collect();
+    let mut read = BTreeSet::new();
+    for instruction in &kernel.instructions {
+        let inside = instruction.targets.iter().flat_map(|t| &t.index);
+        for expr in inside.chain([&instruction.value]).chain(&instruction.predicate) {
+            read.extend(expr.accesses().into_iter().map(|a| a.array));
+            read.extend(expr.names());
+        }
+    }
+    for array in arrays(kernel) {
+        let follows = written.contains(&array.name) && !read.contains(&array.name);
+        if !args.arrays.contains_key(&array.name) && !follows {
+            return Err(Diagnostic::new(
+                "missing-argument",
+                format!("argument `{}` of `{}` is missing", array.name, kernel.name),
+            )
+            .help(format!("give an array of {}", declared(array))));
+        }
+    }
+    Ok(())
+}
+
+fn missing_scalar(kernel: &LoopKernel, name: &Name, dtype: DType) -> Diagnostic {
+    Diagnostic::new("missing-argument", format!("argument `{name}` of `{}` is missing", kernel.name)).help(
+        if dtype.is_integer() {
+            format!("give a value of {dtype}: no array that was given has a length that tells it")
+        } else {
+            format!("give a value of {dtype}")
+        },
+    )
+}
+
+/// What open types stand for: what was said, then what arrays have, then what scalars have.
+fn types(kernel: &LoopKernel, args: &Args) -> Result<BTreeMap<Name, DType>, Diagnostic> {
+    let open = open_types(kernel);
+    if let Some(name) = args.types.keys().find(|name| !open.contains(*name)) {
+        let d = Diagnostic::new("unknown-type", format!("`{}` has no open type `{name}`", kernel.name));
+        return Err(match open.is_empty() {
+            true => d.help("all of its types are known"),
+            false => d.help(format!(
+                "its open types are {}",
+                open.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
+            )),
+        });
+    }
+    let mut types: BTreeMap<Name, DType> = args.types.clone();
+    let mut origin: BTreeMap<Name, String> =
+        types.keys().map(|name| (name.clone(), "was said to be".to_owned())).collect();
+    for array in arrays(kernel) {
+        if let (Type::Open(name), Some(given)) = (&array.dtype, args.arrays.get(&array.name)) {
+            match types.get(name) {
+                None => {
+                    types.insert(name.clone(), given.dtype());
+                    origin.insert(name.clone(), format!("is, by `{}`,", array.name));
+                }
+                Some(bound) if *bound != given.dtype() => {
+                    return Err(Diagnostic::new(
+                        "type-conflict",
+                        format!(
+                            "type `{name}` {} {bound}, and the elements of `{}` are {}",
+                            origin.get(name).map_or("is", String::as_str),
+                            array.name,
+                            given.dtype()
+                        ),
+                    )
+                    .help("convert one of them"));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    for arg in &kernel.args {
+        if let Arg::Scalar(scalar) = arg
+            && let Type::Open(name) = &scalar.dtype
+            && let Some(value) = args.scalars.get(&scalar.name)
+        {
+            types.entry(name.clone()).or_insert_with(|| value.own_dtype());
+        }
+    }
+    match open.iter().find(|name| !types.contains_key(*name)) {
+        None => Ok(types),
+        Some(name) => Err(still_open(name)),
+    }
+}
+
+/// Where a scalar's value comes from, for those that were not given.
+type Origins = BTreeMap<Name, String>;
+
+fn infer(kernel: &LoopKernel, args: &Args, integers: &mut Integers) -> Origins {
+    let scalars: BTreeSet<&Name> = kernel
+        .args
+        .iter()
+        .filter_map(|arg| match arg {
+            Arg::Scalar(s) => Some(&s.name),
+            Arg::Array(_) => None,
+        })
+        .collect();
+    let mut origins = Origins::new();
+    // Plain lengths first: they say directly what others say in a roundabout way.
+    for plain in [true, false] {
+        loop {
+            let before = integers.len();
+            for array in arrays(kernel) {
+                let Some(given) = args.arrays.get(&array.name) else { continue };
+                for (number, (axis, length)) in array.axes.iter().zip(given.shape()).enumerate() {
+                    let Some(aff) = axis.length.to_aff() else { continue };
+                    let unknown: Vec<Name> =
+                        aff.names().into_iter().filter(|n| !integers.contains_key(n)).collect();
+                    let [name] = unknown.as_slice() else { continue };
+                    if !scalars.contains(name) || !aff.is_affine() || (plain && aff.as_var().is_none()) {
+                        continue;
+                    }
+                    let coefficient = aff.coefficient(name);
+                    let with_zero = aff.eval(&|n| if n == name { Some(0) } else { integers.get(n).copied() });
+                    let rest = with_zero.zip(i64::try_from(*length).ok()).and_then(|(z, l)| l.checked_sub(z));
+                    if let Some(rest) = rest
+                        && coefficient != 0
+                        && rest % coefficient == 0
+                    {
+                        integers.insert(name.clone(), rest / coefficient);
+                        origins.insert(name.clone(), format!("from axis {number} of `{}`", array.name));
+                    }
+                }
+            }
+            if integers.len() == before {
+                break;
+            }
+        }
+    }
+    origins
+}
+
+/// The values of these names, with where they come from: `len = 4 from axis 1 of `x``.
+fn explain(names: &BTreeSet<Name>, integers: &Integers, origins: &Origins) -> String {
+    let said: Vec<String> = names
+        .iter()
+        .filter_map(|name| {
+            let value = integers.get(name)?;
+            Some(match origins.get(name) {
+                Some(origin) => format!("{name} = {value} {origin}"),
+                None => format!("{name} = {value}"),
+            })
+        })
+        .collect();
+    said.join(", ")
+}
+
+fn shapes(
+    kernel: &LoopKernel,
+    args: &Args,
+    integers: &Integers,
+    origins: &Origins,
+) -> Result<IndexMap<Name, Vec<usize>>, Diagnostic> {
+    let mut shapes = IndexMap::new();
+    for array in arrays(kernel) {
+        let mut shape = Vec::new();
+        for (number, axis) in array.axes.iter().enumerate() {
+            let what = format!("the length `{}` of axis {number} of `{}`", axis.length, array.name);
+            let witness = explain(&axis.length.names(), integers, origins);
+            let because = |d: Diagnostic| if witness.is_empty() { d } else { d.witness(witness.clone()) };
+            let Some(length) = eval_expr(&axis.length, &|name| integers.get(name).copied()) else {
+                return Err(because(
+                    Diagnostic::new("host-value", format!("{what} has no value in 64 bits"))
+                        .help("work on smaller pieces"),
+                ));
+            };
+            let Ok(length) = usize::try_from(length) else {
+                return Err(because(
+                    Diagnostic::new("negative-length", format!("{what} is {length}"))
+                        .help("lengths are 0 or more"),
+                ));
+            };
+            if let Some(given) = args.arrays.get(&array.name)
+                && given.shape()[number] != length
+            {
+                return Err(because(
+                    Diagnostic::new(
+                        "argument-shape",
+                        format!("{what} is {length}, and was given as {}", given.shape()[number]),
+                    )
+                    .help(format!("the declared shape is {}", declared(array))),
+                ));
+            }
+            shape.push(length);
+        }
+        shapes.insert(array.name.clone(), shape);
+    }
+    Ok(shapes)
+}
+
+fn check_assumptions(kernel: &LoopKernel, integers: &Integers, origins: &Origins) -> Result<(), Diagnostic> {
+    for assumption in &kernel.assumptions {
+        if assumption.holds(&|name| integers.get(name).copied()) == Some(false) {
+            return Err(Diagnostic::new(
+                "assumption",
+                format!("the assumption `{assumption}` of `{}` does not hold", kernel.name),
+            )
+            .witness(explain(&assumption.names(), integers, origins))
+            .help("the kernel was transformed relying on it: transform it without, or give other values"));
+        }
+    }
+    Ok(())
+}
+
+/// The candidate with few edits from the word, as kernels' own diagnostics choose it.
+pub(super) fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
+    let limit = word.chars().count().div_ceil(3).min(4);
+    candidates
+        .iter()
+        .map(|candidate| (distance(word, candidate), *candidate))
+        .filter(|(d, _)| *d <= limit && *d > 0 && word.chars().count() > 1)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, candidate)| candidate)
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let cost = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], cost);
+        }
+    }
+    row[b.len()]
+}

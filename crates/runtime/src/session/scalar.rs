@@ -1,0 +1,102 @@
+//! Numbers as callers write them.
+
+use std::fmt;
+
+use half::{bf16, f16};
+use loopwright_kernel_ir::{DType, Diagnostic, Element, Name, Number};
+
+/// A number that a caller hands over; it takes the type that the kernel declares, if it has a value there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalarValue(Value);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Value {
+    /// An integer of the host's, whose type means nothing.
+    Integer(i128),
+    /// A number of a type.
+    Number(Number),
+}
+
+macro_rules! numbers {
+    ($($rust:ty),*) => {
+        $(impl From<$rust> for ScalarValue {
+            fn from(value: $rust) -> ScalarValue {
+                ScalarValue(Value::Number(value.number()))
+            }
+        })*
+    };
+}
+numbers!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64);
+
+impl From<usize> for ScalarValue {
+    fn from(value: usize) -> ScalarValue {
+        ScalarValue(Value::Integer(value as i128))
+    }
+}
+
+impl From<Number> for ScalarValue {
+    fn from(value: Number) -> ScalarValue {
+        ScalarValue(Value::Number(value))
+    }
+}
+
+impl fmt::Display for ScalarValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Value::Integer(v) => v.fmt(f),
+            Value::Number(v) => v.fmt(f),
+        }
+    }
+}
+
+impl ScalarValue {
+    /// The number of a text as a user types it: `true`, `-3`, `0.5`, `inf`.
+    pub fn parse(text: &str) -> Option<ScalarValue> {
+        if let Ok(value) = text.parse::<bool>() {
+            return Some(value.into());
+        }
+        if let Ok(value) = text.parse::<i128>() {
+            return Some(ScalarValue(Value::Integer(value)));
+        }
+        text.parse::<f64>().ok().map(ScalarValue::from)
+    }
+
+    /// The type that it has by itself, for a type that nothing else binds.
+    pub(super) fn own_dtype(self) -> DType {
+        match self.0 {
+            Value::Integer(_) => DType::I64,
+            Value::Number(v) => v.dtype(),
+        }
+    }
+
+    /// As a number of the declared type. Integers have to fit, and floating-point types take everything but truth values.
+    pub(super) fn to_number(self, name: &Name, dtype: DType) -> Result<Number, Diagnostic> {
+        let integer = match self.0 {
+            Value::Integer(v) => Some(v),
+            Value::Number(Number::Bool(_)) => None,
+            Value::Number(v) => v.as_i128(),
+        };
+        let wrong = || {
+            Diagnostic::new("scalar-type", format!("`{name}` is {dtype} and was given {self}"))
+                .help(format!("give a value of {dtype}"))
+        };
+        match (self.0, dtype) {
+            (Value::Number(v @ Number::Bool(_)), DType::Bool) => Ok(v),
+            (Value::Number(Number::Bool(_)), _) | (_, DType::Bool) => Err(wrong()),
+            (Value::Integer(v), t) if t.is_float() => Ok(Number::F64(v as f64).cast(t)),
+            (Value::Number(v), t) if t.is_float() => Ok(v.cast(t)),
+            _ => {
+                let value = integer.ok_or_else(wrong)?;
+                let number = Number::from_bits(dtype, value as u64);
+                if number.as_i128() == Some(value) {
+                    return Ok(number);
+                }
+                Err(Diagnostic::new(
+                    "scalar-range",
+                    format!("`{name}` is {dtype}, which does not hold {value}"),
+                )
+                .help(format!("declare `{name}` with a wider type")))
+            }
+        }
+    }
+}

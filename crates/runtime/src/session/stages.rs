@@ -1,0 +1,105 @@
+//! Every form of a kernel on its way to the device, to be looked at.
+
+use std::sync::Arc;
+
+use loopwright_cuda_target::CudaSource;
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_lowering::program::Program;
+
+use super::Compiled;
+use super::variant::{Key, compile_source};
+use crate::Arch;
+use crate::disasm;
+use crate::nvrtc::{self, KernelResources};
+
+/// The kernel after a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// The step's text.
+    pub step: String,
+    /// The kernel after it.
+    pub kernel: LoopKernel,
+}
+
+/// Every form on the way. What needs a compiler is absent where there is none; see [`Stages::not_compiled`].
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// The kernel as it was declared.
+    pub declared: LoopKernel,
+    /// The kernel after each step. A kernel that did not come through
+    /// [`Device::compile_pipeline`](super::Device::compile_pipeline) has one step, from declared to compiled.
+    pub steps: Vec<Stage>,
+    /// The lowered program.
+    pub program: Arc<Program>,
+    /// The CUDA C, with the map from lines to instructions.
+    pub cuda: Arc<CudaSource>,
+    /// What the compiler made of it: binary, PTX, log, registers and shared memory.
+    pub compiled: Option<nvrtc::Compiled>,
+    /// Why there is no `compiled`.
+    pub not_compiled: Option<Diagnostic>,
+}
+
+impl Stages {
+    pub(super) fn of(compiled: &Compiled, key: &Key) -> Result<Stages, Diagnostic> {
+        let variant = compiled.variant(key)?;
+        let kernel = compiled.kernel();
+        let mut steps = compiled.steps().to_vec();
+        if steps.is_empty() && kernel.declared() != kernel {
+            steps.push(Stage { step: "(transformed)".to_owned(), kernel: kernel.clone() });
+        }
+        let cuda = variant.source()?;
+        let (binary, not_compiled) = match &variant.gpu {
+            Some(gpu) => (Some(gpu.compiled.clone()), None),
+            None => {
+                let arch = compiled.options().arch.unwrap_or(Arch::SM_80);
+                match compile_source(&cuda, arch, compiled.options()) {
+                    Ok((binary, _)) => (Some(binary), None),
+                    Err(diagnostic) => (None, Some(diagnostic)),
+                }
+            }
+        };
+        Ok(Stages {
+            declared: kernel.declared().clone(),
+            steps,
+            program: variant.program.clone(),
+            cuda,
+            compiled: binary,
+            not_compiled,
+        })
+    }
+
+    /// The architecture of the binary.
+    pub fn arch(&self) -> Option<Arch> {
+        self.compiled.as_ref().map(|c| c.arch)
+    }
+
+    /// The PTX.
+    pub fn ptx(&self) -> Option<&str> {
+        self.compiled.as_ref()?.ptx.as_deref()
+    }
+
+    /// The compiler's log.
+    pub fn log(&self) -> Option<&str> {
+        self.compiled.as_ref().map(|c| c.log.as_str())
+    }
+
+    /// Registers, shared memory and spills of each device kernel.
+    pub fn resources(&self) -> &[KernelResources] {
+        self.compiled.as_ref().map_or(&[], |c| &c.resources)
+    }
+
+    /// The machine code, where this machine has a disassembler.
+    pub fn sass(&self) -> Result<String, Diagnostic> {
+        match (&self.compiled, &self.not_compiled) {
+            (Some(compiled), _) => Ok(disasm::disassemble(&compiled.cubin)?),
+            (None, Some(diagnostic)) => Err(diagnostic.clone()),
+            (None, None) => Err(Diagnostic::new("no-compiler", "there is no binary")),
+        }
+    }
+
+    /// The text of the instruction that a line of the CUDA C comes from; lines count from 1.
+    pub fn instruction_of_line(&self, line: usize) -> Option<&str> {
+        let leaf = self.cuda.leaf_of_line(line)?;
+        self.program.leaves.get(leaf.0).map(|leaf| leaf.text.as_str())
+    }
+}

@@ -1,0 +1,191 @@
+//! Arrays on the host.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use loopwright_kernel_ir::{Buffer, DType, Diagnostic, Element, Number};
+
+use super::npy;
+
+/// An array on the host: shape, type, elements in row-major order. Immutable and cheap to clone.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Tensor {
+    shape: Vec<usize>,
+    buffer: Arc<Buffer>,
+    initialised: bool,
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor({}{:?}", self.dtype(), self.shape)?;
+        let shown = self.buffer.numbers().take(8).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+        let more = if self.len() > 8 { ", ..." } else { "" };
+        write!(f, ", [{shown}{more}])")
+    }
+}
+
+/// Elements of a shape.
+pub(super) fn elements(shape: &[usize], dtype: DType) -> Result<usize, Diagnostic> {
+    shape
+        .iter()
+        .try_fold(1usize, |product, length| product.checked_mul(*length))
+        .filter(|n| n.checked_mul(dtype.bytes()).is_some_and(|bytes| bytes <= isize::MAX as usize))
+        .ok_or_else(|| {
+            Diagnostic::new(
+                "tensor-size",
+                format!("an array of shape {shape:?} has more elements than memory can hold"),
+            )
+        })
+}
+
+impl Tensor {
+    /// These elements, row by row.
+    pub fn from_vec<T: Element>(shape: &[usize], values: Vec<T>) -> Result<Tensor, Diagnostic> {
+        Tensor::from_slice(shape, &values)
+    }
+
+    /// These elements, row by row.
+    pub fn from_slice<T: Element>(shape: &[usize], values: &[T]) -> Result<Tensor, Diagnostic> {
+        Tensor::from_buffer(shape, Buffer::from_slice(values))
+    }
+
+    /// The elements of a buffer, row by row.
+    pub fn from_buffer(shape: &[usize], buffer: Buffer) -> Result<Tensor, Diagnostic> {
+        let needed = elements(shape, buffer.dtype())?;
+        if needed != buffer.len() {
+            return Err(Diagnostic::new(
+                "tensor-length",
+                format!("an array of shape {shape:?} has {needed} elements and was given {}", buffer.len()),
+            ));
+        }
+        Ok(Tensor { shape: shape.to_vec(), buffer: Arc::new(buffer), initialised: true })
+    }
+
+    /// Each element from its number in row-major order.
+    pub fn from_fn<T: Element>(shape: &[usize], f: impl FnMut(usize) -> T) -> Result<Tensor, Diagnostic> {
+        let values: Vec<T> = (0..elements(shape, T::DTYPE)?).map(f).collect();
+        Tensor::from_slice(shape, &values)
+    }
+
+    /// Zeros.
+    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor, Diagnostic> {
+        let buffer = Buffer::zeros(dtype, elements(shape, dtype)?);
+        Ok(Tensor { shape: shape.to_vec(), buffer: Arc::new(buffer), initialised: true })
+    }
+
+    /// No values yet: for what a kernel writes. The emulator reports a read of an element that was never written.
+    pub fn uninit(shape: &[usize], dtype: DType) -> Result<Tensor, Diagnostic> {
+        Ok(Tensor { initialised: false, ..Tensor::zeros(shape, dtype)? })
+    }
+
+    /// Pseudo-random elements, the same for the same seed: floating-point numbers in -1..1 in steps of 2^-7 (so that sums of few are
+    /// exact even in half precision), integers in -8..8 or 0..8, truth values.
+    pub fn random(shape: &[usize], dtype: DType, seed: u64) -> Result<Tensor, Diagnostic> {
+        let mut buffer = Buffer::zeros(dtype, elements(shape, dtype)?);
+        let mut state = seed;
+        for k in 0..buffer.len() {
+            // splitmix64
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = state;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            z ^= z >> 31;
+            let number = match dtype {
+                DType::Bool => Number::Bool(z & 1 == 1),
+                t if t.is_float() => Number::F64((z % 256) as f64 / 128.0 - 1.0).cast(t),
+                t if t.is_unsigned() => Number::U64(z % 8).cast(t),
+                t => Number::I64((z % 16) as i64 - 8).cast(t),
+            };
+            buffer.set(k, number);
+        }
+        Tensor::from_buffer(shape, buffer)
+    }
+
+    /// The length of each axis.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.buffer.dtype()
+    }
+
+    /// How many elements.
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// The elements, row by row.
+    pub fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// Whether it has values: not so after [`Tensor::uninit`].
+    pub fn is_initialised(&self) -> bool {
+        self.initialised
+    }
+
+    /// The elements, row by row. Refused for another type than theirs.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Diagnostic> {
+        self.buffer.to_vec().ok_or_else(|| {
+            Diagnostic::new(
+                "tensor-type",
+                format!("the elements are {} and were asked for as {}", self.dtype(), T::DTYPE),
+            )
+            .help("ask for their own type, or for all types with `to_f64`")
+        })
+    }
+
+    /// The elements as f64, whatever their type.
+    pub fn to_f64(&self) -> Vec<f64> {
+        self.buffer.numbers().map(Number::as_f64).collect()
+    }
+
+    /// The elements converted.
+    pub fn cast(&self, dtype: DType) -> Tensor {
+        let mut buffer = Buffer::zeros(dtype, self.len());
+        for (k, number) in self.buffer.numbers().enumerate() {
+            buffer.set(k, number.cast(dtype));
+        }
+        Tensor { shape: self.shape.clone(), buffer: Arc::new(buffer), initialised: self.initialised }
+    }
+
+    /// The same elements under another shape.
+    pub fn reshape(&self, shape: &[usize]) -> Result<Tensor, Diagnostic> {
+        let needed = elements(shape, self.dtype())?;
+        if needed != self.len() {
+            return Err(Diagnostic::new(
+                "tensor-length",
+                format!("an array of shape {shape:?} has {needed} elements and was given {}", self.len()),
+            ));
+        }
+        Ok(Tensor { shape: shape.to_vec(), ..self.clone() })
+    }
+
+    /// Reads a file of NumPy's `.npy` format.
+    pub fn from_npy(path: impl AsRef<Path>) -> Result<Tensor, Diagnostic> {
+        npy::read(path.as_ref())
+    }
+
+    /// Reads the bytes of a `.npy` file; `origin` is what refusals call them.
+    pub fn from_npy_bytes(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
+        npy::decode(origin, bytes)
+    }
+
+    /// Writes a file of NumPy's `.npy` format.
+    pub fn to_npy(&self, path: impl AsRef<Path>) -> Result<(), Diagnostic> {
+        npy::write(self, path.as_ref())
+    }
+
+    /// The bytes of a `.npy` file. Refused for bf16, which NumPy does not have.
+    pub fn to_npy_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
+        npy::encode(self)
+    }
+}

@@ -1,0 +1,94 @@
+//! One form of a kernel: types bound, an index width, lowered, and on a GPU printed, compiled and loaded.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use loopwright_cuda_target::{CudaSource, cuda_source};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
+use loopwright_lowering::{LowerOptions, lower, program::Program};
+
+use super::compiled::CompileOptions;
+use super::device::{Device, Inner};
+use super::open_types::bind_types;
+use crate::Arch;
+use crate::cache::Lookup;
+use crate::{cuda, nvrtc};
+
+/// What tells the forms of one kernel apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub types: BTreeMap<Name, DType>,
+    pub index: DType,
+}
+
+/// One form of a kernel.
+#[derive(Debug)]
+pub(super) struct Variant {
+    pub kernel: LoopKernel,
+    pub program: Arc<Program>,
+    source: OnceLock<Result<Arc<CudaSource>, Diagnostic>>,
+    pub gpu: Option<Gpu>,
+}
+
+/// The form on a GPU.
+#[derive(Debug)]
+pub(super) struct Gpu {
+    pub compiled: nvrtc::Compiled,
+    pub functions: Vec<cuda::Function>,
+}
+
+impl Variant {
+    pub fn new(
+        device: &Device,
+        kernel: &LoopKernel,
+        key: &Key,
+        options: &CompileOptions,
+    ) -> Result<Variant, Diagnostic> {
+        let kernel = bind_types(kernel, &key.types);
+        let program = Arc::new(lower(&kernel, LowerOptions { index: key.index })?);
+        let mut variant = Variant { kernel, program, source: OnceLock::new(), gpu: None };
+        if let Inner::Cuda { device, .. } = &*device.inner {
+            let source = variant.source()?;
+            let arch = options.arch.unwrap_or_else(|| device.info().arch());
+            let (compiled, _) = compile_source(&source, arch, options)?;
+            let module = device.load(&compiled)?;
+            let functions =
+                source.kernels.iter().map(|k| module.function(&k.name)).collect::<Result<Vec<_>, _>>()?;
+            variant.gpu = Some(Gpu { compiled, functions });
+        }
+        Ok(variant)
+    }
+
+    /// The CUDA C.
+    pub fn source(&self) -> Result<Arc<CudaSource>, Diagnostic> {
+        self.source.get_or_init(|| cuda_source(&self.program).map(Arc::new)).clone()
+    }
+}
+
+/// Compiles printed CUDA C, through the cache that the options name.
+pub(super) fn compile_source(
+    source: &CudaSource,
+    arch: Arch,
+    options: &CompileOptions,
+) -> Result<(nvrtc::Compiled, Lookup), Diagnostic> {
+    let cache = options.cache();
+    let mut nvrtc_options = nvrtc::CompileOptions::new(arch);
+    nvrtc_options.fast_math = options.fast_math;
+    nvrtc_options.line_info = options.line_info;
+    if options.line_info {
+        // The profiler and the sanitizer show lines of a file, so there has to be one.
+        let folder = cache.folder().map_or_else(|| std::env::temp_dir().join("loopwright"), PathBuf::from);
+        let hash = blake3::hash(source.text.as_bytes()).to_hex();
+        let name = source.kernels.first().map_or("kernel", |k| k.name.as_str());
+        let file = folder.join("source").join(format!("{name}-{}.cu", &hash[..16]));
+        let written = std::fs::create_dir_all(folder.join("source"))
+            .and_then(|()| std::fs::write(&file, source.text.as_bytes()));
+        written.map_err(|e| {
+            Diagnostic::new("write-file", format!("{} cannot be written: {e}", file.display()))
+                .help("line information needs the source in a file: set LOOPWRIGHT_CACHE to a folder that can be written to")
+        })?;
+        nvrtc_options.name = file.display().to_string();
+    }
+    Ok(cache.compile(&source.text, &nvrtc_options)?)
+}

@@ -1,0 +1,120 @@
+//! `print` and `check`.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use loopwright::lowering::program::{DeviceKernel, HostStmt, Program, Scope, Stmt};
+use loopwright::prelude::*;
+
+use crate::input::{Binding, Failure, Form};
+use crate::report;
+
+/// `loopwright print`
+pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
+    if !steps {
+        report::say(&form.transformed()?.to_string());
+        return Ok(());
+    }
+    let declared = form.declared()?;
+    report::say(&format!("# declared\n{declared}"));
+    for traced in form.pipeline()?.apply_traced(&declared)? {
+        report::say(&format!("\n# {}\n{}", traced.step, traced.kernel));
+    }
+    Ok(())
+}
+
+/// The lowered program, open types bound.
+pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), Failure> {
+    let kernel = loopwright::runtime::bind_open_types(&form.transformed()?, &binding.types()?)?;
+    let index = binding.index()?.unwrap_or(DType::I32);
+    let program = lower(&kernel, LowerOptions { index })?;
+    Ok((kernel, program))
+}
+
+/// `loopwright check`
+pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
+    let (kernel, program) = lowered(form, binding)?;
+    let mut text = String::new();
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "{}: {}, {}, {} indices",
+        kernel.name,
+        count(kernel.instructions.len(), "instruction"),
+        count(program.kernels.len(), "device kernel"),
+        program.index
+    );
+    host(&program, &program.host, 1, &mut text);
+    for global in program.globals.iter().filter(|g| g.owner == loopwright::lowering::program::Owner::Launch) {
+        let _ = writeln!(
+            text,
+            "  global temporary {}: {} elements of {}",
+            global.name,
+            report::value(&global.size),
+            global.dtype
+        );
+    }
+    report::say(&text);
+    Ok(())
+}
+
+fn host(program: &Program, body: &[HostStmt], depth: usize, text: &mut String) {
+    let indent = "  ".repeat(depth);
+    for stmt in body {
+        match stmt {
+            HostStmt::For { var, lower, upper, body } => {
+                let _ = writeln!(
+                    text,
+                    "{indent}host loop {var} from {} up to {}",
+                    report::value(lower),
+                    report::value(upper)
+                );
+                host(program, body, depth + 1, text);
+            }
+            HostStmt::Launch(number) => {
+                if let Some(kernel) = program.kernels.get(*number) {
+                    device_kernel(kernel, &indent, text);
+                }
+            }
+        }
+    }
+}
+
+fn device_kernel(kernel: &DeviceKernel, indent: &str, text: &mut String) {
+    let grid: Vec<String> = kernel.grid.iter().map(report::value).collect();
+    let block: Vec<String> = kernel.block.iter().map(u32::to_string).collect();
+    let mut notes: BTreeMap<usize, String> = BTreeMap::new();
+    let (mut barriers, mut warps) = (0, 0);
+    Stmt::visit(&kernel.body, &mut |stmt| {
+        if let Stmt::Sync { scope, note } = stmt {
+            match scope {
+                Scope::Block => {
+                    notes.insert(barriers, note.0.clone());
+                    barriers += 1;
+                }
+                Scope::Warp => warps += 1,
+            }
+        }
+    });
+    let _ = writeln!(
+        text,
+        "{indent}{}: grid ({}), block ({}), {}{}, {} bytes of shared memory",
+        kernel.name,
+        grid.join(", "),
+        block.join(", "),
+        count(barriers, "barrier"),
+        if warps > 0 { format!(", {}", count(warps, "warp synchronisation")) } else { String::new() },
+        kernel.shared_bytes()
+    );
+    for note in notes.values().filter(|n| !n.is_empty()) {
+        let _ = writeln!(text, "{indent}  barrier: {note}");
+    }
+    for array in kernel.shared.iter() {
+        let dims: Vec<String> = array.dims.iter().map(u64::to_string).collect();
+        let _ = writeln!(text, "{indent}  shared {}: {}[{}]", array.name, array.dtype, dims.join(", "));
+    }
+}
+
+fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}

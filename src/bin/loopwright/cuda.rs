@@ -1,0 +1,31 @@
+//! `cuda`
+
+use loopwright::prelude::*;
+
+use crate::check::lowered;
+use crate::input::{Binding, Failure, Form};
+use crate::report;
+
+/// `loopwright cuda`
+pub fn print(form: &Form, binding: &Binding, arch: Option<&str>) -> Result<(), Failure> {
+    let (kernel, program) = lowered(form, binding)?;
+    let source = cuda_source(&program)?;
+    if let Some(arch) = arch {
+        let arch: Arch = arch
+            .parse()
+            .map_err(|e: loopwright::runtime::arch::ParseArchError| Diagnostic::new("arch", e.to_string()))?;
+        let options = CompileOptions { index: Some(program.index), ..CompileOptions::default() };
+        let binary = compile_for(&kernel, arch, &Default::default(), &options)?;
+        for message in &binary.compiled.messages {
+            eprintln!("{message}");
+        }
+        for r in &binary.compiled.resources {
+            eprintln!(
+                "{arch}: {}: {} registers, {} bytes of shared memory, {} bytes of stack, {} bytes spilled",
+                r.name, r.registers, r.shared_bytes, r.stack_bytes, r.spill_store_bytes
+            );
+        }
+    }
+    report::say(&source.text);
+    Ok(())
+}

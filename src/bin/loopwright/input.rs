@@ -1,0 +1,168 @@
+//! Reading what the user names: kernels, pipelines, values.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+
+use clap::Args as ClapArgs;
+use loopwright::prelude::*;
+
+/// Why a command ends without success.
+pub enum Failure {
+    /// Something that was given is wrong.
+    Input(Vec<Diagnostic>),
+    /// A result is wrong.
+    Wrong(String),
+}
+
+impl From<Diagnostic> for Failure {
+    fn from(diagnostic: Diagnostic) -> Failure {
+        Failure::Input(vec![diagnostic])
+    }
+}
+
+impl From<Diagnostics> for Failure {
+    fn from(diagnostics: Diagnostics) -> Failure {
+        Failure::Input(diagnostics.0)
+    }
+}
+
+/// A kernel and what is done to it.
+#[derive(ClapArgs)]
+pub struct Form {
+    /// The kernel's file; `-` reads standard input.
+    pub kernel: String,
+    /// The pipeline's file, if any; `-` reads standard input.
+    pub pipeline: Option<String>,
+    /// A value for an open parameter of the pipeline, as `block=256`.
+    #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER")]
+    pub parameters: Vec<String>,
+}
+
+/// What stays open in a kernel until it is lowered.
+#[derive(ClapArgs)]
+pub struct Binding {
+    /// What an open type stands for, as `T=f32`.
+    #[arg(long = "type", value_name = "NAME=TYPE")]
+    pub types: Vec<String>,
+    /// The type of indices: i32 or i64.
+    #[arg(long, value_name = "TYPE")]
+    pub index: Option<String>,
+}
+
+impl Form {
+    /// The kernel as it was declared.
+    pub fn declared(&self) -> Result<LoopKernel, Failure> {
+        Ok(LoopKernel::parse_bytes(&origin(&self.kernel), &read(&self.kernel)?)?)
+    }
+
+    /// The pipeline, with its parameters bound.
+    pub fn pipeline(&self) -> Result<Pipeline, Failure> {
+        let Some(path) = &self.pipeline else {
+            if let Some(extra) = self.parameters.first() {
+                return Err(Diagnostic::new(
+                    "unknown-parameter",
+                    format!("`{extra}` has no pipeline to go to"),
+                )
+                .help("name a pipeline file after the kernel, or give scalar arguments of `run` with --set")
+                .into());
+            }
+            return Ok(Pipeline::new());
+        };
+        let bytes = read(path)?;
+        let text = String::from_utf8(bytes).map_err(|_| {
+            Diagnostic::new("pipeline-syntax", format!("{} is no UTF-8 text", origin(path)))
+                .help("a pipeline is plain text, one step a line")
+        })?;
+        let pipeline = Pipeline::parse_file(&origin(path), &text, &Registry::default())?;
+        let values = self
+            .parameters
+            .iter()
+            .map(|p| {
+                let (name, value) = pair(p)?;
+                let value = value.parse::<i64>().map_err(|_| {
+                    Diagnostic::new(
+                        "parameter",
+                        format!("`{value}` is no integer: parameter `{name}` needs one"),
+                    )
+                })?;
+                Ok((name.to_owned(), value))
+            })
+            .collect::<Result<Vec<_>, Failure>>()?;
+        Ok(pipeline.bind(values.iter().map(|(n, v)| (n.as_str(), *v)))?)
+    }
+
+    /// The kernel that the pipeline makes.
+    pub fn transformed(&self) -> Result<LoopKernel, Failure> {
+        let declared = self.declared()?;
+        Ok(self.pipeline()?.apply(&declared)?)
+    }
+}
+
+impl Binding {
+    /// The types by name.
+    pub fn types(&self) -> Result<BTreeMap<Name, DType>, Failure> {
+        types(&self.types)
+    }
+
+    /// The type of indices, if it was said.
+    pub fn index(&self) -> Result<Option<DType>, Failure> {
+        match self.index.as_deref() {
+            None => Ok(None),
+            Some("i32") => Ok(Some(DType::I32)),
+            Some("i64") => Ok(Some(DType::I64)),
+            Some(other) => Err(Diagnostic::new("index-type", format!("indices cannot be `{other}`"))
+                .help("write i32 or i64")
+                .into()),
+        }
+    }
+}
+
+/// Types as `T=f32`.
+pub fn types(given: &[String]) -> Result<BTreeMap<Name, DType>, Failure> {
+    given
+        .iter()
+        .map(|t| {
+            let (name, value) = pair(t)?;
+            let dtype = DType::from_name(value).ok_or_else(|| {
+                let names: Vec<&str> = DType::ALL.iter().map(|t| t.name()).collect();
+                Diagnostic::new("unknown-type", format!("`{value}` is no type"))
+                    .help(format!("the types are {}", names.join(", ")))
+            })?;
+            Ok((Name::new(name), dtype))
+        })
+        .collect()
+}
+
+/// `name=value`
+pub fn pair(text: &str) -> Result<(&str, &str), Failure> {
+    text.split_once('=')
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        .ok_or_else(|| Diagnostic::new("option", format!("`{text}` is not of the form name=value")).into())
+}
+
+/// What diagnostics call a file.
+pub fn origin(path: &str) -> String {
+    if path == "-" { "<stdin>".to_owned() } else { path.to_owned() }
+}
+
+/// No kernel or pipeline is longer; a file that is was named by mistake.
+const LONGEST: u64 = 16 << 20;
+
+fn read(path: &str) -> Result<Vec<u8>, Failure> {
+    let failed =
+        |e: std::io::Error| Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)));
+    let mut bytes = Vec::new();
+    if path == "-" {
+        std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    } else {
+        let file = std::fs::File::open(path).map_err(failed)?;
+        file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;
+    }
+    if bytes.len() as u64 > LONGEST {
+        return Err(Diagnostic::new("read-file", format!("{} has more than {LONGEST} bytes", origin(path)))
+            .help("a kernel or pipeline is a text of some lines")
+            .into());
+    }
+    Ok(bytes)
+}

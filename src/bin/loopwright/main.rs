@@ -1,0 +1,83 @@
+//! The command line: a kernel file and an optional pipeline file, printed, checked, shown as CUDA C, or run.
+//!
+//! Exit status: 0 all went well; 1 a result is wrong; 2 bad input, with one rendered diagnostic for each thing that is wrong on
+//! standard error.
+
+mod check;
+mod cuda;
+mod input;
+mod report;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use input::{Failure, Form};
+
+/// Declares GPU kernels, transforms them by checked steps, prints them as CUDA C and runs them.
+#[derive(Parser)]
+#[command(name = "loopwright", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Print a kernel, or what a pipeline makes of it.
+    Print {
+        #[command(flatten)]
+        form: Form,
+        /// Print the kernel after each step.
+        #[arg(long)]
+        steps: bool,
+    },
+    /// Parse, transform and lower a kernel, and say what was decided: device kernels, grids, blocks, barriers.
+    Check {
+        #[command(flatten)]
+        form: Form,
+        #[command(flatten)]
+        binding: input::Binding,
+    },
+    /// Print a kernel as CUDA C.
+    Cuda {
+        #[command(flatten)]
+        form: Form,
+        #[command(flatten)]
+        binding: input::Binding,
+        /// Compile it as well, for this architecture (sm_80, sm_90a), and report its resources on standard error.
+        #[arg(long, value_name = "ARCH")]
+        compile: Option<String>,
+    },
+    /// Run a kernel on arrays from .npy files.
+    Run(Box<run::Run>),
+    /// Say what this machine has, and what is missing for what.
+    Doctor,
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Print { form, steps } => check::print(&form, steps),
+        Command::Check { form, binding } => check::check(&form, &binding),
+        Command::Cuda { form, binding, compile } => cuda::print(&form, &binding, compile.as_deref()),
+        Command::Run(run) => run.run(),
+        Command::Doctor => {
+            report::say(&loopwright::runtime::doctor::examine().render());
+            Ok(())
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Input(diagnostics)) => {
+            for diagnostic in diagnostics {
+                eprintln!("{}", report::render(&diagnostic));
+            }
+            ExitCode::from(2)
+        }
+        Err(Failure::Wrong(text)) => {
+            eprintln!("{text}");
+            ExitCode::from(1)
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What most programs need: `use loopwright::prelude::*`.
+
+pub use loopwright_cuda_target::{CudaSource, cuda_source};
+pub use loopwright_emulator::{Checks, Counters, Options as EmulatorOptions, Report};
+pub use loopwright_kernel_ir::{
+    AddressSpace, Buffer, DType, Diagnostic, Diagnostics, Element, LoopKernel, Name, Number, Tag, Type,
+};
+pub use loopwright_lowering::{LowerOptions, lower, program::Program};
+pub use loopwright_runtime::{
+    Arch, Args, Binary, Bound, CompileOptions, Compiled, Device, DeviceTensor, Outputs, ScalarValue, Stage,
+    Stages, Stream, Tensor, compile_for,
+};
+pub use loopwright_transforms::{Pipeline, Registry, Step, Transform, Transforms};
