@@ -30,6 +30,14 @@ impl Needs {
         String::new()
     }
 
+    /// Notes that a name cannot stand in CUDA C.
+    fn refuse_name(&self, name: &str) {
+        let message = format!("`{name}` cannot be a name in CUDA C");
+        let help =
+            "choose another: keywords, builtin types and functions of CUDA C, and names with `__` are taken";
+        self.error.borrow_mut().get_or_insert_with(|| Diagnostic::new("illegal-name", message).help(help));
+    }
+
     /// The C type, its header noted.
     pub(crate) fn c_type(&self, dtype: DType) -> &'static str {
         self.note(dtype);
@@ -81,7 +89,7 @@ impl<'a> Context<'a> {
         let taken: BTreeSet<&str> = own.iter().copied().chain(globals).chain(scalars).chain(host).collect();
         for name in &taken {
             if !is_legal_name(name) {
-                needs.refuse("illegal-name", format!("`{name}` cannot be a name in CUDA C"));
+                needs.refuse_name(name);
             }
         }
         let mut seen = BTreeSet::new();

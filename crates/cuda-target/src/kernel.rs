@@ -20,7 +20,7 @@ impl Context<'_> {
         self.head(out);
         self.shared(out);
         for (p, array) in self.kernel.private.iter().enumerate() {
-            let align = if self.is_vector_accessed(Memory::Private(p)) { "__align__(16) " } else { "" };
+            let align = self.alignment(Memory::Private(p));
             out.noted(&format!("{align}{};", self.declarator(array)), &array.note, 4, None);
         }
         for declaration in self.constants.borrow().values() {
@@ -62,7 +62,7 @@ impl Context<'_> {
     fn shared(&self, out: &mut Lines) {
         if !self.uses_dynamic_shared() {
             for (s, array) in self.kernel.shared.iter().enumerate() {
-                let align = if self.is_vector_accessed(Memory::Shared(s)) { "__align__(16) " } else { "" };
+                let align = self.alignment(Memory::Shared(s));
                 out.noted(&format!("__shared__ {align}{};", self.declarator(array)), &array.note, 4, None);
             }
             return;

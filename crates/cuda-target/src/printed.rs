@@ -91,7 +91,12 @@ impl Printed {
             _ if is_int => (value.to_string(), Rep::Int { exact: true }),
             _ => (literal::integer(dtype, value), Rep::Own),
         };
-        let prec = if text.starts_with('-') { prec::UNARY } else { prec::PRIMARY };
+        // The least value is a difference, since its magnitude is no literal.
+        let (text, prec) = match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
+            Some(difference) => (difference.to_string(), prec::ADD),
+            None if text.starts_with('-') => (text, prec::UNARY),
+            None => (text, prec::PRIMARY),
+        };
         Printed { text, prec, rep, literal: Some(value) }
     }
 

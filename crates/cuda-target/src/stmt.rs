@@ -84,7 +84,7 @@ impl Context<'_> {
     fn copy_comment(&self, leaf: Option<LeafId>, indent: usize, out: &mut Lines) {
         let Some(copy) = leaf.and_then(|id| self.program.leaves.get(id.0)) else { return };
         if let Role::Copies { source } = &copy.role {
-            let step = copy.made_by.as_ref().map(|step| format!(" for {step}")).unwrap_or_default();
+            let step = copy.made_by.as_ref().map(|step| format!(" ({step})")).unwrap_or_default();
             out.comment(&format!("{} copies {source}{step}", copy.part), indent, leaf);
         }
     }
@@ -234,15 +234,20 @@ impl Context<'_> {
         format!("{target} = {source};")
     }
 
-    /// Whether a vector access goes to the array, so that it has to be aligned for one.
-    pub(crate) fn is_vector_accessed(&self, memory: Memory) -> bool {
-        let mut found = false;
+    /// `__align__(16) ` for an array that vector accesses go to; nothing where its elements' own alignment is enough.
+    pub(crate) fn alignment(&self, memory: Memory) -> String {
+        let mut most = 1;
         Stmt::visit(&self.kernel.body, &mut |stmt| {
-            if let Stmt::VectorCopy { to, from, .. } = stmt {
-                found |= to.memory == memory || from.memory == memory;
+            if let Stmt::VectorCopy { to, from, lanes, .. } = stmt
+                && (to.memory == memory || from.memory == memory)
+            {
+                most = most.max(*lanes);
             }
         });
-        found
+        match most {
+            1 => String::new(),
+            lanes => format!("__align__({}) ", self.array(memory).1.bytes() * lanes as usize),
+        }
     }
 }
 
