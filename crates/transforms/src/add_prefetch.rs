@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Number, Transform,
     call::Args,
-    edit::{fresh, require_fresh, require_iname},
+    edit::{fresh, map_expressions, require_fresh, require_iname},
     footprint::{self, Read, Span},
     names, place, spread,
     step::BuiltIn,
@@ -432,11 +432,7 @@ impl Transform for AddPrefetch {
                 let mut instruction = data.instructions[k].clone();
                 let replace = |access: &Access| buffered(kernel, &buffer, access, &spans, &kept);
                 let mut rewrite = |e: &Expr| replace_accesses(e, &self.array, &replace, &mut failed);
-                instruction.value = rewrite(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(&mut rewrite);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(&mut rewrite).collect();
-                }
+                map_expressions(&mut instruction, &mut rewrite);
                 data.instructions[k] = instruction;
             }
             if let Some(d) = failed.take() {

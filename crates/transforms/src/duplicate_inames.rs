@@ -10,7 +10,7 @@ use crate::{
     add_prefetch::unknown_instruction,
     call::Args,
     dependence::check_distribution,
-    edit::{map_reductions, require_fresh, require_iname},
+    edit::{map_expressions, map_reductions, require_fresh, require_iname},
     names,
     rename_iname::is_declared,
     reorder::{body_of, path_to},
@@ -249,11 +249,7 @@ impl DuplicateInames {
                 })
             };
             for instruction in data.instructions.iter_mut().filter(|i| concerned.contains(&i.id)) {
-                instruction.value = expr(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(expr);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(expr).collect();
-                }
+                map_expressions(instruction, &mut |e| expr(e));
                 for n in instruction.within.iter_mut().filter(|n| *n == iname) {
                     *n = new.clone();
                 }

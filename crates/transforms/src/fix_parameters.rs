@@ -9,6 +9,7 @@ use crate::{
     Number, Transform,
     assume::{check_consistent, require_parameter},
     call::Args,
+    edit::map_expressions,
     step::BuiltIn,
 };
 
@@ -150,11 +151,7 @@ impl Transform for FixParameters {
                 }
             }
             for instruction in &mut data.instructions {
-                instruction.value = expr(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(expr);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(expr).collect();
-                }
+                map_expressions(instruction, &mut |e| expr(e));
                 for value in instruction.map.values_mut() {
                     *value = value.substitute(&aff)?;
                 }

@@ -14,7 +14,7 @@ use crate::{
         add_instruction, buffered, fetch_names, parse_space, replace_accesses, require_array, site,
     },
     call::Args,
-    edit::{fresh, parts_with_inames, require_fresh, require_iname},
+    edit::{fresh, map_expressions, parts_with_inames, require_fresh, require_iname},
     footprint::{self, Span},
     names, spread,
     step::BuiltIn,
@@ -263,11 +263,7 @@ impl Transform for Precompute {
                     // A temporary without axes is read by its name.
                     e.substitute(&|n| (n == t).then(|| Expr::Name(buffer.clone())))
                 };
-                instruction.value = rewrite(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(&mut rewrite);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(&mut rewrite).collect();
-                }
+                map_expressions(instruction, &mut rewrite);
             }
             if let Some(d) = failed.take() {
                 return Err(d);

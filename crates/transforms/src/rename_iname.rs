@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{replace_in_lists, require_fresh, require_iname},
+    edit::{map_expressions, replace_in_lists, require_fresh, require_iname},
     names,
     step::BuiltIn,
 };
@@ -137,11 +137,7 @@ impl Transform for RenameIname {
             }
             let declared = is_declared(data, iname);
             for instruction in &mut data.instructions {
-                instruction.value = expr(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(expr);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(expr).collect();
-                }
+                map_expressions(instruction, &mut |e| expr(e));
                 for value in instruction.map.values_mut() {
                     *value = value.substitute(&aff)?;
                 }
