@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Name, relation::Relation};
+use crate::{Name, System, relation::Relation};
 
 fn tuple(name: &Option<Name>, dims: &[Name]) -> String {
     let name = name.as_ref().map_or("", |n| n.as_str());
@@ -11,6 +11,13 @@ fn tuple(name: &Option<Name>, dims: &[Name]) -> String {
 
 fn join(names: &[Name]) -> String {
     names.iter().map(|n| n.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn conjunction(system: &System) -> String {
+    match system.constraints() {
+        [] => "true".to_string(),
+        list => list.iter().map(|c| c.to_string()).collect::<Vec<_>>().join(" and "),
+    }
 }
 
 impl Relation {
@@ -37,9 +44,9 @@ impl Relation {
         match self.disjuncts.as_slice() {
             [] => write!(f, " : false")?,
             [one] if one.constraints().is_empty() => {}
-            [one] => write!(f, " : {}", one)?,
+            [one] => write!(f, " : {}", conjunction(one))?,
             many => {
-                let parts: Vec<String> = many.iter().map(|s| format!("({s})")).collect();
+                let parts: Vec<String> = many.iter().map(|s| format!("({})", conjunction(s))).collect();
                 write!(f, " : {}", parts.join(" or "))?;
             }
         }

@@ -11,6 +11,7 @@
 //! | [`cuda`] | devices, buffers, streams, modules, launches, times |
 //! | [`disasm`] | the machine code of a binary |
 //! | [`doctor`] | what this machine has, and what is missing for what |
+//! | `session` | kernels on devices: [`Device`], [`Compiled`], [`Args`], [`Bound`], [`Tensor`]; all of it is exported here |
 //!
 //! Principles:
 //!

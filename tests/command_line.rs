@@ -1,0 +1,286 @@
+//! The command line, as a user calls it: what it prints, writes and refuses, and its exit status.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use loopwright::prelude::*;
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("loopwright-cli-{}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, content).unwrap();
+        path.display().to_string()
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn example(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(path).display().to_string()
+}
+
+fn call(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_loopwright")).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn call_with(args: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loopwright"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The program may refuse before it has read everything.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
+}
+
+fn out(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+/// The diagnostics of a refusal.
+fn refusal(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("error[") && !text.contains("panicked"), "{text}");
+    assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
+    text
+}
+
+fn without_comments(file: &str) -> String {
+    let text = std::fs::read_to_string(file).unwrap();
+    text.lines().filter(|l| !l.starts_with('#')).map(|l| format!("{l}\n")).collect()
+}
+
+#[test]
+fn print_gives_the_kernel_back() {
+    let file = example("kernels/segmented_sum.lw");
+    assert_eq!(out(&call(&["print", &file])), without_comments(&file));
+    let from_stdin = call_with(&["print", "-"], &std::fs::read(&file).unwrap());
+    assert_eq!(out(&from_stdin), without_comments(&file));
+    let steps =
+        out(&call(&["print", "--steps", &file, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
+    assert!(steps.contains("\n# split_iname(i, 256)\nkernel segmented_sum("), "{steps}");
+    assert!(steps.contains("tag s: block.x"), "{steps}");
+    // What is printed of a transformed kernel is a kernel file again, for another pipeline or none.
+    let folder = Folder::new("print");
+    let printed = out(&call(&["print", &file, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
+    let again = folder.file("again.lw", &printed);
+    assert_eq!(out(&call(&["print", &again])), printed);
+}
+
+#[test]
+fn check_says_what_was_decided() {
+    let kernel = example("kernels/segmented_sum.lw");
+    let text = out(&call(&["check", &kernel, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
+    assert!(text.starts_with("segmented_sum: 1 instruction, 1 device kernel, i32 indices\n"), "{text}");
+    // 256 threads are eight warps, whose sums meet in shared memory.
+    assert!(text.contains("grid (nseg, 1, 1), block (256, 1, 1)"), "{text}");
+    assert!(text.contains("shared"), "{text}");
+    let text = out(&call(&["check", &kernel, &example("pipelines/segmented_sum/thread_per_segment.pipe")]));
+    assert!(text.contains("block (128, 1, 1), 0 barriers, 0 bytes of shared memory"), "{text}");
+}
+
+#[test]
+fn cuda_prints_the_text() {
+    let kernel = example("kernels/axpy.lw");
+    let folder = Folder::new("cuda");
+    let pipeline = folder
+        .file("blocks.pipe", "split_iname(i, $block)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n");
+    let text = out(&call(&["cuda", &kernel, &pipeline, "-p", "block=64"]));
+    assert!(text.contains("__launch_bounds__(64)") && text.contains("\naxpy("), "{text}");
+    let wide = out(&call(&["cuda", &kernel, &pipeline, "-p", "block=64", "--index", "i64"]));
+    assert!(wide.contains("long"), "{wide}");
+    let text = refusal(&call(&["cuda", &kernel, &pipeline]));
+    assert!(text.contains("block"), "{text}");
+    let text = refusal(&call(&["cuda", &kernel, &pipeline, "-p", "blok=64"]));
+    assert!(text.contains("did you mean `$block`?"), "{text}");
+    assert!(
+        refusal(&call(&["cuda", &kernel, &pipeline, "-p", "block=many"])).contains("`many` is no integer")
+    );
+    assert!(refusal(&call(&["cuda", &kernel, &pipeline, "-p", "block"])).contains("name=value"));
+}
+
+#[test]
+fn run_reads_and_writes_npy_files() {
+    let folder = Folder::new("run");
+    let x = Tensor::from_vec(&[3, 4], (1..=12).map(|v| v as f32).collect()).unwrap();
+    x.to_npy(folder.path("x.npy")).unwrap();
+    let kernel = example("kernels/segmented_sum.lw");
+    for pipeline in ["block_per_segment", "warp_per_segment", "thread_per_segment"] {
+        let pipeline = example(&format!("pipelines/segmented_sum/{pipeline}.pipe"));
+        let output = call(&[
+            "run",
+            &kernel,
+            &pipeline,
+            "--input",
+            &format!("x={}", folder.path("x.npy")),
+            "--output",
+            &format!("out={}", folder.path("out.npy")),
+            "--device",
+            "emulator",
+            "--verify",
+        ]);
+        let text = out(&output);
+        assert!(text.contains("out: f32[3] = 10 26 42\n"), "{text}");
+        assert!(text.contains("verified: equal to the declared kernel\n"), "{text}");
+        let result = Tensor::from_npy(folder.path("out.npy")).unwrap();
+        assert_eq!(result.to_vec::<f32>().unwrap(), [10.0, 26.0, 42.0]);
+    }
+}
+
+#[test]
+fn run_makes_data_that_keeps_the_declared_facts() {
+    let text = out(&call(&[
+        "run",
+        &example("kernels/ragged_sum.lw"),
+        &example("pipelines/ragged_sum/warp_per_segment.pipe"),
+        "--set",
+        "n=500",
+        "--set",
+        "nseg=7",
+        "--random",
+        "x",
+        "--random",
+        "offsets",
+        "--check-facts",
+        "--verify",
+        "--device",
+        "emulator",
+    ]));
+    assert!(text.contains("out: f32[7] = ") && text.contains("verified"), "{text}");
+}
+
+#[test]
+fn run_binds_open_types() {
+    let folder = Folder::new("types");
+    let kernel = folder.file(
+        "twice.lw",
+        "kernel twice(x: T[n], y: T[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] + x[i]\n",
+    );
+    let with = |t: &str| {
+        call(&["run", &kernel, "--set", "n=3", "--random", "x", "--type", t, "--device", "emulator"])
+    };
+    assert!(out(&with("T=f64")).contains("y: f64[3] = "));
+    assert!(refusal(&with("T=f31")).contains("`f31` is no type"));
+    assert!(refusal(&with("U=f32")).contains("has no open type `U`"));
+    let untold = call(&["check", &kernel]);
+    assert!(refusal(&untold).contains("--type T=f32"));
+    out(&call(&["check", &kernel, "--type", "T=f16"]));
+}
+
+#[test]
+fn a_wrong_result_has_status_1() {
+    let folder = Folder::new("wrong");
+    // Half-precision sums are not those of the declared kernel to seven digits; nothing else can make a checked kernel wrong.
+    let x = Tensor::from_fn(&[1, 4096], |k| 1.0f32 / (k as f32 + 1.0)).unwrap();
+    x.to_npy(folder.path("x.npy")).unwrap();
+    let output = call(&[
+        "run",
+        &example("kernels/segmented_sum.lw"),
+        &example("pipelines/segmented_sum/block_per_segment.pipe"),
+        "--input",
+        &format!("x={}", folder.path("x.npy")),
+        "--device",
+        "emulator",
+        "--verify",
+        "0",
+    ]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("wrong: element 0 of `out` is "), "{text}");
+}
+
+#[test]
+fn bad_files_are_refused() {
+    let folder = Folder::new("bad");
+    let kernel = example("kernels/segmented_sum.lw");
+    let text = refusal(&call(&["print", &folder.path("nothing.lw")]));
+    assert!(text.contains("error[read-file]"), "{text}");
+    refusal(&call(&["print", &folder.0.display().to_string()]));
+    let mut state = 1u64;
+    let noise: Vec<u8> = (0..4096)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 56) as u8
+        })
+        .collect();
+    for command in ["print", "check", "cuda", "run"] {
+        for bytes in [&noise[..], &b"\xff\xfe"[..], b"", b"kernel", b"kernel f("] {
+            let file = folder.file("noise.lw", bytes);
+            refusal(&call(&[command, &file]));
+        }
+    }
+    let nested = format!(
+        "kernel f(y: f32[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = {}1.0{}\n",
+        "(".repeat(20_000),
+        ")".repeat(20_000)
+    );
+    refusal(&call(&["check", &folder.file("nested.lw", nested)]));
+    // A kernel file cut off anywhere is refused or a kernel, never a crash.
+    let whole = std::fs::read(&kernel).unwrap();
+    for end in (0..whole.len()).step_by(7) {
+        let output = call_with(&["check", "-"], &whole[..end]);
+        assert!(matches!(output.status.code(), Some(0 | 2)), "{end}");
+    }
+    for pipeline in
+        [&noise[..], b"split_iname(i, 32", b"unroll_iname(i)", b"split_iname(q, 4)", &b"(".repeat(20_000)]
+    {
+        refusal(&call(&["print", &kernel, &folder.file("bad.pipe", pipeline)]));
+    }
+    let x = Tensor::zeros(&[2, 2], DType::F32).unwrap().to_npy_bytes().unwrap();
+    let cut = folder.file("cut.npy", &x[..x.len() - 3]);
+    let text = refusal(&call(&["run", &kernel, "--input", &format!("x={cut}"), "--device", "emulator"]));
+    assert!(text.contains("error[npy-truncated]"), "{text}");
+    let noise = folder.file("noise.npy", &noise);
+    refusal(&call(&["run", &kernel, "--input", &format!("x={noise}"), "--device", "emulator"]));
+}
+
+#[test]
+fn bad_arguments_are_refused() {
+    let kernel = example("kernels/segmented_sum.lw");
+    let run = |args: &[&str]| {
+        let mut all = vec!["run", &kernel, "--device", "emulator"];
+        all.extend(args);
+        refusal(&call(&all))
+    };
+    assert!(run(&[]).contains("argument `x` of `segmented_sum` is missing"));
+    assert!(run(&["--set", "len=two"]).contains("`two` is no number"));
+    assert!(run(&["--set", "lem=2"]).contains("do you mean `len`?"));
+    assert!(run(&["--random", "x"]).contains("error[missing-argument]"));
+    assert!(run(&["--random", "y", "--set", "nseg=1", "--set", "len=1"]).contains("its arrays are x, out"));
+    assert!(run(&["--set", "nseg=-1", "--set", "len=1", "--random", "x"]).contains("nseg = -1"));
+    let text = refusal(&call(&["run", &kernel, "--device", "abacus"]));
+    assert!(text.contains("write gpu, emulator or best"), "{text}");
+    assert_eq!(call(&["dance"]).status.code(), Some(2));
+    if Device::cuda(0).is_err() {
+        let text = refusal(&call(&["run", &kernel, "--device", "gpu"]));
+        assert!(text.contains("or run on the emulator"), "{text}");
+    }
+}
+
+#[test]
+fn the_doctor_knows_this_machine() {
+    let text = out(&call(&["doctor"]));
+    assert!(text.contains("emulator") && text.contains("NVRTC"), "{text}");
+}
