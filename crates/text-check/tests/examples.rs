@@ -126,6 +126,19 @@ fn matmul() {
 }
 
 #[test]
+fn stencil() {
+    let cases = [(2, 2), (3, 3), (18, 18), (35, 20)].map(|(m, n)| {
+        let (u, v) = (numbers(m * n), vec![0.5; m * n]);
+        let inner = |k: usize| (1..m - 1).contains(&(k / n)) && (1..n - 1).contains(&(k % n));
+        let laplacian = |k: usize| u[k - n] + u[k + n] + u[k - 1] + u[k + 1] - 4.0 * u[k];
+        let expected = (0..m * n).map(|k| if inner(k) { laplacian(k) } else { v[k] }).collect();
+        let arguments = Arguments::new().floats("u", &u).floats("v", &v);
+        (arguments.scalar("m", m as i64).scalar("n", n as i64), "v", expected)
+    });
+    check("stencil", &cases);
+}
+
+#[test]
 fn a_missing_barrier_shows_when_threads_run_backwards() {
     use loopwright_lowering::program::{Scope, Stmt};
     let (_, mut program) = programs("transpose").into_iter().find(|(name, _)| name == "tiled").unwrap();

@@ -35,9 +35,14 @@ fn mul(a: Value, b: Value) -> Value {
     Value::binary(BinOp::Mul, a, b)
 }
 
+/// An element of a shared or private array; of one with two axes, in rows of 97.
 fn elements(memory: Memory, subscripts: Vec<Value>) -> MemRef {
-    // The offset of a shared or private array is not printed.
-    MemRef { memory, offset: Box::new(int(0)), subscripts }
+    let offset = match &subscripts[..] {
+        [] => int(0),
+        [i] => i.clone(),
+        [i, j, ..] => add(mul(i.clone(), int(97)), j.clone()),
+    };
+    MemRef { memory, offset: Box::new(offset), subscripts }
 }
 
 fn local(name: &str, dtype: DType, dims: &[u64], about: &str) -> LocalArray {
@@ -93,7 +98,8 @@ pub fn vector_copies() -> Case {
             let place = |memory| at(memory, mul(thread(I), int(lanes.into())));
             body.push(Stmt::VectorCopy { to: register(), from: place(from), lanes, leaf: None });
             body.push(Stmt::VectorCopy { to: place(to), from: register(), lanes, leaf: None });
-            let content = pattern(8 * bytes);
+            let mask = if dtype == DType::Bool { 1 } else { 0xff };
+            let content: Vec<u8> = pattern(8 * bytes).into_iter().map(|byte| byte & mask).collect();
             arguments = arguments.array(&*x, content.clone()).array(&*y, vec![0; 8 * bytes]);
             expected.push((y, content));
         }
