@@ -14,8 +14,8 @@ use loopwright_cuda_target::cuda_source;
 use loopwright_kernel_ir::LoopKernel;
 use loopwright_lowering::lower;
 use loopwright_runtime::{
-    Arch, CompileOptions,
-    nvrtc::{self, compile},
+    Arch,
+    nvrtc::{self, CompileOptions, compile},
 };
 use loopwright_transforms::Pipeline;
 
