@@ -7,8 +7,7 @@ use loopwright_cuda_target::cuda_source;
 #[test]
 fn the_cuda_c_of_every_example_pipeline() {
     for example in common::examples() {
-        let source =
-            cuda_source(&example.program()).unwrap_or_else(|d| panic!("{}: {d}", example.name()));
+        let source = cuda_source(&example.program()).unwrap_or_else(|d| panic!("{}: {d}", example.name()));
         let name = format!("{}__{}", example.kernel, example.pipeline);
         insta::with_settings!({
             prepend_module_to_snapshot => false,

@@ -55,7 +55,8 @@ macro_rules! line {
 
 /// `t1 = t0 * 0.5 + 1`, `t2 = t1 * 0.5 + 2`, ... for each element.
 fn scalars(count: usize) -> Case {
-    let mut text = String::from("kernel scalars(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\n");
+    let mut text =
+        String::from("kernel scalars(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\n");
     for k in 0..count - 1 {
         line!(text, "temp t{k}: f32 private");
     }

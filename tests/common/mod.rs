@@ -34,8 +34,7 @@ impl Example {
 
     /// The lowered program.
     pub fn program(&self) -> Program {
-        lower(&self.transformed(), LowerOptions::default())
-            .unwrap_or_else(|d| panic!("{}: {d}", self.name()))
+        lower(&self.transformed(), LowerOptions::default()).unwrap_or_else(|d| panic!("{}: {d}", self.name()))
     }
 }
 

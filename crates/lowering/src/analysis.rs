@@ -42,6 +42,9 @@ pub(crate) struct Extent {
     pub constant: Option<i64>,
 }
 
+/// Which of some constraints are needed, for those asked about before.
+type Answers = HashMap<Vec<Constraint>, Vec<bool>>;
+
 /// The kernel with what follows from it.
 pub(crate) struct Analysis<'k> {
     pub kernel: &'k LoopKernel,
@@ -61,6 +64,7 @@ pub(crate) struct Analysis<'k> {
 
 impl<'k> Analysis<'k> {
     pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {
+        let mut answers = HashMap::new();
         let mut analysis = Analysis {
             kernel,
             lookup: Lookup::new(kernel),
@@ -86,7 +90,7 @@ impl<'k> Analysis<'k> {
         }
         analysis.find_extents(&leaves)?;
         for (path, part) in leaves {
-            let info = analysis.part_info(path, part)?;
+            let info = analysis.part_info(path, part, &mut answers)?;
             let number = analysis.parts.len();
             analysis.numbers.insert(info.execution.part.clone(), number);
             for (k, access) in info.execution.accesses.iter().enumerate() {
@@ -177,7 +181,12 @@ impl<'k> Analysis<'k> {
         Ok(())
     }
 
-    fn part_info(&self, path: Vec<Name>, part: PartRef) -> Result<PartInfo, Diagnostic> {
+    fn part_info(
+        &self,
+        path: Vec<Name>,
+        part: PartRef,
+        answers: &mut Answers,
+    ) -> Result<PartInfo, Diagnostic> {
         let kernel = self.kernel;
         let position =
             kernel.instructions.iter().position(|i| i.id == part.instruction).ok_or_else(|| {
@@ -193,6 +202,7 @@ impl<'k> Analysis<'k> {
             let aff = self.canonical(&declared.aff)?;
             guards.push(Guard { canonical: Constraint { kind: declared.kind, aff }, declared });
         }
+        let mut guards = self.irredundant(guards, answers)?;
         let (threads, blocks) = self.presence(instruction, &part, &inames);
         let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();
         let mut accesses = Vec::new();
@@ -232,6 +242,37 @@ impl<'k> Analysis<'k> {
             }
         }
         Ok(PartInfo { instruction: position, inames, lanes, guards, execution })
+    }
+
+    /// The guards without those that follow from the others, wordy ones first: `0 <= i` goes where `i = 128*i_outer + i_inner` and
+    /// both are known not to be negative. Projections are exact more often, and bounds simpler.
+    fn irredundant(&self, guards: Vec<Guard>, answers: &mut Answers) -> Result<Vec<Guard>, Diagnostic> {
+        let key: Vec<Constraint> = guards.iter().map(|g| g.canonical.clone()).collect();
+        let kept = match answers.get(&key) {
+            Some(kept) => kept.clone(),
+            None => {
+                let mut known = self.context.clone();
+                // Coordinates are not negative, whatever the constraints say.
+                for n in key.iter().flat_map(Constraint::names).collect::<BTreeSet<_>>() {
+                    if loopwright_legality::is_coordinate(&n) {
+                        known.push(Constraint::nonneg(Aff::var(&n)));
+                    }
+                }
+                let mut kept = vec![true; key.len()];
+                let mut order: Vec<usize> =
+                    (0..key.len()).filter(|k| key[*k].aff.terms().len() > 1).collect();
+                order.sort_by_key(|k| std::cmp::Reverse(key[*k].aff.terms().len()));
+                for k in order {
+                    let others =
+                        key.iter().enumerate().filter(|(n, _)| *n != k && kept[*n]).map(|(_, c)| c.clone());
+                    let rows: Vec<Constraint> = known.iter().cloned().chain(others).collect();
+                    kept[k] = !System::new(&rows)?.implies(&key[k])?;
+                }
+                answers.insert(key, kept.clone());
+                kept
+            }
+        };
+        Ok(guards.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(g, _)| g).collect())
     }
 
     fn uses_thread_axis(&self, axis: usize) -> bool {

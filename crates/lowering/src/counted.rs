@@ -93,6 +93,14 @@ impl Emitter<'_, '_> {
         for high in &bounds.upper {
             let end = if high.denominator == step {
                 high.aff.add(&rest)?.add_constant(1)?
+            } else if high.denominator % step == 0 {
+                // m*(step*iname + rest) <= U, where the rest of the bound is that of the sum.
+                let m = high.denominator / step;
+                let sum = high.aff.add(&rest.scale(m)?)?;
+                if sum.names().iter().any(|n| rest.mentions(n)) {
+                    return Ok(None);
+                }
+                sum.floor_div(m)?.add_constant(1)?
             } else if high.denominator == 1 {
                 high.aff.add_constant(1)?.scale(step)?.add(&fixed)?
             } else {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Name, System, relation::Relation};
+use crate::{Name, relation::Relation};
 
 fn tuple(name: &Option<Name>, dims: &[Name]) -> String {
     let name = name.as_ref().map_or("", |n| n.as_str());
@@ -11,13 +11,6 @@ fn tuple(name: &Option<Name>, dims: &[Name]) -> String {
 
 fn join(names: &[Name]) -> String {
     names.iter().map(|n| n.as_str()).collect::<Vec<_>>().join(", ")
-}
-
-fn conjunction(system: &System) -> String {
-    match system.constraints() {
-        [] => "true".to_string(),
-        list => list.iter().map(|c| c.to_string()).collect::<Vec<_>>().join(" and "),
-    }
 }
 
 impl Relation {
@@ -44,9 +37,9 @@ impl Relation {
         match self.disjuncts.as_slice() {
             [] => write!(f, " : false")?,
             [one] if one.constraints().is_empty() => {}
-            [one] => write!(f, " : {}", conjunction(one))?,
+            [one] => write!(f, " : {}", one)?,
             many => {
-                let parts: Vec<String> = many.iter().map(|s| format!("({})", conjunction(s))).collect();
+                let parts: Vec<String> = many.iter().map(|s| format!("({s})")).collect();
                 write!(f, " : {}", parts.join(" or "))?;
             }
         }

@@ -4,7 +4,7 @@
 //! a division `q = floor(f/d)` brings its two defining inequalities `0 <= f - d*q < d`. Questions are answered by elimination
 //! in plain Rust ([`System::eliminate`]) where that is exact over the integers, and otherwise by isl.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -372,4 +372,17 @@ pub(crate) fn complexity(constraint: &Constraint) -> (usize, usize, i64) {
     let divisions = terms.iter().filter(|(t, _)| matches!(t, Term::Div(_))).count();
     let largest = terms.iter().map(|(_, c)| c.saturating_abs()).max().unwrap_or(0);
     (divisions, terms.len(), largest)
+}
+
+/// The constraints with `and` between them: `0 <= i and i < n`.
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.constraints.is_empty() {
+            return write!(f, "true");
+        }
+        for (k, constraint) in self.constraints.iter().enumerate() {
+            write!(f, "{}{constraint}", if k == 0 { "" } else { " and " })?;
+        }
+        Ok(())
+    }
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Number, Transform,
     call::Args,
-    edit::{fresh, require_fresh, require_iname},
+    edit::{fresh, map_expressions, require_fresh, require_iname},
     footprint::{self, Read, Span},
     names, place, spread,
     step::BuiltIn,
@@ -35,6 +35,60 @@ use crate::{
 ///
 /// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`, `name=a_tile`, `pad=1` (elements added to each row,
 /// against bank conflicts), `inames=[r, c]` (of the copy, an axis each), `readers=[id, ...]` (only their reads).
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+/// assume 1 <= n and 1 <= m
+/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+/// y[j, i] = x[i, j] {id=move}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// split_iname(i, 32)
+/// split_iname(j, 32)
+/// split_iname(i_inner, 8, outer=ii, inner=it)
+/// tag_inames(i_outer: block.y, j_outer: block.x, it: thread.y, j_inner: thread.x)
+/// add_prefetch(x, [ii, it, j_inner], pad=1, inames=[r, c])
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+/// assume 1 <= n and 1 <= m
+/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+/// domain { [i_outer, i_inner] : 0 <= i_inner <= 31 }
+/// domain { [j_outer, j_inner] : 0 <= j_inner <= 31 }
+/// domain { [ii, it] : 0 <= it <= 7 }
+/// domain { [r, c] : 0 <= r <= 31 and 32*i_outer + r < n and 0 <= c <= 31 and 32*j_outer + c < m and 0 <= i_outer and 0 <= j_outer }
+/// domain { [r_outer, r_inner] : 0 <= r_inner <= 7 }
+/// temp x_tile: f32[32, 32 pad 1] shared
+/// let i = 32*i_outer + i_inner
+/// let j = 32*j_outer + j_inner
+/// let i_inner = 8*ii + it
+/// let r = 8*r_outer + r_inner
+/// tag c: thread.x
+/// tag i_outer: block.y
+/// tag it: thread.y
+/// tag j_inner: thread.x
+/// tag j_outer: block.x
+/// tag r_inner: thread.y
+/// tag r_outer: unroll
+/// x_tile[r, c] = x[32 * i_outer + r, 32 * j_outer + c] {id=x_fetch, inames=i_outer:j_outer:r_outer:r_inner:c, copies=x, by=add_prefetch}
+/// y[j, i] = x_tile[8 * ii + it, j_inner] {id=move, inames=i_outer:ii:it:j_outer:j_inner}
+/// tree {
+///     for r_outer {
+///         x_fetch
+///     }
+///     for ii {
+///         move
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AddPrefetch {
     /// The array.
@@ -378,11 +432,7 @@ impl Transform for AddPrefetch {
                 let mut instruction = data.instructions[k].clone();
                 let replace = |access: &Access| buffered(kernel, &buffer, access, &spans, &kept);
                 let mut rewrite = |e: &Expr| replace_accesses(e, &self.array, &replace, &mut failed);
-                instruction.value = rewrite(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(&mut rewrite);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(&mut rewrite).collect();
-                }
+                map_expressions(&mut instruction, &mut rewrite);
                 data.instructions[k] = instruction;
             }
             if let Some(d) = failed.take() {

@@ -78,6 +78,52 @@ pub enum Layout {
 /// layout is injective is checked when arguments are bound.
 ///
 /// In text: `tag_array_axes(x, f)`, `tag_array_axes(x, [N0, N1])`, `tag_array_axes(x, [stride:2*n, stride:1])`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel matmul(a: f32[n, m], b: f32[m, l], c: f32[n, l], n: i32, m: i32, l: i32)
+/// assume 1 <= n and 1 <= m and 1 <= l
+/// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
+/// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// tag_array_axes(a, f)
+/// tag_array_axes(b, [stride:2*l, N0])
+/// pad_array_axis(c, -1, 1)
+/// set_precision(fast)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel matmul(
+///     a: f32[n, m] order(f),
+///     b: f32[m, l] strides(2 * l, _),
+///     c: f32[n, l pad 1],
+///     n: i32,
+///     m: i32,
+///     l: i32,
+/// )
+/// option fast_math
+/// assume 1 <= n and 1 <= m and 1 <= l
+/// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
+/// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot, inames=i:j}
+/// tree {
+///     for i {
+///         for j {
+///             dot.init
+///             for k {
+///                 dot.update
+///             }
+///             dot.finish
+///         }
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TagArrayAxes {
     /// The array.
@@ -210,6 +256,52 @@ impl fmt::Display for TagArrayAxes {
 /// Always legal: distinct elements stay distinct, and nothing reads the padding. For an argument it is part of how the kernel is called.
 ///
 /// In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel matmul(a: f32[n, m], b: f32[m, l], c: f32[n, l], n: i32, m: i32, l: i32)
+/// assume 1 <= n and 1 <= m and 1 <= l
+/// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
+/// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// tag_array_axes(a, f)
+/// tag_array_axes(b, [stride:2*l, N0])
+/// pad_array_axis(c, -1, 1)
+/// set_precision(fast)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel matmul(
+///     a: f32[n, m] order(f),
+///     b: f32[m, l] strides(2 * l, _),
+///     c: f32[n, l pad 1],
+///     n: i32,
+///     m: i32,
+///     l: i32,
+/// )
+/// option fast_math
+/// assume 1 <= n and 1 <= m and 1 <= l
+/// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
+/// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot, inames=i:j}
+/// tree {
+///     for i {
+///         for j {
+///             dot.init
+///             for k {
+///                 dot.update
+///             }
+///             dot.finish
+///         }
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PadArrayAxis {
     /// The array.

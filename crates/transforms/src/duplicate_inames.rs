@@ -10,7 +10,7 @@ use crate::{
     add_prefetch::unknown_instruction,
     call::Args,
     dependence::check_distribution,
-    edit::{map_reductions, require_fresh, require_iname},
+    edit::{map_expressions, map_reductions, require_fresh, require_iname},
     names,
     rename_iname::is_declared,
     reorder::{body_of, path_to},
@@ -31,6 +31,54 @@ use crate::{
 /// earlier half, one of the two a write. Otherwise the step is refused with two such executions.
 ///
 /// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is called `i_dup`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+/// domain { [i] : 0 <= i < n }
+/// temp t: f32[n] global
+/// temp q: f32 private
+/// t[i] = 2.0 * x[i] {id=first}
+/// q = x[i] {id=load}
+/// y[i] = t[i] + q {id=second}
+/// z[i] = t[i] {id=third}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// duplicate_inames(i, third, new=i3)
+/// split_iname(i3, 8)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+/// domain { [i] : 0 <= i < n }
+/// domain { [i3] : 0 <= i3 < n }
+/// domain { [i3_outer, i3_inner] : 0 <= i3_inner <= 7 }
+/// temp t: f32[n] global
+/// temp q: f32 private
+/// let i3 = 8*i3_outer + i3_inner
+/// t[i] = 2.0 * x[i] {id=first, inames=i}
+/// q = x[i] {id=load, inames=i}
+/// y[i] = t[i] + q {id=second, inames=i}
+/// z[i3] = t[i3] {id=third, inames=i3_outer:i3_inner, map=[i: i3]}
+/// tree {
+///     for i {
+///         first
+///         load
+///         second
+///     }
+///     for i3_outer {
+///         for i3_inner {
+///             third
+///         }
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DuplicateInames {
     /// The inames.
@@ -201,11 +249,7 @@ impl DuplicateInames {
                 })
             };
             for instruction in data.instructions.iter_mut().filter(|i| concerned.contains(&i.id)) {
-                instruction.value = expr(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(expr);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(expr).collect();
-                }
+                map_expressions(instruction, &mut |e| expr(e));
                 for n in instruction.within.iter_mut().filter(|n| *n == iname) {
                     *n = new.clone();
                 }

@@ -1,6 +1,6 @@
 //! What several transforms do with the data of a kernel.
 
-use loopwright_kernel_ir::{Diagnostic, Expr, KernelData, Name, PartRef, Reduce, Tag};
+use loopwright_kernel_ir::{Diagnostic, Expr, Instruction, KernelData, Name, PartRef, Reduce, Tag};
 
 use crate::names;
 
@@ -104,5 +104,14 @@ pub(crate) fn require_untagged(data: &KernelData, iname: &Name, doing: &str) -> 
             Err(Diagnostic::new("tagged-iname", format!("`{iname}` is tagged `{tag}` and cannot be {doing}"))
                 .help(format!("do it before tagging, or `untag_inames({iname})` first")))
         }
+    }
+}
+
+/// Replaces all expressions of an instruction: subscripts of targets, value and predicate.
+pub(crate) fn map_expressions(instruction: &mut Instruction, f: &mut dyn FnMut(&Expr) -> Expr) {
+    instruction.value = f(&instruction.value);
+    instruction.predicate = instruction.predicate.as_ref().map(&mut *f);
+    for target in &mut instruction.targets {
+        target.index = target.index.iter().map(&mut *f).collect();
     }
 }

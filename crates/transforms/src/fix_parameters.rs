@@ -9,6 +9,7 @@ use crate::{
     Number, Transform,
     assume::{check_consistent, require_parameter},
     call::Args,
+    edit::map_expressions,
     step::BuiltIn,
 };
 
@@ -24,6 +25,48 @@ use crate::{
 /// Legal for the launches that the assumption lets pass. Refused are values that contradict the assumptions so far.
 ///
 /// In text: `fix_parameters(n=64, m=$m)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// out[s] = sum(i, x[s, i]) {id=total}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// fix_parameters(len=1024)
+/// split_iname(i, 128)
+/// unroll(i_outer)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel segmented_sum(x: f32[nseg, 1024], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len and 0 = len - 1024
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i <= 1023 }
+/// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
+/// let i = 128*i_outer + i_inner
+/// tag i_outer: unroll
+/// out[s] = sum([i_outer, i_inner], x[s, i]) {id=total, inames=s}
+/// tree {
+///     for s {
+///         total.init
+///         for i_outer {
+///             for i_inner {
+///                 total.update
+///             }
+///         }
+///         total.finish
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FixParameters {
@@ -108,11 +151,7 @@ impl Transform for FixParameters {
                 }
             }
             for instruction in &mut data.instructions {
-                instruction.value = expr(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(expr);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(expr).collect();
-                }
+                map_expressions(instruction, &mut |e| expr(e));
                 for value in instruction.map.values_mut() {
                     *value = value.substitute(&aff)?;
                 }

@@ -256,7 +256,13 @@ pub(crate) fn needed(
         }
     }
     let fetch_box = rows.iter().filter(|c| c.names().len() == 1).cloned().collect::<Vec<_>>();
-    for candidate in around.iter().chain(projections.iter().flat_map(System::constraints)) {
+    // In an order of its own, whatever way elimination took: the simplest first.
+    let simplest = |c: &&Constraint| (c.aff.terms().len(), (*c).clone());
+    let mut candidates: Vec<&Constraint> = around.iter().collect();
+    candidates.sort_by_key(simplest);
+    let mut others: Vec<&Constraint> = projections.iter().flat_map(System::constraints).collect();
+    others.sort_by_key(simplest);
+    for candidate in candidates.into_iter().chain(others) {
         let common = projections.iter().all(|p| p.implies(candidate).unwrap_or(false));
         let plain = candidate.aff.is_affine() && candidate.aff.as_constant().is_none();
         if common && plain && !rows.contains(candidate) {

@@ -29,6 +29,36 @@ use crate::{
 /// one least value. Executions and their order stay the same, so it is always legal.
 ///
 /// In text: `join_inames([i, j], k)`, or `join_inames(i, j, new=k)`; by default the new iname is called `i_j`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel fill(y: f32[n, 8], n: i32)
+/// domain { [i, j] : 0 <= i < n and 0 <= j < 8 }
+/// y[i, j] = 1.0 {id=fill}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// join_inames(i, j)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel fill(y: f32[n, 8], n: i32)
+/// domain { [i, j] : 0 <= i < n and 0 <= j <= 7 }
+/// domain { [i_j] : 0 <= i_j < 8*n }
+/// let i = floor((i_j)/8)
+/// let j = i_j - 8*floor((i_j)/8)
+/// y[i, j] = 1.0 {id=fill, inames=i_j}
+/// tree {
+///     for i_j {
+///         fill
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct JoinInames {
     /// The inames, slowest first.

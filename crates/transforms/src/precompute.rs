@@ -14,7 +14,7 @@ use crate::{
         add_instruction, buffered, fetch_names, parse_space, replace_accesses, require_array, site,
     },
     call::Args,
-    edit::{fresh, parts_with_inames, require_fresh, require_iname},
+    edit::{fresh, map_expressions, parts_with_inames, require_fresh, require_iname},
     footprint::{self, Span},
     names, spread,
     step::BuiltIn,
@@ -34,6 +34,53 @@ use crate::{
 /// reads of `t` are affine. Then each value is the same wherever it is computed.
 ///
 /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`, `name=t_tile`, `pad=1`, `inames=[r, c]`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel blur(x: f32[n], y: f32[n], n: i32)
+/// assume 3 <= n
+/// domain { [i] : 0 <= i < n }
+/// domain { [j] : 1 <= j < n - 1 }
+/// temp t: f32[n] global
+/// t[i] = sqrt(x[i]) {id=root}
+/// y[j] = t[j - 1] + t[j] + t[j + 1] {id=blur}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// split_iname(j, 128)
+/// tag_inames(j_outer: block.x, j_inner: thread.x)
+/// precompute(t, [j_inner])
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel blur(x: f32[n], y: f32[n], n: i32)
+/// assume 3 <= n
+/// domain { [i] : 0 <= i < n }
+/// domain { [j] : 1 <= j <= n - 2 }
+/// domain { [j_outer, j_inner] : 0 <= j_inner <= 127 }
+/// domain { [t_f0] : 0 <= t_f0 <= 129 and 0 <= j_outer and 128*j_outer <= n - 2 and 1 <= 128*j_outer + t_f0 <= n }
+/// domain { [t_f0_outer, t_f0_inner] : 0 <= t_f0_inner <= 127 }
+/// temp t_tile: f32[130] shared
+/// let j = 128*j_outer + j_inner
+/// let t_f0 = 128*t_f0_outer + t_f0_inner
+/// tag j_inner: thread.x
+/// tag j_outer: block.x
+/// tag t_f0_inner: thread.x
+/// tag t_f0_outer: unroll
+/// t_tile[t_f0] = sqrt(x[128 * j_outer + t_f0 - 1]) {id=root, inames=j_outer:t_f0_outer:t_f0_inner, by=precompute, map=[i: 128*j_outer + t_f0 - 1]}
+/// y[j] = t_tile[j_inner] + t_tile[j_inner + 1] + t_tile[j_inner + 2] {id=blur, inames=j_outer:j_inner}
+/// tree {
+///     for t_f0_outer {
+///         root
+///     }
+///     blur
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Precompute {
     /// The temporary.
@@ -216,11 +263,7 @@ impl Transform for Precompute {
                     // A temporary without axes is read by its name.
                     e.substitute(&|n| (n == t).then(|| Expr::Name(buffer.clone())))
                 };
-                instruction.value = rewrite(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(&mut rewrite);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(&mut rewrite).collect();
-                }
+                map_expressions(instruction, &mut rewrite);
             }
             if let Some(d) = failed.take() {
                 return Err(d);

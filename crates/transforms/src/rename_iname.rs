@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{replace_in_lists, require_fresh, require_iname},
+    edit::{map_expressions, replace_in_lists, require_fresh, require_iname},
     names,
     step::BuiltIn,
 };
@@ -24,6 +24,47 @@ use crate::{
 /// Always legal. Refused is a name that the kernel uses already: making one loop of two is fusion, not renaming.
 ///
 /// In text: `rename_iname(i, row)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// out[s] = sum(i, x[s, i]) {id=total}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// split_iname(i, 4)
+/// rename_iname(i, column)
+/// rename_iname(s, row)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [row] : 0 <= row < nseg }
+/// domain { [column] : 0 <= column < len }
+/// domain { [i_outer, i_inner] : 0 <= i_inner <= 3 }
+/// let column = 4*i_outer + i_inner
+/// out[row] = sum([i_outer, i_inner], x[row, column]) {id=total, inames=row, map=[i: column, s: row]}
+/// tree {
+///     for row {
+///         total.init
+///         for i_outer {
+///             for i_inner {
+///                 total.update
+///             }
+///         }
+///         total.finish
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct RenameIname {
     /// The iname.
@@ -96,11 +137,7 @@ impl Transform for RenameIname {
             }
             let declared = is_declared(data, iname);
             for instruction in &mut data.instructions {
-                instruction.value = expr(&instruction.value);
-                instruction.predicate = instruction.predicate.as_ref().map(expr);
-                for target in &mut instruction.targets {
-                    target.index = target.index.iter().map(expr).collect();
-                }
+                map_expressions(instruction, &mut |e| expr(e));
                 for value in instruction.map.values_mut() {
                     *value = value.substitute(&aff)?;
                 }

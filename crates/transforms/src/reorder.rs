@@ -29,6 +29,40 @@ use crate::{
 /// would change places.
 ///
 /// In text: `reorder(j, i)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel carried(x: f32[n, m], n: i32, m: i32)
+/// domain { [i, j] : 1 <= i < n and 0 <= j < m - 1 }
+/// x[i, j] = x[i - 1, j] {id=step}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// split_iname(j, 8)
+/// reorder(j_outer, i, j_inner)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel carried(x: f32[n, m], n: i32, m: i32)
+/// domain { [i, j] : 1 <= i < n and 0 <= j <= m - 2 }
+/// domain { [j_outer, j_inner] : 0 <= j_inner <= 7 }
+/// let j = 8*j_outer + j_inner
+/// x[i, j] = x[i - 1, j] {id=step, inames=j_outer:i:j_inner}
+/// tree {
+///     for j_outer {
+///         for i {
+///             for j_inner {
+///                 step
+///             }
+///         }
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Reorder {

@@ -25,6 +25,47 @@ use crate::{
 /// kernel is lowered.
 ///
 /// In text: `set_address_space(t, shared)`; `make_global(t)` is short for `set_address_space(t, global)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+/// domain { [i] : 0 <= i < n }
+/// temp t: f32[n] global
+/// temp q: f32 private
+/// t[i] = 2.0 * x[i] {id=first}
+/// q = x[i] {id=load}
+/// y[i] = t[i] + q {id=second}
+/// z[i] = t[i] {id=third}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// set_address_space(t, shared)
+/// make_global(t)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+/// domain { [i] : 0 <= i < n }
+/// temp t: f32[n] global
+/// temp q: f32 private
+/// t[i] = 2.0 * x[i] {id=first, inames=i}
+/// q = x[i] {id=load, inames=i}
+/// y[i] = t[i] + q {id=second, inames=i}
+/// z[i] = t[i] {id=third, inames=i}
+/// tree {
+///     for i {
+///         first
+///         load
+///         second
+///         third
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SetAddressSpace {
     /// The temporary.

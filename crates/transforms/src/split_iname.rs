@@ -27,6 +27,50 @@ use crate::{
 /// no loops any more, and tagged inames.
 ///
 /// In text: `split_iname(i, 128)`, `split_iname(i, $block, outer=io, inner=ii)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// out[s] = sum(i, x[s, i]) {id=total}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// split_iname(i, 128)
+/// split_iname(s, 4, outer=so, inner=si)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
+/// domain { [so, si] : 0 <= si <= 3 }
+/// let i = 128*i_outer + i_inner
+/// let s = 4*so + si
+/// out[s] = sum([i_outer, i_inner], x[s, i]) {id=total, inames=so:si}
+/// tree {
+///     for so {
+///         for si {
+///             total.init
+///             for i_outer {
+///                 for i_inner {
+///                     total.update
+///                 }
+///             }
+///             total.finish
+///         }
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SplitIname {
     /// The iname.

@@ -71,6 +71,48 @@ step!(
     /// reduction must be outside of those of the inner one. The result is the same up to reassociation.
     ///
     /// In text: `split_reduction_inward(i_inner)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(i, 128)
+    /// split_reduction_inward(i_inner)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 and 0 <= i_outer and 128*i_outer < len }
+    /// let i = 128*i_outer + i_inner
+    /// out[s] = sum(i_outer, sum(i_inner, x[s, i])) {id=total, inames=s}
+    /// tree {
+    ///     for s {
+    ///         total.init1
+    ///         for i_outer {
+    ///             total.init
+    ///             for i_inner {
+    ///                 total.update
+    ///             }
+    ///             total.update1
+    ///         }
+    ///         total.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
 );
 
 step!(
@@ -82,6 +124,45 @@ step!(
     /// As [`SplitReductionInward`], but the listed inames stay with the outer reduction and the others go to the inner one.
     ///
     /// In text: `split_reduction_outward(i_outer)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel two_sums(x: f32[n, n], y: f32[n], out: f32[n], n: i32)
+    /// domain { [s, i, j] : 0 <= s < n and 0 <= i < n and 0 <= j < n }
+    /// out[s] = y[s] + sum([i, j], x[i, j] * y[s]) * sum([i, j], x[j, i]) {id=both}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_reduction_outward(i)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel two_sums(x: f32[n, n], y: f32[n], out: f32[n], n: i32)
+    /// domain { [s, i, j] : 0 <= s < n and 0 <= i < n and 0 <= j < n }
+    /// out[s] = y[s] + sum(i, sum(j, x[i, j] * y[s])) * sum(i, sum(j, x[j, i])) {id=both, inames=s}
+    /// tree {
+    ///     for s {
+    ///         both.init1
+    ///         both.init3
+    ///         for i {
+    ///             both.init2
+    ///             both.init
+    ///             for j {
+    ///                 both.update
+    ///                 both.update2
+    ///             }
+    ///             both.update1
+    ///             both.update3
+    ///         }
+    ///         both.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
 );
 
 /// Whether a state can be the input of the same operator.

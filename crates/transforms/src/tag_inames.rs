@@ -28,6 +28,48 @@ use crate::{
 /// different threads is judged when the kernel is lowered.
 ///
 /// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same, also as `tag_inames("i:g.0, j:l.0")`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// out[s] = sum(i, x[s, i]) {id=total}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// split_iname(i, 128)
+/// split_iname(i_inner, 32)
+/// tag_inames(s:g.0, i_inner_outer:l.1, i_inner_inner:l.0)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
+/// domain { [i_inner_outer, i_inner_inner] : 0 <= i_inner_inner <= 31 }
+/// let i = 128*i_outer + i_inner
+/// let i_inner = 32*i_inner_outer + i_inner_inner
+/// tag i_inner_inner: thread.x
+/// tag i_inner_outer: thread.y
+/// tag s: block.x
+/// out[s] = sum([i_outer, i_inner_outer, i_inner_inner], x[s, i]) {id=total, inames=s}
+/// tree {
+///     total.init
+///     for i_outer {
+///         total.update
+///     }
+///     total.finish
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "Vec<(Name, String)>", try_from = "Vec<(Name, String)>")]
 pub struct TagInames {

@@ -21,10 +21,27 @@
 //! | here | loopy |
 //! |---|---|
 //! | [`split_iname(i, 128)`](crate::SplitIname) | `split_iname(k, "i", 128)` |
+//! | [`join_inames([i, j], k)`](crate::JoinInames) | `join_inames(k, ["i", "j"], "k")` |
+//! | [`rename_iname(i, row)`](crate::RenameIname) | `rename_iname(k, "i", "row")` |
+//! | [`duplicate_inames([i], [id])`](crate::DuplicateInames) | `duplicate_inames(k, "i", "id:id")`, with its dependences proved |
 //! | [`tag_inames(i: block.x)`](crate::TagInames) | `tag_inames(k, "i:g.0")` |
 //! | [`untag_inames(i)`](crate::UntagInames) | `untag_inames(k, "i", ...)` |
-//! | [`reorder(j, i)`](crate::Reorder) | `prioritize_loops(k, "j,i")`, obeyed always |
+//! | [`reorder(j, i)`](crate::Reorder) | `prioritize_loops(k, "j,i")`, always obeyed and its dependences proved |
 //! | [`unroll(i)`](crate::Unroll) | `tag_inames(k, "i:unr")` |
+//! | [`add_prefetch(a, [i_inner, k_inner])`](crate::AddPrefetch) | `add_prefetch(k, "a", ["i_inner", "k_inner"])` |
+//! | [`precompute(t, [i_inner])`](crate::Precompute) | `precompute(k, "t_subst", "i_inner")` after `assignment_to_subst` |
+//! | [`split_reduction_inward(i_inner)`](crate::SplitReductionInward) | `split_reduction_inward(k, "i_inner")` |
+//! | [`split_reduction_outward(i_outer)`](crate::SplitReductionOutward) | `split_reduction_outward(k, "i_outer")` |
+//! | [`set_address_space(t, shared)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "local")` |
+//! | [`make_global(t)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "global")` |
+//! | [`tag_array_axes(x, [N1, N0])`](crate::TagArrayAxes), `c`, `f` | `tag_array_axes(k, "x", "N1,N0")` |
+//! | [`pad_array_axis(t, 1, 1)`](crate::PadArrayAxis) | `add_padding(k, "t", 1, align)` |
+//! | [`assume(n >= 1)`](crate::Assume) | `assume(k, "n >= 1")` |
+//! | [`fix_parameters(n=64)`](crate::FixParameters) | `fix_parameters(k, n=64)` |
+//! | [`set_precision(fast)`](crate::SetPrecision) | a compiler option |
 //! | [`together { ... }`](crate::Together) | – |
+//! | [`name { ... }`](crate::Composite), [`name()`](crate::UserStep) | a Python function |
+//!
+//! `barriers`, `local memory` and `groups` of loopy are called barriers, shared memory and blocks here, as in CUDA.
 //!
 //! A name of loopy's that is another one here ([`crate::FOREIGN_STEPS`]) is answered with ours.

@@ -14,6 +14,48 @@ use crate::{TagInames, Transform, call::Args, step::BuiltIn};
 /// The order of executions stays the same, so it is always legal.
 ///
 /// In text: `unroll(i, j)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// out[s] = sum(i, x[s, i]) {id=total}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// fix_parameters(len=1024)
+/// split_iname(i, 128)
+/// unroll(i_outer)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel segmented_sum(x: f32[nseg, 1024], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len and 0 = len - 1024
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i <= 1023 }
+/// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
+/// let i = 128*i_outer + i_inner
+/// tag i_outer: unroll
+/// out[s] = sum([i_outer, i_inner], x[s, i]) {id=total, inames=s}
+/// tree {
+///     for s {
+///         total.init
+///         for i_outer {
+///             for i_inner {
+///                 total.update
+///             }
+///         }
+///         total.finish
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Unroll {

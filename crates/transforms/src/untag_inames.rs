@@ -24,6 +24,38 @@ use crate::{
 /// The parts that have the iname must be neighbours, so that there is one place for the loop.
 ///
 /// In text: `untag_inames(i, j)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+/// assume 1 <= n and 1 <= m
+/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+/// y[j, i] = x[i, j] {id=move}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// tag_inames(i: block.x)
+/// untag_inames(i)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+/// assume 1 <= n and 1 <= m
+/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+/// y[j, i] = x[i, j] {id=move, inames=i:j}
+/// tree {
+///     for i {
+///         for j {
+///             move
+///         }
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UntagInames {

@@ -118,3 +118,93 @@ fn pipelines_round_trip_through_text_and_json() {
     assert_eq!(outline(&done), "total.init; io_inner { io_outer { total.update } }; total.finish");
     assert_eq!(bound.apply_traced(&segmented_sum()).unwrap().last().unwrap().kernel, done);
 }
+
+/// A user's own transform with an argument.
+#[derive(Debug)]
+struct BlockOf(i64);
+
+impl std::fmt::Display for BlockOf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "block_of({})", self.0)
+    }
+}
+
+impl Transform for BlockOf {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        kernel.split_iname("i", self.0)?.tag_inames("i_inner: thread.x")
+    }
+}
+
+fn registry() -> Registry {
+    Registry::new()
+        .function("segments_to_blocks", |kernel| kernel.tag_inames("s: block.x"))
+        .transform("block_of", |args| {
+            let length = args.first().and_then(|a| a.parse().ok());
+            length.map(BlockOf).ok_or_else(|| Diagnostic::new("step-arguments", "`block_of` needs a length"))
+        })
+        .pipeline("lanes", Pipeline::parse("split_iname(i, $width)\ntag_inames(i_inner: lane)").unwrap())
+}
+
+#[test]
+fn steps_of_a_user_compose_print_and_load_like_ours() {
+    let text = "segments_to_blocks()\nblock_of(64)\n";
+    let pipeline = Pipeline::parse_with(text, &registry()).unwrap();
+    assert_eq!(pipeline.to_string(), text);
+    let done = pipeline.apply(&segmented_sum()).unwrap();
+    let by_hand = Pipeline::new()
+        .step(UserStep::function("segments_to_blocks", |kernel| kernel.tag_inames("s: block.x")))
+        .step(Step::user(BlockOf(64)));
+    assert_eq!(by_hand, pipeline, "a user's steps are equal if their texts are");
+    assert_eq!(by_hand.apply(&segmented_sum()).unwrap(), done);
+    assert_eq!(done.tag("i_inner"), Tag::Thread(0));
+
+    let loaded: Pipeline = serde_json::from_str(&serde_json::to_string(&pipeline).unwrap()).unwrap();
+    let refusal = loaded.apply(&segmented_sum()).unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        "error[unresolved-step]: step 1, `segments_to_blocks()`: the step `segments_to_blocks()` was loaded without its code\n  \
+         help: register the function and call `pipeline.resolve(&registry)`"
+    );
+    assert_eq!(loaded.resolve(&registry()).unwrap().apply(&segmented_sum()).unwrap(), done);
+    assert_eq!(Pipeline::parse(text).unwrap_err().code, "unknown-step");
+}
+
+#[test]
+fn a_named_list_of_steps_is_stored_expanded() {
+    let pipeline = Pipeline::parse_with("lanes(width=$w)", &registry()).unwrap();
+    assert_eq!(pipeline.parameters(), ["w"]);
+    let bound = pipeline.bind([("w", 32)]).unwrap();
+    assert_eq!(bound.to_string(), "lanes {\n    split_iname(i, 32)\n    tag_inames(i_inner: lane)\n}\n");
+    // Expanded, it needs no registry.
+    assert_eq!(Pipeline::parse(&bound.to_string()).unwrap(), bound);
+    assert_eq!(bound.apply(&segmented_sum()).unwrap().tag("i_inner"), Tag::Lane);
+    assert_eq!(
+        pipeline.bind([("ww", 32)]).unwrap_err().to_string(),
+        "error[unknown-parameter]: the pipeline has no parameter `$ww`\n  help: did you mean `$w`?"
+    );
+}
+
+#[test]
+fn bad_text_is_refused_with_its_place() {
+    let refusal = Pipeline::parse("split_iname(i, 4)\nsplit_iname(i, 4, innr=x)").unwrap_err();
+    let place = refusal.place.expect("a place");
+    assert_eq!(&place.text[place.span], "innr=x");
+    for text in
+        ["(", "}", "{", "a(", "a{", "a(\"", "$", "split_iname(,)", "tag_inames(i:)", "assume(n >)", "a()b()"]
+    {
+        assert!(Pipeline::parse(text).is_err(), "{text}");
+    }
+    let deep = "a{".repeat(20_000);
+    assert_eq!(Pipeline::parse(&deep).unwrap_err().code, "pipeline-syntax");
+    let brackets = format!("assume({}n{} >= 1)", "(".repeat(20_000), ")".repeat(20_000));
+    assert!(Pipeline::parse(&brackets).is_err());
+}
+
+#[test]
+fn every_step_has_a_name_and_foreign_names_lead_to_ours() {
+    for (foreign, ours) in FOREIGN_STEPS {
+        assert!(!Step::NAMES.contains(foreign), "{foreign} is ours");
+        let known = Step::NAMES.iter().any(|n| ours.contains(n));
+        assert!(known || ours.starts_with("nothing"), "{foreign} leads to {ours}");
+    }
+}

@@ -9,8 +9,9 @@ use std::{cell::Cell, ffi::CStr, rc::Rc};
 use super::ffi::{self, Ptr};
 use crate::{Error, Result};
 
-/// Operations of isl that one question may take if nothing else is said. About a second.
-pub const DEFAULT_BUDGET: u64 = 5_000_000;
+/// Operations of isl (pivots of its simplex tableaus) that one question may take if nothing else is said. One takes between a microsecond
+/// and, with long numbers, a fraction of a millisecond; a question about a loop nest takes some hundreds.
+pub const DEFAULT_BUDGET: u64 = 100_000;
 
 thread_local! {
     static CONTEXT: Rc<Context> = Rc::new(Context::new());

@@ -1,0 +1,213 @@
+//! Operations on single numbers.
+
+use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Number, UnaryOp};
+
+fn no_meaning(what: &str) -> Diagnostic {
+    Diagnostic::new("type", format!("{what} has no meaning"))
+}
+
+/// The bits that an integer type keeps of a result.
+fn wrapped(value: i128, dtype: DType) -> Number {
+    Number::from_bits(dtype, value as u64)
+}
+
+/// The bits of an integer type.
+fn bits(dtype: DType) -> i128 {
+    8 * dtype.bytes() as i128
+}
+
+/// An operation on two numbers of one type; comparisons give bool.
+pub(crate) fn binary(op: BinaryOp, a: Number, b: Number) -> Result<Number, Diagnostic> {
+    let dtype = a.dtype();
+    let meaningless = || no_meaning(&format!("{op:?} of {dtype}"));
+    if dtype != b.dtype() {
+        return Err(meaningless());
+    }
+    match (a, b) {
+        (Number::F32(x), Number::F32(y)) => {
+            let min_max = |v: f64| Some(Number::F32(v as f32));
+            let exact = match op {
+                BinaryOp::Add => Some(Number::F32(x + y)),
+                BinaryOp::Sub => Some(Number::F32(x - y)),
+                BinaryOp::Mul => Some(Number::F32(x * y)),
+                BinaryOp::Div => Some(Number::F32(x / y)),
+                BinaryOp::FloorDiv => min_max(f64::from((x / y).floor())),
+                _ => compared(op, f64::from(x), f64::from(y)),
+            };
+            exact.ok_or_else(meaningless)
+        }
+        (Number::F64(x), Number::F64(y)) => match op {
+            BinaryOp::Add => Ok(Number::F64(x + y)),
+            BinaryOp::Sub => Ok(Number::F64(x - y)),
+            BinaryOp::Mul => Ok(Number::F64(x * y)),
+            BinaryOp::Div => Ok(Number::F64(x / y)),
+            BinaryOp::FloorDiv => Ok(Number::F64((x / y).floor())),
+            _ => compared(op, x, y).ok_or_else(meaningless),
+        },
+        _ => {
+            let (Some(x), Some(y)) = (a.as_i128(), b.as_i128()) else { return Err(meaningless()) };
+            if let Some(truth) = compared(op, x, y) {
+                return Ok(truth);
+            }
+            if dtype == DType::Bool {
+                return match op {
+                    BinaryOp::And | BinaryOp::BitAnd => Ok(Number::Bool(x & y != 0)),
+                    BinaryOp::Or | BinaryOp::BitOr => Ok(Number::Bool(x | y != 0)),
+                    BinaryOp::BitXor => Ok(Number::Bool(x != y)),
+                    _ => Err(meaningless()),
+                };
+            }
+            integer(op, x, y, dtype)
+        }
+    }
+}
+
+fn compared<T: PartialOrd>(op: BinaryOp, x: T, y: T) -> Option<Number> {
+    Some(Number::Bool(match op {
+        BinaryOp::Lt => x < y,
+        BinaryOp::Le => x <= y,
+        BinaryOp::Gt => x > y,
+        BinaryOp::Ge => x >= y,
+        BinaryOp::Eq => x == y,
+        BinaryOp::Ne => x != y,
+        _ => return None,
+    }))
+}
+
+/// Arithmetic of integers: what mathematics says, wrapped to the type.
+fn integer(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Result<Number, Diagnostic> {
+    let inside = (0..bits(dtype)).contains(&y);
+    Ok(match op {
+        // A product of two 64-bit numbers fits into 128 bits but for the greatest unsigned ones, where it wraps alike.
+        BinaryOp::Add => wrapped(x + y, dtype),
+        BinaryOp::Sub => wrapped(x - y, dtype),
+        BinaryOp::Mul => wrapped(x.wrapping_mul(y), dtype),
+        BinaryOp::FloorDiv | BinaryOp::Mod if y == 0 => {
+            return Err(Diagnostic::new("division-by-zero", "an integer is divided by zero"));
+        }
+        BinaryOp::FloorDiv => {
+            let quotient = x / y;
+            wrapped(if x % y != 0 && (x < 0) != (y < 0) { quotient - 1 } else { quotient }, dtype)
+        }
+        BinaryOp::Mod => {
+            let rest = x % y;
+            wrapped(if rest != 0 && (rest < 0) != (y < 0) { rest + y } else { rest }, dtype)
+        }
+        BinaryOp::BitAnd => wrapped(x & y, dtype),
+        BinaryOp::BitOr => wrapped(x | y, dtype),
+        BinaryOp::BitXor => wrapped(x ^ y, dtype),
+        BinaryOp::Shl => wrapped(if inside { x << y } else { 0 }, dtype),
+        BinaryOp::Shr if inside => wrapped(x >> y, dtype),
+        BinaryOp::Shr => wrapped(if x < 0 { -1 } else { 0 }, dtype),
+        BinaryOp::Div => {
+            return Err(Diagnostic::new("integer-division", "`/` divides floating-point values only")
+                .help("write `//` for the quotient of integers, rounded down"));
+        }
+        _ => return Err(no_meaning(&format!("{op:?} of {dtype}"))),
+    })
+}
+
+/// An operation on one number.
+pub(crate) fn unary(op: UnaryOp, a: Number) -> Result<Number, Diagnostic> {
+    let dtype = a.dtype();
+    match (op, a, a.as_i128()) {
+        (UnaryOp::Neg, Number::F32(x), _) => Ok(Number::F32(-x)),
+        (UnaryOp::Neg, Number::F64(x), _) => Ok(Number::F64(-x)),
+        (UnaryOp::Not, Number::Bool(x), _) => Ok(Number::Bool(!x)),
+        (UnaryOp::Neg, _, Some(x)) if dtype != DType::Bool => Ok(wrapped(-x, dtype)),
+        (UnaryOp::BitNot, _, Some(x)) if dtype != DType::Bool => Ok(wrapped(!x, dtype)),
+        _ => Err(no_meaning(&format!("{op:?} of {dtype}"))),
+    }
+}
+
+/// The least or greatest value of a type.
+pub(crate) fn end_of_range(dtype: DType, lowest: bool) -> Number {
+    if dtype.is_float() {
+        let infinity = if lowest { f64::NEG_INFINITY } else { f64::INFINITY };
+        return Number::F64(infinity).cast(dtype);
+    }
+    if dtype == DType::Bool {
+        return Number::Bool(!lowest);
+    }
+    let bits = 8 * dtype.bytes() as u32;
+    let end = match (dtype.is_unsigned(), lowest) {
+        (true, true) => 0,
+        (true, false) => (1i128 << bits) - 1,
+        (false, true) => -(1i128 << (bits - 1)),
+        (false, false) => (1i128 << (bits - 1)) - 1,
+    };
+    wrapped(end, dtype)
+}
+
+/// A math function of numbers of one type.
+pub(crate) fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
+    let first = args.first().copied().ok_or_else(|| no_meaning(name))?;
+    let dtype = first.dtype();
+    if let Some(x) = first.as_i128() {
+        let second = args.get(1).and_then(|b| b.as_i128());
+        return match (name, second) {
+            ("abs", _) => Ok(wrapped(x.abs(), dtype)),
+            ("min", Some(y)) => Ok(wrapped(x.min(y), dtype)),
+            ("max", Some(y)) => Ok(wrapped(x.max(y), dtype)),
+            _ => Err(no_meaning(&format!("{name} of {dtype}"))),
+        };
+    }
+    let value = |k: usize| args.get(k).map_or(f64::NAN, |a| a.as_f64());
+    let (a, b, c) = (value(0), value(1), value(2));
+    // min and max pass over NaN; of the zeros the negative one is smaller.
+    let smaller = |x: f64, y: f64| y.is_nan() || x < y || (x == y && x.is_sign_negative());
+    let greater = |x: f64, y: f64| y.is_nan() || x > y || (x == y && x.is_sign_positive());
+    let result = match name {
+        "isnan" => return Ok(Number::Bool(a.is_nan())),
+        "min" => {
+            if smaller(a, b) {
+                a
+            } else {
+                b
+            }
+        }
+        "max" => {
+            if greater(a, b) {
+                a
+            } else {
+                b
+            }
+        }
+        "abs" => a.abs(),
+        "floor" => a.floor(),
+        "ceil" => a.ceil(),
+        "round" => a.round(),
+        "trunc" => a.trunc(),
+        "sqrt" => a.sqrt(),
+        "rsqrt" => 1.0 / a.sqrt(),
+        "cbrt" => a.cbrt(),
+        "exp" => a.exp(),
+        "exp2" => a.exp2(),
+        "expm1" => a.exp_m1(),
+        "log" => a.ln(),
+        "log2" => a.log2(),
+        "log10" => a.log10(),
+        "log1p" => a.ln_1p(),
+        "sin" => a.sin(),
+        "cos" => a.cos(),
+        "tan" => a.tan(),
+        "asin" => a.asin(),
+        "acos" => a.acos(),
+        "atan" => a.atan(),
+        "atan2" => a.atan2(b),
+        "sinh" => a.sinh(),
+        "cosh" => a.cosh(),
+        "tanh" => a.tanh(),
+        "erf" => libm::erf(a),
+        "erfc" => libm::erfc(a),
+        "pow" => a.powf(b),
+        "fmod" => a % b,
+        "hypot" => a.hypot(b),
+        // In f64 the product of two f32 is exact, but the sum may round twice.
+        "fma" if dtype == DType::F32 => f64::from((a as f32).mul_add(b as f32, c as f32)),
+        "fma" => a.mul_add(b, c),
+        "copysign" => a.copysign(b),
+        _ => return Err(no_meaning(name)),
+    };
+    Ok(Number::F64(result).cast(dtype))
+}

@@ -1,0 +1,143 @@
+//! Math functions of both precisions, and what the printer refuses.
+
+mod common;
+
+use common::*;
+use loopwright_cuda_target::cuda_source;
+use loopwright_kernel_ir::{DType, MATH_FUNCTIONS, Precision};
+use loopwright_lowering::program::*;
+use loopwright_text_check::{Arguments, Checker, Order};
+
+/// The function's value; those without a counterpart in Rust's library by identities or tables.
+fn expected(name: &str, x: f64) -> Option<f64> {
+    Some(match name {
+        "min" => x.min(0.5),
+        "max" => x.max(0.5),
+        "abs" => x.abs(),
+        "isnan" => 0.0,
+        "floor" => x.floor(),
+        "ceil" => x.ceil(),
+        "round" => x.round(),
+        "trunc" => x.trunc(),
+        "sqrt" => x.sqrt(),
+        "rsqrt" => 1.0 / x.sqrt(),
+        "cbrt" => x.cbrt(),
+        "exp" => x.exp(),
+        "exp2" => x.exp2(),
+        "expm1" => x.exp_m1(),
+        "log" => x.ln(),
+        "log2" => x.log2(),
+        "log10" => x.log10(),
+        "log1p" => x.ln_1p(),
+        "sin" => x.sin(),
+        "cos" => x.cos(),
+        "tan" => x.tan(),
+        "asin" => x.asin(),
+        "acos" => x.acos(),
+        "atan" => x.atan(),
+        "atan2" => x.atan2(0.5),
+        "sinh" => x.sinh(),
+        "cosh" => x.cosh(),
+        "tanh" => x.tanh(),
+        // erf(0.25), from the tables.
+        "erf" => 0.2763263901682369,
+        "erfc" => 1.0 - 0.2763263901682369,
+        "pow" => x.powf(0.5),
+        "fmod" => x % 0.5,
+        "hypot" => x.hypot(0.5),
+        "fma" => x * 0.5 + 0.5,
+        "copysign" => x.copysign(0.5),
+        _ => return None,
+    })
+}
+
+#[test]
+fn math_functions_are_those_of_the_name() {
+    let index = DType::I32;
+    let mut b = Builder::new("math", index, [1, 1, 1]);
+    let mut arguments = Arguments::new();
+    let mut cases = vec![];
+    for dtype in [DType::F32, DType::F64] {
+        let x = b.array(&format!("x_{dtype}"), dtype, Value::int(index, 1), false);
+        arguments = arguments.array(format!("x_{dtype}"), bytes(dtype, 0.25));
+        for function in MATH_FUNCTIONS.iter().filter(|f| f.arity > 0) {
+            for precision in [Precision::Precise, Precision::Fast] {
+                let name = format!("y_{}_{dtype}_{precision:?}", function.name).to_lowercase();
+                let to = b.array(&name, dtype, Value::int(index, 1), true);
+                let zero = Value::int(index, 0);
+                let mut args = vec![load(dtype, at(x, zero.clone()))];
+                args.resize(function.arity, float(dtype, 0.5));
+                let result = if function.name == "isnan" { DType::Bool } else { dtype };
+                b.push(store(at(to, zero), call(function.name, result, precision, args).cast(dtype)));
+                arguments = arguments.array(&*name, bytes(dtype, -7.0));
+                let value = expected(function.name, 0.25).unwrap_or_else(|| panic!("{}", function.name));
+                cases.push((name, dtype, value));
+            }
+        }
+    }
+    let compiled = Checker::new().unwrap().compile(&b.program).unwrap_or_else(|e| panic!("{e}"));
+    let text = &compiled.source().text;
+    for part in ["__expf(", "__powf(", "expf(", "exp(", "rsqrtf(", "rsqrt(", "fabs(", "fminf(", "fmax("] {
+        assert!(text.contains(&format!("= {part}")), "{part}\n{text}");
+    }
+    // Approximations exist for f32 only.
+    assert!(!text.lines().any(|l| l.contains("_f64_fast[0] = __")), "{text}");
+    compiled.run(&mut arguments, Order::Forwards).unwrap();
+    for (name, dtype, value) in cases {
+        let found = &arguments.arrays[&*name];
+        let (found, tolerance) = match dtype {
+            DType::F32 => (f64::from(f32::from_ne_bytes(found[..].try_into().unwrap())), 1e-6),
+            _ => (f64::from_ne_bytes(found[..].try_into().unwrap()), 1e-14),
+        };
+        assert!((found - value).abs() <= tolerance * (1.0 + value.abs()), "{name}: {found}, not {value}");
+    }
+}
+
+fn bytes(dtype: DType, value: f64) -> Vec<u8> {
+    match dtype {
+        DType::F32 => (value as f32).to_ne_bytes().to_vec(),
+        _ => value.to_ne_bytes().to_vec(),
+    }
+}
+
+/// The program `y[0] = value` with an array `x` of the type.
+fn with_value(name: &str, dtype: DType, value: impl Fn(Value) -> Value) -> Program {
+    let mut b = Builder::new("refused", DType::I32, [32, 1, 1]);
+    let zero = Value::int(DType::I32, 0);
+    let x = b.array(name, dtype, zero.clone(), false);
+    let y = b.array("y", dtype, zero.clone(), true);
+    b.push(store(at(y, zero.clone()), value(load(dtype, at(x, zero)))));
+    b.program
+}
+
+#[test]
+fn names_that_cuda_c_has_taken_are_refused() {
+    assert!(cuda_source(&with_value("x", DType::F32, |x| x)).is_ok());
+    for name in ["float4", "register", "expf", "threadIdx", "a__b", "2x"] {
+        let error = cuda_source(&with_value(name, DType::F32, |x| x)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "error[illegal-name]: `{name}` cannot be a name in CUDA C\n  help: choose another: keywords, builtin types and \
+                 functions of CUDA C, and names with `__` are taken"
+            )
+        );
+    }
+}
+
+#[test]
+fn programs_that_break_their_invariants_are_refused() {
+    let sum = |x: Value| Value::binary(BinOp::Add, x.clone(), x);
+    let error = cuda_source(&with_value("x", DType::F16, sum)).unwrap_err();
+    assert_eq!(error.to_string(), "error[malformed-program]: arithmetic on f16, which is to be done in f32");
+    let unknown = |x: Value| call("gamma", DType::F32, Precision::Precise, vec![x]);
+    let error = cuda_source(&with_value("x", DType::F32, unknown)).unwrap_err();
+    assert_eq!(error.to_string(), "error[unknown-function]: there is no function `gamma`");
+    let mut missing = with_value("x", DType::F32, |_| Value::var(DType::F32, VarId(7)));
+    assert_eq!(
+        cuda_source(&missing).unwrap_err().to_string(),
+        "error[malformed-program]: variable 7 does not exist"
+    );
+    missing.kernels[0].body.clear();
+    assert!(cuda_source(&missing).is_ok());
+}
