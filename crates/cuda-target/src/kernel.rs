@@ -44,10 +44,11 @@ impl Context<'_> {
 
     fn param(&self, param: &Param) -> String {
         match param {
-            Param::Global { global, written } => {
+            Param::Global { global, written, exchanged } => {
                 let (name, dtype) = self.array(Memory::Global(*global));
                 let constant = if *written { "" } else { "const " };
-                format!("{constant}{} *__restrict__ {name}", self.needs.c_type(dtype))
+                let alone = if *exchanged { "" } else { "__restrict__ " };
+                format!("{constant}{} *{alone}{name}", self.needs.c_type(dtype))
             }
             Param::Scalar { name, dtype } => format!("const {} {name}", self.needs.c_type(*dtype)),
             Param::HostVar(name) => format!("const {} {name}", self.needs.c_type(self.program.index)),

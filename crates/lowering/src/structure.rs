@@ -52,7 +52,7 @@ pub(crate) fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<Progra
     }
     for k in &kernels {
         for p in &k.params {
-            if let Param::Global { global, written } = p {
+            if let Param::Global { global, written, .. } = p {
                 shared.globals[*global].written |= *written;
             }
         }
@@ -327,6 +327,7 @@ impl State<'_, '_> {
             sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes)?;
         }
         let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Threads)?;
+        let exchanged = conflicts.arrays();
         let items = conflicts.place_barriers(items, around.len(), false, &|j| uses_shared(block, j))?;
         let name = Name::new(format!("{}_{}", analysis.kernel.name, self.kernels.len()));
         let mut env = self.host_env(around)?;
@@ -376,7 +377,7 @@ impl State<'_, '_> {
         let Emitter { mut vars, shared, private, .. } = emitter;
         finish(&mut body, &mut vars);
         rename(&body, &mut vars, &taken);
-        let params = params(&body, &self.shared.globals, analysis, around);
+        let params = params(&body, &self.shared.globals, analysis, around, &exchanged);
         self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body });
         Ok(HostStmt::Launch(self.kernels.len() - 1))
     }
@@ -465,7 +466,13 @@ fn visit_loads(body: &[Stmt], f: &mut dyn FnMut(&MemRef)) {
 }
 
 /// What a kernel takes: the arrays it touches, the scalars and host variables it reads, in calling order.
-fn params(body: &[Stmt], globals: &[Global], analysis: &Analysis<'_>, around: &[Name]) -> Vec<Param> {
+fn params(
+    body: &[Stmt],
+    globals: &[Global],
+    analysis: &Analysis<'_>,
+    around: &[Name],
+    exchanged: &BTreeSet<Name>,
+) -> Vec<Param> {
     let mut read = BTreeSet::new();
     let mut written = BTreeSet::new();
     let mut scalars = BTreeSet::new();
@@ -491,7 +498,8 @@ fn params(body: &[Stmt], globals: &[Global], analysis: &Analysis<'_>, around: &[
     let mut params = Vec::new();
     for global in 0..globals.len() {
         if read.contains(&global) || written.contains(&global) {
-            params.push(Param::Global { global, written: written.contains(&global) });
+            let exchanged = exchanged.contains(&globals[global].name);
+            params.push(Param::Global { global, written: written.contains(&global), exchanged });
         }
     }
     for arg in &analysis.kernel.args {

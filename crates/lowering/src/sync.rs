@@ -75,6 +75,11 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(conflicts)
     }
 
+    /// The arrays through which different threads may hand values to each other.
+    pub fn arrays(&self) -> BTreeSet<Name> {
+        self.accesses.values().flat_map(|a| a.keys().cloned()).collect()
+    }
+
     /// Whether different threads (blocks) touch different cells in all of these accesses: all have the same subscripts on some
     /// axes, functions of coordinates and parameters, and those differ between any two threads (blocks).
     fn disjoint(&self, touches: &[(usize, usize)]) -> Result<bool, Diagnostic> {

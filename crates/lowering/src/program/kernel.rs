@@ -53,6 +53,9 @@ pub enum Param {
         global: usize,
         /// Whether this kernel writes it.
         written: bool,
+        /// Whether its threads hand values to each other through it. Then `__restrict__` would be a lie: the compiler might keep a
+        /// value in a register across the barrier behind which another thread has changed it.
+        exchanged: bool,
     },
     /// A scalar argument, by name.
     Scalar {

@@ -39,7 +39,7 @@ impl Module {
     /// The kernel of this name.
     pub fn function(&self, name: &str) -> Result<Function, CudaError> {
         let missing = || CudaError::NoSuchKernel { name: name.to_owned() };
-        if name.contains('\0') {
+        if name.is_empty() || name.contains('\0') {
             return Err(missing());
         }
         self.device.bind()?;

@@ -55,7 +55,7 @@ impl Builder {
             written,
         });
         self.program.args.push(ProgramArg::Array(number));
-        self.kernel().params.push(Param::Global { global: number, written });
+        self.kernel().params.push(Param::Global { global: number, written, exchanged: false });
         Memory::Global(number)
     }
 

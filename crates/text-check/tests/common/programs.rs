@@ -311,7 +311,7 @@ pub fn host_loop() -> Case {
     let i = b.var("i", w, false);
     let kernel = b.kernel();
     kernel.grid[0] = blocks;
-    kernel.params.push(Param::Global { global: 1, written: true });
+    kernel.params.push(Param::Global { global: 1, written: true, exchanged: false });
     kernel.params.push(Param::HostVar("pass".into()));
     let here = |memory| at(memory, Value::var(w, i));
     let inside = Value::binary(BinOp::Lt, Value::var(w, i), n);
