@@ -1,6 +1,7 @@
 //! Checking arguments once, for all launches with them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Name};
@@ -14,7 +15,6 @@ use super::resolve::{Resolved, resolve};
 use super::variant::{Key, Variant};
 use super::{Args, Compiled, DeviceTensor, Tensor, emulate, facts, host};
 use crate::cuda::{self, FunctionInfo, LaunchShape, limits};
-use std::sync::Arc;
 
 /// The form that arguments ask for.
 pub(super) fn key_for(compiled: &Compiled, args: &Args) -> Result<Key, Diagnostic> {
@@ -114,7 +114,7 @@ pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<
             Execution::Cuda { stream: stream.clone(), launches }
         }
         (Inner::Emulator { options, .. }, _) => {
-            Execution::Emulator(emulate::Emulation::new(&variant, &arrays, &resolved, options)?)
+            Execution::Emulator(Box::new(emulate::Emulation::new(&variant, &resolved, options)))
         }
         (Inner::Cuda { .. }, None) => {
             return Err(Diagnostic::new("other-device", "the stream is of another device than the kernel")

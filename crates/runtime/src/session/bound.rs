@@ -34,7 +34,7 @@ pub struct Bound {
 #[derive(Debug)]
 pub(super) enum Execution {
     Cuda { stream: cuda::Stream, launches: Vec<cuda::Prepared> },
-    Emulator(Emulation),
+    Emulator(Box<Emulation>),
 }
 
 impl Bound {

@@ -23,18 +23,13 @@ pub(super) struct Emulation {
 }
 
 impl Emulation {
-    pub fn new(
-        variant: &Arc<Variant>,
-        _arrays: &IndexMap<Name, DeviceTensor>,
-        resolved: &Resolved,
-        options: &Options,
-    ) -> Result<Emulation, Diagnostic> {
-        Ok(Emulation {
+    pub fn new(variant: &Arc<Variant>, resolved: &Resolved, options: &Options) -> Emulation {
+        Emulation {
             variant: variant.clone(),
             options: options.clone(),
             scalars: resolved.scalars.clone(),
             last: Mutex::new(None),
-        })
+        }
     }
 
     /// Runs once; with a fault no array has changed.

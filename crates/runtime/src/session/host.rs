@@ -128,11 +128,11 @@ fn walk(
             HostStmt::Launch(number) => {
                 let Some(kernel) = program.kernels.get(*number) else { continue };
                 let mut grid = [0; 3];
-                for axis in 0..3 {
+                for (blocks_on, value) in grid.iter_mut().zip(&kernel.grid) {
                     let lookup = |name: &Name| hosts.get(name).or_else(|| scalars.get(name)).copied();
-                    let blocks = eval_host(&kernel.grid[axis], &lookup)
+                    let blocks = eval_host(value, &lookup)
                         .ok_or_else(|| no_value(&format!("the grid of `{}`", kernel.name)))?;
-                    grid[axis] = u64::try_from(blocks).unwrap_or(0);
+                    *blocks_on = u64::try_from(blocks).unwrap_or(0);
                 }
                 if grid.contains(&0) {
                     continue;

@@ -29,6 +29,8 @@ pub struct Stages {
     /// The kernel after each step. A kernel that did not come through
     /// [`Device::compile_pipeline`](super::Device::compile_pipeline) has one step, from declared to compiled.
     pub steps: Vec<Stage>,
+    /// The kernel that is lowered: after all steps, its open types bound.
+    pub kernel: LoopKernel,
     /// The lowered program.
     pub program: Arc<Program>,
     /// The CUDA C, with the map from lines to instructions.
@@ -61,6 +63,7 @@ impl Stages {
         Ok(Stages {
             declared: kernel.declared().clone(),
             steps,
+            kernel: variant.kernel.clone(),
             program: variant.program.clone(),
             cuda,
             compiled: binary,
