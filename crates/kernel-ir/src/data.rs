@@ -238,7 +238,7 @@ impl Buffer {
 
     /// These bytes, little-endian; `None` where they are no whole number of elements, or a byte of a bool is neither 0 nor 1.
     pub fn from_bytes(dtype: DType, bytes: Vec<u8>) -> Option<Buffer> {
-        let whole = bytes.len() % dtype.bytes() == 0;
+        let whole = bytes.len().is_multiple_of(dtype.bytes());
         let truths = dtype != DType::Bool || bytes.iter().all(|b| *b < 2);
         (whole && truths).then_some(Buffer { dtype, bytes })
     }
