@@ -119,6 +119,12 @@ fn one(
         let aff = analysis.lookup.expand(&g.declared.aff)?;
         rows.push(Constraint { kind: g.declared.kind, aff });
     }
+    // Guards that follow from coordinates not being negative are not among those.
+    for iname in instruction.within.iter().chain(&on_grid) {
+        if let Some(extent) = analysis.extents.get(iname) {
+            rows.push(Constraint::le(&extent.lower, &Aff::var(iname))?);
+        }
+    }
     let system = System::new(&rows)?;
     let parameter = |name: &Name| analysis.is_parameter(name);
     let mut axes = Vec::new();
