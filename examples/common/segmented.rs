@@ -1,0 +1,57 @@
+//! What the examples of the segmented sum share: its pipelines by name, and the reference in f64.
+
+use loopwright::prelude::*;
+
+/// The declared kernel.
+pub const KERNEL: &str = include_str!("../kernels/segmented_sum.lw");
+
+/// The pipelines by name, from short segments to long ones.
+pub const PIPELINES: [(&str, &str); 7] = [
+    ("thread_per_segment", include_str!("../pipelines/segmented_sum/thread_per_segment.pipe")),
+    ("subwarp_8", include_str!("../pipelines/segmented_sum/subwarp_8.pipe")),
+    ("warp_per_segment", include_str!("../pipelines/segmented_sum/warp_per_segment.pipe")),
+    ("block_per_segment", include_str!("../pipelines/segmented_sum/block_per_segment.pipe")),
+    ("block_ilp4", include_str!("../pipelines/segmented_sum/block_ilp4.pipe")),
+    ("block_vec4", include_str!("../pipelines/segmented_sum/block_vec4.pipe")),
+    ("grid_per_segment", include_str!("../pipelines/segmented_sum/grid_per_segment.pipe")),
+];
+
+/// How a result compares with sums in f64.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Comparison {
+    /// The largest difference.
+    pub largest_error: f64,
+    /// Segments whose difference is more than any order of summation in f32 explains.
+    pub wrong: usize,
+}
+
+/// Compares with sums in f64, segment by segment. A sum of n numbers in f32 differs from the exact one by at most (n - 1) * eps/2 times
+/// the sum of their magnitudes, to first order, whatever the order of summation.
+pub fn compare(x: &Tensor, out: &Tensor) -> Comparison {
+    let (values, sums) = (x.to_f64(), out.to_f64());
+    let length = x.shape().get(1).copied().unwrap_or(0);
+    let mut comparison = Comparison::default();
+    for (segment, sum) in sums.iter().enumerate() {
+        let cells = &values[segment * length..(segment + 1) * length];
+        let exact: f64 = cells.iter().sum();
+        let magnitude: f64 = cells.iter().map(|v| v.abs()).sum();
+        let error = (sum - exact).abs();
+        let allowed = length as f64 * f64::from(f32::EPSILON) / 2.0 * magnitude;
+        comparison.largest_error = comparison.largest_error.max(error);
+        // Not `error > allowed`, which a NaN would pass.
+        comparison.wrong += usize::from(!(error <= allowed));
+    }
+    comparison
+}
+
+/// Pseudo-random numbers in -1..1 that use all bits of an f32.
+pub fn random(shape: &[usize], seed: u32) -> Result<Tensor, Diagnostic> {
+    let mut state = seed | 1;
+    Tensor::from_fn(shape, |_| {
+        // xorshift32
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state as f32 / 2f32.powi(31) - 1.0
+    })
+}

@@ -1,0 +1,61 @@
+//! The segmented sum: segments of equal and of unequal length, their length known at launch only.
+//!
+//! One kernel is compiled once and serves every length, 0 and 1 included.
+
+#[path = "common/segmented.rs"]
+mod segmented;
+
+use loopwright::prelude::*;
+
+fn main() -> Result<(), Diagnostic> {
+    let device = Device::best();
+    println!("device: {}", device.name());
+    equal_segments(&device)?;
+    unequal_segments(&device)
+}
+
+/// `x[nseg, len]`: the rows are the segments.
+fn equal_segments(device: &Device) -> Result<(), Diagnostic> {
+    let kernel = LoopKernel::parse(segmented::KERNEL)?;
+    // A block of 256 threads for each segment. The same as the text of `block_per_segment.pipe`, as methods.
+    let kernel = kernel.split_iname("i", 256)?.tag_inames("s: block.x, i_inner: thread.x")?;
+    let compiled = device.compile(&kernel)?;
+    for length in [0, 1, 17, 256, 1000, 100_003] {
+        let x = segmented::random(&[3, length], 7)?;
+        let outputs = compiled.run(&Args::new().tensor("x", &x))?;
+        let comparison = segmented::compare(&x, outputs.get("out")?);
+        println!("3 segments of {length}: largest error {:.1e}", comparison.largest_error);
+        assert_eq!(comparison.wrong, 0);
+    }
+    assert_eq!(compiled.forms(), 1, "one binary has served all lengths");
+    Ok(())
+}
+
+/// Segment s is `x[offsets[s]]` up to, without, `x[offsets[s + 1]]`.
+fn unequal_segments(device: &Device) -> Result<(), Diagnostic> {
+    let kernel = LoopKernel::parse(include_str!("kernels/ragged_sum.lw"))?;
+    let pipeline = Pipeline::parse(include_str!("pipelines/ragged_sum/warp_per_segment.pipe"))?;
+    let compiled = device.compile(&kernel.pipeline(&pipeline)?)?;
+
+    let offsets = [0, 5, 5, 6, 300, 1000];
+    let x = Tensor::from_fn(&[1000], |k| (k % 10) as f32)?;
+    let args = Args::new()
+        .tensor("x", &x)
+        .tensor("offsets", &Tensor::from_slice(&[6], &offsets)?)
+        // The kernel relies on `monotone(offsets)` and `0 <= offsets <= n`: have that checked before the launch.
+        .check_facts();
+    let sums = compiled.run(&args)?.get("out")?.to_vec::<f32>()?;
+    let expected: Vec<f32> =
+        offsets.windows(2).map(|o| (o[0]..o[1]).map(|k| (k % 10) as f32).sum()).collect();
+    println!("segments of unequal length: {sums:?}");
+    assert_eq!(sums, expected);
+
+    // Offsets that go down are refused in words instead of reading what does not belong there.
+    let wrong = Args::new()
+        .tensor("x", &x)
+        .tensor("offsets", &Tensor::from_slice(&[3], &[0, 9, 4])?)
+        .check_facts();
+    let refusal = compiled.run(&wrong).expect_err("these offsets are not monotone");
+    println!("{refusal}");
+    Ok(())
+}
