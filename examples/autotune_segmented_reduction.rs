@@ -7,6 +7,8 @@
 #[path = "common/segmented.rs"]
 mod segmented;
 
+use std::error::Error;
+
 use loopwright::prelude::*;
 use rayon::prelude::*;
 
@@ -24,7 +26,7 @@ struct Candidate {
     cost: Result<f64, Diagnostic>,
 }
 
-fn main() -> Result<(), Diagnostic> {
+fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::best();
     let kernel = LoopKernel::parse(segmented::KERNEL)?;
     let pipeline = Pipeline::parse(PIPELINE)?;
@@ -70,7 +72,10 @@ fn main() -> Result<(), Diagnostic> {
         }
     }
     assert!(candidates[0].cost.is_ok(), "the best candidate is legal");
-    assert!(candidates.iter().any(|c| c.cost.is_err()), "128 lanes x 16 rows are more threads than a block has");
+    assert!(
+        candidates.iter().any(|c| c.cost.is_err()),
+        "128 lanes x 16 rows are more threads than a block has"
+    );
     Ok(())
 }
 

@@ -1,8 +1,10 @@
 //! `y = a*x + y`, the smallest kernel there is: a block of threads for each tile, and a guard for the last one.
 
+use std::error::Error;
+
 use loopwright::prelude::*;
 
-fn main() -> Result<(), Diagnostic> {
+fn main() -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(
         "kernel axpy(x: f32[n], y: f32[n], a: f32, n: i32)
          domain { [i] : 0 <= i < n }

@@ -6,7 +6,7 @@
 #[path = "common/segmented.rs"]
 mod segmented;
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode};
+use std::{collections::BTreeMap, error::Error, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use comfy_table::{Table, presets::ASCII_MARKDOWN};
@@ -50,15 +50,15 @@ fn main() -> ExitCode {
             eprintln!("{wrong} of the results are wrong");
             ExitCode::FAILURE
         }
-        Err(diagnostic) => {
-            eprintln!("{diagnostic}");
+        Err(refusal) => {
+            eprintln!("{refusal}");
             ExitCode::from(2)
         }
     }
 }
 
 /// Gives how many checks failed.
-fn demo(options: &Options) -> Result<usize, Diagnostic> {
+fn demo(options: &Options) -> Result<usize, Box<dyn Error>> {
     heading("The kernel, as declared");
     let kernel = LoopKernel::parse(segmented::KERNEL)?;
     println!("{kernel}");
@@ -116,7 +116,12 @@ fn choose_device(emulator: bool) -> Device {
 fn compiler() -> String {
     match nvrtc::library() {
         Ok(found) => {
-            format!("CUDA C is compiled by NVRTC {}.{} from {}", found.version.0, found.version.1, found.file.display())
+            format!(
+                "CUDA C is compiled by NVRTC {}.{} from {}",
+                found.version.0,
+                found.version.1,
+                found.file.display()
+            )
         }
         Err(missing) => format!("CUDA C is printed but not compiled. {missing}"),
     }
@@ -164,8 +169,11 @@ fn all_data(options: &Options, small: Tensor) -> Result<Vec<Data>, Diagnostic> {
             }
             (length, shape) => {
                 let asked = length.map_or("no --segment-length".into(), |n| format!("--segment-length {n}"));
-                return Err(Diagnostic::new("segment-length", format!("{asked} does not cut an array of shape {shape:?} into segments"))
-                    .help("give a length that divides the number of elements, or a file with two axes"));
+                return Err(Diagnostic::new(
+                    "segment-length",
+                    format!("{asked} does not cut an array of shape {shape:?} into segments"),
+                )
+                .help("give a length that divides the number of elements, or a file with two axes"));
             }
         };
         return Ok(vec![Data { name: "your numbers", rows }]);
@@ -183,7 +191,13 @@ fn all_data(options: &Options, small: Tensor) -> Result<Vec<Data>, Diagnostic> {
 fn run_all(device: &Device, variants: &[Variant], data: &Data) -> Result<usize, Diagnostic> {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header([
-        "pipeline", "result", "largest error", "barriers", "bytes moved", "bytes necessary", "time",
+        "pipeline",
+        "result",
+        "largest error",
+        "barriers",
+        "bytes moved",
+        "bytes necessary",
+        "time",
     ]);
     let args = Args::new().tensor("x", &data.rows);
     let necessary = 4 * (data.rows.len() + data.rows.shape()[0]);

@@ -3,9 +3,11 @@
 //! A thread of the second one computes 4 x 4 elements, 16 apart in each direction, from 4 + 4 elements of the tiles: a quarter of the
 //! reads of shared memory for each product.
 
+use std::error::Error;
+
 use loopwright::prelude::*;
 
-fn main() -> Result<(), Diagnostic> {
+fn main() -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(include_str!("kernels/matmul.lw"))?;
     // The same as `pipelines/matmul/tiled_16.pipe`, as methods.
     let tiled = kernel
@@ -33,7 +35,8 @@ fn main() -> Result<(), Diagnostic> {
         let bound = device.compile(kernel)?.bind(&args)?;
         bound.launch()?;
         assert_eq!(bound.read("c")?.to_vec::<f32>()?, expected, "{name}");
-        let counts = Device::emulator().compile(kernel)?.run(&args)?.report.expect("the emulator counts").total;
+        let counts =
+            Device::emulator().compile(kernel)?.run(&args)?.report.expect("the emulator counts").total;
         println!(
             "{name}: right on {}; {} requests to shared memory, {} bytes of global memory moved",
             device.name(),

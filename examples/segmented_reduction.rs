@@ -5,9 +5,11 @@
 #[path = "common/segmented.rs"]
 mod segmented;
 
+use std::error::Error;
+
 use loopwright::prelude::*;
 
-fn main() -> Result<(), Diagnostic> {
+fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::best();
     println!("device: {}", device.name());
     equal_segments(&device)?;
@@ -15,7 +17,7 @@ fn main() -> Result<(), Diagnostic> {
 }
 
 /// `x[nseg, len]`: the rows are the segments.
-fn equal_segments(device: &Device) -> Result<(), Diagnostic> {
+fn equal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(segmented::KERNEL)?;
     // A block of 256 threads for each segment. The same as the text of `block_per_segment.pipe`, as methods.
     let kernel = kernel.split_iname("i", 256)?.tag_inames("s: block.x, i_inner: thread.x")?;
@@ -32,7 +34,7 @@ fn equal_segments(device: &Device) -> Result<(), Diagnostic> {
 }
 
 /// Segment s is `x[offsets[s]]` up to, without, `x[offsets[s + 1]]`.
-fn unequal_segments(device: &Device) -> Result<(), Diagnostic> {
+fn unequal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(include_str!("kernels/ragged_sum.lw"))?;
     let pipeline = Pipeline::parse(include_str!("pipelines/ragged_sum/warp_per_segment.pipe"))?;
     let compiled = device.compile(&kernel.pipeline(&pipeline)?)?;
@@ -51,10 +53,8 @@ fn unequal_segments(device: &Device) -> Result<(), Diagnostic> {
     assert_eq!(sums, expected);
 
     // Offsets that go down are refused in words instead of reading what does not belong there.
-    let wrong = Args::new()
-        .tensor("x", &x)
-        .tensor("offsets", &Tensor::from_slice(&[3], &[0, 9, 4])?)
-        .check_facts();
+    let wrong =
+        Args::new().tensor("x", &x).tensor("offsets", &Tensor::from_slice(&[3], &[0, 9, 4])?).check_facts();
     let refusal = compiled.run(&wrong).expect_err("these offsets are not monotone");
     println!("{refusal}");
     Ok(())

@@ -3,9 +3,11 @@
 //! `add_prefetch(u, [i_inner, j_inner])` looks at what the sweep reads: rows `i - 1` to `i + 1`, columns `j - 1` to `j + 1`. So the tile is
 //! 18 x 18, the halo included, and all 256 threads fetch it.
 
+use std::error::Error;
+
 use loopwright::prelude::*;
 
-fn main() -> Result<(), Diagnostic> {
+fn main() -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(include_str!("kernels/stencil.lw"))?;
     let kernel = kernel
         .split_iname("i", 16)?

@@ -3,6 +3,8 @@
 //! The emulator counts what a profiler would: the 32-byte pieces of global memory that requests touch, and the bank conflicts of
 //! shared memory. The last way has neither too many of the first nor any of the second.
 
+use std::error::Error;
+
 use loopwright::prelude::*;
 
 const PIPELINES: [(&str, &str); 3] = [
@@ -11,7 +13,7 @@ const PIPELINES: [(&str, &str); 3] = [
     ("tiled_padded", include_str!("pipelines/transpose/tiled_padded.pipe")),
 ];
 
-fn main() -> Result<(), Diagnostic> {
+fn main() -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(include_str!("kernels/transpose.lw"))?;
     // Whole tiles in one direction, a partial one in the other.
     let (m, n) = (256, 200);

@@ -38,8 +38,7 @@ pub fn compare(x: &Tensor, out: &Tensor) -> Comparison {
         let error = (sum - exact).abs();
         let allowed = length as f64 * f64::from(f32::EPSILON) / 2.0 * magnitude;
         comparison.largest_error = comparison.largest_error.max(error);
-        // Not `error > allowed`, which a NaN would pass.
-        comparison.wrong += usize::from(!(error <= allowed));
+        comparison.wrong += usize::from(error.is_nan() || error > allowed);
     }
     comparison
 }
