@@ -1,0 +1,80 @@
+//! Arguments for the example kernels and the cases of `codegen_time`: sizes that no tile divides, and small integers, whose sums and
+//! products are exact in f32 in any order.
+
+use std::collections::BTreeMap;
+
+use loopwright_emulator::Arguments;
+use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Name, Number};
+use loopwright_lowering::program::{Owner, Program, eval_host};
+use loopwright_reference::{Inputs, Mode, interpret};
+
+/// Sizes to run a kernel with; the first are large enough for every barrier to matter.
+pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
+    match kernel {
+        "segmented_sum" => [(5, 3000), (3, 4), (2, 0), (0, 8), (33, 64), (2, 17), (1, 20_001)]
+            .map(|(nseg, len)| vec![("nseg", nseg), ("len", len)])
+            .to_vec(),
+        "ragged_sum" => [6, 1, 0].map(|nseg| vec![("nseg", nseg), ("n", 3000)]).to_vec(),
+        "axpy" => [1000, 128, 1, 0].map(|n| vec![("n", n)]).to_vec(),
+        "transpose" => [(70, 40), (32, 32), (1, 5), (0, 3)].map(|(m, n)| vec![("m", m), ("n", n)]).to_vec(),
+        "stencil" => [(20, 21), (3, 3), (34, 50)].map(|(m, n)| vec![("m", m), ("n", n)]).to_vec(),
+        "matmul" => [(40, 36, 40), (16, 16, 16), (65, 3, 20), (17, 20, 0)]
+            .map(|(m, n, l)| vec![("m", m), ("n", n), ("l", l)])
+            .to_vec(),
+        "scalars" => vec![vec![("n", 200)]],
+        "loops" => vec![vec![("n", 150), ("m", 3)]],
+        "shared" => vec![vec![("n", 2)]],
+        _ => panic!("no sizes for kernel `{kernel}`: add them here"),
+    }
+}
+
+/// Whether the sizes fulfil what the kernel and its pipeline assume.
+pub fn allowed(program: &Program, sizes: &[(&str, i64)]) -> bool {
+    let value = |name: &Name| sizes.iter().find(|(n, _)| name == n).map(|(_, v)| *v);
+    program.assumptions.iter().all(|c| c.holds(&value).expect("all sizes are given"))
+}
+
+fn contents(name: &str, dtype: DType, len: usize) -> Buffer {
+    match (name, dtype) {
+        // Segments of length 0, 1, a few hundred and the rest.
+        ("offsets", DType::I32) => {
+            let cuts = [0, 0, 1, 300, 301, 1000, 3000];
+            Buffer::from_slice(&cuts[cuts.len() - len..])
+        }
+        (_, DType::F32) => {
+            let values: Vec<f32> = (0..len).map(|k| ((k * 7 + k / 5) % 23) as f32 - 9.0).collect();
+            Buffer::from_slice(&values)
+        }
+        _ => panic!("no contents for `{name}`"),
+    }
+}
+
+/// The arguments of a program for these sizes.
+pub fn arguments(program: &Program, sizes: &[(&str, i64)]) -> Arguments {
+    let value = |name: &Name| sizes.iter().find(|(n, _)| name == n).map(|(_, v)| *v);
+    let mut arguments = Arguments::new();
+    for scalar in program.scalars() {
+        let number = match value(&scalar.name) {
+            Some(v) => Number::I64(v),
+            None => Number::F64(2.5),
+        };
+        arguments = arguments.scalar(scalar.name.clone(), number.cast(scalar.dtype));
+    }
+    for global in program.globals.iter().filter(|g| g.owner == Owner::Caller) {
+        let len = eval_host(&global.size, &value).expect("the size follows from the scalars").max(0) as usize;
+        arguments = arguments.array(global.name.clone(), contents(&global.name, global.dtype, len));
+    }
+    arguments
+}
+
+/// What the declared kernel computes from the same arguments.
+pub fn expected(kernel: &LoopKernel, arguments: &Arguments) -> BTreeMap<Name, Buffer> {
+    let mut inputs = Inputs::new();
+    for (name, array) in &arguments.arrays {
+        inputs = inputs.array(name.clone(), array.buffer.clone());
+    }
+    for (name, number) in &arguments.scalars {
+        inputs = inputs.scalar(name.clone(), *number);
+    }
+    interpret(kernel, &inputs, Mode::Exact).unwrap_or_else(|d| panic!("{}: {d}", kernel.name))
+}
