@@ -38,7 +38,8 @@ fn the_texts_compute_what_the_kernels_declare() {
             let kernel = Pipeline::parse(&case.pipeline)
                 .and_then(|p| p.apply(&declared))
                 .unwrap_or_else(|d| panic!("{}: {d}", case.name));
-            let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{}: {d}", case.name));
+            let program =
+                lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{}: {d}", case.name));
             (declared, program)
         })
         .collect();
@@ -59,7 +60,11 @@ fn the_texts_compute_what_the_kernels_declare() {
             text.run(&mut printed, order).unwrap_or_else(|d| panic!("{}: {d}", case.name));
             for (name, buffer) in &expected {
                 assert!(emulated.buffer(name) == Some(buffer), "{}: `{name}` on the emulator", case.name);
-                assert!(printed.arrays.get(name).map(Vec::as_slice) == Some(buffer.bytes()), "{}: `{name}` of the text", case.name);
+                assert!(
+                    printed.arrays.get(name).map(Vec::as_slice) == Some(buffer.bytes()),
+                    "{}: `{name}` of the text",
+                    case.name
+                );
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Every example pipeline on the emulator, all checks on: the results of the declared kernel, and no barrier too many.
 
-mod common;
 #[path = "common/cases.rs"]
 mod cases;
+mod common;
 
 use loopwright_emulator::{FaultKind, Options, run};
 use loopwright_lowering::program::{Program, Stmt};
@@ -22,7 +22,11 @@ fn every_example_pipeline_computes_what_its_kernel_declares() {
                 .unwrap_or_else(|fault| panic!("{} {sizes:?}: {}", example.name(), fault.diagnostic()));
             for (name, buffer) in &expected {
                 let got = arguments.buffer(name).expect("the array is an argument");
-                assert!(got == buffer, "{} {sizes:?}: `{name}` is {got:?}, expected {buffer:?}", example.name());
+                assert!(
+                    got == buffer,
+                    "{} {sizes:?}: `{name}` is {got:?}, expected {buffer:?}",
+                    example.name()
+                );
             }
             assert!(!expected.is_empty());
             runs += 1;
@@ -90,7 +94,13 @@ fn every_barrier_of_every_example_pipeline_is_needed() {
                     match run(variant, &mut arguments, &Options::default()) {
                         Ok(_) => false,
                         Err(fault) => {
-                            assert_eq!(fault.kind, FaultKind::Race, "{}: {}", example.name(), fault.diagnostic());
+                            assert_eq!(
+                                fault.kind,
+                                FaultKind::Race,
+                                "{}: {}",
+                                example.name(),
+                                fault.diagnostic()
+                            );
                             true
                         }
                     }

@@ -109,15 +109,10 @@ fn one(
 
     // Lengths of the inames that index the partial results, and the domain of the joined ones.
     let update = PartRef { instruction: instruction.id.clone(), part: Part::Update(n) };
-    let info = analysis
-        .numbers
-        .get(&update)
-        .map(|p| &analysis.parts[*p])
-        .ok_or_else(|| Diagnostic::new("internal", format!("`{update}` is not in the loop tree")))?;
+    // All that is declared of its instances: guards leave out what coordinates fulfil anyway, as that they are not negative.
     let mut rows = analysis.context.clone();
-    for g in &info.guards {
-        let aff = analysis.lookup.expand(&g.declared.aff)?;
-        rows.push(Constraint { kind: g.declared.kind, aff });
+    for declared in analysis.lookup.instances(&analysis.lookup.part_inames(&update)) {
+        rows.push(Constraint { kind: declared.kind, aff: analysis.lookup.expand(&declared.aff)? });
     }
     // Guards that follow from coordinates not being negative are not among those.
     for iname in instruction.within.iter().chain(&on_grid) {
