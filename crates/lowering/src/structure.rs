@@ -498,7 +498,8 @@ fn params(
     let mut params = Vec::new();
     for global in 0..globals.len() {
         if read.contains(&global) || written.contains(&global) {
-            let exchanged = exchanged.contains(&globals[global].name);
+            let both = read.contains(&global) && written.contains(&global);
+            let exchanged = both && exchanged.contains(&globals[global].name);
             params.push(Param::Global { global, written: written.contains(&global), exchanged });
         }
     }
