@@ -94,6 +94,7 @@ impl LoopKernel {
     /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of unknown order.
     /// Everything else that can be wrong is found by `validate`.
     pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
+        nest::refuse_cycles(&data)?;
         nest::fill_within(&mut data);
         data.tree = nest::tree_in_text_order(&data)
             .map_err(|errors| Diagnostics(errors.into_iter().map(|(_, d)| d).collect()))?;

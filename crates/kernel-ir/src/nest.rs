@@ -8,6 +8,11 @@
 use std::collections::BTreeSet;
 
 use loopwright_poly::{Constraint, Name};
+use petgraph::{
+    algo::toposort,
+    graph::{DiGraph, NodeIndex},
+    visit::DfsPostOrder,
+};
 
 use crate::{Diagnostic, Instruction, KernelData, Part, PartRef, Reduce, Tree, kernel::enclosing_reductions};
 
@@ -17,36 +22,52 @@ fn foreign_names(data: &KernelData, domain: usize) -> BTreeSet<Name> {
     domain.constraints.iter().flat_map(Constraint::names).filter(|n| !domain.inames.contains(n)).collect()
 }
 
-/// All inames in nest order.
-pub(crate) fn order(data: &KernelData) -> Vec<Name> {
-    // A domain waits for the domains of the inames it mentions. Parameters loaded from data carry the inames of their loader.
+/// The domains, by number, with an edge to each domain that one depends on.
+fn domain_graph(data: &KernelData) -> DiGraph<usize, ()> {
     let owner = |name: &Name| data.domains.iter().position(|d| d.inames.contains(name));
-    let mut placed: Vec<usize> = Vec::new();
-    fn place(
-        data: &KernelData,
-        k: usize,
-        owner: &dyn Fn(&Name) -> Option<usize>,
-        placed: &mut Vec<usize>,
-        open: &mut Vec<usize>,
-    ) {
-        if placed.contains(&k) || open.contains(&k) {
-            return;
-        }
-        open.push(k);
+    let mut graph = DiGraph::new();
+    let nodes: Vec<NodeIndex> = (0..data.domains.len()).map(|k| graph.add_node(k)).collect();
+    for k in 0..data.domains.len() {
+        // Parameters loaded from data carry the inames of their loader.
         for name in foreign_names(data, k) {
             for parent in parents_of_name(data, &name) {
-                if let Some(p) = owner(&parent) {
-                    place(data, p, owner, placed, open);
+                if let Some(p) = owner(&parent).filter(|p| *p != k) {
+                    graph.update_edge(nodes[k], nodes[p], ());
                 }
             }
         }
-        open.pop();
-        placed.push(k);
     }
-    for k in 0..data.domains.len() {
-        place(data, k, &owner, &mut placed, &mut Vec::new());
+    graph
+}
+
+/// All inames in nest order: those of a domain after those of the domains that it depends on.
+pub(crate) fn order(data: &KernelData) -> Vec<Name> {
+    let graph = domain_graph(data);
+    let mut placed = vec![false; data.domains.len()];
+    let mut inames = Vec::new();
+    for start in graph.node_indices() {
+        let mut walk = DfsPostOrder::new(&graph, start);
+        while let Some(node) = walk.next(&graph) {
+            let k = graph[node];
+            if !std::mem::replace(&mut placed[k], true) {
+                inames.extend(data.domains[k].inames.iter().cloned());
+            }
+        }
     }
-    placed.into_iter().flat_map(|k| data.domains[k].inames.clone()).collect()
+    inames
+}
+
+/// Refuses domains that wait for each other: no loop of them could be the outer one.
+pub(crate) fn refuse_cycles(data: &KernelData) -> Result<(), Diagnostic> {
+    let graph = domain_graph(data);
+    let Err(cycle) = toposort(&graph, None) else { return Ok(()) };
+    let inames = &data.domains[graph[cycle.node_id()]].inames;
+    let names: Vec<String> = inames.iter().map(|i| format!("`{i}`")).collect();
+    Err(Diagnostic::new(
+        "cyclic-domains",
+        format!("the domain of {} depends on itself through the bounds of other domains", names.join(", ")),
+    )
+    .help("bound one of the inames by parameters alone, so that it can be the outer loop"))
 }
 
 /// The inames that a name in a domain stands for: itself, or for a scalar temporary those of the instructions that write it.
