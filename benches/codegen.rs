@@ -7,11 +7,11 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use loopwright_cuda_target::cuda_source;
-use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_kernel_ir::LoopKernel;
 use loopwright_lowering::{LowerOptions, lower};
 use loopwright_transforms::Pipeline;
 
-fn generate(kernel: &str, pipeline: &str) -> Result<String, Diagnostic> {
+fn generate(kernel: &str, pipeline: &str) -> Result<String, Box<dyn std::error::Error>> {
     let kernel = Pipeline::parse(pipeline)?.apply(&LoopKernel::parse(kernel)?)?;
     Ok(cuda_source(&lower(&kernel, LowerOptions::default())?)?.text)
 }

@@ -15,11 +15,14 @@
 //!   executions of the transformed kernel to instances of the declared one.
 
 mod array;
+mod builder;
 mod data;
 mod diagnostic;
 mod dtype;
 mod expr;
 mod function;
+#[doc = include_str!("../grammar.md")]
+pub mod grammar {}
 mod instruction;
 mod kernel;
 mod lookup;
@@ -27,6 +30,7 @@ mod math;
 mod nest;
 mod part;
 mod reduction;
+mod render;
 mod suggest;
 mod tag;
 mod text;
@@ -35,6 +39,7 @@ mod types;
 mod validate;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
+pub use builder::{ArrayRef, KernelBuilder, Targets, array, call, cast, reduce, select, sum, var};
 pub use data::{Buffer, Element, Number};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};
@@ -48,5 +53,6 @@ pub use math::{MATH_FUNCTIONS, MathFunction, math_function};
 pub use part::{Part, PartRef};
 pub use reduction::{ReductionOp, StateType, StateVar};
 pub use tag::Tag;
-pub use text::{parse_constraints, parse_expression};
+pub use text::{parse_constraints, parse_domain, parse_expression};
 pub use tree::Tree;
+pub use types::{TypeTable, ValueType, computing_type, promote, state_type};

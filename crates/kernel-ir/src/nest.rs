@@ -186,7 +186,8 @@ pub(crate) fn tree_in_text_order(data: &KernelData) -> Result<Vec<Tree>, Vec<(us
     for (number, instruction) in data.instructions.iter().enumerate() {
         for part in parts_in_order(data, instruction) {
             let mut path = data.part_inames(&part);
-            let within = instruction.within.len();
+            // Where ids are not unique, the part may be that of another instruction.
+            let within = instruction.within.len().min(path.len());
             let position = |n: &Name| order.iter().position(|o| o == n);
             path[within..].sort_by_key(position);
             if let Err(d) = insert(&mut tree, &path, &part, &mut opened) {

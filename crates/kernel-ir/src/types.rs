@@ -1,7 +1,698 @@
 //! Types of expressions.
-use crate::KernelData;
+//!
+//! * A literal adapts to its context: `2 * x[i]` is of the type of `x`. Alone, an integer literal is `i32` (`i64` where it needs it),
+//!   a floating-point literal `f32`.
+//! * Two floating-point types meet in the wider; arithmetic on `f16` and `bf16` is done in `f32`. A floating-point type
+//!   and an integer type meet in the floating-point type; an integer and a floating-point literal in `f32` (`f64` for 64-bit integers).
+//! * Two integer types meet in the wider, at least 32 bits. Signed and unsigned types meet only where the signed one is wider.
+//! * `bool` is no number: `cast(i32, c)` makes it one. `sum` and `product` of `bool` and of narrow integers are 32 bits wide.
+//! * `/` divides floating-point values; `//` and `%` round down.
+//! * An iname is `i32`, or `i64` where a bound of its domain is of 64 bits. Index arithmetic itself has the width that
+//!   it needs, whatever this type.
+//! * An open type meets itself and literals; anything else is cast first.
+//! * An assignment converts between integer types and between floating-point types, and from integers to floating-point types.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Arg, BinaryOp, DType, Diagnostic, Diagnostics, Expr, Fact, KernelData, LoopKernel, MathFunction, Name,
+    Reduce, ReductionOp, StateType, Type, UnaryOp, math_function, nest,
+};
 
 /// Stands for the type of a temporary that is still to be inferred.
 pub(crate) const UNTYPED: &str = "?";
 
-pub(crate) fn infer_temporaries(_data: &mut KernelData) {}
+/// The type of a value, as far as the expression decides it by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum ValueType {
+    /// An integer literal: any type of numbers.
+    IntLiteral,
+    /// A floating-point literal: any floating-point type.
+    FloatLiteral,
+    /// `lowest()` or `highest()`: any type of numbers.
+    AnyNumber,
+    /// This type.
+    Of(Type),
+}
+
+impl ValueType {
+    /// The type where no context asks for one.
+    pub fn alone(&self) -> Type {
+        match self {
+            ValueType::IntLiteral | ValueType::AnyNumber => Type::Known(DType::I32),
+            ValueType::FloatLiteral => Type::Known(DType::F32),
+            ValueType::Of(t) => t.clone(),
+        }
+    }
+
+    fn known(&self) -> Option<DType> {
+        match self {
+            ValueType::Of(t) => t.known(),
+            _ => None,
+        }
+    }
+
+    fn is_bool(&self) -> bool {
+        self.known() == Some(DType::Bool)
+    }
+
+    /// Whether no value of it is an integer.
+    fn is_float(&self) -> bool {
+        *self == ValueType::FloatLiteral || self.known().is_some_and(DType::is_float)
+    }
+}
+
+impl std::fmt::Display for ValueType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ValueType::IntLiteral => f.write_str("an integer literal"),
+            ValueType::FloatLiteral => f.write_str("a floating-point literal"),
+            ValueType::AnyNumber => f.write_str("any number"),
+            ValueType::Of(t) => write!(f, "{t}"),
+        }
+    }
+}
+
+/// A type error, with the expression that it is about.
+pub(crate) struct TypeError {
+    pub diagnostic: Diagnostic,
+    pub about: String,
+}
+
+type Result<T> = std::result::Result<T, Box<TypeError>>;
+
+fn error<T>(about: &Expr, code: &'static str, message: String, help: String) -> Result<T> {
+    let diagnostic = Diagnostic::new(code, message).help(help);
+    Err(Box::new(TypeError { diagnostic, about: about.to_string() }))
+}
+
+/// The type in which values of this one are computed and accumulated.
+pub fn computing_type(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        other => other,
+    }
+}
+
+fn computing(t: &Type) -> Type {
+    match t {
+        Type::Known(t) => Type::Known(computing_type(*t)),
+        open => open.clone(),
+    }
+}
+
+/// The type in which two known types meet, or `None` where one has to be cast.
+pub fn promote(a: DType, b: DType) -> Option<DType> {
+    let (a, b) = (computing_type(a), computing_type(b));
+    if a == DType::Bool || b == DType::Bool {
+        return (a == b).then_some(a);
+    }
+    Some(match (a.is_float(), b.is_float()) {
+        (true, true) => a.max(b),
+        (true, false) => a,
+        (false, true) => b,
+        (false, false) => {
+            // Narrow types are computed in i32, which holds all their values.
+            let widen = |t: DType| if t.bytes() < 4 { DType::I32 } else { t };
+            let (a, b) = (widen(a), widen(b));
+            match (a.is_unsigned(), b.is_unsigned()) {
+                (true, false) if b.bytes() <= a.bytes() => return None,
+                (false, true) if a.bytes() <= b.bytes() => return None,
+                _ if a.bytes() >= b.bytes() => a,
+                _ => b,
+            }
+        }
+    })
+}
+
+/// The type of a value of an operator's state, of inputs of these types.
+pub fn state_type(op: &ReductionOp, state: &StateType, inputs: &[Type]) -> Type {
+    match state {
+        StateType::Fixed(t) => Type::Known(*t),
+        StateType::Input(k) => {
+            let t = inputs.get(*k).map_or(Type::Known(DType::F32), computing);
+            let adds = matches!(&*op.name, "sum" | "product");
+            match t.known() {
+                Some(DType::Bool | DType::I8 | DType::I16) if adds => Type::Known(DType::I32),
+                Some(DType::U8 | DType::U16) if adds => Type::Known(DType::U32),
+                _ => t,
+            }
+        }
+    }
+}
+
+/// The types of the names of a kernel.
+#[derive(Clone, Debug)]
+pub struct TypeTable<'a> {
+    data: &'a KernelData,
+    scalars: BTreeMap<Name, Type>,
+    arrays: BTreeMap<Name, Type>,
+}
+
+impl<'a> TypeTable<'a> {
+    /// The table of a kernel. Temporaries whose type is still open are not in it.
+    pub fn new(data: &'a KernelData) -> Self {
+        let mut table = TypeTable { data, scalars: BTreeMap::new(), arrays: BTreeMap::new() };
+        for arg in &data.args {
+            match arg {
+                Arg::Scalar(s) => table.scalars.insert(s.name.clone(), s.dtype.clone()),
+                Arg::Array(a) => table.arrays.insert(a.name.clone(), a.dtype.clone()),
+            };
+        }
+        for t in &data.temporaries {
+            if t.dtype == Type::Open(UNTYPED.into()) {
+                continue;
+            }
+            let names = if t.axes.is_empty() { &mut table.scalars } else { &mut table.arrays };
+            names.insert(t.name.clone(), t.dtype.clone());
+        }
+        let mut wide: BTreeSet<&Name> = BTreeSet::new();
+        for domain in &data.domains {
+            let is_wide = domain.constraints.iter().flat_map(|c| c.names()).any(|n| {
+                wide.contains(&n)
+                    || matches!(table.scalars.get(&n), Some(Type::Known(t)) if t.is_integer() && t.bytes() == 8)
+            });
+            if is_wide {
+                wide.extend(&domain.inames);
+            }
+        }
+        for iname in nest::order(data) {
+            let dtype = if wide.contains(&iname) { DType::I64 } else { DType::I32 };
+            table.scalars.insert(iname, dtype.into());
+        }
+        for d in &data.definitions {
+            table.scalars.entry(d.iname.clone()).or_insert(DType::I32.into());
+        }
+        table
+    }
+
+    /// The table with other scalars: the names that the parts of an operator speak of.
+    pub fn with_scalars(&self, scalars: impl IntoIterator<Item = (Name, Type)>) -> TypeTable<'a> {
+        TypeTable { data: self.data, scalars: scalars.into_iter().collect(), arrays: BTreeMap::new() }
+    }
+
+    /// The type of a scalar or an iname.
+    pub fn scalar(&self, name: &str) -> Option<&Type> {
+        self.scalars.get(name)
+    }
+
+    /// The type of the elements of an array, or of a scalar temporary.
+    pub fn element(&self, name: &str) -> Option<&Type> {
+        self.arrays.get(name).or_else(|| self.scalars.get(name))
+    }
+
+    /// The type of an expression. Errors: values that do not go together, unknown names.
+    pub fn type_of(&self, e: &Expr) -> std::result::Result<ValueType, Diagnostic> {
+        self.infer(e).map_err(|e| e.diagnostic)
+    }
+
+    /// The types of what a reduction delivers.
+    pub(crate) fn reduction(&self, e: &Expr, r: &Reduce) -> Result<Vec<ValueType>> {
+        let Some(op) = self.data.operator(&r.op) else {
+            return error(e, "unknown-reduction", format!("there is no reduction `{}`", r.op), String::new());
+        };
+        let mut inputs = Vec::new();
+        for a in &r.args {
+            inputs.push(self.infer(a)?.alone());
+        }
+        if let (Some(Type::Known(t)), true) = (inputs.first(), matches!(&*op.name, "any" | "all"))
+            && *t != DType::Bool
+            && ReductionOp::library(&op.name).is_some()
+        {
+            return error(
+                &r.args[0],
+                "wrong-type",
+                format!("`{}` is of truth values, and this is {t}", op.name),
+                format!("write `{} != 0`", r.args[0]),
+            );
+        }
+        self.operator_results(&op, &inputs)
+    }
+
+    /// The types of an operator's results, of inputs of these types.
+    pub(crate) fn operator_results(&self, op: &ReductionOp, inputs: &[Type]) -> Result<Vec<ValueType>> {
+        let state = op.state.iter().map(|s| (s.name.clone(), state_type(op, &s.dtype, inputs)));
+        let table = self.with_scalars(state);
+        op.result.iter().map(|e| table.infer(e)).collect()
+    }
+
+    pub(crate) fn infer(&self, e: &Expr) -> Result<ValueType> {
+        Ok(match e {
+            Expr::Int(v) if i32::try_from(*v).is_err() => ValueType::Of(DType::I64.into()),
+            Expr::Int(_) => ValueType::IntLiteral,
+            Expr::Float(_) => ValueType::FloatLiteral,
+            Expr::Bool(_) => ValueType::Of(DType::Bool.into()),
+            Expr::Name(name) => match self.scalars.get(name) {
+                Some(t) => ValueType::Of(t.clone()),
+                None => {
+                    return error(
+                        e,
+                        "unknown-type",
+                        format!("the type of `{name}` is not known"),
+                        "declare it".into(),
+                    );
+                }
+            },
+            Expr::Subscript(access) => match self.element(&access.array) {
+                Some(t) => ValueType::Of(t.clone()),
+                None => {
+                    let message = format!("the type of `{}` is not known", access.array);
+                    return error(e, "unknown-type", message, "declare it".into());
+                }
+            },
+            Expr::Cast(t, a) => {
+                self.infer(a)?;
+                ValueType::Of(t.clone())
+            }
+            Expr::Unary(op, a) => self.unary(*op, a)?,
+            Expr::Binary(op, a, b) => {
+                let types = (self.infer(a)?, self.infer(b)?);
+                self.binary(e, *op, (a, &types.0), (b, &types.1))?
+            }
+            Expr::If(c, a, b) => {
+                self.truth(c)?;
+                let types = (self.infer(a)?, self.infer(b)?);
+                self.meet(e, (a, &types.0), (b, &types.1))?
+            }
+            Expr::Call { function, args, .. } => self.call(e, function, args)?,
+            Expr::Reduce(r) => {
+                let mut results = self.reduction(e, r)?;
+                if results.len() != 1 {
+                    return error(
+                        e,
+                        "wrong-arity",
+                        format!("`{}` gives {} values, and one is wanted here", r.op, results.len()),
+                        "assign them by an instruction of its own, as `v, k = argmax(i, x[i], i)`".into(),
+                    );
+                }
+                results.remove(0)
+            }
+        })
+    }
+
+    /// Requires a truth value.
+    fn truth(&self, e: &Expr) -> Result<()> {
+        let t = self.infer(e)?;
+        if t.is_bool() {
+            return Ok(());
+        }
+        error(
+            e,
+            "wrong-type",
+            format!("a truth value is wanted, and `{e}` is {t}"),
+            format!("write `{e} != 0`"),
+        )
+    }
+
+    fn unary(&self, op: UnaryOp, a: &Expr) -> Result<ValueType> {
+        if op == UnaryOp::Not {
+            self.truth(a)?;
+            return Ok(ValueType::Of(DType::Bool.into()));
+        }
+        let t = self.infer(a)?;
+        self.number(a, &t)?;
+        match (op, t.known()) {
+            (UnaryOp::Neg, Some(u)) if u.is_unsigned() && u.bytes() >= 4 => error(
+                a,
+                "wrong-type",
+                format!("`{a}` is {u}, which has no negative values"),
+                format!("write `-cast(i64, {a})`"),
+            ),
+            (UnaryOp::BitNot, _) if t.is_float() => error(
+                a,
+                "wrong-type",
+                format!("`~` is of integers, and `{a}` is {t}"),
+                "cast it first".into(),
+            ),
+            _ => Ok(match t {
+                ValueType::Of(t) => ValueType::Of(widened(&t)),
+                literal => literal,
+            }),
+        }
+    }
+
+    /// Requires a number.
+    fn number(&self, e: &Expr, t: &ValueType) -> Result<()> {
+        if !t.is_bool() {
+            return Ok(());
+        }
+        let help = format!("write `cast(i32, {e})`, which is 1 or 0");
+        error(e, "wrong-type", format!("a number is wanted, and `{e}` is a truth value"), help)
+    }
+
+    fn binary(
+        &self,
+        e: &Expr,
+        op: BinaryOp,
+        (a, ta): (&Expr, &ValueType),
+        (b, tb): (&Expr, &ValueType),
+    ) -> Result<ValueType> {
+        use BinaryOp::*;
+        let truth = ValueType::Of(DType::Bool.into());
+        if matches!(op, And | Or) {
+            self.truth(a)?;
+            self.truth(b)?;
+            return Ok(truth);
+        }
+        if matches!(op, Eq | Ne) && ta.is_bool() && tb.is_bool() {
+            return Ok(truth);
+        }
+        self.number(a, ta)?;
+        self.number(b, tb)?;
+        let integers_only = |what: &str, help: String| match (ta.is_float(), tb.is_float()) {
+            (false, false) => Ok(()),
+            (true, _) => error(e, "wrong-type", format!("{what} is of integers, and `{a}` is {ta}"), help),
+            (_, true) => error(e, "wrong-type", format!("{what} is of integers, and `{b}` is {tb}"), help),
+        };
+        match op {
+            BitAnd | BitOr | BitXor | Shl | Shr => {
+                let text = crate::text::binary_text(op);
+                integers_only(&format!("`{text}`"), "cast it to an integer type first".into())?;
+            }
+            Mod => integers_only("`%`", format!("write `fmod({a}, {b})`, which has the sign of `{a}`"))?,
+            _ => {}
+        }
+        if matches!(op, Shl | Shr) {
+            return Ok(match ta {
+                ValueType::Of(t) => ValueType::Of(widened(t)),
+                literal => literal.clone(),
+            });
+        }
+        let meet = self.meet(e, (a, ta), (b, tb))?;
+        match op {
+            Lt | Le | Gt | Ge | Eq | Ne => Ok(truth),
+            Div => match &meet {
+                ValueType::Of(Type::Known(t)) if !t.is_float() => error(
+                    e,
+                    "integer-division",
+                    format!("`/` divides floating-point values, and both sides of `{e}` are integers"),
+                    format!("write `//`, which rounds down, or cast one side: `cast(f32, {a}) / ...`"),
+                ),
+                ValueType::IntLiteral => Ok(ValueType::FloatLiteral),
+                _ => Ok(meet),
+            },
+            _ => Ok(match meet {
+                ValueType::Of(t) => ValueType::Of(widened(&t)),
+                literal => literal,
+            }),
+        }
+    }
+
+    /// The type in which two values meet.
+    fn meet(
+        &self,
+        e: &Expr,
+        (a, ta): (&Expr, &ValueType),
+        (b, tb): (&Expr, &ValueType),
+    ) -> Result<ValueType> {
+        use ValueType::{AnyNumber, FloatLiteral, IntLiteral, Of};
+        let refuse = |help: String| {
+            error(
+                e,
+                "wrong-type",
+                format!("`{a}` is {ta} and `{b}` is {tb}, which do not meet in one type"),
+                help,
+            )
+        };
+        Ok(match (ta, tb) {
+            (Of(x), Of(y)) if x == y => Of(computing(x)),
+            (Of(Type::Known(x)), Of(Type::Known(y))) => match promote(*x, *y) {
+                Some(t) => Of(t.into()),
+                None if *x == DType::Bool || *y == DType::Bool => {
+                    return refuse("cast the truth value: `cast(i32, c)`".into());
+                }
+                None => return refuse(format!("cast one of them: `cast({y}, {a})` or `cast({x}, {b})`")),
+            },
+            (Of(x), Of(y)) => {
+                return refuse(format!("cast one of them: `cast({y}, {a})` or `cast({x}, {b})`"));
+            }
+            (AnyNumber, other) | (other, AnyNumber) => match other {
+                Of(t) => Of(computing(t)),
+                literal => literal.clone(),
+            },
+            (Of(t), literal) | (literal, Of(t)) => match (t, literal) {
+                (Type::Known(DType::Bool), _) => {
+                    return refuse("cast the truth value: `cast(i32, c)`".into());
+                }
+                (Type::Known(t), FloatLiteral) if !t.is_float() => {
+                    Of(if t.bytes() == 8 { DType::F64 } else { DType::F32 }.into())
+                }
+                _ => Of(computing(t)),
+            },
+            (FloatLiteral, _) | (_, FloatLiteral) => FloatLiteral,
+            (IntLiteral, IntLiteral) => IntLiteral,
+        })
+    }
+
+    fn call(&self, e: &Expr, function: &Name, args: &[Expr]) -> Result<ValueType> {
+        let arity = |wanted: usize| {
+            if args.len() == wanted {
+                return Ok(());
+            }
+            let plural = if wanted == 1 { "" } else { "s" };
+            let message =
+                format!("`{function}` takes {wanted} argument{plural}, and {} are given", args.len());
+            let help = match ReductionOp::library(function).is_some() {
+                true => format!("the reduction is written `{function}(i, e)` with an iname `i` of a domain"),
+                false => "give it as many as it takes".into(),
+            };
+            error(e, "wrong-arity", message, help)
+        };
+        if let Some(f) = self.data.functions.iter().find(|f| f.name == *function) {
+            arity(f.params.len())?;
+            for (a, param) in args.iter().zip(&f.params) {
+                let t = self.infer(a)?;
+                if !assignable(&t, &Type::Known(*param)) {
+                    let message = format!("`{function}` takes {param} here, and `{a}` is {t}");
+                    return error(e, "wrong-type", message, format!("write `cast({param}, {a})`"));
+                }
+            }
+            return Ok(ValueType::Of(f.result.into()));
+        }
+        let Some(math) = math_function(function) else {
+            let names = crate::MATH_FUNCTIONS.iter().map(|f| f.name);
+            let own = self.data.functions.iter().map(|f| f.name.as_str());
+            let operators =
+                ReductionOp::LIBRARY.into_iter().chain(self.data.reductions.iter().map(|r| r.name.as_str()));
+            let help = match self.data.operator(function) {
+                Some(_) => {
+                    Some(format!("the reduction is written `{function}(i, e)` with an iname `i` of a domain"))
+                }
+                None => crate::suggest::did_you_mean(function, names.chain(own).chain(operators)),
+            };
+            let help =
+                help.unwrap_or_else(|| format!("declare it: `function {function}(f32) -> f32 {{ ... }}`"));
+            return error(e, "unknown-function", format!("there is no function `{function}`"), help);
+        };
+        arity(math.arity)?;
+        self.math(e, math, args)
+    }
+
+    fn math(&self, e: &Expr, math: &MathFunction, args: &[Expr]) -> Result<ValueType> {
+        let Some((first, rest)) = args.split_first() else { return Ok(ValueType::AnyNumber) };
+        let mut meet = self.infer(first)?;
+        self.number(first, &meet)?;
+        for a in rest {
+            let t = self.infer(a)?;
+            self.number(a, &t)?;
+            meet = self.meet(e, (first, &meet), (a, &t))?;
+        }
+        if math.name == "isnan" {
+            return Ok(ValueType::Of(DType::Bool.into()));
+        }
+        Ok(match meet {
+            ValueType::Of(Type::Known(t)) if t.is_integer() && !math.integers => {
+                ValueType::Of(if t.bytes() == 8 { DType::F64 } else { DType::F32 }.into())
+            }
+            ValueType::Of(t) => ValueType::Of(computing(&t)),
+            ValueType::IntLiteral if !math.integers => ValueType::FloatLiteral,
+            literal => literal,
+        })
+    }
+}
+
+/// The type in which arithmetic on this one is done.
+fn widened(t: &Type) -> Type {
+    match t {
+        Type::Known(t) if t.is_integer() && t.bytes() < 4 => Type::Known(DType::I32),
+        t => computing(t),
+    }
+}
+
+/// Whether an assignment converts a value to this type by itself.
+pub(crate) fn assignable(value: &ValueType, to: &Type) -> bool {
+    match (value, to) {
+        (ValueType::Of(a), b) if a == b => true,
+        (ValueType::Of(Type::Known(a)), Type::Known(b)) => {
+            let kind = |t: &DType| if t.is_float() { 2 } else { i32::from(t.is_integer()) };
+            match (kind(a), kind(b)) {
+                (0, k) | (k, 0) => k == 0,
+                (a, b) => a <= b,
+            }
+        }
+        (ValueType::Of(_), _) => false,
+        (_, Type::Known(DType::Bool)) => false,
+        (ValueType::FloatLiteral, Type::Known(t)) => t.is_float(),
+        _ => true,
+    }
+}
+
+/// Gives every temporary without a type the one of the values that are assigned to it. What cannot be decided stays open.
+pub(crate) fn infer_temporaries(data: &mut KernelData) {
+    let untyped = Type::Open(UNTYPED.into());
+    let mut pending: Vec<usize> =
+        (0..data.temporaries.len()).filter(|k| data.temporaries[*k].dtype == untyped).collect();
+    if pending.is_empty() {
+        return;
+    }
+    let mut writers: BTreeMap<&Name, Vec<(usize, usize)>> = BTreeMap::new();
+    for (k, i) in data.instructions.iter().enumerate() {
+        for (n, target) in i.targets.iter().enumerate() {
+            writers.entry(&target.array).or_default().push((k, n));
+        }
+    }
+    let no_writer = Vec::new();
+    let writers = |k: usize| writers.get(&data.temporaries[k].name).unwrap_or(&no_writer);
+    // In the order of their first values one pass is enough, save for values that go around loops.
+    pending.sort_by_key(|k| writers(*k).first().map_or(usize::MAX, |w| w.0));
+    let mut table = TypeTable::new(data);
+    let mut found = Vec::new();
+    loop {
+        let before = pending.len();
+        pending.retain(|k| {
+            let Some(t) = type_of_writers(&table, data, writers(*k)) else { return true };
+            let temporary = &data.temporaries[*k];
+            let names = if temporary.axes.is_empty() { &mut table.scalars } else { &mut table.arrays };
+            names.insert(temporary.name.clone(), t.clone());
+            found.push((*k, t));
+            false
+        });
+        if pending.len() == before {
+            break;
+        }
+    }
+    for (k, t) in found {
+        data.temporaries[k].dtype = t;
+    }
+}
+
+/// The type in which the values meet that these instructions assign (each with the number of its target). Values of a type
+/// that is not known yet are passed over: they may speak of the target itself.
+fn type_of_writers(table: &TypeTable<'_>, data: &KernelData, writers: &[(usize, usize)]) -> Option<Type> {
+    let mut found: Option<Type> = None;
+    for (k, n) in writers {
+        let value = match &data.instructions[*k].value {
+            e @ Expr::Reduce(r) => table.reduction(e, r).ok().and_then(|t| t.get(*n).cloned()),
+            e => table.infer(e).ok(),
+        };
+        let Some(t) = value.map(|v| v.alone()) else { continue };
+        found = Some(match found {
+            None => t,
+            Some(a) if a == t => a,
+            Some(Type::Known(a)) => Type::Known(promote(a, t.known()?)?),
+            Some(_) => return None,
+        });
+    }
+    found
+}
+
+impl KernelData {
+    /// The names of its open types, in the order in which the arguments show them.
+    pub fn open_types(&self) -> Vec<Name> {
+        let mut names = Vec::new();
+        let mut add = |t: &Type| {
+            if let Type::Open(name) = t
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        };
+        for arg in &self.args {
+            match arg {
+                Arg::Array(a) => add(&a.dtype),
+                Arg::Scalar(s) => add(&s.dtype),
+            }
+        }
+        self.temporaries.iter().for_each(|t| add(&t.dtype));
+        for i in &self.instructions {
+            let mut visit = |e: &Expr| {
+                e.visit(&mut |e| {
+                    if let Expr::Cast(t, _) = e {
+                        add(t);
+                    }
+                });
+            };
+            i.targets.iter().flat_map(|t| &t.index).for_each(&mut visit);
+            visit(&i.value);
+            i.predicate.iter().for_each(&mut visit);
+        }
+        names
+    }
+}
+
+/// The expression with open types in casts replaced.
+fn bind_expr(e: &Expr, bind: &dyn Fn(&Type) -> Type) -> Expr {
+    let e = e.map_children(&mut |child| bind_expr(child, bind));
+    match e {
+        Expr::Cast(t, a) => Expr::Cast(bind(&t), a),
+        e => e,
+    }
+}
+
+impl LoopKernel {
+    /// The kernel with open types replaced, in its declared form too. Open types that are not named stay open; a name that is no
+    /// open type of the kernel is an error, and so is a kernel that makes no sense of the types, as `/` of integers.
+    pub fn bind_types(&self, types: &[(Name, DType)]) -> std::result::Result<LoopKernel, Diagnostics> {
+        let open = self.open_types();
+        if let Some((name, _)) = types.iter().find(|(n, _)| !open.contains(n)) {
+            let mut d = Diagnostic::new("unknown-type", format!("the kernel has no open type `{name}`"));
+            d.help = match open.is_empty() {
+                true => Some("all its types are known".into()),
+                false => crate::suggest::did_you_mean(name, open.iter().map(Name::as_str)).or_else(|| {
+                    Some(format!(
+                        "it has {}",
+                        open.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+                    ))
+                }),
+            };
+            return Err(d.into());
+        }
+        if types.is_empty() {
+            return Ok(self.clone());
+        }
+        let bind = |t: &Type| match t {
+            Type::Open(name) => {
+                types.iter().find(|(n, _)| n == name).map_or(t.clone(), |(_, d)| Type::Known(*d))
+            }
+            t => t.clone(),
+        };
+        let mut data = (**self).clone();
+        for arg in &mut data.args {
+            match arg {
+                Arg::Array(a) => a.dtype = bind(&a.dtype),
+                Arg::Scalar(s) => s.dtype = bind(&s.dtype),
+            }
+        }
+        data.temporaries.iter_mut().for_each(|t| t.dtype = bind(&t.dtype));
+        for i in &mut data.instructions {
+            i.targets.iter_mut().flat_map(|t| &mut t.index).for_each(|e| *e = bind_expr(e, &bind));
+            i.value = bind_expr(&i.value, &bind);
+            i.predicate.iter_mut().for_each(|e| *e = bind_expr(e, &bind));
+        }
+        for fact in &mut data.facts {
+            if let Fact::Range { lower, upper, .. } = fact {
+                lower.iter_mut().chain(upper).for_each(|e| *e = bind_expr(e, &bind));
+            }
+        }
+        if let Some(declared) = &data.declared {
+            let here: Vec<(Name, DType)> =
+                types.iter().filter(|(n, _)| declared.open_types().contains(n)).cloned().collect();
+            data.declared = Some(declared.bind_types(&here)?);
+        }
+        let bound = LoopKernel::from_data(data);
+        bound.validate()?;
+        Ok(bound)
+    }
+}

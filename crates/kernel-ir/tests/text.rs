@@ -87,7 +87,7 @@ fn a_transformed_kernel_reads_back_with_its_declared_form() {
         })
         .unwrap();
     let text = split.to_text();
-    assert!(text.contains("let i = i_inner + 128*i_outer\n"), "{text}");
+    assert!(text.contains("let i = 128*i_outer + i_inner\n"), "{text}");
     assert!(text.contains("tag i_inner: thread.x\n"), "{text}");
     assert!(text.contains("declared {\n    kernel segmented_sum("), "{text}");
     assert_eq!(parse(&text), split);

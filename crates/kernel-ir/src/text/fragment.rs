@@ -1,6 +1,6 @@
 //! Parts of kernels as text of their own, for the arguments of transforms.
 
-use crate::{Constraint, Diagnostic, Expr, text::parser::Parser};
+use crate::{Constraint, Diagnostic, Domain, Expr, text::parser::Parser};
 
 /// The constraints of a text such as `n >= 1 and n % 16 = 0`.
 pub fn parse_constraints(text: &str) -> Result<Vec<Constraint>, Diagnostic> {
@@ -22,5 +22,17 @@ pub fn parse_expression(text: &str) -> Result<Expr, Diagnostic> {
     match parser.at_text_end() {
         true => Ok(expression),
         false => Err(*parser.unexpected("the end of the expression")),
+    }
+}
+
+/// The domain of a text such as `{ [i] : 0 <= i < n }`.
+pub fn parse_domain(text: &str) -> Result<Domain, Diagnostic> {
+    let mut parser = Parser::new("<domain>", text);
+    parser.begin_statement();
+    // The text may have several lines.
+    let (domain, _) = parser.domain().map_err(|d| *d)?;
+    match parser.at_text_end() {
+        true => Ok(domain),
+        false => Err(*parser.unexpected("the end of the domain")),
     }
 }

@@ -11,6 +11,9 @@ pub(crate) mod source_map;
 mod statement;
 mod tree;
 
-pub use fragment::{parse_constraints, parse_expression};
-pub(crate) use lexer::is_identifier;
+pub(crate) use expression::binary_text;
+pub use fragment::{parse_constraints, parse_domain, parse_expression};
+pub(crate) use lexer::{close_of_c, is_identifier};
 pub(crate) use parser::RESERVED;
+pub(crate) use print::conjunction as text_of_constraints;
+pub(crate) use read::{complete_built, map_of_print};

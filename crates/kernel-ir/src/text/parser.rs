@@ -81,15 +81,6 @@ impl Parser {
         self.pos = (self.pos + 1).min(self.tokens.len() - 1);
     }
 
-    /// The position, to come back to.
-    pub fn mark(&self) -> (usize, usize) {
-        (self.pos, self.brackets)
-    }
-
-    pub fn back_to(&mut self, mark: (usize, usize)) {
-        (self.pos, self.brackets) = mark;
-    }
-
     /// The word so many tokens ahead.
     pub fn word(&self, ahead: usize) -> Option<&str> {
         let token = self.token(ahead);

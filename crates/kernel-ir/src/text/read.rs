@@ -108,33 +108,52 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
                 .into());
         }
     }
-    complete(data, has_tree, &map)
+    complete(data, has_tree, &|_| Some(map.clone()))
 }
 
-/// Types of temporaries, inames of instructions and the tree, as far as they are open; then validation.
+/// Types of temporaries, inames of instructions and the tree, as far as they are open; then validation. `map` gives the places,
+/// and is asked only where something is wrong.
 pub(crate) fn complete(
     mut data: KernelData,
     has_tree: bool,
-    map: &SourceMap,
+    map: &dyn Fn(&KernelData) -> Option<SourceMap>,
 ) -> Result<LoopKernel, Diagnostics> {
-    let place =
-        |findings: Vec<validate::Finding>| Diagnostics(findings.into_iter().map(|f| f.placed(map)).collect());
     // What everything below relies on.
     let structure = validate::structure(&data);
     if !structure.is_empty() {
-        return Err(place(structure));
+        return Err(validate::placed(structure, map(&data).as_ref()));
     }
     types::infer_temporaries(&mut data);
-    let mut findings = Vec::new();
+    let mut loops = Vec::new();
     if !has_tree {
         nest::fill_within(&mut data);
         match nest::tree_in_text_order(&data) {
             Ok(tree) => data.tree = tree,
-            Err(errors) => findings
+            Err(errors) => loops
                 .extend(errors.into_iter().map(|(k, d)| validate::Finding::new(d, Item::Instruction(k), ""))),
         }
     }
-    let all = validate::check(&data);
-    findings.extend(all);
-    if findings.is_empty() { Ok(LoopKernel::from_data(data)) } else { Err(place(findings)) }
+    let mut findings = validate::check(&data);
+    if !findings.iter().any(validate::Finding::confuses_loops) {
+        findings.extend(loops);
+    }
+    if findings.is_empty() {
+        Ok(LoopKernel::from_data(data))
+    } else {
+        Err(validate::placed(findings, map(&data).as_ref()))
+    }
+}
+
+/// As [`complete`], of a declared kernel that no text is behind: places are in its print.
+pub(crate) fn complete_built(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
+    fill_ids(&mut data.instructions);
+    // The places in the print are found by reading it, which fails where a name is none; then there are no places.
+    complete(data, false, &|data: &KernelData| map_of_print(&LoopKernel::from_data(data.clone())))
+}
+
+impl LoopKernel {
+    /// A hash of the whole text, the same in every run and on every machine: 64 hexadecimal digits.
+    pub fn fingerprint(&self) -> String {
+        blake3::hash(self.to_text().as_bytes()).to_hex().to_string()
+    }
 }

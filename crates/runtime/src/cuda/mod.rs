@@ -14,8 +14,8 @@ mod error;
 mod launch;
 pub mod limits;
 mod module;
-mod prepared;
 mod occupancy;
+mod prepared;
 mod stream;
 
 pub use buffer::{Buffer, HostBuffer};

@@ -1,0 +1,77 @@
+//! Diagnostics with the lines that they are about.
+//!
+//! Plain text, no colours: what a terminal, a log and a test show alike.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::{Serialize, Serializer, ser::SerializeStruct};
+
+use crate::{Diagnostic, Diagnostics, Place};
+
+impl Place {
+    /// Line and column of the place, both from 1, columns in characters.
+    pub fn line_column(&self) -> (usize, usize) {
+        let before = self.text.get(..self.span.start).unwrap_or(&self.text);
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() + 1;
+        (line, column)
+    }
+
+    /// The text that is meant.
+    pub fn snippet(&self) -> &str {
+        self.text.get(self.span.clone()).unwrap_or("")
+    }
+}
+
+impl Diagnostic {
+    /// The diagnostic with the lines of the text that it is about, as plain text without a line break at its end.
+    pub fn render(&self) -> String {
+        let mut group: Group<'_> =
+            Group::with_title(Level::ERROR.primary_title(self.message.as_str()).id(self.code));
+        if let Some(place) = &self.place
+            && place.text.get(place.span.clone()).is_some()
+        {
+            let snippet = Snippet::source(&*place.text)
+                .path(&*place.origin)
+                .annotation(AnnotationKind::Primary.span(place.span.clone()));
+            group = group.element(snippet);
+        }
+        if let Some(witness) = &self.witness {
+            group = group.element(Level::NOTE.with_name("witness").message(witness.as_str()));
+        }
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        let text = Renderer::plain().render(&[group]);
+        text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Diagnostics {
+    /// All of them as [`Diagnostic::render`] shows each, an empty line between two.
+    pub fn render(&self) -> String {
+        self.0.iter().map(Diagnostic::render).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+/// `code`, `message`, `origin`, `line`, `column`, `span` (bytes), `witness`, `help`; null where there is none.
+impl Serialize for Diagnostic {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let position = self.place.as_ref().map(Place::line_column);
+        let mut s = serializer.serialize_struct("Diagnostic", 8)?;
+        s.serialize_field("code", self.code)?;
+        s.serialize_field("message", &self.message)?;
+        s.serialize_field("origin", &self.place.as_ref().map(|p| &*p.origin))?;
+        s.serialize_field("line", &position.map(|p| p.0))?;
+        s.serialize_field("column", &position.map(|p| p.1))?;
+        s.serialize_field("span", &self.place.as_ref().map(|p| (p.span.start, p.span.end)))?;
+        s.serialize_field("witness", &self.witness)?;
+        s.serialize_field("help", &self.help)?;
+        s.end()
+    }
+}
+
+impl Serialize for Diagnostics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(&self.0)
+    }
+}

@@ -1,0 +1,276 @@
+//! What is provable in integers: assumptions that can hold, domains that have points, subscripts in bounds.
+//!
+//! A subscript is asked about where it is affine. A violation is reported with the values that show it, unless it hangs on what is
+//! not known here: values read from data (facts about them are used) and conditions that are not affine. Those the launch
+//! or the emulator checks. Only declared kernels are asked: transforms keep what they prove.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_poly::System;
+
+use crate::{
+    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, KernelData, Name, UnaryOp, nest,
+    text::{source_map::Item, text_of_constraints},
+    validate::{Check, domains::is_integer},
+};
+
+pub(crate) fn check(check: &mut Check<'_>) {
+    let data = check.data;
+    if System::new(&data.assumptions).and_then(|s| s.is_empty()) == Ok(true) {
+        let d = Diagnostic::new("empty-context", "no values of the arguments fulfil all assumptions")
+            .help("a kernel under such assumptions would prove anything: correct them");
+        return check.add(Item::Assumption(0), "", d);
+    }
+    if check.transformed() {
+        return;
+    }
+    let context = context(data);
+    for (k, domain) in data.domains.iter().enumerate() {
+        let all = data.assumptions.iter().chain(&domain.constraints).cloned().collect::<Vec<_>>();
+        if System::new(&all).and_then(|s| s.is_empty()) == Ok(true) {
+            let d = Diagnostic::new("empty-domain", "this domain has no point, whatever the arguments are")
+                .help("correct its bounds, or the assumptions");
+            check.add(Item::Domain(k), &domain.to_string(), d);
+        }
+    }
+    let mut asked =
+        Asked { loaded: loaded_names(data), context, systems: BTreeMap::new(), proved: BTreeSet::new() };
+    for (k, i) in data.instructions.iter().enumerate() {
+        let mut scope = Scope { inames: i.within.clone(), guards: Vec::new(), opaque: false };
+        if let Some(p) = &i.predicate {
+            visit(check, &mut asked, k, p, &scope);
+            scope.assume(data, p);
+        }
+        for target in &i.targets {
+            target.index.iter().for_each(|e| visit(check, &mut asked, k, e, &scope));
+            access(check, &mut asked, k, target, &scope);
+        }
+        visit(check, &mut asked, k, &i.value, &scope);
+    }
+}
+
+/// What holds for the arguments and for values loaded from arrays: assumptions, lengths that are not negative, facts.
+fn context(data: &KernelData) -> Vec<Constraint> {
+    let mut context = data.assumptions.clone();
+    for arg in &data.args {
+        if let Arg::Array(a) = arg {
+            let lengths =
+                a.axes.iter().filter_map(|x| x.length.to_aff()).filter(|l| l.as_constant().is_none());
+            context.extend(lengths.map(Constraint::nonneg));
+        }
+    }
+    for i in &data.instructions {
+        let ([target], Expr::Subscript(read)) = (i.targets.as_slice(), &i.value) else { continue };
+        let only =
+            data.instructions.iter().filter(|j| j.targets.iter().any(|t| t.array == target.array)).count()
+                == 1;
+        if !only || !target.index.is_empty() || i.predicate.is_some() {
+            continue;
+        }
+        for fact in &data.facts {
+            if let Fact::Range { array, lower, upper } = fact
+                && *array == read.array
+            {
+                let value = Aff::var(&target.array);
+                let low = lower.as_ref().and_then(Expr::to_aff).and_then(|l| Constraint::le(&l, &value).ok());
+                let high =
+                    upper.as_ref().and_then(Expr::to_aff).and_then(|u| Constraint::lt(&value, &u).ok());
+                context.extend(low.into_iter().chain(high));
+            }
+        }
+    }
+    context.sort();
+    context.dedup();
+    context
+}
+
+/// Temporaries: their values come from data.
+fn loaded_names(data: &KernelData) -> BTreeSet<Name> {
+    data.temporaries.iter().map(|t| t.name.clone()).collect()
+}
+
+struct Asked {
+    context: Vec<Constraint>,
+    loaded: BTreeSet<Name>,
+    /// For the inames of a scope, its system.
+    systems: BTreeMap<Vec<Name>, Option<System>>,
+    /// Questions without guards that have been answered.
+    proved: BTreeSet<(Vec<Name>, Constraint)>,
+}
+
+/// Where an expression stands.
+#[derive(Clone)]
+struct Scope {
+    inames: Vec<Name>,
+    guards: Vec<Constraint>,
+    /// A condition that is not affine guards it too.
+    opaque: bool,
+}
+
+impl Scope {
+    /// Inside of a condition.
+    fn assume(&mut self, data: &KernelData, condition: &Expr) {
+        match condition {
+            Expr::Binary(BinaryOp::And, a, b) => {
+                self.assume(data, a);
+                self.assume(data, b);
+            }
+            _ => match constraint(data, condition) {
+                Some(c) => self.guards.push(c),
+                None => self.opaque = true,
+            },
+        }
+    }
+
+    /// Where a condition is false.
+    fn assume_not(&mut self, data: &KernelData, condition: &Expr) {
+        match condition {
+            Expr::Binary(BinaryOp::Or, a, b) => {
+                self.assume_not(data, a);
+                self.assume_not(data, b);
+            }
+            Expr::Unary(UnaryOp::Not, a) => self.assume(data, a),
+            _ => match constraint(data, condition).filter(|c| c.kind == crate::Kind::Ge) {
+                Some(c) => match c.aff.neg().and_then(|a| a.add_constant(-1)) {
+                    Ok(below) => self.guards.push(Constraint::nonneg(below)),
+                    Err(_) => self.opaque = true,
+                },
+                None => self.opaque = true,
+            },
+        }
+    }
+}
+
+/// The affine form of a comparison of integers.
+fn constraint(data: &KernelData, condition: &Expr) -> Option<Constraint> {
+    let Expr::Binary(op, a, b) = condition else { return None };
+    let (a, b) = (integer(data, a)?, integer(data, b)?);
+    match op {
+        BinaryOp::Lt => Constraint::lt(&a, &b).ok(),
+        BinaryOp::Le => Constraint::le(&a, &b).ok(),
+        BinaryOp::Gt => Constraint::lt(&b, &a).ok(),
+        BinaryOp::Ge => Constraint::le(&b, &a).ok(),
+        BinaryOp::Eq => Constraint::equal(&a, &b).ok(),
+        _ => None,
+    }
+}
+
+/// The affine form of an expression all of whose names are integers.
+fn integer(data: &KernelData, e: &Expr) -> Option<Aff> {
+    let aff = e.to_aff()?;
+    let all = aff.names().iter().all(|name| {
+        data.is_iname(name)
+            || data
+                .args
+                .iter()
+                .any(|a| matches!(a, Arg::Scalar(s) if s.name == *name && is_integer(&s.dtype)))
+            || data.temporary(name).is_some_and(|t| is_integer(&t.dtype))
+    });
+    all.then_some(aff)
+}
+
+fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &Scope) {
+    let data = check.data;
+    match e {
+        Expr::If(c, a, b) => {
+            visit(check, asked, k, c, scope);
+            let mut inside = scope.clone();
+            inside.assume(data, c);
+            visit(check, asked, k, a, &inside);
+            let mut outside = scope.clone();
+            outside.assume_not(data, c);
+            visit(check, asked, k, b, &outside);
+        }
+        Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
+            visit(check, asked, k, a, scope);
+            let mut then = scope.clone();
+            if *op == BinaryOp::And {
+                then.assume(data, a)
+            } else {
+                then.assume_not(data, a)
+            }
+            visit(check, asked, k, b, &then);
+        }
+        Expr::Reduce(r) => {
+            let mut inside = scope.clone();
+            inside.inames.extend(r.inames.iter().cloned());
+            r.args.iter().for_each(|a| visit(check, asked, k, a, &inside));
+        }
+        _ => {
+            e.children().into_iter().for_each(|child| visit(check, asked, k, child, scope));
+            if let Expr::Subscript(a) = e {
+                access(check, asked, k, a, scope);
+            }
+        }
+    }
+}
+
+fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, scope: &Scope) {
+    let data = check.data;
+    let Some(array) = data.array(&access.array) else { return };
+    for (axis, index) in access.index.iter().enumerate() {
+        let (Some(index), Some(length)) = (integer(data, index), array.axes[axis].length.to_aff()) else {
+            continue;
+        };
+        let Ok(below_length) = Constraint::lt(&index, &length) else { continue };
+        for wanted in [Constraint::nonneg(index.clone()), below_length] {
+            let Some(point) = violation(data, asked, scope, &wanted) else { continue };
+            let value = index.eval_in(&point).map_or(String::new(), |v| format!("the subscript {v}"));
+            let size =
+                length.eval_in(&point).map_or(String::new(), |v| format!(", of an axis of length {v}"));
+            let values: Vec<String> = point.iter().map(|(n, v)| format!("{n} = {v}")).collect();
+            let message = match array.axes.len() {
+                1 => format!("`{access}` goes out of the bounds of `{}`", access.array),
+                _ => format!("`{access}` goes out of the bounds of axis {axis} of `{}`", access.array),
+            };
+            let at = if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) };
+            let d = Diagnostic::new("out-of-bounds", message).witness(format!("{at}: {value}{size}")).help(
+                format!(
+                    "it must hold that {}: correct the domain or the shape, or assume it",
+                    text_of_constraints(&[wanted])
+                ),
+            );
+            check.add(Item::Instruction(k), &access.to_string(), d);
+            break;
+        }
+    }
+}
+
+/// Values for which a constraint that is wanted does not hold, or `None` where it is proved or not to be decided here.
+fn violation(
+    data: &KernelData,
+    asked: &mut Asked,
+    scope: &Scope,
+    wanted: &Constraint,
+) -> Option<BTreeMap<Name, i64>> {
+    let question = (scope.inames.clone(), wanted.clone());
+    if asked.proved.contains(&question) {
+        return None;
+    }
+    let context = &asked.context;
+    let base = asked.systems.entry(scope.inames.clone()).or_insert_with(|| {
+        let instances = nest::constraints_over(data, &scope.inames);
+        System::new(&context.iter().cloned().chain(instances).collect::<Vec<_>>()).ok()
+    });
+    let base = base.as_ref()?;
+    let system = base.with(&scope.guards).ok()?;
+    if system.implies(wanted).ok()? {
+        if scope.guards.is_empty() {
+            asked.proved.insert(question);
+        }
+        return None;
+    }
+    let negated = Constraint::nonneg(wanted.aff.neg().ok()?.add_constant(-1).ok()?);
+    let outside = system.with(&[negated]).ok()?;
+    // A value that was read may be another one than any that goes wrong.
+    if scope.opaque || outside.names().iter().any(|n| asked.loaded.contains(n)) {
+        return None;
+    }
+    let parameters: Vec<Name> = data
+        .args
+        .iter()
+        .filter(|a| matches!(a, Arg::Scalar(s) if s.dtype.known().is_some_and(DType::is_integer)))
+        .map(|a| a.name().clone())
+        .collect();
+    outside.sample_in_order(&BTreeMap::new(), &parameters).ok()?
+}

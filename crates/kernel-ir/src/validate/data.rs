@@ -1,0 +1,229 @@
+//! Arguments, temporaries, facts and device functions.
+
+use crate::{
+    Arg, Array, DType, Diagnostic, Expr, Fact, Name, Type, TypeTable, ValueType,
+    text::{close_of_c, is_identifier, source_map::Item},
+    types::{TypeError, UNTYPED},
+    validate::{Check, domains},
+};
+
+pub(crate) fn check(check: &mut Check<'_>) {
+    let data = check.data;
+    for (k, arg) in data.args.iter().enumerate() {
+        match arg {
+            Arg::Array(a) => {
+                if a.axes.is_empty() {
+                    let d = Diagnostic::new(
+                        "wrong-layout",
+                        format!("the array argument `{}` has no axes", a.name),
+                    )
+                    .help(format!(
+                        "write `{}[1]` for one element in memory, or leave the brackets out for a scalar",
+                        a.dtype
+                    ));
+                    check.add(Item::Arg(k), "", d);
+                }
+                array(check, Item::Arg(k), a);
+            }
+            Arg::Scalar(_) => {}
+        }
+    }
+    let bound: Vec<&Name> = data
+        .args
+        .iter()
+        .filter_map(|a| match a {
+            Arg::Array(Array { dtype: Type::Open(n), .. }) => Some(n),
+            Arg::Scalar(crate::Scalar { dtype: Type::Open(n), .. }) => Some(n),
+            _ => None,
+        })
+        .collect();
+    for (k, t) in data.temporaries.iter().enumerate() {
+        array(check, Item::Temporary(k), t);
+        match &t.dtype {
+            Type::Open(name) if *name == UNTYPED => {
+                // A value that is wrong itself says more.
+                let wrong = data.instructions.iter().any(|i| i.targets.iter().any(|w| w.array == t.name));
+                let help = match wrong {
+                    true => format!("give it one: `temp {}: f32`, or correct what is assigned to it", t.name),
+                    false => format!("no instruction writes it; give it a type: `temp {}: f32`", t.name),
+                };
+                let message =
+                    format!("the type of the temporary `{}` does not follow from its values", t.name);
+                check.add(Item::Temporary(k), &t.name, Diagnostic::new("unknown-type", message).help(help));
+            }
+            Type::Open(name) if !bound.contains(&name) => {
+                let message = format!("no argument binds the open type `{name}`");
+                let d = Diagnostic::new("unknown-type", message)
+                    .help("use a type of the arguments, or a known one");
+                check.add(Item::Temporary(k), name, d);
+            }
+            _ => {}
+        }
+    }
+    facts(check);
+    functions(check);
+}
+
+/// Lengths and strides are integers made of arguments.
+fn array(check: &mut Check<'_>, item: Item, a: &Array) {
+    let table = TypeTable::new(check.data);
+    let sizes = a.axes.iter().map(|x| &x.length).chain(a.axes.iter().filter_map(|x| x.stride.as_ref()));
+    for e in sizes {
+        size(check, &table, &item, e);
+    }
+    let mut sorted = a.order.clone();
+    sorted.sort_unstable();
+    if !a.order.is_empty() && !sorted.into_iter().eq(0..a.axes.len()) {
+        let d = Diagnostic::new(
+            "wrong-layout",
+            format!("the order of the axes of `{}` is no order of them", a.name),
+        )
+        .help("name each axis once, the slowest first");
+        check.add(item, "", d);
+    }
+}
+
+/// Requires an integer made of scalar arguments.
+fn size(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
+    let mut sound = true;
+    for name in e.names() {
+        if let Some(d) = domains::affine_name(check.data, &name, false, false) {
+            check.add(item.clone(), &name, d);
+            sound = false;
+        }
+    }
+    let mut foreign = None;
+    e.visit(&mut |e| {
+        if matches!(e, Expr::Subscript(_) | Expr::Reduce(_)) {
+            foreign = Some(e.to_string());
+        }
+    });
+    if let Some(text) = foreign {
+        let d = Diagnostic::new("not-affine", format!("`{text}` has no value before the kernel runs"))
+            .help("sizes are made of scalar arguments and integers");
+        check.add(item.clone(), &text, d);
+        sound = false;
+    }
+    if !sound {
+        return;
+    }
+    match table.infer(e) {
+        Ok(ValueType::IntLiteral | ValueType::AnyNumber) => {}
+        Ok(t) if t.alone().known().is_some_and(DType::is_integer) => {
+            if e.to_aff().is_some_and(|a| a.as_constant().is_some_and(|c| c < 0)) {
+                let d = Diagnostic::new("wrong-layout", format!("the size {e} is negative"))
+                    .help("sizes are 0 or more");
+                check.add(item.clone(), &e.to_string(), d);
+            }
+        }
+        Ok(t) => {
+            let d = Diagnostic::new("wrong-type", format!("`{e}` is {t}, and a size is an integer"));
+            check.add(item.clone(), &e.to_string(), d.help("make it of integer arguments"));
+        }
+        Err(error) => {
+            let TypeError { diagnostic, about } = *error;
+            check.add(item.clone(), &about, diagnostic);
+        }
+    }
+}
+
+fn facts(check: &mut Check<'_>) {
+    let data = check.data;
+    let table = TypeTable::new(data);
+    for (k, fact) in data.facts.iter().enumerate() {
+        let item = Item::Fact(k);
+        let (name, one_dimensional) = match fact {
+            Fact::Range { array, .. } => (array, false),
+            Fact::Monotone(array) | Fact::Injective(array) => (array, true),
+        };
+        match data.array(name) {
+            None => {
+                let arrays =
+                    data.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(|a| a.name().as_str());
+                let mut d = Diagnostic::new("unknown-name", format!("there is no array `{name}`"));
+                d.help = crate::suggest::did_you_mean(name, arrays).or_else(|| {
+                    Some(
+                        "facts are about the elements of arrays; what holds for scalars is an `assume`"
+                            .into(),
+                    )
+                });
+                check.add(item.clone(), name, d);
+            }
+            Some(a) if !domains::is_integer(&a.dtype) => {
+                let d = Diagnostic::new(
+                    "wrong-type",
+                    format!("`{name}` is an array of {}, and facts are about integers", a.dtype),
+                );
+                check.add(item.clone(), name, d.help("leave it out"));
+            }
+            Some(a) if one_dimensional && a.axes.len() != 1 => {
+                let d = Diagnostic::new(
+                    "wrong-subscript",
+                    format!("`{name}` has {} axes, and this fact is about one", a.axes.len()),
+                );
+                check.add(item.clone(), name, d.help("leave it out"));
+            }
+            Some(_) => {}
+        }
+        if let Fact::Range { lower, upper, .. } = fact {
+            for e in lower.iter().chain(upper) {
+                size_of_fact(check, &table, &item, e);
+            }
+        }
+    }
+}
+
+/// As a size, but it may be negative.
+fn size_of_fact(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
+    if e.to_aff().is_none_or(|a| a.as_constant().is_none()) {
+        size(check, table, item, e);
+    }
+}
+
+fn functions(check: &mut Check<'_>) {
+    for (k, f) in check.data.functions.iter().enumerate() {
+        let item = Item::Function(k);
+        let source = format!("{{{}}}", f.source);
+        let problem = if !f.source.starts_with("__device__") {
+            Some("its CUDA C does not begin with `__device__`")
+        } else if is_identifier(&f.name) && !f.source.contains(f.name.as_str()) {
+            Some("its CUDA C defines another name")
+        } else if close_of_c(source.as_bytes(), 0) != Some(source.len()) {
+            Some("the braces of its CUDA C do not match")
+        } else if f.source.trim() != f.source.as_str() {
+            Some("its CUDA C begins or ends with space")
+        } else {
+            None
+        };
+        if let Some(problem) = problem {
+            let args: Vec<String> =
+                f.params.iter().enumerate().map(|(n, t)| format!("{} a{n}", c_type(*t))).collect();
+            let d = Diagnostic::new("bad-function", format!("the device function `{}`: {problem}", f.name))
+                .help(format!(
+                    "give the whole definition: `__device__ {} {}({}) {{ ... }}`",
+                    c_type(f.result),
+                    f.name,
+                    args.join(", ")
+                ));
+            check.add(item, &f.name, d);
+        }
+    }
+}
+
+fn c_type(t: DType) -> &'static str {
+    match t {
+        DType::Bool => "bool",
+        DType::I8 => "signed char",
+        DType::I16 => "short",
+        DType::I32 => "int",
+        DType::I64 => "long long",
+        DType::U8 => "unsigned char",
+        DType::U16 => "unsigned short",
+        DType::U32 => "unsigned int",
+        DType::U64 => "unsigned long long",
+        DType::F16 => "__half",
+        DType::BF16 => "__nv_bfloat16",
+        DType::F32 => "float",
+        DType::F64 => "double",
+    }
+}

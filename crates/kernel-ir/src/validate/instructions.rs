@@ -1,0 +1,389 @@
+//! Instructions: known names, as many subscripts as axes, reductions in their place, types that go together.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Access, Arg, Diagnostic, Expr, Instruction, Name, Reduce, ReductionOp, Role, Type, TypeTable,
+    text::source_map::Item,
+    types::{TypeError, UNTYPED, assignable, state_type},
+    validate::Check,
+};
+
+pub(crate) fn check(check: &mut Check<'_>) {
+    if check.data.instructions.is_empty() {
+        let d = Diagnostic::new(
+            "no-instructions",
+            format!("the kernel `{}` has no instruction", check.data.name),
+        )
+        .help("an instruction is a line such as `out[i] = 2*x[i]`");
+        check.add(Item::Header, "", d);
+    }
+    let table = TypeTable::new(check.data);
+    let data = check.data;
+    for (k, i) in data.instructions.iter().enumerate() {
+        let item = Item::Instruction(k);
+        for iname in &i.within {
+            if !data.is_iname(iname) || data.definition(iname).is_some() {
+                unknown_iname(check, &item, iname);
+            }
+        }
+        // Inames that have a value for the instruction, outside of its reductions.
+        let mut around: BTreeSet<Name> = i.within.iter().cloned().collect();
+        for target in &i.targets {
+            writable(check, &item, target);
+            for e in &target.index {
+                no_reductions(check, &item, e, "a subscript of what is written");
+                expr(check, &item, e, &mut around);
+            }
+        }
+        expr(check, &item, &i.value, &mut around);
+        if let Some(p) = &i.predicate {
+            no_reductions(check, &item, p, "a predicate");
+            expr(check, &item, p, &mut around);
+        }
+        if let Role::Copies { source } = &i.role
+            && data.array(source).is_none()
+        {
+            unknown(check, &item, source);
+        }
+        if !check.wrong.contains(&k) {
+            types(check, &item, &table, i);
+        }
+    }
+}
+
+fn unknown_iname(check: &mut Check<'_>, item: &Item, iname: &Name) {
+    let names = check.data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str()));
+    let help = crate::suggest::did_you_mean(iname, names);
+    let message = match check.data.definition(iname) {
+        Some(value) => format!("`{iname}` is no loop any more: it is `{value}`"),
+        None => format!("no domain has the iname `{iname}`"),
+    };
+    let help = help.unwrap_or_else(|| format!("declare it: `domain {{ [{iname}] : 0 <= {iname} < n }}`"));
+    check.add(item.clone(), iname, Diagnostic::new("unknown-iname", message).help(help));
+}
+
+/// A name that is nothing.
+fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
+    let data = check.data;
+    let names = data
+        .args
+        .iter()
+        .map(|a| a.name().as_str())
+        .chain(data.temporaries.iter().map(|t| t.name.as_str()))
+        .chain(data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str())));
+    let help = crate::suggest::did_you_mean(name, names)
+        .unwrap_or_else(|| format!("declare it as an argument, or as a temporary: `<> {name} = ...`"));
+    check.add(
+        item.clone(),
+        name,
+        Diagnostic::new("unknown-name", format!("`{name}` is not declared")).help(help),
+    );
+}
+
+fn writable(check: &mut Check<'_>, item: &Item, target: &Access) {
+    let data = check.data;
+    let name = &target.array;
+    if let Some(array) = data.array(name) {
+        subscripts(check, item, target, array.axes.len());
+        return;
+    }
+    let what = if data.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == *name)) {
+        "a scalar argument"
+    } else if data.is_iname(name) {
+        "an iname"
+    } else {
+        return unknown(check, item, name);
+    };
+    let d = Diagnostic::new("not-writable", format!("`{name}` is {what}, and cannot be written"))
+        .help("write to a temporary or to an array argument");
+    check.add(item.clone(), name, d);
+}
+
+/// A number of things in words.
+fn count(n: usize, what: &str) -> String {
+    match n {
+        0 => format!("no {what}"),
+        1 => format!("1 {what}"),
+        n if what == "axis" => format!("{n} axes"),
+        n => format!("{n} {what}s"),
+    }
+}
+
+fn written(n: usize) -> String {
+    if n == 1 { "1 is written".into() } else { format!("{n} are written") }
+}
+
+fn subscripts(check: &mut Check<'_>, item: &Item, access: &Access, axes: usize) {
+    if access.index.len() == axes {
+        return;
+    }
+    let message = format!(
+        "`{}` has {}, and {} here",
+        access.array,
+        count(axes, "axis"),
+        count(access.index.len(), "subscript")
+    );
+    let help = match axes {
+        0 => "it is a scalar: leave the brackets out",
+        _ => "give one subscript an axis",
+    };
+    let text = access.to_string();
+    check.add(item.clone(), &text, Diagnostic::new("wrong-subscript", message).help(help));
+}
+
+fn no_reductions(check: &mut Check<'_>, item: &Item, e: &Expr, place: &str) {
+    if let Some(r) = e.reductions().first() {
+        let text = Expr::Reduce(r.clone()).to_string();
+        let d = Diagnostic::new("reduction-place", format!("a reduction cannot stand in {place}"))
+            .help("compute it by an instruction of its own into a temporary");
+        check.add(item.clone(), &text, d);
+    }
+}
+
+/// Names and subscripts of an expression; `around` are the inames that have a value there.
+fn expr(check: &mut Check<'_>, item: &Item, e: &Expr, around: &mut BTreeSet<Name>) {
+    let data = check.data;
+    match e {
+        Expr::Name(name) => {
+            if data.is_iname(name) || data.definition(name).is_some() {
+                if !data.base_of(name).iter().all(|b| around.contains(b)) {
+                    let d = Diagnostic::new("iname-not-around", format!("the iname `{name}` has no value here"))
+                        .help("it belongs to a reduction elsewhere in the instruction, or `inames=` leaves it out: use another iname");
+                    check.add(item.clone(), "", d);
+                }
+            } else if let Some(array) = data.array(name) {
+                let axes = array.axes.len();
+                subscripts(check, item, &Access { array: name.clone(), index: Vec::new() }, axes);
+            } else if !data.args.iter().any(|a| a.name() == name) {
+                unknown(check, item, name);
+            }
+        }
+        Expr::Subscript(access) => {
+            match data.array(&access.array) {
+                Some(array) => subscripts(check, item, access, array.axes.len()),
+                None if data.args.iter().any(|a| *a.name() == access.array)
+                    || data.is_iname(&access.array) =>
+                {
+                    subscripts(check, item, access, 0);
+                }
+                None => unknown(check, item, &access.array),
+            }
+            for e in &access.index {
+                no_reductions(check, item, e, "a subscript");
+                expr(check, item, e, around);
+            }
+        }
+        Expr::Cast(Type::Open(name), _) if !data.open_types().contains(name) || !bound(check, name) => {
+            let d = Diagnostic::new("unknown-type", format!("no argument binds the open type `{name}`"))
+                .help("use a type of the arguments, or a known one");
+            check.add(item.clone(), name, d);
+        }
+        Expr::Reduce(r) => reduction(check, item, e, r, around),
+        _ => e.children().into_iter().for_each(|child| expr(check, item, child, around)),
+    }
+}
+
+/// Whether an argument has this open type.
+fn bound(check: &Check<'_>, name: &Name) -> bool {
+    check.data.args.iter().any(|arg| {
+        let dtype = match arg {
+            Arg::Array(a) => &a.dtype,
+            Arg::Scalar(s) => &s.dtype,
+        };
+        *dtype == Type::Open(name.clone())
+    })
+}
+
+fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &mut BTreeSet<Name>) {
+    let data = check.data;
+    let text = e.to_string();
+    let Some(op) = data.operator(&r.op) else {
+        let names = ReductionOp::LIBRARY.into_iter().chain(data.reductions.iter().map(|o| o.name.as_str()));
+        let help = crate::suggest::did_you_mean(&r.op, names).unwrap_or_else(|| {
+            format!(
+                "the library has {}; declare others by `reduction {}(x) {{ ... }}`",
+                ReductionOp::LIBRARY.join(", "),
+                r.op
+            )
+        });
+        let d = Diagnostic::new("unknown-reduction", format!("there is no reduction `{}`", r.op)).help(help);
+        return check.add(item.clone(), &r.op, d);
+    };
+    if op.inputs.len() != r.args.len() {
+        let inputs: Vec<&str> = op.inputs.iter().map(|n| n.as_str()).collect();
+        let d = Diagnostic::new(
+            "wrong-arity",
+            format!(
+                "`{}` takes {} values for an update, and {} are given",
+                r.op,
+                op.inputs.len(),
+                r.args.len()
+            ),
+        )
+        .help(format!("write `{}(i, {})`", r.op, inputs.join(", ")));
+        check.add(item.clone(), &text, d);
+    }
+    let mut own = Vec::new();
+    for iname in &r.inames {
+        if !data.is_iname(iname) {
+            unknown_iname(check, item, iname);
+            continue;
+        }
+        for base in data.base_of(iname) {
+            if around.insert(base.clone()) {
+                own.push(base);
+            } else {
+                let d = Diagnostic::new(
+                    "iname-twice",
+                    format!("the reduction goes over `{iname}`, which the instruction goes over already"),
+                )
+                .help("reduce over another iname");
+                check.add(item.clone(), &text, d);
+            }
+        }
+    }
+    if r.inames.is_empty() {
+        let d = Diagnostic::new("wrong-arity", format!("`{}` goes over no iname", r.op))
+            .help("name at least one");
+        check.add(item.clone(), &text, d);
+    }
+    for a in &r.args {
+        expr(check, item, a, around);
+    }
+    for base in own {
+        around.remove(&base);
+    }
+}
+
+fn type_error(check: &mut Check<'_>, item: &Item, error: TypeError) {
+    let TypeError { diagnostic, about } = error;
+    check.add(item.clone(), &about, diagnostic);
+}
+
+/// The values fit the targets, and the predicate is a truth value.
+fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruction) {
+    // What waits for the type of another temporary that has none has been reported with that temporary.
+    let mut waits = false;
+    let untyped = Type::Open(UNTYPED.into());
+    let mut note = |e: &Expr| {
+        if let Expr::Name(n) = e {
+            waits |= check.data.temporary(n).is_some_and(|t| t.dtype == untyped);
+        }
+    };
+    i.value.visit(&mut note);
+    i.predicate.iter().for_each(|p| p.visit(&mut note));
+    if waits {
+        return;
+    }
+    let values = match &i.value {
+        e @ Expr::Reduce(r) => table.reduction(e, r),
+        e => table.infer(e).map(|t| vec![t]),
+    };
+    let values = match values {
+        Ok(values) => values,
+        Err(error) => return type_error(check, item, *error),
+    };
+    if values.len() != i.targets.len() {
+        let d = Diagnostic::new(
+            "wrong-arity",
+            format!(
+                "`{}` gives {}, and {} here",
+                i.value,
+                count(values.len(), "value"),
+                written(i.targets.len())
+            ),
+        )
+        .help("assign as many as it gives, as `v, k = argmax(i, x[i], i)`");
+        check.add(item.clone(), "", d);
+    }
+    for (target, value) in i.targets.iter().zip(&values) {
+        let Some(to) = table.element(&target.array) else { continue };
+        if !assignable(value, to) {
+            let message = format!("`{target}` is {to}, and the value assigned to it is {value}");
+            let help = match value.alone() == Type::Known(crate::DType::Bool) {
+                true => format!("write `if(c, 1, 0)` or `cast({to}, c)`"),
+                false => format!("write `cast({to}, ...)` if that is meant"),
+            };
+            check.add(item.clone(), &target.to_string(), Diagnostic::new("wrong-type", message).help(help));
+        }
+    }
+    let indices = i.targets.iter().flat_map(|t| t.index.clone());
+    let reads = i.value.accesses().into_iter().chain(i.predicate.iter().flat_map(|p| p.accesses()));
+    for e in indices.chain(reads.flat_map(|a| a.index)) {
+        match table.infer(&e) {
+            Ok(t) if assignable(&t, &Type::Known(crate::DType::I64)) && !is_float(&t) => {}
+            Ok(t) => {
+                let d = Diagnostic::new("wrong-type", format!("`{e}` is {t}, and a subscript is an integer"));
+                check.add(
+                    item.clone(),
+                    &e.to_string(),
+                    d.help(format!("write `cast(i32, {e})` if that is meant")),
+                );
+            }
+            Err(error) => type_error(check, item, *error),
+        }
+    }
+    if let Some(p) = &i.predicate {
+        match table.infer(p) {
+            Ok(t) if t.alone() == Type::Known(crate::DType::Bool) => {}
+            Ok(t) => {
+                let d =
+                    Diagnostic::new("wrong-type", format!("a predicate is a truth value, and `{p}` is {t}"));
+                check.add(item.clone(), &p.to_string(), d.help(format!("write `{p} != 0`")));
+            }
+            Err(error) => type_error(check, item, *error),
+        }
+    }
+    for r in i.reductions() {
+        user_operator(check, item, table, &r);
+    }
+}
+
+fn is_float(t: &crate::ValueType) -> bool {
+    matches!(t, crate::ValueType::FloatLiteral)
+}
+
+/// The parts of the kernel's own operators have the types of its state.
+fn user_operator(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, r: &Reduce) {
+    let Some(k) = check.data.reductions.iter().position(|o| o.name == r.op) else { return };
+    if check.has(&Item::Reduction(k)) {
+        return;
+    }
+    let op = &check.data.reductions[k];
+    let Ok(inputs) =
+        r.args.iter().map(|a| table.type_of(a).map(|t| t.alone())).collect::<Result<Vec<_>, _>>()
+    else {
+        return;
+    };
+    let state: Vec<Type> = op.state.iter().map(|s| state_type(op, &s.dtype, &inputs)).collect();
+    let inside = table.with_scalars(op.inputs.iter().cloned().zip(inputs));
+    let pairs = op.state.iter().zip(&state).flat_map(|(s, t)| {
+        [(Name::from(format!("a.{}", s.name)), t.clone()), (Name::from(format!("b.{}", s.name)), t.clone())]
+    });
+    let both = table.with_scalars(pairs);
+    let parts = [
+        ("neutral element", &op.neutral, &inside),
+        ("lift", &op.lift, &inside),
+        ("combination", &op.combine, &both),
+    ];
+    for (what, exprs, table) in parts {
+        for ((e, to), s) in exprs.iter().zip(&state).zip(&op.state) {
+            match table.infer(e) {
+                Ok(t) if assignable(&t, to) => {}
+                Ok(t) => {
+                    let message =
+                        format!("the {what} of `{}` in `{}` is {t}, and its type is {to}", s.name, op.name);
+                    let d = Diagnostic::new("wrong-type", message).help(format!("write `cast({to}, ...)`"));
+                    check.add(item.clone(), &r.op, d);
+                }
+                Err(error) => {
+                    let mut diagnostic = error.diagnostic;
+                    diagnostic.message =
+                        format!("the {what} of `{}` in `{}`: {}", s.name, op.name, diagnostic.message);
+                    check.add(item.clone(), &r.op, diagnostic);
+                }
+            }
+        }
+    }
+}

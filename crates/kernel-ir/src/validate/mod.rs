@@ -1,0 +1,147 @@
+//! Validation: everything that is wrong with a kernel, at once.
+//!
+//! Each check is one file and adds to one list of findings; a finding names the item of the kernel that it is about, and the text
+//! gives it its place. A check passes over what an earlier one has found wanting, so that one mistake is reported once.
+
+mod bounds;
+mod data;
+mod domains;
+mod instructions;
+mod names;
+mod operators;
+mod order;
+
+use std::collections::BTreeSet;
+
+use crate::{
+    Diagnostic, Diagnostics, KernelData, LoopKernel, Name,
+    text::{
+        map_of_print,
+        source_map::{Item, SourceMap},
+    },
+};
+
+/// Something wrong, and the item of the kernel that it is about.
+pub(crate) struct Finding {
+    diagnostic: Diagnostic,
+    item: Item,
+    part: String,
+}
+
+impl Finding {
+    /// About the tokens `part` inside of an item, or all of it.
+    pub fn new(diagnostic: Diagnostic, item: Item, part: impl Into<String>) -> Self {
+        Finding { diagnostic, item, part: part.into() }
+    }
+
+    /// Whether the order of loops may be wrong for this reason alone.
+    pub fn confuses_loops(&self) -> bool {
+        matches!(
+            self.diagnostic.code,
+            "duplicate-name"
+                | "duplicate-id"
+                | "unknown-iname"
+                | "iname-not-around"
+                | "iname-twice"
+                | "reduction-place"
+                | "unknown-reduction"
+                | "unknown-function"
+                | "wrong-arity"
+                | "bound-not-loaded"
+        )
+    }
+
+    pub fn placed(self, map: &SourceMap) -> Diagnostic {
+        let place = map.locate(&self.item, &self.part);
+        self.diagnostic.at(place)
+    }
+}
+
+/// All of them with their places, in the order of the text.
+pub(crate) fn placed(findings: Vec<Finding>, map: Option<&SourceMap>) -> Diagnostics {
+    let mut all: Vec<Diagnostic> = findings
+        .into_iter()
+        .map(|f| match map {
+            Some(map) => f.placed(map),
+            None => f.diagnostic,
+        })
+        .collect();
+    all.sort_by_key(|d| d.place.as_ref().map(|p| p.span.start));
+    Diagnostics(all)
+}
+
+/// What is found, on its way through the checks.
+pub(crate) struct Check<'a> {
+    pub data: &'a KernelData,
+    pub found: Vec<Finding>,
+    /// Instructions that have a finding: not asked further.
+    pub wrong: BTreeSet<usize>,
+}
+
+impl Check<'_> {
+    /// A finding about the tokens `part` of an item.
+    pub fn add(&mut self, item: Item, part: &str, diagnostic: Diagnostic) {
+        if let Item::Instruction(k) = item {
+            self.wrong.insert(k);
+        }
+        self.found.push(Finding::new(diagnostic, item, part));
+    }
+
+    /// Whether something is wrong with an item.
+    pub fn has(&self, item: &Item) -> bool {
+        self.found.iter().any(|f| f.item == *item)
+    }
+
+    /// Whether the kernel has been transformed: its text order is no longer its order, and its steps have proved their bounds.
+    pub fn transformed(&self) -> bool {
+        self.data.declared.is_some() || !self.data.definitions.is_empty() || !self.data.tags.is_empty()
+    }
+}
+
+/// What the walks over a kernel rely on: definitions that end, and inames that one domain owns.
+pub(crate) fn structure(data: &KernelData) -> Vec<Finding> {
+    let mut found = Vec::new();
+    let mut earlier: BTreeSet<&Name> = BTreeSet::new();
+    for (k, d) in data.definitions.iter().enumerate() {
+        if !earlier.insert(&d.iname) {
+            let message = format!("`{}` is defined twice", d.iname);
+            found.push(Finding::new(Diagnostic::new("duplicate-name", message), Item::Definition(k), ""));
+        }
+        if let Some(name) = d.value.names().iter().find(|n| earlier.contains(n)) {
+            let diagnostic = Diagnostic::new(
+                "definition-cycle",
+                format!("the value of `{}` speaks of `{name}`, which is defined no later", d.iname),
+            )
+            .help("a definition speaks of inames that were made after it, in the order of the transforms");
+            found.push(Finding::new(diagnostic, Item::Definition(k), ""));
+        }
+    }
+    found
+}
+
+/// Everything wrong with a kernel whose [`structure`] is sound.
+pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
+    let mut check = Check { data, found: Vec::new(), wrong: BTreeSet::new() };
+    names::check(&mut check);
+    domains::check(&mut check);
+    data::check(&mut check);
+    operators::check(&mut check);
+    instructions::check(&mut check);
+    order::check(&mut check);
+    // Proofs about a kernel that means something only.
+    if check.found.is_empty() {
+        bounds::check(&mut check);
+    }
+    check.found
+}
+
+impl LoopKernel {
+    /// Whether the kernel makes sense; if not, everything that is wrong with it. Places are in its printed form.
+    pub fn validate(&self) -> Result<(), Diagnostics> {
+        let mut found = structure(self);
+        if found.is_empty() {
+            found = check(self);
+        }
+        if found.is_empty() { Ok(()) } else { Err(placed(found, map_of_print(self).as_ref())) }
+    }
+}

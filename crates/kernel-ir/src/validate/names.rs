@@ -1,0 +1,215 @@
+//! Names: declared once, spelt as names, and possible in CUDA C.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    Diagnostic, Name, ReductionOp, math_function,
+    text::{is_identifier, source_map::Item},
+    validate::Check,
+};
+
+/// Words that CUDA C does not leave to variables.
+const CUDA: &[&str] = &[
+    "alignas",
+    "alignof",
+    "asm",
+    "auto",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "concept",
+    "const",
+    "constexpr",
+    "const_cast",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "half",
+    "inline",
+    "int",
+    "long",
+    "main",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "nullptr",
+    "nv_bfloat16",
+    "operator",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "size_t",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "threadIdx",
+    "blockIdx",
+    "blockDim",
+    "gridDim",
+    "warpSize",
+    "clock",
+    "printf",
+    "assert",
+    "malloc",
+    "free",
+    "memcpy",
+    "memset",
+    "NULL",
+    "NAN",
+    "INFINITY",
+    "INT_MAX",
+    "INT_MIN",
+    "FLT_MAX",
+    "DBL_MAX",
+    "float2",
+    "float3",
+    "float4",
+    "int2",
+    "int3",
+    "int4",
+    "double2",
+    "dim3",
+    "std",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "j0",
+    "j1",
+    "jn",
+    "y0",
+    "y1",
+    "yn",
+    "gamma",
+    "signbit",
+];
+
+pub(crate) fn check(check: &mut Check<'_>) {
+    let data = check.data;
+    spelling(check, &Item::Header, &data.name, "the kernel");
+    if data.functions.iter().any(|f| f.name == data.name) {
+        let d =
+            Diagnostic::new("duplicate-name", format!("`{}` is the kernel and a device function", data.name));
+        check.add(Item::Header, &data.name, d.help("give one of them another name"));
+    }
+    let mut declared: Vec<(Item, Name, &str)> = Vec::new();
+    let args = data.args.iter().enumerate();
+    declared.extend(args.map(|(k, a)| (Item::Arg(k), a.name().clone(), "an argument")));
+    let temporaries = data.temporaries.iter().enumerate();
+    declared.extend(temporaries.map(|(k, t)| (Item::Temporary(k), t.name.clone(), "a temporary")));
+    for (k, domain) in data.domains.iter().enumerate() {
+        declared.extend(domain.inames.iter().map(|n| (Item::Domain(k), n.clone(), "an iname")));
+    }
+    let functions = data.functions.iter().enumerate();
+    declared.extend(functions.map(|(k, f)| (Item::Function(k), f.name.clone(), "a device function")));
+    let mut seen: BTreeMap<Name, &str> = BTreeMap::new();
+    for (item, name, what) in declared {
+        spelling(check, &item, &name, what);
+        if let Some(first) = seen.insert(name.clone(), what) {
+            let message = match first == what {
+                true => format!("`{name}` is declared twice"),
+                false => format!("`{name}` is declared twice, as {first} and as {what}"),
+            };
+            check.add(
+                item,
+                &name,
+                Diagnostic::new("duplicate-name", message).help("give one of them another name"),
+            );
+        }
+    }
+    let mut operators: Vec<&Name> = Vec::new();
+    for (k, op) in data.reductions.iter().enumerate() {
+        let taken = ReductionOp::library(&op.name).is_some() || math_function(&op.name).is_some();
+        if taken || operators.contains(&&op.name) || data.functions.iter().any(|f| f.name == op.name) {
+            let whose = if taken { "one of the library" } else { "one" };
+            let d =
+                Diagnostic::new("duplicate-name", format!("there is {whose} called `{}` already", op.name));
+            check.add(Item::Reduction(k), &op.name, d.help("give the operator another name"));
+        }
+        operators.push(&op.name);
+    }
+    let mut ids: Vec<&Name> = Vec::new();
+    for (k, i) in data.instructions.iter().enumerate() {
+        if !is_identifier(&i.id) {
+            bad(check, Item::Instruction(k), &i.id, "an instruction");
+        }
+        if ids.contains(&&i.id) {
+            let d =
+                Diagnostic::new("duplicate-id", format!("there are two instructions with the id `{}`", i.id));
+            check.add(
+                Item::Instruction(k),
+                &i.id,
+                d.help("give each instruction its own id, or leave it out"),
+            );
+        }
+        ids.push(&i.id);
+    }
+}
+
+fn bad(check: &mut Check<'_>, item: Item, name: &Name, what: &str) {
+    let d = Diagnostic::new("bad-name", format!("`{}` is no name for {what}", name.escape_debug()))
+        .help("a name is a letter, then letters, digits and underscores, and no word of the language");
+    check.add(item, "", d);
+}
+
+fn spelling(check: &mut Check<'_>, item: &Item, name: &Name, what: &str) {
+    if !is_identifier(name) || crate::text::RESERVED.contains(&&**name) {
+        return bad(check, item.clone(), name, what);
+    }
+    let taken = CUDA.contains(&&**name)
+        || name.starts_with("__")
+        || math_function(name).is_some()
+        || math_function(&Name::new(name.strip_suffix('f').unwrap_or(name))).is_some();
+    if taken {
+        let d = Diagnostic::new("reserved-name", format!("`{name}` means something else in CUDA C"))
+            .help(format!("give {what} another name, as `{}_`", name.trim_start_matches('_')));
+        check.add(item.clone(), name, d);
+    }
+}

@@ -1,0 +1,82 @@
+//! The kernel's own reduction operators.
+
+use crate::{
+    Diagnostic, Expr, Name, ReductionOp,
+    text::{is_identifier, source_map::Item},
+    validate::Check,
+};
+
+pub(crate) fn check(check: &mut Check<'_>) {
+    for (k, op) in check.data.reductions.iter().enumerate() {
+        let item = Item::Reduction(k);
+        let mut names: Vec<&Name> = vec![&op.name];
+        names.extend(&op.inputs);
+        names.extend(op.state.iter().map(|s| &s.name));
+        if let Some(bad) = names.iter().find(|n| !is_identifier(n)) {
+            let d = Diagnostic::new("bad-name", format!("`{}` is no name", bad.escape_debug()))
+                .help("a name is a letter, then letters, digits and underscores");
+            check.add(item.clone(), bad, d);
+            continue;
+        }
+        let n = op.state.len();
+        if n == 0 || op.result.is_empty() || [&op.neutral, &op.lift, &op.combine].iter().any(|v| v.len() != n)
+        {
+            let d = Diagnostic::new(
+                "wrong-arity",
+                format!(
+                    "`{}` needs a neutral element, a lift and a combination for each of its {n} values",
+                    op.name
+                ),
+            )
+            .help("and at least one value and one result");
+            check.add(item.clone(), &op.name, d);
+            continue;
+        }
+        parts(check, &item, op);
+    }
+}
+
+/// Each part speaks of its own names only.
+fn parts(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
+    let state: Vec<String> = op.state.iter().map(|s| s.name.to_string()).collect();
+    let pairs: Vec<String> = state.iter().flat_map(|s| [format!("a.{s}"), format!("b.{s}")]).collect();
+    let inputs: Vec<String> = op.inputs.iter().map(Name::to_string).collect();
+    let parts: [(&str, &[Expr], &[String]); 4] = [
+        ("a neutral element", &op.neutral, &[]),
+        ("`lift`", &op.lift, &inputs),
+        ("`combine`", &op.combine, &pairs),
+        ("`result`", &op.result, &state),
+    ];
+    for (what, exprs, known) in parts {
+        for e in exprs {
+            for name in e.names() {
+                if known.iter().any(|k| *name == **k) {
+                    continue;
+                }
+                let mut d = Diagnostic::new(
+                    "unknown-name",
+                    format!("{what} of `{}` cannot speak of `{name}`", op.name),
+                );
+                let list: Vec<String> = known.iter().map(|k| format!("`{k}`")).collect();
+                d.help =
+                    crate::suggest::did_you_mean(&name, known.iter().map(String::as_str)).or_else(|| {
+                        Some(match list.is_empty() {
+                            true => "it is a constant".into(),
+                            false => format!("it speaks of {}", list.join(", ")),
+                        })
+                    });
+                check.add(item.clone(), &name, d);
+            }
+            let mut foreign = false;
+            e.visit(&mut |e| foreign |= matches!(e, Expr::Subscript(_) | Expr::Reduce(_)));
+            if foreign {
+                let d = Diagnostic::new(
+                    "reduction-place",
+                    format!("{what} of `{}` reads an array or reduces", op.name),
+                )
+                .help("an operator computes with its inputs and its state only");
+                check.add(item.clone(), &e.to_string(), d);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Order: values exist before they are used, `dep` agrees with the text, and the loop tree keeps its invariants.
+
+use std::collections::BTreeSet;
+
+use crate::{Diagnostic, Name, PartRef, Tree, Type, text::source_map::Item, types::UNTYPED, validate::Check};
+
+pub(crate) fn check(check: &mut Check<'_>) {
+    dependences(check);
+    written(check);
+    loaded(check);
+    if check.data.declared.is_some() || !check.data.tree.is_empty() {
+        tree(check);
+    }
+}
+
+fn dependences(check: &mut Check<'_>) {
+    let data = check.data;
+    for (k, i) in data.instructions.iter().enumerate() {
+        for id in &i.after {
+            let Some(position) = data.instructions.iter().position(|j| j.id == *id) else {
+                let mut d =
+                    Diagnostic::new("unknown-instruction", format!("no instruction has the id `{id}`"));
+                d.help = crate::suggest::did_you_mean(id, data.instructions.iter().map(|j| j.id.as_str()))
+                    .or_else(|| Some("leave it out, or name an instruction above".into()));
+                check.add(Item::Instruction(k), id, d);
+                continue;
+            };
+            if position >= k && data.declared.is_none() {
+                let message = match position == k {
+                    true => format!("`{id}` cannot come before itself"),
+                    false => format!("`{}` depends on `{id}`, which the text has later", i.id),
+                };
+                let d = Diagnostic::new("dep-order", message)
+                    .help(format!("instructions run in the order of the text: move `{id}` above `{}`", i.id));
+                check.add(Item::Instruction(k), id, d);
+            }
+        }
+    }
+}
+
+/// A temporary that is read is written by someone.
+fn written(check: &mut Check<'_>) {
+    let data = check.data;
+    let writes: BTreeSet<&Name> =
+        data.instructions.iter().flat_map(|i| i.targets.iter().map(|t| &t.array)).collect();
+    let mut reported: BTreeSet<Name> = BTreeSet::new();
+    for (k, i) in data.instructions.iter().enumerate() {
+        let mut reads: BTreeSet<Name> = BTreeSet::new();
+        let exprs = [&i.value].into_iter().chain(&i.predicate).chain(i.targets.iter().flat_map(|t| &t.index));
+        for e in exprs {
+            reads.extend(e.names());
+            reads.extend(e.accesses().into_iter().map(|a| a.array));
+        }
+        for name in reads {
+            // One without a type either has been reported for that.
+            let typed = |t: &crate::Array| t.dtype != Type::Open(UNTYPED.into());
+            if data.temporary(&name).is_some_and(typed)
+                && !writes.contains(&name)
+                && reported.insert(name.clone())
+            {
+                let d = Diagnostic::new(
+                    "never-written",
+                    format!("the temporary `{name}` is read and never written"),
+                )
+                .help("write it by an instruction before, or make it an argument");
+                check.add(Item::Instruction(k), &name, d);
+            }
+        }
+    }
+}
+
+/// Bounds that are read from data are loaded before the loop that they bound.
+fn loaded(check: &mut Check<'_>) {
+    let data = check.data;
+    for (k, domain) in data.domains.iter().enumerate() {
+        for (j, c) in domain.constraints.iter().enumerate() {
+            for name in c.names() {
+                if data.temporary(&name).is_none_or(|t| !t.axes.is_empty()) {
+                    continue;
+                }
+                let writer = data.instructions.iter().position(|i| i.targets.iter().any(|t| t.array == name));
+                let user = data.instructions.iter().position(|i| {
+                    let reduced = i.reductions();
+                    domain.inames.iter().any(|n| {
+                        let bases = data.base_of(n);
+                        let goes = |list: &[Name]| bases.iter().any(|b| list.contains(b)) || list.contains(n);
+                        goes(&i.within) || reduced.iter().any(|r| goes(&r.inames))
+                    })
+                });
+                let d = match (writer, user) {
+                    (None, _) => Diagnostic::new(
+                        "bound-not-loaded",
+                        format!("the bound `{name}` is a temporary that no instruction writes"),
+                    )
+                    .help(format!("load it: `{name} = offsets[...]`, above the instructions that need it")),
+                    (Some(w), Some(u)) if w >= u && data.declared.is_none() => {
+                        let (writer, user) = (&data.instructions[w].id, &data.instructions[u].id);
+                        let message =
+                            format!("`{user}` needs the bound `{name}`, which `{writer}` loads after it");
+                        Diagnostic::new("bound-not-loaded", message)
+                            .help(format!("move `{writer}` above `{user}`"))
+                    }
+                    _ => continue,
+                };
+                check.add(Item::Constraint(k, j), &name, d);
+            }
+        }
+    }
+}
+
+/// Every part is one leaf, in the loops of its sequential inames.
+fn tree(check: &mut Check<'_>) {
+    let data = check.data;
+    let mut parts: BTreeSet<PartRef> = data.instructions.iter().flat_map(|i| data.parts(i)).collect();
+    let mut findings: Vec<(String, Diagnostic)> = Vec::new();
+    let mut loops: BTreeSet<Name> = BTreeSet::new();
+    fn nodes(trees: &[Tree], visit: &mut dyn FnMut(&Name)) {
+        for tree in trees {
+            if let Tree::Loop { iname, body } = tree {
+                visit(iname);
+                nodes(body, visit);
+            }
+        }
+    }
+    nodes(&data.tree, &mut |iname| {
+        if !data.is_iname(iname) || data.definition(iname).is_some() {
+            let d = Diagnostic::new("unknown-iname", format!("`{iname}` is no iname of a loop"));
+            findings.push((iname.to_string(), d));
+        } else if data.tag(iname).is_parallel() {
+            let d = Diagnostic::new(
+                "wrong-tree",
+                format!("`{iname}` is tagged {}, and is no loop", data.tag(iname)),
+            );
+            findings.push((iname.to_string(), d));
+        } else if !loops.insert(iname.clone()) {
+            let d = Diagnostic::new("wrong-tree", format!("`{iname}` is two loops of the tree"));
+            findings.push((iname.to_string(), d));
+        }
+    });
+    Tree::visit_leaves(&data.tree, &mut |path, part| {
+        if !parts.remove(part) {
+            let message = match data.instruction(&part.instruction) {
+                Some(_) => format!("`{part}` is no part of its instruction, or stands twice"),
+                None => format!("no instruction has the id `{}`", part.instruction),
+            };
+            findings.push((part.to_string(), Diagnostic::new("wrong-tree", message)));
+            return;
+        }
+        let wanted: BTreeSet<Name> =
+            data.part_inames(part).into_iter().filter(|n| !data.tag(n).is_parallel()).collect();
+        let has: BTreeSet<Name> = path.iter().map(|n| (*n).clone()).collect();
+        if wanted != has {
+            let list = |names: &BTreeSet<Name>| match names.is_empty() {
+                true => "no loop".to_string(),
+                false => names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", "),
+            };
+            let message = format!("`{part}` belongs into {}, and stands in {}", list(&wanted), list(&has));
+            findings.push((part.to_string(), Diagnostic::new("wrong-tree", message)));
+        }
+    });
+    if let Some(part) = parts.first() {
+        let d = Diagnostic::new("wrong-tree", format!("`{part}` stands nowhere in the tree"));
+        findings.push((String::new(), d));
+    }
+    for (part, d) in findings {
+        let help = "each part of each instruction stands once, in the loops of its sequential inames";
+        check.add(Item::Tree, &part, if d.help.is_none() { d.help(help) } else { d });
+    }
+}
