@@ -6,6 +6,7 @@ use loopwright::prelude::*;
 pub const KERNEL: &str = include_str!("../kernels/segmented_sum.lw");
 
 /// The pipelines by name, from short segments to long ones.
+#[allow(dead_code, reason = "the demo alone goes through all of them")]
 pub const PIPELINES: [(&str, &str); 7] = [
     ("thread_per_segment", include_str!("../pipelines/segmented_sum/thread_per_segment.pipe")),
     ("subwarp_8", include_str!("../pipelines/segmented_sum/subwarp_8.pipe")),

@@ -29,6 +29,7 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
 }
 
 /// Whether the sizes fulfil what the kernel and its pipeline assume.
+#[allow(dead_code, reason = "not every test that shares these cases asks it")]
 pub fn allowed(program: &Program, sizes: &[(&str, i64)]) -> bool {
     let value = |name: &Name| sizes.iter().find(|(n, _)| name == n).map(|(_, v)| *v);
     program.assumptions.iter().all(|c| c.holds(&value).expect("all sizes are given"))

@@ -385,7 +385,8 @@ fn spread(launch: &Launch<'_>, blocks: u32, workers: usize) -> Outcome<Counters>
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     // Of several faults the one of the lowest block; the run in order decides anyway.
-    let result: Mutex<(Counters, Option<(u32, Box<Failure>)>)> = Mutex::new((Counters::default(), None));
+    type Outcome = (Counters, Option<(u32, Box<Failure>)>);
+    let result: Mutex<Outcome> = Mutex::new((Counters::default(), None));
     let some = (u64::from(blocks) / (workers as u64 * 16)).clamp(1, 64);
     let lock = || result.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     rayon::scope(|scope| {

@@ -21,6 +21,9 @@ use crate::{
     program::{BinOp, Note, Scope, Step, Stmt, Value, ValueKind},
 };
 
+/// What stands inside the loops over lanes.
+type Inside<'f, E> = &'f mut dyn FnMut(&mut E, &Env) -> Result<Vec<Stmt>, Diagnostic>;
+
 impl Emitter<'_, '_> {
     /// The statements of neighbouring items.
     pub fn emit_items(&mut self, items: &[Item], env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
@@ -271,9 +274,7 @@ impl Emitter<'_, '_> {
                     break 'lanes stmts;
                 }
                 let lane = [lane.clone()];
-                self.lane_loops(&lane, &lane, &inner, &mut |this, env| {
-                    this.emit_lanes(number, info, rest, env)
-                })?
+                self.lane_loops(&lane, &inner, &mut |this, env| this.emit_lanes(number, info, rest, env))?
             }
         };
         let mut body = Vec::new();
@@ -316,9 +317,8 @@ impl Emitter<'_, '_> {
     pub fn lane_loops(
         &mut self,
         lanes: &[Name],
-        all: &[Name],
         env: &Env,
-        inside: &mut dyn FnMut(&mut Self, &Env) -> Result<Vec<Stmt>, Diagnostic>,
+        inside: Inside<'_, Self>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let Some((lane, rest)) = lanes.split_first() else { return inside(self, env) };
         let extent = self.analysis.extents.get(lane).cloned();
@@ -338,7 +338,7 @@ impl Emitter<'_, '_> {
             Constraint::lt(&value, &Aff::constant(lower.saturating_add(length)))?,
         ])?;
         let mut body = self.lets(&mut inner)?;
-        body.extend(self.lane_loops(rest, all, &inner, inside)?);
+        body.extend(self.lane_loops(rest, &inner, inside)?);
         Ok(vec![Stmt::For {
             var,
             lower: self.index_int(lower),

@@ -381,7 +381,7 @@ impl Emitter<'_, '_> {
             .filter(|l| !join.lanes.contains(l))
             .collect();
         let join = join.clone();
-        self.lane_loops(&around, &around, env, &mut |this, env| {
+        self.lane_loops(&around, env, &mut |this, env| {
             let mut stmts = Vec::new();
             for k in (0..join.lanes.len()).rev() {
                 stmts.extend(this.join_lane(&join, &operator, k, env)?);
@@ -404,7 +404,7 @@ impl Emitter<'_, '_> {
         let before: Vec<Name> = join.lanes[..k].to_vec();
         let lane = join.lanes[k].clone();
         let (instruction, n) = (join.instruction, join.reduction);
-        self.lane_loops(&before, &before, env, &mut |this, env| {
+        self.lane_loops(&before, env, &mut |this, env| {
             let lower = this.analysis.extents.get(&lane).and_then(|e| e.lower.as_constant()).unwrap_or(0);
             let length = this.analysis.extents.get(&lane).and_then(|e| e.constant).unwrap_or(1);
             let first = this.cells(instruction, n, env)?;
@@ -776,10 +776,10 @@ pub(crate) fn plan(block: [u32; 3], axes: &[usize]) -> JoinPlan {
     }
     let last = axes.iter().copied().filter(|a| block[*a] > 1).max().unwrap_or(0);
     let contiguous = (0..last).all(|a| block[a] == 1 || axes.contains(&a));
-    let full_warps = threads % 32 == 0 || (threads < 32 && threads.is_power_of_two());
+    let full_warps = threads.is_multiple_of(32) || (threads < 32 && threads.is_power_of_two());
     if contiguous && full_warps && group <= 32 && group.is_power_of_two() {
         JoinPlan::Butterfly(group)
-    } else if contiguous && full_warps && group % 32 == 0 {
+    } else if contiguous && full_warps && group.is_multiple_of(32) {
         JoinPlan::Warps { group, groups: threads / group }
     } else {
         JoinPlan::Memory

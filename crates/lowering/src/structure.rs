@@ -496,10 +496,10 @@ fn params(
         });
     });
     let mut params = Vec::new();
-    for global in 0..globals.len() {
+    for (global, array) in globals.iter().enumerate() {
         if read.contains(&global) || written.contains(&global) {
             let both = read.contains(&global) && written.contains(&global);
-            let exchanged = both && exchanged.contains(&globals[global].name);
+            let exchanged = both && exchanged.contains(&array.name);
             params.push(Param::Global { global, written: written.contains(&global), exchanged });
         }
     }

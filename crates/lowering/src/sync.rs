@@ -313,12 +313,14 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let mut cuts = BTreeSet::new();
         let mut start = 0;
         for (k, own) in parts.iter().enumerate() {
-            for from in start..k {
+            let mut from = start;
+            while from < k {
                 if self.meet_any(&parts[from], own, Time::Same)?.is_some() {
                     let cut = choose(from, k);
                     cuts.insert(cut);
                     start = cut;
                 }
+                from = start.max(from + 1);
             }
         }
         for item in items {

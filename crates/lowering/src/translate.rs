@@ -617,7 +617,7 @@ impl Emitter<'_, '_> {
             Kind::Ge if left.terms().is_empty() => {
                 (BinOp::Ge, right, Aff::constant(constant.saturating_neg()))
             }
-            Kind::Ge => (BinOp::Lt, left, right.add_constant(constant.checked_add(1).unwrap_or(i64::MAX))?),
+            Kind::Ge => (BinOp::Lt, left, right.add_constant(constant.saturating_add(1))?),
         };
         let left = self.aff_value(&left, env)?;
         let right = self.aff_value(&right, env)?;

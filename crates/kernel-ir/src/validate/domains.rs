@@ -11,7 +11,7 @@ enum Integer {
     Yes,
     Unknown,
     Array,
-    NotInteger,
+    OtherType,
     /// A scalar temporary: a value read from data.
     Loaded,
 }
@@ -23,7 +23,7 @@ fn integer(data: &KernelData, name: &Name) -> Integer {
     for arg in &data.args {
         match arg {
             Arg::Scalar(s) if s.name == *name => {
-                return if is_integer(&s.dtype) { Integer::Yes } else { Integer::NotInteger };
+                return if is_integer(&s.dtype) { Integer::Yes } else { Integer::OtherType };
             }
             Arg::Array(a) if a.name == *name => return Integer::Array,
             _ => {}
@@ -35,7 +35,7 @@ fn integer(data: &KernelData, name: &Name) -> Integer {
             if is_integer(&t.dtype) {
                 Integer::Loaded
             } else {
-                Integer::NotInteger
+                Integer::OtherType
             }
         }
         None => Integer::Unknown,
@@ -76,7 +76,7 @@ pub(crate) fn affine_name(data: &KernelData, name: &Name, inames: bool, loaded: 
             Diagnostic::new("wrong-subscript", format!("`{name}` is an array, and a number is wanted here"))
                 .help(format!("load an element by an instruction, as `<i32> first = {name}[0]`")),
         ),
-        Integer::NotInteger => Some(
+        Integer::OtherType => Some(
             Diagnostic::new("wrong-type", format!("`{name}` is no integer, and bounds and sizes are"))
                 .help(format!("declare it as an integer: `{name}: i32`")),
         ),
