@@ -437,8 +437,14 @@ impl Emitter<'_, '_> {
         for b in &bounds.upper_all {
             inner.learn(&[Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?])?;
         }
-        if let Some(stmt) = self.counted(iname, items, &bounds, &mut inner, env, unroll, converges)? {
-            return Ok(vec![stmt]);
+        // A sum that is counted may leave the parts of it without a value that something below needs after all.
+        let before = self.mark();
+        let mut counted = inner.clone();
+        match self.counted(iname, items, &bounds, &mut counted, env, unroll, converges) {
+            Ok(Some(stmt)) => return Ok(vec![stmt]),
+            Ok(None) => {}
+            Err(d) if d.code == "unknown-name" => self.back_to(before),
+            Err(d) => return Err(d),
         }
         let lower = self.extreme(&bounds.lower, env, true)?;
         let upper = self.extreme(&bounds.upper, env, false)?;
@@ -471,6 +477,7 @@ impl Emitter<'_, '_> {
     ) -> Result<LoopBounds, Diagnostic> {
         let analysis = self.analysis;
         let mut all: Vec<(Vec<Bound>, Vec<Bound>)> = Vec::new();
+        let mut unbounded = None;
         for part in Item::parts(items) {
             let info = &analysis.parts[part];
             if matches!(info.execution.part.part, Part::Init(_)) && !info.inames.contains(iname) {
@@ -509,6 +516,13 @@ impl Emitter<'_, '_> {
             };
             let bounds = system.bounds(iname, &keep)?;
             if bounds.lower.is_empty() || bounds.upper.is_empty() {
+                // A part between the loops of a split reduction knows of the outer one only through the inner one: the parts inside
+                // say how far it runs.
+                let any = system.bounds(iname, &|_| true)?;
+                if (any.lower.is_empty() || any.upper.is_empty()) && Item::parts(items).len() > 1 {
+                    unbounded = Some(part);
+                    continue;
+                }
                 return Err(Diagnostic::new(
                     "no-bound",
                     format!("the loop over `{iname}` has no bound for {} here", info.execution.part),
@@ -525,6 +539,11 @@ impl Emitter<'_, '_> {
             all.push((lower, upper));
         }
         let mut result = LoopBounds::default();
+        if let (Some(part), true) = (unbounded, all.is_empty()) {
+            let part = &analysis.parts[part].execution.part;
+            return Err(Diagnostic::new("no-bound", format!("the loop over `{iname}` has no bound for {part} here"))
+                .help("give the iname a lower and an upper bound, loaded before the loop if they are read from data"));
+        }
         let Some((first_low, first_high)) = all.first().cloned() else { return Ok(result) };
         let same_low = all.iter().all(|(l, _)| *l == first_low);
         let same_high = all.iter().all(|(_, h)| *h == first_high);

@@ -145,6 +145,19 @@ const RESERVED: &[&str] = &[
     "signbit",
 ];
 
+/// What an emitter has made at some point.
+pub(crate) struct Mark {
+    vars: usize,
+    shared: usize,
+    private: usize,
+    leaves: usize,
+    temporaries: BTreeMap<Name, Storage>,
+    accumulators: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
+    data: BTreeSet<Name>,
+    names: BTreeSet<String>,
+    leaf_ids: BTreeMap<usize, LeafId>,
+}
+
 impl<'a, 'k> Emitter<'a, 'k> {
     pub fn new(
         analysis: &'a Analysis<'k>,
@@ -172,6 +185,34 @@ impl<'a, 'k> Emitter<'a, 'k> {
             names,
             leaf_ids: BTreeMap::new(),
         }
+    }
+
+    /// What has been made so far.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            vars: self.vars.len(),
+            shared: self.shared.len(),
+            private: self.private.len(),
+            leaves: self.shared_state.leaves.len(),
+            temporaries: self.temporaries.clone(),
+            accumulators: self.accumulators.clone(),
+            data: self.data.clone(),
+            names: self.names.clone(),
+            leaf_ids: self.leaf_ids.clone(),
+        }
+    }
+
+    /// Forgets what has been made since.
+    pub fn back_to(&mut self, mark: Mark) {
+        self.vars.truncate(mark.vars);
+        self.shared.truncate(mark.shared);
+        self.private.truncate(mark.private);
+        self.shared_state.leaves.truncate(mark.leaves);
+        self.temporaries = mark.temporaries;
+        self.accumulators = mark.accumulators;
+        self.data = mark.data;
+        self.names = mark.names;
+        self.leaf_ids = mark.leaf_ids;
     }
 
     pub fn index(&self) -> DType {

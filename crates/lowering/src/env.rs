@@ -59,6 +59,16 @@ impl Env {
     /// have no value because a loop counts a sum of them.
     pub fn in_names(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
         let mut aff = canonical.clone();
+        // The same inside of quotients.
+        for (term, c) in canonical.terms() {
+            let loopwright_kernel_ir::Term::Div(div) = term else { continue };
+            let numerator = self.in_names(&div.numerator)?;
+            if numerator != div.numerator {
+                let quotient = div.numerator.floor_div(div.denominator)?;
+                aff = aff.sub(&quotient.scale(*c)?)?;
+                aff = aff.add(&numerator.floor_div(div.denominator)?.scale(*c)?)?;
+            }
+        }
         let valueless = |aff: &Aff| {
             aff.names().iter().filter(|n| self.bound.contains(*n) && !self.values.contains_key(*n)).count()
         };

@@ -1,3 +1,10 @@
 //! What the tests share: filetests, random kernels and pipelines, and what is asked of them.
 
+pub mod case;
+pub mod check;
+pub mod data;
 pub mod filetest;
+pub mod kernels;
+pub mod linear;
+pub mod pipelines;
+pub mod rng;

@@ -1,0 +1,101 @@
+//! What is asked of a case: its program, run with every check, computes what the declared kernel says.
+
+use std::collections::BTreeMap;
+
+use loopwright_emulator::{Arguments, Options};
+use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_lowering::{LowerOptions, lower, program::Program};
+
+use crate::{
+    case::{Built, Case, sizes},
+    data,
+};
+
+/// How a case fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind, to be the same for smaller cases.
+    pub kind: &'static str,
+    /// What exactly.
+    pub text: String,
+}
+
+fn options() -> Options {
+    Options { count: false, threads: Some(1), max_steps: 1 << 26, ..Options::default() }
+}
+
+/// What the declared kernel computes.
+fn expected(declared: &LoopKernel, arguments: &Arguments) -> Result<Arguments, Failure> {
+    let text = |e: String| Failure { kind: "declared", text: e };
+    let program = lower(declared, LowerOptions::default()).map_err(|d| text(d.to_string()))?;
+    let mut result = arguments.clone();
+    loopwright_emulator::run(&program, &mut result, &options()).map_err(|f| text(f.to_string()))?;
+    Ok(result)
+}
+
+/// Runs a program in the emulator for one set of sizes and compares it with the declared kernel.
+pub fn run(declared: &LoopKernel, program: &Program, sizes: &BTreeMap<Name, i64>) -> Result<(), Failure> {
+    let Some(arguments) = data::arguments(declared, sizes) else {
+        return Err(Failure { kind: "arguments", text: "a length is no function of the parameters".into() });
+    };
+    let want = expected(declared, &arguments)?;
+    let mut found = arguments;
+    let place = format!("{sizes:?}");
+    loopwright_emulator::run(program, &mut found, &options())
+        .map_err(|f| Failure { kind: f.kind.code(), text: format!("{place}: {f}") })?;
+    match data::difference(&found, &want) {
+        None => Ok(()),
+        Some(text) => Err(Failure { kind: "wrong", text: format!("{place}: {text}") }),
+    }
+}
+
+/// All sizes of a case.
+pub fn check(case: &Case) -> Result<Built, Failure> {
+    let built = case.build().map_err(|d| Failure { kind: "refused", text: d.to_string() })?;
+    for sizes in sizes() {
+        run(&built.declared, &built.program, &sizes)?;
+    }
+    Ok(built)
+}
+
+/// As [`check`], where a panic is a failure too.
+pub fn check_all(case: &Case) -> Result<Built, Failure> {
+    let case = case.clone();
+    std::panic::catch_unwind(move || check(&case)).unwrap_or_else(|payload| {
+        let text = payload
+            .downcast_ref::<String>()
+            .cloned()
+            .or_else(|| payload.downcast_ref::<&str>().map(|s| (*s).to_string()))
+            .unwrap_or_default();
+        Err(Failure { kind: "panic", text })
+    })
+}
+
+/// A smaller case that fails alike.
+pub fn shrink(case: &Case, kind: &'static str) -> (Case, Failure) {
+    let mut best = case.clone();
+    let mut failure = Failure { kind, text: String::new() };
+    let mut budget = 400;
+    'outer: loop {
+        for smaller in best.smaller() {
+            if budget == 0 {
+                break 'outer;
+            }
+            budget -= 1;
+            if let Err(f) = check_all(&smaller)
+                && f.kind == kind
+            {
+                best = smaller;
+                failure = f;
+                continue 'outer;
+            }
+        }
+        break;
+    }
+    if failure.text.is_empty()
+        && let Err(f) = check_all(&best)
+    {
+        failure = f;
+    }
+    (best, failure)
+}

@@ -1,0 +1,118 @@
+//! Arguments for a random kernel: small numbers, the same for a name and a size on every machine.
+
+use std::collections::BTreeMap;
+
+use loopwright_emulator::Arguments;
+use loopwright_kernel_ir::{Arg, Array, BinaryOp, Buffer, DType, Expr, Fact, LoopKernel, Name, Number};
+
+use crate::rng::Rng;
+
+/// The value of an integer expression of parameters.
+pub fn evaluate(e: &Expr, sizes: &BTreeMap<Name, i64>) -> Option<i64> {
+    Some(match e {
+        Expr::Int(v) => *v,
+        Expr::Name(n) => *sizes.get(n)?,
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (evaluate(a, sizes)?, evaluate(b, sizes)?);
+            match op {
+                BinaryOp::Add => a + b,
+                BinaryOp::Sub => a - b,
+                BinaryOp::Mul => a * b,
+                BinaryOp::FloorDiv if b > 0 => a.div_euclid(b),
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// How many elements an argument in the default layout has.
+pub fn length(array: &Array, sizes: &BTreeMap<Name, i64>) -> Option<usize> {
+    let mut product = 1usize;
+    for axis in &array.axes {
+        product = product.checked_mul(usize::try_from(evaluate(&axis.length, sizes)?).ok()?)?;
+    }
+    Some(product)
+}
+
+/// Arguments of these sizes. Every array has values; arrays with declared facts obey them.
+///
+/// `None` where a length cannot be evaluated.
+pub fn arguments(kernel: &LoopKernel, sizes: &BTreeMap<Name, i64>) -> Option<Arguments> {
+    let mut arguments = Arguments::new();
+    for arg in &kernel.args {
+        match arg {
+            Arg::Scalar(s) => {
+                let value = sizes.get(&s.name).copied().unwrap_or(2);
+                arguments = arguments.scalar(s.name.clone(), Number::I64(value).cast(s.dtype.known()?));
+            }
+            Arg::Array(array) => {
+                let buffer = buffer(kernel, array, sizes)?;
+                arguments = arguments.array(array.name.clone(), buffer);
+            }
+        }
+    }
+    Some(arguments)
+}
+
+fn buffer(kernel: &LoopKernel, array: &Array, sizes: &BTreeMap<Name, i64>) -> Option<Buffer> {
+    let dtype = array.dtype.known()?;
+    let count = length(array, sizes)?;
+    let mut rng = Rng::new(array.name.bytes().fold(count as u64, |h, b| h.wrapping_mul(31) ^ u64::from(b)));
+    let mut range = None;
+    let mut monotone = false;
+    for fact in &kernel.facts {
+        match fact {
+            Fact::Range { array: name, lower, upper } if *name == array.name => {
+                let low = lower.as_ref().map_or(Some(0), |e| evaluate(e, sizes))?;
+                let high = upper.as_ref().map_or(Some(low + 8), |e| evaluate(e, sizes))?;
+                range = Some((low, high));
+            }
+            Fact::Monotone(name) => monotone |= *name == array.name,
+            _ => {}
+        }
+    }
+    let mut values: Vec<i64> = (0..count)
+        .map(|_| match range {
+            Some((low, high)) => low + rng.below(usize::try_from(high - low).unwrap_or(0)) as i64,
+            None if dtype.is_unsigned() => rng.below(7) as i64,
+            None => rng.below(7) as i64 - 3,
+        })
+        .collect();
+    if monotone {
+        values.sort_unstable();
+    }
+    let mut buffer = Buffer::zeros(dtype, count);
+    for (k, v) in values.into_iter().enumerate() {
+        let number = match dtype {
+            DType::Bool => Number::Bool(v > 0),
+            _ if dtype.is_float() && range.is_none() && rng.chance(30) => Number::F64(v as f64 + 0.25).cast(dtype),
+            _ => Number::I64(v).cast(dtype),
+        };
+        buffer.set(k, number);
+    }
+    Some(buffer)
+}
+
+/// Whether two results are the same: integers exactly, floating-point numbers up to reassociation.
+pub fn same(a: Number, b: Number) -> bool {
+    if a.as_i128().is_some() {
+        return a == b;
+    }
+    let (x, y) = (a.as_f64(), b.as_f64());
+    let close = if a.dtype() == DType::F64 { 1e-9 } else { 1e-3 };
+    x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= close * (1.0 + x.abs().max(y.abs()))
+}
+
+/// The first difference of two sets of arrays.
+pub fn difference(found: &Arguments, expected: &Arguments) -> Option<String> {
+    for (name, want) in &expected.arrays {
+        let have = found.buffer(name)?;
+        for (k, (a, b)) in have.numbers().zip(want.buffer.numbers()).enumerate() {
+            if !same(a, b) {
+                return Some(format!("{name}, element {k} of its storage: {a} instead of {b}"));
+            }
+        }
+    }
+    None
+}

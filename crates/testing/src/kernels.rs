@@ -1,0 +1,546 @@
+//! Random kernels.
+//!
+//! A kernel is a sequence of *phases*, each a nest of one to three inames with one to three instructions, possibly all inside one
+//! common iname. Every read is in bounds for all sizes and of a cell that has a value: inputs have all, outputs too (they
+//! are read and written), and temporaries are read in later phases only where an earlier one wrote the whole of them. Inside
+//! a phase, what it writes is read again in the same cell only, except for the recurrences, whose inames are listed in
+//! [`Generated::carried`]: orders of those may matter.
+
+use std::fmt::Write;
+
+use crate::{linear::Linear, rng::Rng};
+
+/// A random kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Generated {
+    /// Its text.
+    pub text: String,
+    /// Inames that carry dependences from iteration to iteration.
+    pub carried: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Iname {
+    name: String,
+    /// All values lie in `0..end`.
+    end: Linear,
+    /// The range is exactly that.
+    exact: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Array {
+    name: String,
+    dtype: &'static str,
+    /// An index of each axis is below this plus 2.
+    ends: Vec<Linear>,
+    /// It may be read beyond the own cell: an input, or written before.
+    whole: bool,
+    /// A temporary has no slack and only the cells in `0..end`.
+    slack: bool,
+    /// The only index that an axis is read at: that of the iteration around all phases.
+    fixed: Vec<Option<String>>,
+}
+
+struct Maker {
+    rng: Rng,
+    dtype: &'static str,
+    args: Vec<String>,
+    temps: Vec<String>,
+    facts: Vec<String>,
+    domains: Vec<String>,
+    instructions: Vec<String>,
+    arrays: Vec<Array>,
+    carried: Vec<String>,
+    count: usize,
+    parameters: Vec<&'static str>,
+}
+
+/// A random kernel of this seed.
+pub fn kernel(seed: u64) -> Generated {
+    let mut rng = Rng::new(seed);
+    let dtype = rng.pick(&["i32", "i32", "i32", "f32", "f32", "f32", "i64", "f64", "u32"]);
+    let mut maker = Maker {
+        rng,
+        dtype,
+        args: Vec::new(),
+        temps: Vec::new(),
+        facts: Vec::new(),
+        domains: Vec::new(),
+        instructions: Vec::new(),
+        arrays: Vec::new(),
+        carried: Vec::new(),
+        count: 0,
+        parameters: vec!["n", "m"],
+    };
+    match maker.rng.below(12) {
+        0 => maker.ragged(),
+        1 => maker.steps(),
+        _ => maker.phases(),
+    }
+    maker.finish()
+}
+
+impl Maker {
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.count += 1;
+        format!("{prefix}{}", self.count)
+    }
+
+    fn finish(self) -> Generated {
+        let mut text = String::new();
+        let scalars = self.parameters.iter().map(|p| format!("{p}: i32"));
+        let args: Vec<String> = self.args.iter().cloned().chain(scalars).collect();
+        let _ = writeln!(text, "kernel random({})", args.join(", "));
+        for p in &self.parameters {
+            let _ = writeln!(text, "assume 0 <= {p}");
+        }
+        for line in self.facts.iter().chain(&self.domains).chain(&self.temps).chain(&self.instructions) {
+            let _ = writeln!(text, "{line}");
+        }
+        Generated { text, carried: self.carried }
+    }
+
+    /// The end of a range: a parameter or a constant.
+    fn end(&mut self, constant: bool) -> Linear {
+        if constant || self.rng.chance(30) {
+            Linear::constant(self.rng.pick(&[1, 2, 3, 4, 5, 8, 16, 32, 33]))
+        } else {
+            Linear::parameter(self.rng.pick(&["n", "m"]))
+        }
+    }
+
+    /// A domain of new inames inside others.
+    fn nest(&mut self, around: &[Iname], count: usize, constant: bool, plain: bool) -> Vec<Iname> {
+        let mut inames: Vec<Iname> = Vec::new();
+        for _ in 0..count {
+            let prefix = self.rng.pick(&["i", "j", "k"]);
+            let name = self.fresh(prefix);
+            let end = self.end(constant);
+            let before: Vec<Iname> = around.iter().chain(&inames).cloned().collect();
+            let kind = if plain { 0 } else { self.rng.below(12) };
+            // No range is empty for all sizes.
+            let kind = if kind == 6 && end.as_constant().is_some_and(|c| c < 2) { 0 } else { kind };
+            let (range, end, exact) = match (kind, before.last()) {
+                (6, _) => (format!("1 <= {name} < {end}"), end, false),
+                (7, _) => (format!("2 <= {name} <= {end} + 1"), end.plus(2), false),
+                (8, _) => (format!("0 <= 2*{name} < {end}"), end, false),
+                (9, Some(p)) => (format!("0 <= {name} <= {}", p.name), p.end.clone(), false),
+                (10, Some(p)) => {
+                    (format!("{} <= {name} < {}", p.name, p.end), p.end.clone(), false)
+                }
+                (11, Some(p)) => {
+                    (format!("{} <= {name} < {} + 3", p.name, p.name), p.end.plus(2), false)
+                }
+                _ => (format!("0 <= {name} < {end}"), end, true),
+            };
+            self.domains.push(format!("domain {{ [{name}] : {range} }}"));
+            inames.push(Iname { name, end, exact });
+        }
+        inames
+    }
+
+    /// An index below `end + 2` made of inames, with the end that it needs.
+    fn index(&mut self, inames: &[Iname], end: Option<&Linear>, slack: bool) -> Option<(String, Linear)> {
+        let fitting: Vec<&Iname> = inames.iter().filter(|i| end.is_none_or(|e| *e == i.end)).collect();
+        if fitting.is_empty() {
+            return None;
+        }
+        let i = (self.rng.pick(&fitting)).clone();
+        let name = &i.name;
+        Some(match self.rng.below(12) {
+            0 | 1 if slack => (format!("{name} + 1"), i.end),
+            2 if slack => (format!("{name} + 2"), i.end),
+            3 | 4 => (format!("{} - {name}", i.end.plus(-1)), i.end),
+            5 => (format!("{name} // 2"), i.end),
+            6 if end.is_none() => (format!("2*{name} + 1"), i.end.times(2)),
+            7 if end.is_none() => {
+                let j = self.rng.pick(inames);
+                (format!("{name} + {}", j.name), i.end.add(&j.end))
+            }
+            8 => (format!("{name} % 3"), i.end.clone()),
+            _ => (name.clone(), i.end),
+        })
+    }
+
+    /// A read of some array somewhere, or `None`.
+    fn read(&mut self, inames: &[Iname]) -> Option<String> {
+        if inames.is_empty() {
+            return None;
+        }
+        if self.rng.chance(5) {
+            return Some(self.indirect(inames));
+        }
+        let known: Vec<Array> = self.arrays.iter().filter(|a| a.whole).cloned().collect();
+        if !known.is_empty() && self.rng.chance(65) {
+            let array = self.rng.pick(&known);
+            let mut index = Vec::new();
+            for (end, fixed) in array.ends.iter().zip(&array.fixed) {
+                index.push(match fixed {
+                    Some(fixed) => fixed.clone(),
+                    None => self.index(inames, Some(end), array.slack)?.0,
+                });
+            }
+            // `i % 3` of a temporary may lie beyond its end.
+            if !array.slack && index.iter().any(|i| i.contains('%')) {
+                return None;
+            }
+            return Some(self.typed(&array, format!("{}[{}]", array.name, index.join(", "))));
+        }
+        let rank = 1 + self.rng.below(inames.len().min(2));
+        let mut index = Vec::new();
+        let mut ends = Vec::new();
+        for _ in 0..rank {
+            let (i, end) = self.index(inames, None, true)?;
+            // `i % 3` needs three cells where the end is smaller.
+            ends.push(end);
+            index.push(i);
+        }
+        let dtype = if self.rng.chance(85) {
+            self.dtype
+        } else {
+            self.rng.pick(&["i8", "u8", "i16", "u16", "i32", "f32", "f16", "bf16", "i64"])
+        };
+        let name = self.fresh("a");
+        let fixed = vec![None; ends.len()];
+        let array = Array { name: name.clone(), dtype, ends, whole: true, slack: true, fixed };
+        self.argument(&array);
+        let text = self.typed(&array, format!("{name}[{}]", index.join(", ")));
+        self.arrays.push(array);
+        Some(text)
+    }
+
+    fn argument(&mut self, array: &Array) {
+        let lengths: Vec<String> = array.ends.iter().map(|e| e.plus(3).to_string()).collect();
+        self.args.push(format!("{}: {}[{}]", array.name, array.dtype, lengths.join(", ")));
+    }
+
+    /// The value in the kernel's type.
+    fn typed(&self, array: &Array, text: String) -> String {
+        if array.dtype == self.dtype { text } else { format!("cast({}, {text})", self.dtype) }
+    }
+
+    /// `a[idx[i]]`
+    fn indirect(&mut self, inames: &[Iname]) -> String {
+        let i = self.rng.pick(inames);
+        let (idx, a) = (self.fresh("idx"), self.fresh("a"));
+        self.args.push(format!("{idx}: i32[{}]", i.end.plus(3)));
+        self.args.push(format!("{a}: {}[8]", self.dtype));
+        self.facts.push(format!("fact 0 <= {idx} < 8"));
+        format!("{a}[{idx}[{}]]", i.name)
+    }
+
+    fn literal(&mut self) -> String {
+        let value = self.rng.below(4);
+        match self.dtype {
+            "f32" | "f64" if self.rng.chance(50) => format!("{value}.5"),
+            _ => value.to_string(),
+        }
+    }
+
+    /// An expression of the kernel's type over reads, scalars and inames.
+    fn value(&mut self, inames: &[Iname], scalars: &[String], depth: usize) -> String {
+        let leaf = depth == 0 || self.rng.chance(25);
+        if leaf {
+            let choice = self.rng.below(10);
+            if choice < 6
+                && let Some(read) = self.read(inames)
+            {
+                return read;
+            }
+            if choice < 8 && !scalars.is_empty() {
+                return self.rng.pick(scalars);
+            }
+            if choice == 8 && !inames.is_empty() {
+                let i = self.rng.pick(inames).name.clone();
+                return format!("cast({}, {i})", self.dtype);
+            }
+            return self.literal();
+        }
+        let floats = self.dtype.starts_with('f');
+        let a = self.value(inames, scalars, depth - 1);
+        match self.rng.below(12) {
+            0..=3 => format!("({a} + {})", self.value(inames, scalars, depth - 1)),
+            4 | 5 => format!("({a} - {})", self.value(inames, scalars, depth - 1)),
+            6 => format!("{} * {a}", self.literal()),
+            7 => format!("max({a}, {})", self.value(inames, scalars, depth - 1)),
+            8 => {
+                let c = self.condition(inames, scalars);
+                format!("if({c}, {a}, {})", self.value(inames, scalars, depth - 1))
+            }
+            9 if !floats => format!("({a}) // 3"),
+            10 if !floats => format!("({a}) % 5"),
+            9 => format!("({a}) * 0.25"),
+            10 => format!("min({a}, {})", self.value(inames, scalars, depth - 1)),
+            _ => format!("({a} + {})", self.literal()),
+        }
+    }
+
+    fn condition(&mut self, inames: &[Iname], scalars: &[String]) -> String {
+        if !inames.is_empty() && self.rng.chance(60) {
+            let i = self.rng.pick(inames);
+            match self.rng.below(4) {
+                0 => format!("{} % 3 == 1", i.name),
+                1 => format!("{} + 1 < {}", i.name, i.end),
+                2 => format!("{} > 1 and {} != 4", i.name, i.name),
+                _ => format!("not {} == 0 or n > 3", i.name),
+            }
+        } else {
+            let a = self.value(inames, scalars, 0);
+            format!("{a} > {}", self.literal())
+        }
+    }
+
+    /// A reduction over new inames.
+    fn reduction(&mut self, inames: &[Iname], scalars: &[String], depth: usize) -> String {
+        let op = self.rng.pick(&["sum", "sum", "sum", "max", "min", "product", "any"]);
+        let count = if self.rng.chance(20) { 2 } else { 1 };
+        let reduced = self.nest(inames, count, false, false);
+        let inside: Vec<Iname> = inames.iter().chain(&reduced).cloned().collect();
+        let names: Vec<&str> = reduced.iter().map(|i| i.name.as_str()).collect();
+        let over = if count == 1 { names[0].to_string() } else { format!("[{}]", names.join(", ")) };
+        let body = if depth > 0 && self.rng.chance(15) {
+            self.reduction(&inside, scalars, depth - 1)
+        } else {
+            self.value(&inside, scalars, 1)
+        };
+        match op {
+            "product" => format!("product({over}, if({body} > 2, {0}, {1}))", self.two(), self.one()),
+            "any" => format!("if(any({over}, {body} > 1), {}, {})", self.one(), self.two()),
+            // An empty range gives the end of the type's range.
+            "max" | "min" => format!("min(max({op}({over}, {body}), {}), {})", self.low(), self.high()),
+            _ => format!("{op}({over}, {body})"),
+        }
+    }
+
+    fn one(&self) -> &'static str {
+        if self.dtype.starts_with('f') { "1.0" } else { "1" }
+    }
+
+    fn two(&self) -> &'static str {
+        if self.dtype.starts_with('f') { "2.0" } else { "2" }
+    }
+
+    fn low(&self) -> &'static str {
+        match self.dtype {
+            "f32" | "f64" => "-9.0",
+            "u32" => "1",
+            _ => "-9",
+        }
+    }
+
+    fn high(&self) -> &'static str {
+        if self.dtype.starts_with('f') { "99.0" } else { "99" }
+    }
+
+    /// A new output with a cell for each point of these inames, and its access.
+    fn output(&mut self, inames: &[Iname], around: usize) -> (Array, String) {
+        let name = self.fresh("out");
+        let mut order: Vec<&Iname> = inames.iter().collect();
+        if order.len() > 1 && self.rng.chance(30) {
+            order.reverse();
+        }
+        let ends: Vec<Linear> = order.iter().map(|i| i.end.clone()).collect();
+        let mut index: Vec<String> = order.iter().map(|i| i.name.clone()).collect();
+        if let Some(first) = index.first_mut()
+            && self.rng.chance(25)
+        {
+            first.push_str(" + 1");
+        }
+        if index.is_empty() {
+            let array = Array {
+                name: name.clone(),
+                dtype: self.dtype,
+                ends: vec![Linear::constant(1)],
+                whole: false,
+                slack: true,
+                fixed: vec![None],
+            };
+            self.argument(&array);
+            return (array, format!("{name}[0]"));
+        }
+        let is_around = |i: &Iname| inames[..around].iter().any(|a| a.name == i.name);
+        let fixed =
+            order.iter().zip(&index).map(|(i, text)| is_around(i).then(|| text.clone())).collect();
+        let array = Array { name: name.clone(), dtype: self.dtype, ends, whole: false, slack: true, fixed };
+        self.argument(&array);
+        (array, format!("{name}[{}]", index.join(", ")))
+    }
+
+    /// A temporary array for all points of exact inames.
+    fn temporary(&mut self, inames: &[Iname], around: usize) -> Option<(Array, String)> {
+        let own = &inames[around..];
+        if own.is_empty() || !own.iter().all(|i| i.exact) {
+            return None;
+        }
+        let constant = own.iter().all(|i| i.end.as_constant().is_some());
+        let space = if constant { self.rng.pick(&["shared", "shared", "private", "global"]) } else { "global" };
+        // In global memory a cell for each iteration of what is around, or not.
+        let all = around == 0 || (space == "global" && inames.iter().all(|i| i.exact) && self.rng.chance(70));
+        let over = if all { inames } else { own };
+        let name = self.fresh("w");
+        let ends: Vec<Linear> = over.iter().map(|i| i.end.clone()).collect();
+        let lengths: Vec<String> = ends.iter().map(Linear::to_string).collect();
+        self.temps.push(format!("temp {name}: {}[{}] {space}", self.dtype, lengths.join(", ")));
+        let index: Vec<String> = over.iter().map(|i| i.name.clone()).collect();
+        let fixed = (0..over.len())
+            .map(|k| (all && k < around).then(|| index[k].clone()))
+            .collect();
+        let array = Array { name: name.clone(), dtype: self.dtype, ends, whole: false, slack: false, fixed };
+        Some((array, format!("{name}[{}]", index.join(", "))))
+    }
+
+    fn phases(&mut self) {
+        let around = if self.rng.chance(40) { self.nest(&[], 1, false, false) } else { Vec::new() };
+        let phases = 1 + self.rng.below(3);
+        for _ in 0..phases {
+            self.phase(&around);
+        }
+    }
+
+    fn phase(&mut self, around: &[Iname]) {
+        if around.is_empty() && self.rng.chance(8) {
+            return self.recurrence();
+        }
+        let count = if around.is_empty() { 1 + self.rng.below(2) } else { self.rng.below(3) };
+        let constant = self.rng.chance(35);
+        let plain = self.rng.chance(50);
+        let own = self.nest(around, count, constant, plain);
+        let inames: Vec<Iname> = around.iter().chain(&own).cloned().collect();
+        let within = if inames.is_empty() {
+            String::new()
+        } else {
+            let names: Vec<&str> = inames.iter().map(|i| i.name.as_str()).collect();
+            format!(", inames={}", names.join(":"))
+        };
+        let mut scalars = Vec::new();
+        let mut written: Vec<(Array, String)> = Vec::new();
+        let statements = 1 + self.rng.below(3);
+        for k in 0..statements {
+            let id = self.fresh("s");
+            let mut visible = scalars.clone();
+            visible.extend(written.iter().map(|(_, access)| access.clone()));
+            let value = if self.rng.chance(35) {
+                let reduction = self.reduction(&inames, &visible, 1);
+                if self.rng.chance(30) {
+                    format!("{reduction} + {}", self.value(&inames, &visible, 1))
+                } else {
+                    reduction
+                }
+            } else {
+                self.value(&inames, &visible, 3)
+            };
+            if k + 1 < statements && self.rng.chance(35) {
+                let t = self.fresh("t");
+                let space = if self.rng.chance(90) { "private" } else { "shared" };
+                self.temps.push(format!("temp {t}: {} {space}", self.dtype));
+                self.instructions.push(format!("{t} = {value} {{id={id}{within}}}"));
+                scalars.push(t);
+                continue;
+            }
+            if self.rng.chance(30)
+                && let Some((array, access)) = self.temporary(&inames, around.len())
+            {
+                self.instructions.push(format!("{access} = {value} {{id={id}{within}}}"));
+                written.push((array, access));
+                continue;
+            }
+            if self.rng.chance(8) && !inames.is_empty() {
+                let r = self.nest(&inames, 1, false, false);
+                let inside: Vec<Iname> = inames.iter().chain(&r).cloned().collect();
+                let arg = self.value(&inside, &visible, 1);
+                let (v, access) = self.output(&inames, around.len());
+                let name = self.fresh("arg");
+                let lengths: Vec<String> = v.ends.iter().map(|e| e.plus(3).to_string()).collect();
+                self.args.push(format!("{name}: i32[{}]", lengths.join(", ")));
+                let place = access[v.name.len()..].to_string();
+                let op = self.rng.pick(&["argmax", "argmin"]);
+                self.instructions.push(format!(
+                    "{access}, {name}{place} = {op}({0}, {arg}, {0}) {{id={id}{within}}}",
+                    r[0].name
+                ));
+                continue;
+            }
+            let (array, access) = self.output(&inames, around.len());
+            let own_value = if self.rng.chance(15) { format!("{value} + {access}") } else { value };
+            let predicate = if self.rng.chance(20) {
+                format!(" if {}", self.condition(&inames, &scalars))
+            } else {
+                String::new()
+            };
+            self.instructions.push(format!("{access} = {own_value}{predicate} {{id={id}{within}}}"));
+            written.push((array, access));
+        }
+        for (mut array, _) in written {
+            array.whole = true;
+            self.arrays.push(array);
+        }
+    }
+
+    /// `x[i + 1] = x[i] + e`
+    fn recurrence(&mut self) {
+        let constant = self.rng.chance(50);
+        let own = self.nest(&[], 1, constant, true);
+        let i = own[0].clone();
+        let (x, id) = (self.fresh("x"), self.fresh("s"));
+        let array =
+            Array { name: x.clone(), dtype: self.dtype, ends: vec![i.end.clone()], whole: false, slack: true, fixed: vec![None] };
+        self.argument(&array);
+        let value = self.value(&own, &[], 1);
+        self.instructions.push(format!("{x}[{0} + 1] = {x}[{0}] + {value} {{id={id}}}", i.name));
+        self.carried.push(i.name.clone());
+        self.arrays.push(Array { whole: true, ..array });
+    }
+
+    /// Sweeps between two arrays, in steps.
+    fn steps(&mut self) {
+        let constant = self.rng.chance(30);
+        let t = self.fresh("t");
+        self.domains.push(format!("domain {{ [{t}] : 0 <= {t} < {} }}", 1 + self.rng.below(4)));
+        let i = self.nest(&[], 1, constant, true)[0].clone();
+        let j = self.fresh("j");
+        self.domains.push(format!("domain {{ [{j}] : 0 <= {j} < {} }}", i.end));
+        let (u, v) = (self.fresh("u"), self.fresh("v"));
+        for name in [&u, &v] {
+            self.args.push(format!("{name}: {}[{}]", self.dtype, i.end.plus(3)));
+        }
+        let (s1, s2) = (self.fresh("s"), self.fresh("s"));
+        let back = if self.rng.chance(50) { format!("{} - {j}", i.end.plus(-1)) } else { format!("{j} + 1") };
+        self.instructions
+            .push(format!("{v}[{0}] = {u}[{0}] - {u}[{0} + 2] {{id={s1}, inames={t}:{0}}}", i.name));
+        self.instructions.push(format!("{u}[{j} + 1] = {v}[{back}] + 1 {{id={s2}, inames={t}:{j}}}"));
+        self.carried.push(t);
+    }
+
+    /// Reductions over ranges that are read from data.
+    fn ragged(&mut self) {
+        self.args.push("offsets: i32[n + 1]".into());
+        self.args.push(format!("x: {}[m]", self.dtype));
+        self.args.push(format!("out: {}[n]", self.dtype));
+        self.facts.push("fact monotone(offsets)".into());
+        self.facts.push("fact 0 <= offsets <= m".into());
+        self.domains.push("domain { [s] : 0 <= s < n }".into());
+        self.domains.push("domain { [i] : lo <= i < hi }".into());
+        self.temps.push("temp lo: i32 private".into());
+        self.temps.push("temp hi: i32 private".into());
+        self.instructions.push("lo = offsets[s] {id=load_lo}".into());
+        self.instructions.push("hi = offsets[s + 1] {id=load_hi}".into());
+        let op = self.rng.pick(&["sum", "max", "min"]);
+        let value = self.rng.pick(&["x[i]", "x[i] + 1", "x[i] * x[i]", "if(i % 2 == 0, x[i], 2)"]);
+        match self.rng.below(4) {
+            0 => {
+                self.args.push(format!("y: {}[m]", self.dtype));
+                self.instructions.push("y[i] = x[i] * 2 {id=scale, inames=s:i}".into());
+            }
+            1 => {
+                self.args.push(format!("y: {}[m]", self.dtype));
+                self.domains.push("domain { [k] : lo <= k < hi }".into());
+                self.temps.push(format!("temp mean: {} private", self.dtype));
+                self.instructions.push(format!("mean = {op}(i, {value}) {{id=mean, inames=s}}"));
+                self.instructions.push("y[k] = x[k] - mean {id=centre, inames=s:k}".into());
+                self.instructions.push("out[s] = mean {id=keep}".into());
+            }
+            _ => self.instructions.push(format!("out[s] = {op}(i, {value}) {{id=total}}")),
+        }
+    }
+}
