@@ -220,6 +220,16 @@ impl<'k> Analysis<'k> {
             }
             accesses.push(Access { array: element.array.clone(), write, subscripts });
         }
+        // Reads in bounds are reads.
+        if !matches!(part.part, Part::Init(_)) {
+            let mut bounds: BTreeSet<Name> = BTreeSet::new();
+            for g in &guards {
+                bounds.extend(g.declared.names().into_iter().filter(|n| self.data.contains(n)));
+            }
+            for array in bounds {
+                accesses.push(Access { array, write: false, subscripts: Vec::new() });
+            }
+        }
         // The accumulators' joins are no accesses; lowering synchronises them itself.
         let execution = Execution {
             part,

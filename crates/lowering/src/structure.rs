@@ -440,6 +440,27 @@ impl State<'_, '_> {
         }
         let extent = extent.ok_or_else(|| Diagnostic::new("internal", "a grid without inames"))?;
         let mut known = Vec::new();
+        // What is no matter of this axis runs even where the axis is empty.
+        let alone = parts.iter().map(|p| &analysis.parts[*p]).any(|p| {
+            let writes_global = p.execution.accesses.iter().any(|a| {
+                a.write && analysis.lookup.array(&a.array).is_some_and(|a| a.space == AddressSpace::Global)
+            });
+            writes_global && !p.inames.iter().any(|i| inames.contains(i))
+        });
+        if alone {
+            let mut some = false;
+            for uppers in &all {
+                let mut all_here = true;
+                for b in uppers {
+                    all_here &= env.implies(&Constraint::nonneg(b.aff.clone()))?;
+                }
+                some |= all_here;
+            }
+            if !some {
+                let one = Value::int(self.shared.index, 1);
+                return Ok((Value::binary(BinOp::Max, extent, one), known));
+            }
+        }
         if let [only] = all.as_slice() {
             for b in only {
                 known.push(Constraint::le(&Aff::var(coordinate).scale(b.denominator)?, &b.aff)?);

@@ -6,7 +6,7 @@
 //! one. Each question is a conjunction; a point of it is the witness. Subscripts that are not affine may be equal or not. Different
 //! threads are not ordered by loops: the coordinates of both executions are the same here, and the rest is lowering's question.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Constraint, Diagnostic, Expr, KernelData, Name, Part, PartRef, Tree,
@@ -85,6 +85,12 @@ pub(crate) fn accesses(data: &KernelData, part: &PartRef) -> Vec<PartAccess> {
     if let Some(p) = &instruction.predicate {
         found.extend(collect(p, None, data).into_iter().map(|a| access(a, false)));
     }
+    // Bounds are read as well.
+    if !matches!(part.part, Part::Init(_)) {
+        let names: BTreeSet<Name> = data.instances(part).iter().flat_map(Constraint::names).collect();
+        let read = names.into_iter().filter(|n| data.temporary(n).is_some());
+        found.extend(read.map(|n| access((n, Vec::new()), false)));
+    }
     found
 }
 
@@ -96,7 +102,9 @@ fn second(name: &Name) -> Name {
 /// All pairs of executions of two accesses at one cell, the second one's inames primed, with equal coordinates and equal values of the
 /// loops `around`.
 fn pairs(data: &KernelData, a: &PartAccess, b: &PartAccess, around: &[Name]) -> Result<System, Diagnostic> {
-    let prime = |n: &Name| data.is_iname(n).then(|| Aff::var(second(n)));
+    // Values read from data may be others in the second execution.
+    let own = |n: &Name| data.is_iname(n) || data.temporary(n).is_some();
+    let prime = |n: &Name| own(n).then(|| Aff::var(second(n)));
     let mut rows = data.assumptions.clone();
     rows.extend(constraints_of(data, &a.part)?);
     for c in constraints_of(data, &b.part)? {
