@@ -389,6 +389,12 @@ impl Emitter<'_, '_> {
             if !join.axes.is_empty() {
                 stmts.push(this.join_threads(&join, &operator, env)?);
             }
+            if !around.is_empty() && uses_shared(this.block, &join) {
+                stmts.push(Stmt::Sync {
+                    scope: SyncScope::Block,
+                    note: Note("the partial results are written again for the next lane".into()),
+                });
+            }
             Ok(stmts)
         })
     }

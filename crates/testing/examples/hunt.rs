@@ -3,7 +3,8 @@
 use loopwright_testing::{case::*, check};
 
 fn main() {
-    let arg = |n: usize, default: u64| std::env::args().nth(n).and_then(|s| s.parse().ok()).unwrap_or(default);
+    let arg =
+        |n: usize, default: u64| std::env::args().nth(n).and_then(|s| s.parse().ok()).unwrap_or(default);
     let (count, from) = (arg(1, 200), arg(2, 0));
     let mut all = Refusals::default();
     let mut bad = std::collections::BTreeMap::new();

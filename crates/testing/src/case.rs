@@ -145,7 +145,8 @@ impl Case {
             let args: Vec<String> = split_arguments(&head[open..head.len() - 1]);
             for k in 0..args.len() {
                 let name = args[k].split(':').next().unwrap_or_default();
-                if !mentions(rest, name) && !args.iter().enumerate().any(|(n, a)| n != k && mentions(a, name)) {
+                if !mentions(rest, name) && !args.iter().enumerate().any(|(n, a)| n != k && mentions(a, name))
+                {
                     let mut fewer = args.clone();
                     fewer.remove(k);
                     let kernel = format!("{}{})\n{rest}", &head[..open], fewer.join(", "));
@@ -188,7 +189,7 @@ fn apply(step: &str, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
 
 /// The sizes that a case is run with.
 pub fn sizes() -> Vec<BTreeMap<Name, i64>> {
-    [(0, 3), (1, 1), (5, 17), (33, 7), (16, 34)]
+    [(0, 3), (1, 1), (5, 9), (17, 4), (8, 33)]
         .into_iter()
         .map(|(n, m)| BTreeMap::from([(Name::new("n"), n), (Name::new("m"), m)]))
         .collect()

@@ -86,7 +86,9 @@ fn buffer(kernel: &LoopKernel, array: &Array, sizes: &BTreeMap<Name, i64>) -> Op
     for (k, v) in values.into_iter().enumerate() {
         let number = match dtype {
             DType::Bool => Number::Bool(v > 0),
-            _ if dtype.is_float() && range.is_none() && rng.chance(30) => Number::F64(v as f64 + 0.25).cast(dtype),
+            _ if dtype.is_float() && range.is_none() && rng.chance(30) => {
+                Number::F64(v as f64 + 0.25).cast(dtype)
+            }
             _ => Number::I64(v).cast(dtype),
         };
         buffer.set(k, number);

@@ -126,12 +126,8 @@ impl Maker {
                 (7, _) => (format!("2 <= {name} <= {end} + 1"), end.plus(2), false),
                 (8, _) => (format!("0 <= 2*{name} < {end}"), end, false),
                 (9, Some(p)) => (format!("0 <= {name} <= {}", p.name), p.end.clone(), false),
-                (10, Some(p)) => {
-                    (format!("{} <= {name} < {}", p.name, p.end), p.end.clone(), false)
-                }
-                (11, Some(p)) => {
-                    (format!("{} <= {name} < {} + 3", p.name, p.name), p.end.plus(2), false)
-                }
+                (10, Some(p)) => (format!("{} <= {name} < {}", p.name, p.end), p.end.clone(), false),
+                (11, Some(p)) => (format!("{} <= {name} < {} + 3", p.name, p.name), p.end.plus(2), false),
                 _ => (format!("0 <= {name} < {end}"), end, true),
             };
             self.domains.push(format!("domain {{ [{name}] : {range} }}"));
@@ -360,8 +356,7 @@ impl Maker {
             return (array, format!("{name}[0]"));
         }
         let is_around = |i: &Iname| inames[..around].iter().any(|a| a.name == i.name);
-        let fixed =
-            order.iter().zip(&index).map(|(i, text)| is_around(i).then(|| text.clone())).collect();
+        let fixed = order.iter().zip(&index).map(|(i, text)| is_around(i).then(|| text.clone())).collect();
         let array = Array { name: name.clone(), dtype: self.dtype, ends, whole: false, slack: true, fixed };
         self.argument(&array);
         (array, format!("{name}[{}]", index.join(", ")))
@@ -374,7 +369,8 @@ impl Maker {
             return None;
         }
         let constant = own.iter().all(|i| i.end.as_constant().is_some());
-        let space = if constant { self.rng.pick(&["shared", "shared", "private", "global"]) } else { "global" };
+        let space =
+            if constant { self.rng.pick(&["shared", "shared", "private", "global"]) } else { "global" };
         // In global memory a cell for each iteration of what is around, or not.
         let all = around == 0 || (space == "global" && inames.iter().all(|i| i.exact) && self.rng.chance(70));
         let over = if all { inames } else { own };
@@ -383,9 +379,7 @@ impl Maker {
         let lengths: Vec<String> = ends.iter().map(Linear::to_string).collect();
         self.temps.push(format!("temp {name}: {}[{}] {space}", self.dtype, lengths.join(", ")));
         let index: Vec<String> = over.iter().map(|i| i.name.clone()).collect();
-        let fixed = (0..over.len())
-            .map(|k| (all && k < around).then(|| index[k].clone()))
-            .collect();
+        let fixed = (0..over.len()).map(|k| (all && k < around).then(|| index[k].clone())).collect();
         let array = Array { name: name.clone(), dtype: self.dtype, ends, whole: false, slack: false, fixed };
         Some((array, format!("{name}[{}]", index.join(", "))))
     }
@@ -471,6 +465,22 @@ impl Maker {
             self.instructions.push(format!("{access} = {own_value}{predicate} {{id={id}{within}}}"));
             written.push((array, access));
         }
+        // No temporary is written for nothing.
+        let text = self.instructions.join("\n");
+        let mentions = |name: &str| {
+            text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| *word == name).count()
+        };
+        let idle: Vec<String> = scalars
+            .iter()
+            .filter(|t| mentions(t) < 2)
+            .cloned()
+            .chain(written.iter().filter(|(a, _)| !a.slack && mentions(&a.name) < 2).map(|(_, w)| w.clone()))
+            .collect();
+        if !idle.is_empty() {
+            let id = self.fresh("s");
+            let (_, access) = self.output(&inames, around.len());
+            self.instructions.push(format!("{access} = {} {{id={id}{within}}}", idle.join(" + ")));
+        }
         for (mut array, _) in written {
             array.whole = true;
             self.arrays.push(array);
@@ -483,8 +493,14 @@ impl Maker {
         let own = self.nest(&[], 1, constant, true);
         let i = own[0].clone();
         let (x, id) = (self.fresh("x"), self.fresh("s"));
-        let array =
-            Array { name: x.clone(), dtype: self.dtype, ends: vec![i.end.clone()], whole: false, slack: true, fixed: vec![None] };
+        let array = Array {
+            name: x.clone(),
+            dtype: self.dtype,
+            ends: vec![i.end.clone()],
+            whole: false,
+            slack: true,
+            fixed: vec![None],
+        };
         self.argument(&array);
         let value = self.value(&own, &[], 1);
         self.instructions.push(format!("{x}[{0} + 1] = {x}[{0}] + {value} {{id={id}}}", i.name));

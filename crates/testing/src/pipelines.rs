@@ -97,9 +97,9 @@ fn tag(rng: &mut Rng, kernel: &LoopKernel, iname: &str, carried: &[String]) -> &
         return rng.pick(&["unroll", "host", "host"]);
     }
     rng.pick(&[
-        "block.x", "block.x", "block.x", "block.y", "block.z", "thread.x", "thread.x", "thread.x", "thread.x",
-        "thread.y", "thread.y", "thread.z", "lane", "lane", "warp", "ilp", "ilp", "vec", "unroll", "unroll",
-        "host",
+        "block.x", "block.x", "block.x", "block.y", "block.z", "thread.x", "thread.x", "thread.x",
+        "thread.x", "thread.y", "thread.y", "thread.z", "lane", "lane", "warp", "ilp", "ilp", "vec",
+        "unroll", "unroll", "host",
     ])
 }
 
@@ -161,8 +161,8 @@ pub fn guided(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> Vec<Str
                 if rng.chance(40) {
                     continue;
                 }
-                let tag =
-                    rng.pick(&["thread.x", "thread.x", "thread.y", "lane", "ilp", "vec", "unroll", "thread.z"]);
+                let tag = rng
+                    .pick(&["thread.x", "thread.x", "thread.y", "lane", "ilp", "vec", "unroll", "thread.z"]);
                 let by = rng.pick(&[2, 4, 8, 32, 32, 64, 3]);
                 steps.push(format!("split_iname({i}, {by})"));
                 steps.push(format!("tag_inames({i}_inner: {tag})"));
