@@ -114,7 +114,7 @@ impl Maker {
     fn nest(&mut self, around: &[Iname], count: usize, constant: bool, plain: bool) -> Vec<Iname> {
         let mut inames: Vec<Iname> = Vec::new();
         for _ in 0..count {
-            let prefix = self.rng.pick(&["i", "j", "k"]);
+            let prefix = self.rng.pick(&["i", "q", "k"]);
             let name = self.fresh(prefix);
             let end = self.end(constant);
             let before: Vec<Iname> = around.iter().chain(&inames).cloned().collect();
@@ -514,7 +514,7 @@ impl Maker {
         let t = self.fresh("t");
         self.domains.push(format!("domain {{ [{t}] : 0 <= {t} < {} }}", 1 + self.rng.below(4)));
         let i = self.nest(&[], 1, constant, true)[0].clone();
-        let j = self.fresh("j");
+        let j = self.fresh("q");
         self.domains.push(format!("domain {{ [{j}] : 0 <= {j} < {} }}", i.end));
         let (u, v) = (self.fresh("u"), self.fresh("v"));
         for name in [&u, &v] {
