@@ -3,7 +3,7 @@
 #[path = "../examples/common/speed_cases.rs"]
 mod speed_cases;
 
-use std::hint::black_box;
+use std::{error::Error, hint::black_box};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use loopwright_cuda_target::cuda_source;
@@ -11,7 +11,7 @@ use loopwright_kernel_ir::LoopKernel;
 use loopwright_lowering::{LowerOptions, lower};
 use loopwright_transforms::Pipeline;
 
-fn generate(kernel: &str, pipeline: &str) -> Result<String, Box<dyn std::error::Error>> {
+fn generate(kernel: &str, pipeline: &str) -> Result<String, Box<dyn Error>> {
     let kernel = Pipeline::parse(pipeline)?.apply(&LoopKernel::parse(kernel)?)?;
     Ok(cuda_source(&lower(&kernel, LowerOptions::default())?)?.text)
 }

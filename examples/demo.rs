@@ -12,6 +12,17 @@ use clap::Parser;
 use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use loopwright::{prelude::*, runtime::nvrtc};
 
+/// The pipelines by name, from short segments to long ones.
+const PIPELINES: [(&str, &str); 7] = [
+    ("thread_per_segment", include_str!("pipelines/segmented_sum/thread_per_segment.pipe")),
+    ("subwarp_8", include_str!("pipelines/segmented_sum/subwarp_8.pipe")),
+    ("warp_per_segment", include_str!("pipelines/segmented_sum/warp_per_segment.pipe")),
+    ("block_per_segment", include_str!("pipelines/segmented_sum/block_per_segment.pipe")),
+    ("block_ilp4", include_str!("pipelines/segmented_sum/block_ilp4.pipe")),
+    ("block_vec4", include_str!("pipelines/segmented_sum/block_vec4.pipe")),
+    ("grid_per_segment", include_str!("pipelines/segmented_sum/grid_per_segment.pipe")),
+];
+
 #[derive(Parser)]
 #[command(about = "The segmented sum, from a declared kernel to checked results")]
 struct Options {
@@ -64,7 +75,7 @@ fn demo(options: &Options) -> Result<usize, Box<dyn Error>> {
     println!("{kernel}");
 
     heading("The pipelines");
-    for (name, text) in segmented::PIPELINES {
+    for (name, text) in PIPELINES {
         println!("{name}:\n    {}\n", text.trim_end().replace('\n', "\n    "));
     }
 
@@ -73,7 +84,7 @@ fn demo(options: &Options) -> Result<usize, Box<dyn Error>> {
     println!("{}", compiler());
 
     let mut variants = Vec::new();
-    for (name, text) in segmented::PIPELINES {
+    for (name, text) in PIPELINES {
         let kernel = kernel.pipeline(&Pipeline::parse(text)?)?;
         let compiled = device.compile(&kernel)?;
         let source = cuda_source(&lower(&kernel, LowerOptions::default())?)?;

@@ -48,6 +48,7 @@ fn the_texts_compute_what_the_kernels_declare() {
     for ((case, (declared, program)), text) in cases.iter().zip(&made).zip(texts) {
         let text = text.unwrap_or_else(|d| panic!("{}: {d}", case.name));
         let sizes = &cases::sizes(&declared.name)[0];
+        assert!(cases::allowed(program, sizes), "{}", case.name);
         let arguments = cases::arguments(program, sizes);
         let expected = cases::expected(declared, &arguments);
         assert!(!expected.is_empty());

@@ -1,21 +1,9 @@
-//! What the examples of the segmented sum share: its pipelines by name, and the reference in f64.
+//! What the examples of the segmented sum share: its declaration, and the reference in f64.
 
 use loopwright::prelude::*;
 
 /// The declared kernel.
 pub const KERNEL: &str = include_str!("../kernels/segmented_sum.lw");
-
-/// The pipelines by name, from short segments to long ones.
-#[allow(dead_code, reason = "the demo alone goes through all of them")]
-pub const PIPELINES: [(&str, &str); 7] = [
-    ("thread_per_segment", include_str!("../pipelines/segmented_sum/thread_per_segment.pipe")),
-    ("subwarp_8", include_str!("../pipelines/segmented_sum/subwarp_8.pipe")),
-    ("warp_per_segment", include_str!("../pipelines/segmented_sum/warp_per_segment.pipe")),
-    ("block_per_segment", include_str!("../pipelines/segmented_sum/block_per_segment.pipe")),
-    ("block_ilp4", include_str!("../pipelines/segmented_sum/block_ilp4.pipe")),
-    ("block_vec4", include_str!("../pipelines/segmented_sum/block_vec4.pipe")),
-    ("grid_per_segment", include_str!("../pipelines/segmented_sum/grid_per_segment.pipe")),
-];
 
 /// How a result compares with sums in f64.
 #[derive(Clone, Copy, Debug, Default)]

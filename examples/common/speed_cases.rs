@@ -69,16 +69,16 @@ fn scalars(count: usize) -> Case {
     Case { name: format!("scalars_{count}"), kernel: text, pipeline }
 }
 
-/// `y[i, j1] = y[i, j1] * 0.5 + 1` for all j1, then `y[i, j2] = y[i, j2] * 0.5 + 2` for all j2, ... for each row.
+/// `y[i, c1] = y[i, c1] * 0.5 + 1` for all c1, then `y[i, c2] = y[i, c2] * 0.5 + 2` for all c2, ... for each row.
 fn loops(count: usize) -> Case {
     let mut text = String::from("kernel loops(x: f32[n, m], y: f32[n, m], n: i32, m: i32)\n");
     line!(text, "domain {{ [i] : 0 <= i < n }}");
     for k in 0..count {
-        line!(text, "domain {{ [j{k}] : 0 <= j{k} < m }}");
+        line!(text, "domain {{ [c{k}] : 0 <= c{k} < m }}");
     }
-    line!(text, "y[i, j0] = x[i, j0] {{id=s0}}");
+    line!(text, "y[i, c0] = x[i, c0] {{id=s0}}");
     for k in 1..count {
-        line!(text, "y[i, j{k}] = y[i, j{k}] * 0.5 + {k} {{id=s{k}}}");
+        line!(text, "y[i, c{k}] = y[i, c{k}] * 0.5 + {k} {{id=s{k}}}");
     }
     let pipeline = include_str!("../pipelines/axpy/block_128.pipe").into();
     Case { name: format!("loops_{count}"), kernel: text, pipeline }
