@@ -8,7 +8,7 @@ use crate::{
     block::{Block, Failure, Outcome},
     bytecode::{Access, Reg, is_wide},
     fault::{Act, FaultKind},
-    lanes::{Narrow, WARP, Wide, active},
+    lanes::{Narrow, WARP, Wide, active, lanes_of},
     shadow::{Conflict, Stamp},
     traffic,
     warp::Warp,
@@ -33,16 +33,47 @@ impl Block<'_> {
     }
 
     /// Length and stride of an axis.
-    fn axis(&self, memory: Memory, axis: usize) -> (i64, i64) {
-        let dims = match memory {
+    fn axis(&self, access: &Access, axis: usize) -> (i64, i64) {
+        match access.memory {
             Memory::Global(n) => {
                 let array = &self.launch.globals[n];
-                return (array.shape[axis], array.strides[axis]);
+                (array.shape[axis], array.strides[axis])
             }
-            Memory::Shared(n) => &self.launch.kernel.shared[n].dims,
-            Memory::Private(n) => &self.launch.kernel.private[n].dims,
-        };
-        (dims[axis] as i64, dims[axis + 1..].iter().product::<u64>() as i64)
+            Memory::Shared(_) | Memory::Private(_) => access.axes[axis],
+        }
+    }
+
+    /// Whether a quick look at 32-bit indices shows that all is well.
+    fn surely_in_bounds(&self, warp: &Warp, access: &Access, mask: u32) -> bool {
+        if access.constant.is_some() {
+            return true;
+        }
+        let room = self.size_of(access.memory);
+        if access.wide_index || room > i64::from(i32::MAX) {
+            return false;
+        }
+        let offset = &warp.narrow[access.offset as usize];
+        let (mut bad, mut sum) = ([0u32; WARP], [0u32; WARP]);
+        for i in 0..WARP {
+            bad[i] = u32::from(offset[i] >= room as u32);
+        }
+        for (n, subscript) in access.subscripts.iter().enumerate() {
+            let (length, stride) = self.axis(access, n);
+            let (Ok(length), Ok(stride)) = (i32::try_from(length), i32::try_from(stride)) else {
+                return false;
+            };
+            let subscript = &warp.narrow[*subscript as usize];
+            for i in 0..WARP {
+                bad[i] |= u32::from(subscript[i] >= length as u32);
+                sum[i] = sum[i].wrapping_add(subscript[i].wrapping_mul(stride as u32));
+            }
+        }
+        if !access.subscripts.is_empty() {
+            for i in 0..WARP {
+                bad[i] |= u32::from(sum[i] != offset[i]);
+            }
+        }
+        lanes_of(&bad) & mask == 0
     }
 
     /// A fault of one access. The cell is given by its subscripts where they are known, by its offset otherwise.
@@ -85,6 +116,9 @@ impl Block<'_> {
         mask: u32,
         lanes: i64,
     ) -> Outcome<()> {
+        if lanes == 1 && self.surely_in_bounds(warp, access, mask) {
+            return Ok(());
+        }
         let room = self.size_of(access.memory) - (lanes - 1);
         let mut bad = [false; WARP];
         let mut sum = [0i64; WARP];
@@ -92,7 +126,7 @@ impl Block<'_> {
             bad[i] = offset[i] < 0 || offset[i] >= room;
         }
         for (n, subscript) in access.subscripts.iter().enumerate() {
-            let (mut length, stride) = self.axis(access.memory, n);
+            let (mut length, stride) = self.axis(access, n);
             if stride == 1 && length > 1 && lanes > 1 && matches!(access.memory, Memory::Global(_)) {
                 length -= lanes - 1;
             }
@@ -116,7 +150,7 @@ impl Block<'_> {
         };
         let mut failure = self.access_failure(FaultKind::OutOfBounds, warp, access, lane, offset[lane]);
         let axes = access.subscripts.len();
-        let lengths: Vec<_> = (0..axes).map(|n| self.axis(access.memory, n).0.to_string()).collect();
+        let lengths: Vec<_> = (0..axes).map(|n| self.axis(access, n).0.to_string()).collect();
         failure.fault.detail = if axes == 0 {
             format!("the storage has {} elements", self.size_of(access.memory))
         } else {
@@ -263,6 +297,16 @@ impl Block<'_> {
                 }
             }
             Memory::Private(n) => {
+                if let Some(cell) = access.constant {
+                    let valued = &mut warp.private[n].valued[cell];
+                    if access.write {
+                        *valued |= mask;
+                    } else if mask & !*valued != 0 && checks.uninitialised {
+                        let lane = (mask & !*valued).trailing_zeros() as usize;
+                        return without_value(self, warp, lane);
+                    }
+                    return Ok(());
+                }
                 for lane in active(mask) {
                     let valued = &mut warp.private[n].valued[offset[lane] as usize];
                     if access.write {
@@ -301,6 +345,13 @@ impl Block<'_> {
             }
             Memory::Private(n) => {
                 let array = &warp.private[n];
+                if let Some(cell) = access.constant {
+                    return if wide {
+                        Words::Wide(array.wide[cell])
+                    } else {
+                        Words::Narrow(array.narrow[cell])
+                    };
+                }
                 if wide {
                     let mut out = [0; WARP];
                     active(mask).for_each(|i| out[i] = array.wide[offset[i] as usize][i]);

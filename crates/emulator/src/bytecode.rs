@@ -242,6 +242,10 @@ pub(crate) struct Access {
     pub wide_index: bool,
     pub offset: Reg,
     pub subscripts: Vec<Reg>,
+    /// Length and stride of each axis of a shared or private array.
+    pub axes: Vec<(i64, i64)>,
+    /// The offset of a shared or private element, where it is constant and known to be right.
+    pub constant: Option<usize>,
     pub write: bool,
     pub site: u32,
 }

@@ -385,6 +385,10 @@ impl<'a> Compiler<'a> {
         }
         let from = self.access(from, dtype, false)?;
         let to = self.access(to, dtype, true)?;
+        for access in [from, to] {
+            // Its elements lie behind that offset.
+            self.code.accesses[access as usize].constant = None;
+        }
         self.emit(Inst::VectorCopy { to, from, lanes });
         Ok(())
     }
@@ -400,6 +404,24 @@ impl<'a> Compiler<'a> {
             Some(found) => Ok(found),
             None => self.invalid(format!("there is no array {memory:?}")),
         }
+    }
+
+    /// Length and stride of each axis of a shared or private array.
+    fn local_axes(&self, memory: Memory) -> Vec<(i64, i64)> {
+        let array = match memory {
+            Memory::Global(_) => None,
+            Memory::Shared(n) => self.kernel.shared.get(n),
+            Memory::Private(n) => self.kernel.private.get(n),
+        };
+        let mut axes = Vec::new();
+        let mut stride = 1i64;
+        for length in array.iter().flat_map(|a| a.dims.iter().rev()) {
+            let length = i64::try_from(*length).unwrap_or(i64::MAX);
+            axes.push((length, stride));
+            stride = stride.saturating_mul(length);
+        }
+        axes.reverse();
+        axes
     }
 
     /// The number of an access. Its registers stay until the end of the statement.
@@ -439,9 +461,23 @@ impl<'a> Compiler<'a> {
         let site = self.site(None);
         let wide_index = is_wide(index);
         let memory = to.memory;
-        self.code.accesses.push(Access { memory, dtype, wide_index, offset, subscripts, write, site });
+        let axes = self.local_axes(memory);
+        let constant = constant_offset(to, &axes);
+        let access = Access { memory, dtype, wide_index, offset, subscripts, axes, constant, write, site };
+        self.code.accesses.push(access);
         Ok(self.code.accesses.len() as u32 - 1)
     }
+}
+
+/// The offset of an element of an array with these axes, if it and the subscripts are constants that agree and lie inside.
+fn constant_offset(to: &MemRef, axes: &[(i64, i64)]) -> Option<usize> {
+    let mut sum = 0i64;
+    for (subscript, (length, stride)) in to.subscripts.iter().zip(axes) {
+        let value = subscript.as_int().filter(|v| (0..*length).contains(v))?;
+        sum = sum.checked_add(value.checked_mul(*stride)?)?;
+    }
+    let local = !matches!(to.memory, Memory::Global(_)) && axes.len() == to.subscripts.len();
+    (local && to.offset.as_int() == Some(sum)).then_some(usize::try_from(sum).ok()?)
 }
 
 /// The values of a statement, without those of the statements inside it.

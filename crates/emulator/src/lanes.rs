@@ -143,9 +143,16 @@ macro_rules! integer {
         $(#[allow(unused_comparisons)]
         impl Integer for $type {
             #[inline(always)]
-            fn add(self, other: Self) -> (Self, bool) { self.overflowing_add(other) }
+            fn add(self, other: Self) -> (Self, bool) {
+                // Written so that it becomes vector code, which `overflowing_add` does not.
+                let sum = self.wrapping_add(other);
+                (sum, if $signed { ((self ^ sum) & (other ^ sum)) < 0 } else { sum < self })
+            }
             #[inline(always)]
-            fn sub(self, other: Self) -> (Self, bool) { self.overflowing_sub(other) }
+            fn sub(self, other: Self) -> (Self, bool) {
+                let difference = self.wrapping_sub(other);
+                (difference, if $signed { ((self ^ other) & (self ^ difference)) < 0 } else { self < other })
+            }
             #[inline(always)]
             fn mul(self, other: Self) -> (Self, bool) { self.overflowing_mul(other) }
             #[inline(always)]
