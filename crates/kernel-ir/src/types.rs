@@ -115,8 +115,9 @@ pub fn promote(a: DType, b: DType) -> Option<DType> {
         (false, true) => b,
         (false, false) => {
             // Narrow types are computed in i32, which holds all their values.
-            let widen = |t: DType| if t.bytes() < 4 { DType::I32 } else { t };
-            let (a, b) = (widen(a), widen(b));
+            if a.bytes() < 4 && b.bytes() < 4 {
+                return Some(DType::I32);
+            }
             match (a.is_unsigned(), b.is_unsigned()) {
                 (true, false) if b.bytes() <= a.bytes() => return None,
                 (false, true) if a.bytes() <= b.bytes() => return None,

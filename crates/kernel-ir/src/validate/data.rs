@@ -107,15 +107,15 @@ fn size(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
     if !sound {
         return;
     }
+    let negative = e.to_aff().and_then(|a| a.as_constant()).is_some_and(|c| c < 0);
     match table.infer(e) {
-        Ok(ValueType::IntLiteral | ValueType::AnyNumber) => {}
-        Ok(t) if t.alone().known().is_some_and(DType::is_integer) => {
-            if e.to_aff().is_some_and(|a| a.as_constant().is_some_and(|c| c < 0)) {
-                let d = Diagnostic::new("wrong-layout", format!("the size {e} is negative"))
-                    .help("sizes are 0 or more");
-                check.add(item.clone(), &e.to_string(), d);
-            }
+        Ok(_) if negative => {
+            let d = Diagnostic::new("wrong-layout", format!("the size `{e}` is negative"))
+                .help("sizes are 0 or more");
+            check.add(item.clone(), &e.to_string(), d);
         }
+        Ok(ValueType::IntLiteral | ValueType::AnyNumber) => {}
+        Ok(t) if t.alone().known().is_some_and(DType::is_integer) => {}
         Ok(t) => {
             let d = Diagnostic::new("wrong-type", format!("`{e}` is {t}, and a size is an integer"));
             check.add(item.clone(), &e.to_string(), d.help("make it of integer arguments"));

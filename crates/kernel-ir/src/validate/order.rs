@@ -8,7 +8,10 @@ pub(crate) fn check(check: &mut Check<'_>) {
     dependences(check);
     written(check);
     loaded(check);
-    if check.data.declared.is_some() || !check.data.tree.is_empty() {
+    // Where two instructions share an id, nobody knows whose a leaf is.
+    let ids: BTreeSet<&Name> = check.data.instructions.iter().map(|i| &i.id).collect();
+    let distinct = ids.len() == check.data.instructions.len();
+    if distinct && (check.data.declared.is_some() || !check.data.tree.is_empty()) {
         tree(check);
     }
 }
