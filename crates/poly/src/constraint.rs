@@ -86,8 +86,8 @@ impl fmt::Display for Constraint {
             (Kind::Ge, -1) if !right.terms().is_empty() && !left.terms().is_empty() => {
                 write!(f, "{left} < {}", right.add_constant(1).map_err(|_| fmt::Error)?)
             }
-            (Kind::Ge, c) if c < 0 && left.terms().is_empty() => {
-                write!(f, "{} <= {}", -(c as i128), right.add_constant(-c).map_err(|_| fmt::Error)?)
+            (Kind::Ge, c) if c < 0 && c != i64::MIN && left.terms().is_empty() => {
+                write!(f, "{} <= {}", -c, right.add_constant(-c).map_err(|_| fmt::Error)?)
             }
             (Kind::Ge, _) => write!(f, "{left} <= {right}"),
         }
