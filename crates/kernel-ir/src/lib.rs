@@ -6,7 +6,7 @@
 //! # Meaning
 //!
 //! * **Instances.** A domain is read as a nest: a constraint belongs to the innermost iname that it mentions, and an
-//!   instruction takes the constraints of its own inames only ([`LoopKernel::instances`]).
+//!   instruction takes the constraints of its own inames only ([`KernelData::instances`]).
 //! * **Order is data**: the loop tree ([`Tree`]). Inner nodes are sequential inames, leaves are parts of instructions.
 //!   An iname tagged to a parallel axis is a coordinate and has no node.
 //! * **Reductions** are three parts ([`Part`]): init, update, finish.

@@ -38,6 +38,16 @@ impl Module {
 
     /// The kernel of this name.
     pub fn function(&self, name: &str) -> Result<Function, CudaError> {
+        self.find(name, None)
+    }
+
+    /// As [`Module::function`], for a kernel that is known to take so many parameters. The driver is then asked about no parameter that
+    /// does not exist: memory checkers report every refused call.
+    pub fn function_of(&self, name: &str, parameters: usize) -> Result<Function, CudaError> {
+        self.find(name, Some(parameters))
+    }
+
+    fn find(&self, name: &str, count: Option<usize>) -> Result<Function, CudaError> {
         let missing = || CudaError::NoSuchKernel { name: name.to_owned() };
         if name.is_empty() || name.contains('\0') {
             return Err(missing());
@@ -58,7 +68,7 @@ impl Module {
             local_bytes: number(A::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             constant_bytes: number(A::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
             max_threads_per_block: number(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-            parameters: parameter_sizes(&raw),
+            parameters: parameter_sizes(&raw, count),
         };
         // Beyond what every kernel gets, dynamic shared memory has to be allowed. The same number for every handle to one kernel, once and at
         // once, so that no launch has to set it and none can find it lowered by another.
@@ -113,12 +123,15 @@ impl Function {
     }
 }
 
-fn parameter_sizes(function: &CudaFunction) -> Option<Vec<usize>> {
+fn parameter_sizes(function: &CudaFunction, count: Option<usize>) -> Option<Vec<usize>> {
     if !driver::has_symbol(c"cuFuncGetParamInfo") {
         return None;
     }
     let mut sizes = Vec::new();
     loop {
+        if count == Some(sizes.len()) {
+            return Some(sizes);
+        }
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the function is loaded, the driver has the call, and both pointers are to live integers.
         let answer =

@@ -53,8 +53,12 @@ impl Variant {
             let arch = options.arch.unwrap_or_else(|| device.info().arch());
             let (compiled, _) = compile_source(&source, arch, options)?;
             let module = device.load(&compiled)?;
-            let functions =
-                source.kernels.iter().map(|k| module.function(&k.name)).collect::<Result<Vec<_>, _>>()?;
+            let functions = variant
+                .program
+                .kernels
+                .iter()
+                .map(|k| module.function_of(&k.name, k.params.len()))
+                .collect::<Result<Vec<_>, _>>()?;
             variant.gpu = Some(Gpu { compiled, functions });
         }
         Ok(variant)
