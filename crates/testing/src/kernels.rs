@@ -300,6 +300,7 @@ impl Maker {
         } else {
             self.value(&inside, scalars, 1)
         };
+        let body = if self.dtype == "u32" { format!("cast(u32, {body})") } else { body };
         match op {
             "product" => format!("product({over}, if({body} > 2, {0}, {1}))", self.two(), self.one()),
             "any" => format!("if(any({over}, {body} > 1), {}, {})", self.one(), self.two()),
@@ -310,11 +311,20 @@ impl Maker {
     }
 
     fn one(&self) -> &'static str {
-        if self.dtype.starts_with('f') { "1.0" } else { "1" }
+        match self.dtype {
+            "f32" | "f64" => "1.0",
+            // A literal alone is i32, which does not meet u32.
+            "u32" => "cast(u32, 1)",
+            _ => "1",
+        }
     }
 
     fn two(&self) -> &'static str {
-        if self.dtype.starts_with('f') { "2.0" } else { "2" }
+        match self.dtype {
+            "f32" | "f64" => "2.0",
+            "u32" => "cast(u32, 2)",
+            _ => "2",
+        }
     }
 
     fn low(&self) -> &'static str {
@@ -442,7 +452,8 @@ impl Maker {
             if self.rng.chance(8) && !inames.is_empty() {
                 let r = self.nest(&inames, 1, false, false);
                 let inside: Vec<Iname> = inames.iter().chain(&r).cloned().collect();
-                let arg = self.value(&inside, &visible, 1);
+                let value = self.value(&inside, &visible, 1);
+                let arg = format!("cast({}, {value})", self.dtype);
                 let (v, access) = self.output(&inames, around.len());
                 let name = self.fresh("arg");
                 let lengths: Vec<String> = v.ends.iter().map(|e| e.plus(3).to_string()).collect();
