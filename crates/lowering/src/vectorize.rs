@@ -85,6 +85,14 @@ impl Emitter<'_, '_> {
             let c = Constraint { kind: g.canonical.kind, aff: first(&g.canonical.aff)? };
             guards.push(Guard { declared: c.clone(), canonical: c });
         }
+        // The other way round as well: where one lane runs, the first does, or lanes would be lost (`j <= 4*i + lane`).
+        let mut any = all.clone();
+        any.learn(&info.guards.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
+        for g in &guards {
+            if !any.implies(&g.canonical)? {
+                return Ok(None);
+            }
+        }
         all.learn(&guards.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
         for g in &info.guards {
             if !all.implies(&g.canonical)? {
