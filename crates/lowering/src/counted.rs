@@ -27,8 +27,6 @@ pub(crate) struct LoopBounds {
     /// What holds for all parts inside.
     pub lower_all: Vec<Bound>,
     pub upper_all: Vec<Bound>,
-    pub lower_union: Vec<Vec<Bound>>,
-    pub upper_union: Vec<Vec<Bound>>,
 }
 
 impl Emitter<'_, '_> {

@@ -551,16 +551,12 @@ impl Emitter<'_, '_> {
         result.upper_all = if same_high { first_high.clone() } else { Vec::new() };
         result.lower = first_low;
         result.upper = first_high;
-        if !same_low {
-            result.lower_union = all.iter().skip(1).map(|(l, _)| l.clone()).collect();
-        }
-        if !same_high {
-            result.upper_union = all.iter().skip(1).map(|(_, h)| h.clone()).collect();
-        }
         if !same_low || !same_high {
             // Different ranges: the loop runs over all of them, and the parts are guarded inside.
-            result.lower = self.union_bounds(result.lower.clone(), &result.lower_union, env, true)?;
-            result.upper = self.union_bounds(result.upper.clone(), &result.upper_union, env, false)?;
+            let (lower, upper): (Vec<_>, Vec<_>) = all.into_iter().skip(1).unzip();
+            result.lower = self.union_bounds(result.lower, if same_low { &[] } else { &lower }, env, true)?;
+            result.upper =
+                self.union_bounds(result.upper, if same_high { &[] } else { &upper }, env, false)?;
         }
         Ok(result)
     }

@@ -29,9 +29,6 @@ pub(crate) struct Shared {
     pub globals: Vec<Global>,
     pub leaves: Vec<Leaf>,
     pub index: DType,
-    /// Numbers of the globals and names of the scalars that the kernel being written uses.
-    pub used_globals: BTreeMap<usize, (bool, bool)>,
-    pub used_scalars: BTreeSet<Name>,
 }
 
 /// The state of writing one device kernel.
@@ -169,8 +166,6 @@ impl<'a, 'k> Emitter<'a, 'k> {
         names.insert(name.to_string());
         names.extend(analysis.kernel.args.iter().map(|a| a.name().to_string()));
         names.extend(shared_state.globals.iter().map(|g| g.name.to_string()));
-        shared_state.used_globals.clear();
-        shared_state.used_scalars.clear();
         Emitter {
             analysis,
             shared_state,

@@ -88,12 +88,7 @@ impl Emitter<'_, '_> {
     fn assign(&mut self, target: &Access, value: Value, leaf: LeafId, env: &Env) -> Result<Stmt, Diagnostic> {
         Ok(match self.element(target, env)? {
             Target::Var(var) => Stmt::Set { var, value, leaf: Some(leaf) },
-            Target::Element(to, dtype) => {
-                if let Memory::Global(number) = to.memory {
-                    self.shared_state.used_globals.entry(number).or_default().1 = true;
-                }
-                Stmt::Store { to, value: value.cast(dtype), leaf: Some(leaf) }
-            }
+            Target::Element(to, dtype) => Stmt::Store { to, value: value.cast(dtype), leaf: Some(leaf) },
         })
     }
 

@@ -33,13 +33,7 @@ const MOST_THREADS: u64 = 1024;
 
 pub(crate) fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<Program, Diagnostic> {
     let analysis = Analysis::new(kernel)?;
-    let mut shared = Shared {
-        globals: Vec::new(),
-        leaves: Vec::new(),
-        index: options.index,
-        used_globals: BTreeMap::new(),
-        used_scalars: BTreeSet::new(),
-    };
+    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index };
     let args = declare_globals(&analysis, &mut shared)?;
     private::check(&analysis)?;
     let mut state =

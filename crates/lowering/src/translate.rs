@@ -487,7 +487,6 @@ impl Emitter<'_, '_> {
                 && s.name == *name
             {
                 let dtype = known(&s.dtype, name)?;
-                self.shared_state.used_scalars.insert(name.clone());
                 let value = Value { dtype, kind: ValueKind::Param(name.clone()) };
                 // f16 arguments are computed with in f32, as loads are.
                 return Ok(value.cast(computing(dtype)));
@@ -576,12 +575,7 @@ impl Emitter<'_, '_> {
     pub fn read(&mut self, access: &Access, env: &Env) -> Result<Value, Diagnostic> {
         match self.element(access, env)? {
             Target::Var(var) => Ok(self.var_value(var)),
-            Target::Element(element, dtype) => {
-                if let Memory::Global(number) = element.memory {
-                    self.shared_state.used_globals.entry(number).or_default().0 = true;
-                }
-                Ok(self.load(element, dtype))
-            }
+            Target::Element(element, dtype) => Ok(self.load(element, dtype)),
         }
     }
 
