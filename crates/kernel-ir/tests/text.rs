@@ -49,6 +49,16 @@ out[s] = reduce(sum, i, x[s, i])  {id=total, inames=s}
 }
 
 #[test]
+fn remainders_read_as_they_print() {
+    let text = SEGMENTED.replace("0 <= len", "0 <= len and len % 4 = 0 and (nseg + 1) % 2 = 1");
+    let printed = round_trip(&text).to_string();
+    assert!(
+        printed.contains("assume 1 <= nseg and 0 <= len and len mod 4 = 0 and (nseg + 1) mod 2 = 1\n"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn ragged() {
     round_trip(
         "\

@@ -274,39 +274,112 @@ impl From<i64> for Aff {
     }
 }
 
+/// A function as it is shown: coefficients before names, floors and remainders, and a constant.
+struct Shown<'a> {
+    terms: Vec<(Factor<'a>, i64)>,
+    constant: i64,
+}
+
+enum Factor<'a> {
+    Term(&'a Term),
+    /// `numerator mod denominator`.
+    Remainder(&'a FloorDiv),
+}
+
+impl<'a> Shown<'a> {
+    /// `k*e - k*m*floor(e/m)` is `k*(e mod m)`, where the other terms of the function share none with `e`.
+    fn of(aff: &'a Aff) -> Self {
+        let mut terms: Vec<(Factor<'a>, i64)> =
+            aff.terms.iter().map(|(t, c)| (Factor::Term(t), *c)).collect();
+        let mut constant = aff.constant;
+        for (term, coefficient) in &aff.terms {
+            let Term::Div(div) = term else { continue };
+            let quotient = coefficient.checked_div(div.denominator).and_then(i64::checked_neg);
+            let (Some(k), Some(0)) = (quotient, coefficient.checked_rem(div.denominator)) else { continue };
+            let numerator = &div.numerator;
+            let covered = |own: &Term, c: i64| {
+                numerator.terms.iter().any(|(t, n)| t == own && n.checked_mul(k) == Some(c))
+            };
+            let present = |t: &Term| {
+                terms.iter().any(|(f, c)| matches!(f, Factor::Term(own) if *own == t && covered(own, *c)))
+            };
+            let rest = numerator.constant.checked_mul(k).and_then(|c| constant.checked_sub(c));
+            let (true, Some(rest)) = (numerator.terms.iter().all(|(t, _)| present(t)), rest) else {
+                continue;
+            };
+            constant = rest;
+            let part = |f: &Factor<'_>| matches!(f, Factor::Term(t) if *t == term || numerator.terms.iter().any(|(n, _)| n == *t));
+            terms.retain(|(f, _)| !part(f));
+            terms.push((Factor::Remainder(div), k));
+        }
+        Shown { terms, constant }
+    }
+}
+
+impl fmt::Display for Factor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Factor::Term(Term::Var(name)) => write!(f, "{name}"),
+            Factor::Term(Term::Div(div)) => match div.numerator.as_var() {
+                Some(name) => write!(f, "floor({name}/{})", div.denominator),
+                None => write!(f, "floor(({})/{})", div.numerator, div.denominator),
+            },
+            Factor::Remainder(div) => match div.numerator.as_var() {
+                Some(name) => write!(f, "{name} mod {}", div.denominator),
+                None => write!(f, "({}) mod {}", div.numerator, div.denominator),
+            },
+        }
+    }
+}
+
 impl fmt::Display for Aff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
+        let Shown { mut terms, constant } = Shown::of(self);
         // Positive terms first, greater coefficients first: `128*i_outer + i_inner`.
-        let mut terms: Vec<_> = self.terms.iter().collect();
         terms.sort_by_key(|(_, c)| (*c < 0, std::cmp::Reverse(c.unsigned_abs())));
-        for (term, coefficient) in terms {
+        for (factor, coefficient) in terms {
             let magnitude = coefficient.unsigned_abs();
-            match (first, *coefficient < 0) {
+            match (first, coefficient < 0) {
                 (true, true) => write!(f, "-")?,
                 (true, false) => {}
                 (false, true) => write!(f, " - ")?,
                 (false, false) => write!(f, " + ")?,
             }
+            match (&factor, magnitude) {
+                // A sign or a coefficient binds more strongly than `mod`.
+                (_, 1) if !(first && coefficient < 0) => write!(f, "{factor}")?,
+                (Factor::Remainder(_), 1) => write!(f, "({factor})")?,
+                (Factor::Remainder(_), _) => write!(f, "{magnitude}*({factor})")?,
+                (Factor::Term(_), 1) => write!(f, "{factor}")?,
+                (Factor::Term(_), _) => write!(f, "{magnitude}*{factor}")?,
+            }
             first = false;
-            if magnitude != 1 {
-                write!(f, "{magnitude}*")?;
-            }
-            match term {
-                Term::Var(name) => write!(f, "{name}")?,
-                Term::Div(div) => write!(f, "floor(({})/{})", div.numerator, div.denominator)?,
-            }
         }
         if first {
-            write!(f, "{}", self.constant)
-        } else if self.constant < 0 {
-            write!(f, " - {}", self.constant.unsigned_abs())
-        } else if self.constant > 0 {
-            write!(f, " + {}", self.constant)
+            write!(f, "{constant}")
+        } else if constant < 0 {
+            write!(f, " - {}", constant.unsigned_abs())
+        } else if constant > 0 {
+            write!(f, " + {constant}")
         } else {
             Ok(())
         }
     }
+}
+
+/// What is added up to the terms of a function as they are shown, each without its sign, which stands beside it, and the constant.
+pub(crate) fn shown_parts(aff: &Aff) -> Result<(Vec<(Aff, bool)>, i64)> {
+    let shown = Shown::of(aff);
+    let part = |(factor, c): (Factor<'_>, i64)| {
+        let magnitude = c.saturating_abs();
+        let value = match factor {
+            Factor::Term(term) => single(term.clone(), magnitude),
+            Factor::Remainder(div) => div.numerator.modulo(div.denominator)?.scale(magnitude)?,
+        };
+        Ok((value, c < 0))
+    };
+    Ok((shown.terms.into_iter().map(part).collect::<Result<_>>()?, shown.constant))
 }
 
 /// One term with its coefficient.

@@ -70,15 +70,15 @@ impl Constraint {
     }
 }
 
-/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`.
+/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`, `n mod 4 = 0`.
 impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (parts, constant) = crate::aff::shown_parts(&self.aff).map_err(|_| fmt::Error)?;
         let mut left = Aff::default();
-        let mut right = Aff::constant(self.aff.constant_term());
-        for (term, c) in self.aff.terms() {
-            let one = crate::aff::single(term.clone(), c.saturating_abs());
-            let side = if *c < 0 { &mut left } else { &mut right };
-            *side = side.add(&one).map_err(|_| fmt::Error)?;
+        let mut right = Aff::constant(constant);
+        for (part, negative) in parts {
+            let side = if negative { &mut left } else { &mut right };
+            *side = side.add(&part).map_err(|_| fmt::Error)?;
         }
         match (self.kind, right.constant_term()) {
             (Kind::Eq, _) => write!(f, "{left} = {right}"),

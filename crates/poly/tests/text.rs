@@ -52,6 +52,24 @@ fn printed_forms() {
         "[m, n] -> { S[i, j] : (0 <= i and i < n and j = i) or (0 <= i and i < n and m < j) }"
     );
     assert_eq!(map("{ [i] -> [i] }").to_string(), "{ [i] -> [o0] : o0 = i }");
+    // Remainders are shown as such, also under coefficients and signs and beside other terms, and floors as they are.
+    for text in [
+        "{ [i] : i mod 4 = 0 }",
+        "{ [i] : 2 <= (3*i + 1) mod 4 }",
+        "{ [i, j] : 3*(i mod 4) <= j + 2*(j mod 6) }",
+        "{ [i, j] : j < i + i mod 4 }",
+        "{ [i, j] : j = 4*floor(i/4) + 2*i }",
+        "{ [i] : floor((i + 3)/12) mod 5 <= i }",
+        "{ [i, j] : (i + j) mod 8 + (i - j) mod 2 < 3 }",
+        "{ [i] : i mod 4 + i mod 8 <= 3 }",
+    ] {
+        let value = set(text);
+        let printed = value.to_string();
+        assert_eq!(set(&printed), value, "{text} printed as {printed}");
+    }
+    assert_eq!(set("{ [i] : i mod 4 = 0 }").to_string(), "{ [i] : i mod 4 = 0 }");
+    assert_eq!(set("{ [i, j] : j = 4*floor(i/4) + 2*i }").to_string(), "{ [i, j] : j = 4*floor(i/4) + 2*i }");
+    assert_eq!(set("{ [i, j] : 3*(i mod 4) < j }").to_string(), "{ [i, j] : 3*(i mod 4) < j }");
 }
 
 #[test]

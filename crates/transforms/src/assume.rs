@@ -39,7 +39,7 @@ use crate::{Transform, call::Args, names, step::BuiltIn};
 /// ")?;
 /// assert_eq!(steps.apply(&before)?.to_string(), "\
 /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len and len = 16*floor((len)/16) and nseg <= 1000
+/// assume 1 <= nseg and 0 <= len and len mod 16 = 0 and nseg <= 1000
 /// domain { [s] : 0 <= s < nseg }
 /// domain { [i] : 0 <= i < len }
 /// out[s] = sum(i, x[s, i]) {id=total, inames=s}

@@ -46,7 +46,7 @@ use crate::{
 /// ")?;
 /// assert_eq!(steps.apply(&before)?.to_string(), "\
 /// kernel segmented_sum(x: f32[nseg, 1024], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len and 0 = len - 1024
+/// assume 1 <= nseg and 0 <= len and len = 1024
 /// domain { [s] : 0 <= s < nseg }
 /// domain { [i] : 0 <= i <= 1023 }
 /// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
@@ -157,7 +157,7 @@ impl Transform for FixParameters {
                 }
             }
             for (name, value) in &values {
-                let known = Constraint::equal(&Aff::var(name), &Aff::constant(*value))?;
+                let known = Constraint::equal(&Aff::constant(*value), &Aff::var(name))?;
                 if !data.assumptions.contains(&known) {
                     data.assumptions.push(known);
                 }

@@ -48,8 +48,8 @@ use crate::{
 /// kernel fill(y: f32[n, 8], n: i32)
 /// domain { [i, j] : 0 <= i < n and 0 <= j <= 7 }
 /// domain { [i_j] : 0 <= i_j < 8*n }
-/// let i = floor((i_j)/8)
-/// let j = i_j - 8*floor((i_j)/8)
+/// let i = floor(i_j/8)
+/// let j = i_j mod 8
 /// y[i, j] = 1.0 {id=fill, inames=i_j}
 /// tree {
 ///     for i_j {
