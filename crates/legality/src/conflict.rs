@@ -4,10 +4,10 @@
 //! shared), equal subscripts, and the asked relation of times and threads. "Different thread" is a disjunction over the axes and over
 //! less and greater; each case is asked on its own until one is not empty.
 
-use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
 use loopwright_poly::{Result, System};
 
-use crate::{Access, BLOCK_COORDINATES, Execution, Presence, THREAD_COORDINATES};
+use crate::{Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, loads::add_facts};
 
 /// Who the two executions are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Query<'a> {
     pub context: &'a [Constraint],
     /// Names that have one value for both sides.
     pub shared: &'a dyn Fn(&Name) -> bool,
+    /// What is declared of data.
+    pub facts: &'a [Fact],
     /// Threads of a block on x, y, z.
     pub block: [u32; 3],
 }
@@ -112,13 +114,18 @@ pub fn may_meet(a: &Execution, x: &Access, b: &Execution, y: &Access, query: &Qu
     if base.is_empty()? {
         return Ok(false);
     }
+    let mut loads: Vec<Load> = a.loads.clone();
+    for load in &b.loads {
+        let arguments = load.arguments.iter().map(prime).collect::<Result<_>>()?;
+        loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
+    }
     let symmetric = std::ptr::eq(a, b) && std::ptr::eq(x, y) && query.time == Time::Same;
     for name in &differ {
         let (own, other) = (Aff::var(name), Aff::var(primed(name)));
         for (low, high) in [(&own, &other), (&other, &own)].iter().take(if symmetric { 1 } else { 2 }) {
             let mut case = base.clone();
             case.add(&Constraint::lt(low, high)?)?;
-            if !case.is_empty()? {
+            if !case.is_empty()? && !add_facts(&mut case, &loads, query.facts)? {
                 return Ok(true);
             }
         }

@@ -10,8 +10,10 @@ use loopwright_kernel_ir::{
     Access as Element, AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
     Name, Part, PartRef, Reduce, Tag, Tree,
 };
-use loopwright_legality::{Access, BLOCK_COORDINATES, Execution, Presence, THREAD_COORDINATES};
+use loopwright_legality::{Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES};
 use loopwright_poly::System;
+
+use crate::data_reads::DataReads;
 
 /// A constraint as declared and over canonical names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +62,7 @@ pub(crate) struct Analysis<'k> {
     pub context: Vec<Constraint>,
     /// Names of scalar temporaries that occur in constraints.
     pub data: BTreeSet<Name>,
+    reads: DataReads<'k>,
 }
 
 impl<'k> Analysis<'k> {
@@ -74,6 +77,7 @@ impl<'k> Analysis<'k> {
             extents: BTreeMap::new(),
             context: context(kernel),
             data: BTreeSet::new(),
+            reads: DataReads::new(kernel),
         };
         let mut leaves = Vec::new();
         Tree::visit_leaves(&kernel.tree, &mut |path, part| {
@@ -206,17 +210,16 @@ impl<'k> Analysis<'k> {
         let (threads, blocks) = self.presence(instruction, &part, &inames);
         let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();
         let mut accesses = Vec::new();
+        let mut loads: Vec<Load> = Vec::new();
+        for g in &guards {
+            for name in g.canonical.names() {
+                self.load(&name, &inames, &mut loads)?;
+            }
+        }
         for (element, write) in elements(instruction, &part) {
             let mut subscripts = Vec::new();
             for s in &element.index {
-                // A subscript through another array, or through a temporary, is an unknown integer.
-                let aff = s
-                    .to_aff()
-                    .filter(|a| a.names().iter().all(|n| self.lookup.is_iname(n) || self.is_parameter(n)));
-                subscripts.push(match aff {
-                    Some(aff) => Some(self.canonical(&aff)?),
-                    None => None,
-                });
+                subscripts.push(self.subscript(s, &inames, &mut loads)?);
             }
             accesses.push(Access { array: element.array.clone(), write, subscripts });
         }
@@ -239,6 +242,7 @@ impl<'k> Analysis<'k> {
             threads,
             blocks,
             accesses,
+            loads,
         };
         for (axis, (presence, names)) in [(threads, THREAD_COORDINATES), (blocks, BLOCK_COORDINATES)]
             .iter()
@@ -252,6 +256,67 @@ impl<'k> Analysis<'k> {
             }
         }
         Ok(PartInfo { instruction: position, inames, lanes, guards, execution })
+    }
+
+    /// A subscript over canonical names and values read from data; `None` where it is an integer of which nothing is known: not
+    /// affine, or through an array or temporary that the kernel writes.
+    fn subscript(&self, e: &Expr, inames: &[Name], loads: &mut Vec<Load>) -> Result<Option<Aff>, Diagnostic> {
+        let mut found = Vec::new();
+        let Some(aff) = self.reads.named(e, &mut found).to_aff() else { return Ok(None) };
+        for (name, access) in found {
+            if !self.load_from(name, &access, inames, loads)? {
+                return Ok(None);
+            }
+        }
+        for name in aff.names() {
+            let known = self.lookup.is_iname(&name)
+                || self.is_parameter(&name)
+                || loads.iter().any(|l| l.name == name)
+                || self.load(&name, inames, loads)?;
+            if !known {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.canonical(&aff)?))
+    }
+
+    /// Adds what is known of a scalar that an earlier part loads from data; `false` where nothing is.
+    fn load(&self, scalar: &Name, inames: &[Name], loads: &mut Vec<Load>) -> Result<bool, Diagnostic> {
+        match self.reads.load_of(scalar) {
+            // Parts are numbered in the order of the tree: this one has its number later.
+            Some((part, access)) if self.numbers.contains_key(&part) => {
+                self.load_from(scalar.clone(), access, inames, loads)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn load_from(
+        &self,
+        name: Name,
+        access: &Element,
+        inames: &[Name],
+        loads: &mut Vec<Load>,
+    ) -> Result<bool, Diagnostic> {
+        if loads.iter().any(|l| l.name == name) {
+            return Ok(true);
+        }
+        let mut arguments = Vec::new();
+        for e in &access.index {
+            let Some(argument) = self.subscript(e, inames, loads)? else { return Ok(false) };
+            let same_for_both = |n: &Name| {
+                loopwright_legality::is_coordinate(n)
+                    || self.is_parameter(n)
+                    || inames.contains(n)
+                    || loads.iter().any(|l| l.name == *n)
+            };
+            if !argument.names().iter().all(same_for_both) {
+                return Ok(false);
+            }
+            arguments.push(argument);
+        }
+        loads.push(Load { name, array: access.array.clone(), arguments });
+        Ok(true)
     }
 
     /// The guards without those that follow from the others, wordy ones first: `0 <= i` goes where `i = 128*i_outer + i_inner` and

@@ -10,6 +10,7 @@
 
 mod analysis;
 mod counted;
+mod data_reads;
 mod declare;
 mod emit;
 mod emitter;

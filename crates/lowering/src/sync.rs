@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Fact, Name};
 use loopwright_legality::{BLOCK_COORDINATES, Meeting, Presence, Query, THREAD_COORDINATES, Time, may_meet};
 use loopwright_poly::System;
 
@@ -185,6 +185,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                         time,
                         context: &analysis.context,
                         shared: &shared,
+                        facts: &analysis.kernel.facts,
                         block: self.block,
                     };
                     if may_meet(a, x, b, y, &query)? {
@@ -240,7 +241,36 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             "race",
             format!("different {who} may touch the same cell of `{array}` at the same time in {part}, and one of them writes"),
         )
-        .help(format!("{inames} cannot run in parallel here: leave the iname sequential, or write different cells"))
+        .help(format!(
+            "{inames} cannot run in parallel here: leave the iname sequential, or write different cells{}",
+            self.missing_facts(array, p)
+        ))
+    }
+
+    /// Where the cell hangs on data: the facts that may tell executions apart, if they are true.
+    fn missing_facts(&self, array: &Name, p: usize) -> String {
+        let kernel = self.analysis.kernel;
+        let execution = &self.analysis.parts[p].execution;
+        let of_array = execution.accesses.iter().filter(|a| a.array == *array);
+        let subscripts: BTreeSet<Name> =
+            of_array.flat_map(|a| a.subscripts.iter().flatten().flat_map(Aff::names)).collect();
+        let bounds: BTreeSet<Name> = execution.constraints.iter().flat_map(Constraint::names).collect();
+        let mut facts: BTreeSet<String> = BTreeSet::new();
+        for load in &execution.loads {
+            let one_axis = load.arguments.len() == 1;
+            let (injective, monotone) =
+                (Fact::Injective(load.array.clone()), Fact::Monotone(load.array.clone()));
+            if one_axis && subscripts.contains(&load.name) && !kernel.facts.contains(&injective) {
+                facts.insert(format!("`fact injective({})`", load.array));
+            }
+            if one_axis && bounds.contains(&load.name) && !kernel.facts.contains(&monotone) {
+                facts.insert(format!("`fact monotone({})`", load.array));
+            }
+        }
+        match facts.len() {
+            0 => String::new(),
+            _ => format!("; if it is true of the data, declare {}", Vec::from_iter(facts).join(" or ")),
+        }
     }
 
     /// The items with the barriers that they need; `depth` loops are around them. Joins that use shared memory need one around back

@@ -1,0 +1,64 @@
+//! Values that the kernel reads from arrays which it does not write, as functions of the execution that reads them.
+//!
+//! Such a value stands in constraints and subscripts under a name: that of the scalar temporary which it was loaded into, or one that is
+//! made for it (`idx[i]`, which no kernel can declare). Beside the name stand the array and the subscripts, so that a
+//! question about two executions can use what is declared of the array: see [`loopwright_legality::Load`].
+//!
+//! A scalar counts as loaded where one instruction alone writes it, without a condition, and stands before the reader in the loop tree;
+//! and where what it is loaded from is a function of coordinates, parameters and loops that are around the reader too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::{Access, AddressSpace, Expr, Instruction, KernelData, Name, Part, PartRef};
+
+/// The arrays that are only read, and the scalar temporaries that are loaded from them.
+pub(crate) struct DataReads<'k> {
+    unwritten: BTreeSet<&'k Name>,
+    scalars: BTreeMap<&'k Name, (&'k Instruction, &'k Access)>,
+}
+
+impl<'k> DataReads<'k> {
+    pub fn new(kernel: &'k KernelData) -> Self {
+        let mut writers: BTreeMap<&Name, Vec<&Instruction>> = BTreeMap::new();
+        for i in &kernel.instructions {
+            i.targets.iter().for_each(|t| writers.entry(&t.array).or_default().push(i));
+        }
+        let unwritten = kernel
+            .args
+            .iter()
+            .filter(|a| matches!(a, loopwright_kernel_ir::Arg::Array(_)))
+            .map(|a| a.name())
+            .filter(|n| !writers.contains_key(*n))
+            .collect::<BTreeSet<&Name>>();
+        let mut scalars = BTreeMap::new();
+        for t in kernel.temporaries.iter().filter(|t| t.axes.is_empty() && t.space != AddressSpace::Global) {
+            if let Some([i]) = writers.get(&t.name).map(Vec::as_slice)
+                && let ([_], None, Expr::Subscript(access)) = (i.targets.as_slice(), &i.predicate, &i.value)
+                && unwritten.contains(&access.array)
+            {
+                scalars.insert(&t.name, (*i, access));
+            }
+        }
+        DataReads { unwritten, scalars }
+    }
+
+    /// The part that loads a scalar, and from where.
+    pub fn load_of(&self, scalar: &Name) -> Option<(PartRef, &'k Access)> {
+        let (i, access) = self.scalars.get(scalar)?;
+        Some((PartRef { instruction: i.id.clone(), part: Part::Whole }, access))
+    }
+
+    /// The expression with each element of an array that is only read replaced by a name; these are added to `found`.
+    pub fn named(&self, e: &Expr, found: &mut Vec<(Name, Access)>) -> Expr {
+        match e {
+            Expr::Subscript(access) if self.unwritten.contains(&access.array) => {
+                let name = Name::new(e.to_string());
+                if !found.iter().any(|(n, _)| *n == name) {
+                    found.push((name.clone(), access.clone()));
+                }
+                Expr::Name(name)
+            }
+            _ => e.map_children(&mut |child| self.named(child, found)),
+        }
+    }
+}
