@@ -47,3 +47,8 @@ pub use loopwright_runtime as runtime;
 pub use loopwright_transforms as transforms;
 
 pub mod prelude;
+
+/// The README's program is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
