@@ -211,6 +211,59 @@ fn a_wrong_result_has_status_1() {
     assert!(text.starts_with("wrong: element 0 of `out` is "), "{text}");
 }
 
+/// A kernel whose blocks write through an index array: the fact that its elements differ is needed, and checked on request.
+#[test]
+fn a_scatter_needs_different_elements() {
+    let folder = Folder::new("scatter");
+    let text = "kernel scatter(x: f32[n], idx: i32[n], y: f32[n], n: i32)\nfact 0 <= idx < n\nFACT\n\
+                domain { [i] : 0 <= i < n }\ny[idx[i]] = x[i]\n";
+    let with = folder.file("with.lw", text.replace("FACT", "fact injective(idx)"));
+    let without = folder.file("without.lw", text.replace("FACT", ""));
+    let pipeline =
+        folder.file("blocks.pipe", "split_iname(i, 4)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n");
+    let text = refusal(&call(&["check", &without, &pipeline]));
+    assert!(text.contains("error[race]") && text.contains("declare `fact injective(idx)`"), "{text}");
+    let x = Tensor::from_vec(&[6], vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    x.to_npy(folder.path("x.npy")).unwrap();
+    let run = |idx: Vec<i32>| {
+        Tensor::from_vec(&[6], idx).unwrap().to_npy(folder.path("idx.npy")).unwrap();
+        let (x, idx) = (format!("x={}", folder.path("x.npy")), format!("idx={}", folder.path("idx.npy")));
+        call(&[
+            "run",
+            &with,
+            &pipeline,
+            "--input",
+            &x,
+            "--input",
+            &idx,
+            "--check-facts",
+            "--verify",
+            "--device",
+            "emulator",
+        ])
+    };
+    let text = out(&run(vec![5, 0, 4, 1, 3, 2]));
+    assert!(text.contains("y: f32[6] = 2 4 6 5 3 1\n") && text.contains("verified"), "{text}");
+    let text = refusal(&run(vec![5, 0, 4, 1, 0, 2]));
+    assert!(text.contains("error[fact]") && text.contains("idx[1] and idx[4] are both 0"), "{text}");
+}
+
+/// What is wrong is shown in the lines of the file that it stands in.
+#[test]
+fn refusals_show_the_place() {
+    let folder = Folder::new("place");
+    let file = folder.file(
+        "bad.lw",
+        "kernel bad(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[j] + xx[i]\n",
+    );
+    let text = refusal(&call(&["check", &file]));
+    assert!(text.contains("bad.lw:3:10\n") && text.contains("3 | y[i] = x[j] + xx[i]\n"), "{text}");
+    assert!(text.contains("bad.lw:3:15\n"), "everything wrong at once: {text}");
+    let pipeline = folder.file("bad.pipe", "split_iname(i, 32)\nsplit_inam(i_inner, 4)\n");
+    let text = refusal(&call(&["check", &example("kernels/axpy.lw"), &pipeline]));
+    assert!(text.contains("bad.pipe:2:1\n") && text.contains("2 | split_inam(i_inner, 4)\n"), "{text}");
+}
+
 #[test]
 fn bad_files_are_refused() {
     let folder = Folder::new("bad");

@@ -12,7 +12,7 @@ pub fn say(text: &str) {
 
 /// A diagnostic with the line that it is about.
 pub fn render(diagnostic: &Diagnostic) -> String {
-    diagnostic.to_string()
+    diagnostic.render()
 }
 
 /// A host value as one would write it.

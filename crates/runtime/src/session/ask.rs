@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{Arg, DType, Diagnostic, Fact, LoopKernel, Name, Type}
 
 use super::Args;
 use super::host::eval_expr;
-use super::open_types::{bind_types, open_types};
+use super::open_types::{bind_types, still_open};
 use super::resolve::resolve_given;
 
 /// The type and shape of each array argument that follows from what was given; arrays that were not given are no error, a length or
@@ -61,12 +61,12 @@ pub fn fact_range(
 
 /// The kernel with its open types bound; refused where one stays open or is unknown.
 pub fn bind_open_types(kernel: &LoopKernel, types: &BTreeMap<Name, DType>) -> Result<LoopKernel, Diagnostic> {
-    let open = open_types(kernel);
-    if let Some(name) = types.keys().find(|name| !open.contains(*name)) {
+    let open = kernel.open_types();
+    if let Some(name) = types.keys().find(|name| !open.contains(name)) {
         return Err(Diagnostic::new("unknown-type", format!("`{}` has no open type `{name}`", kernel.name)));
     }
     if let Some(name) = open.iter().find(|name| !types.contains_key(*name)) {
-        return Err(super::open_types::still_open(name));
+        return Err(still_open(name));
     }
-    Ok(bind_types(kernel, types))
+    bind_types(kernel, types)
 }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 
 use super::bound::{Bound, Outputs};
 use super::device::{Device, Stream};
-use super::open_types::open_types;
 use super::stages::{Stage, Stages};
 use super::variant::{Key, Variant};
-use super::{Args, bind};
+use super::{Args, Tensor, bind, reference};
 use crate::{Arch, Cache};
 
 /// Choices of compilation.
@@ -80,7 +80,7 @@ impl Compiled {
             }),
         };
         // What does not wait for arguments is refused now.
-        if open_types(kernel).is_empty() {
+        if kernel.open_types().is_empty() {
             compiled.variant(&Key { types: BTreeMap::new(), index: compiled.first_index() })?;
         }
         Ok(compiled)
@@ -143,6 +143,12 @@ impl Compiled {
         self.bind(args)?.run()
     }
 
+    /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel computes them: what every other form is
+    /// held to. It knows nothing of transforms and lowering, and is slow.
+    pub fn reference(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
+        reference::run(self.device(), self.kernel(), args)
+    }
+
     /// Every form on the way, for the types and widths that these arguments ask for.
     pub fn stages_for(&self, args: &Args) -> Result<Stages, Diagnostic> {
         let key = bind::key_for(self, args)?;
@@ -151,7 +157,7 @@ impl Compiled {
 
     /// Every form on the way, for 32-bit indices unless the options say otherwise. The kernel's types have to be known.
     pub fn stages(&self) -> Result<Stages, Diagnostic> {
-        if let Some(open) = open_types(&self.inner.kernel).first() {
+        if let Some(open) = self.inner.kernel.open_types().first() {
             return Err(Diagnostic::new(
                 "open-type",
                 format!("type `{open}` is open until arguments bind it"),

@@ -16,6 +16,7 @@
 //! | `variant`, `compiled` | the forms of a kernel: lowered, printed, compiled |
 //! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
 //! | `ask` | what a kernel expects, before there are arguments |
+//! | `reference` | what the declared kernel computes, by the plain interpreter |
 //! | `stages` | every form on the way, to be looked at |
 //!
 //! Refusals are [`Diagnostic`](loopwright_kernel_ir::Diagnostic)s. The GPU and the emulator refuse the same arguments with the same
@@ -36,6 +37,7 @@ mod host;
 mod layout;
 mod npy;
 mod open_types;
+mod reference;
 mod resolve;
 mod scalar;
 mod stages;

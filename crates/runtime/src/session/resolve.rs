@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{Arg, Array, DType, Diagnostic, LoopKernel, Name, Numb
 
 use super::Args;
 use super::host::{Integers, eval_expr};
-use super::open_types::{open_types, still_open};
+use super::open_types::still_open;
 
 /// A value for everything that a kernel needs to know before its arrays.
 #[derive(Clone, Debug)]
@@ -189,8 +189,8 @@ fn missing_scalar(kernel: &LoopKernel, name: &Name, dtype: DType) -> Diagnostic 
 
 /// What open types stand for: what was said, then what arrays have, then what scalars have.
 fn types(kernel: &LoopKernel, args: &Args) -> Result<BTreeMap<Name, DType>, Diagnostic> {
-    let open = open_types(kernel);
-    if let Some(name) = args.types.keys().find(|name| !open.contains(*name)) {
+    let open = kernel.open_types();
+    if let Some(name) = args.types.keys().find(|name| !open.contains(name)) {
         let d = Diagnostic::new("unknown-type", format!("`{}` has no open type `{name}`", kernel.name));
         return Err(match open.is_empty() {
             true => d.help("all of its types are known"),

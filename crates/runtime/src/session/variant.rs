@@ -45,7 +45,7 @@ impl Variant {
         key: &Key,
         options: &CompileOptions,
     ) -> Result<Variant, Diagnostic> {
-        let kernel = bind_types(kernel, &key.types);
+        let kernel = bind_types(kernel, &key.types)?;
         let program = Arc::new(lower(&kernel, LowerOptions { index: key.index })?);
         let mut variant = Variant { kernel, program, source: OnceLock::new(), gpu: None };
         if let Inner::Cuda { device, .. } = &*device.inner {

@@ -1,0 +1,63 @@
+//! What the declared kernel computes, by the plain interpreter: the judge of every other form.
+//!
+//! Elements keep their subscripts whatever the layout, so that the interpreter is given the kernel with plain row-major arrays and
+//! the elements of each tensor as they stand.
+
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{Arg, Array, Diagnostic, LoopKernel, Name};
+use loopwright_reference::{Inputs, Mode, interpret};
+
+use super::args::ArrayArg;
+use super::device::Inner;
+use super::open_types::bind_types;
+use super::resolve::resolve;
+use super::{Args, Device, Tensor};
+
+/// The arrays that the declared kernel writes, after it has run on these arguments.
+pub(super) fn run(
+    device: &Device,
+    kernel: &LoopKernel,
+    args: &Args,
+) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
+    let declared = kernel.declared();
+    let resolved = resolve(declared, args)?;
+    let mut data = (*bind_types(declared, &resolved.types)?).clone();
+    for arg in &mut data.args {
+        if let Arg::Array(array) = arg {
+            plain(array);
+        }
+    }
+    let mut inputs = Inputs { scalars: resolved.scalars.clone(), ..Inputs::default() };
+    if let Inner::Emulator { options, .. } = &*device.inner {
+        inputs.functions = options.functions.clone();
+    }
+    for (name, array) in &args.arrays {
+        let tensor = match array {
+            ArrayArg::Host(tensor) => tensor.clone(),
+            ArrayArg::Device(array) => array.download()?,
+        };
+        if tensor.is_initialised() {
+            inputs.arrays.insert(name.clone(), tensor.buffer().clone());
+        }
+    }
+    let bound = LoopKernel::from_data(data);
+    let mut written = interpret(&bound, &inputs, Mode::Exact)?;
+    let mut outputs = IndexMap::new();
+    for arg in &bound.args {
+        if let Arg::Array(array) = arg
+            && let Some(buffer) = written.remove(&array.name)
+            && let Some(shape) = resolved.shapes.get(&array.name)
+        {
+            outputs.insert(array.name.clone(), Tensor::from_buffer(shape, buffer)?);
+        }
+    }
+    Ok(outputs)
+}
+
+/// The array with its elements row after row.
+fn plain(array: &mut Array) {
+    array.order.clear();
+    for axis in &mut array.axes {
+        (axis.stride, axis.padding) = (None, 0);
+    }
+}
