@@ -18,7 +18,7 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
         "axpy" => [1000, 128, 1, 0].map(|n| vec![("n", n)]).to_vec(),
         "transpose" => [(70, 40), (32, 32), (1, 5), (0, 3)].map(|(m, n)| vec![("m", m), ("n", n)]).to_vec(),
         "stencil" => [(20, 21), (3, 3), (34, 50)].map(|(m, n)| vec![("m", m), ("n", n)]).to_vec(),
-        "matmul" => [(40, 36, 40), (16, 16, 16), (65, 3, 20), (17, 20, 0)]
+        "matmul" => [(40, 36, 40), (16, 16, 16), (65, 3, 20), (17, 20, 0), (130, 137, 18)]
             .map(|(m, n, l)| vec![("m", m), ("n", n), ("l", l)])
             .to_vec(),
         "scalars" => vec![vec![("n", 200)]],

@@ -73,19 +73,25 @@ impl Context<'_> {
                 _ => None,
             };
             if leaf.is_some() && leaf != commented {
-                self.copy_comment(leaf, indent, out);
+                self.copy_comment(stmt, leaf, indent, out);
             }
             commented = leaf.or(commented);
             self.stmt(stmt, indent, out);
         }
     }
 
-    /// Says of a copy which step made it and what it copies.
-    fn copy_comment(&self, leaf: Option<LeafId>, indent: usize, out: &mut Lines) {
+    /// Says of a copy which step made it, what it copies, and what it fills the rest of its buffer with.
+    fn copy_comment(&self, stmt: &Stmt, leaf: Option<LeafId>, indent: usize, out: &mut Lines) {
         let Some(copy) = leaf.and_then(|id| self.program.leaves.get(id.0)) else { return };
         if let Role::Copies { source } = &copy.role {
             let step = copy.made_by.as_ref().map(|step| format!(" ({step})")).unwrap_or_default();
-            out.comment(&format!("{} copies {source}{step}", copy.part), indent, leaf);
+            let filling = match stmt {
+                Stmt::Store { value: Value { kind: ValueKind::Select(_, _, filling), .. }, .. } => {
+                    format!(", {} outside", self.converted(filling))
+                }
+                _ => String::new(),
+            };
+            out.comment(&format!("{} copies {source}{step}{filling}", copy.part), indent, leaf);
         }
     }
 

@@ -13,7 +13,10 @@ use loopwright_kernel_ir::{
 use loopwright_legality::{Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES};
 use loopwright_poly::System;
 
-use crate::data_reads::DataReads;
+use crate::{
+    accumulate::{Filling, fill_partial_tiles},
+    data_reads::DataReads,
+};
 
 /// A constraint as declared and over canonical names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +36,8 @@ pub(crate) struct PartInfo {
     /// What restricts it, elected threads included.
     pub guards: Vec<Guard>,
     pub execution: Execution,
+    /// For a copy that writes its whole buffer: what it writes where there is nothing to copy.
+    pub filling: Option<Filling>,
 }
 
 /// An iname's least value and number of values.
@@ -102,6 +107,7 @@ impl<'k> Analysis<'k> {
             }
             analysis.parts.push(info);
         }
+        fill_partial_tiles(&mut analysis)?;
         Ok(analysis)
     }
 
@@ -255,7 +261,7 @@ impl<'k> Analysis<'k> {
                 guards.push(Guard { declared: c.clone(), canonical: c });
             }
         }
-        Ok(PartInfo { instruction: position, inames, lanes, guards, execution })
+        Ok(PartInfo { instruction: position, inames, lanes, guards, execution, filling: None })
     }
 
     /// A subscript over canonical names and values read from data; `None` where it is an integer of which nothing is known: not

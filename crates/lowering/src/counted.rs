@@ -24,9 +24,6 @@ use crate::{
 pub(crate) struct LoopBounds {
     pub lower: Vec<Bound>,
     pub upper: Vec<Bound>,
-    /// What holds for all parts inside.
-    pub lower_all: Vec<Bound>,
-    pub upper_all: Vec<Bound>,
 }
 
 impl Emitter<'_, '_> {
@@ -149,7 +146,8 @@ impl Emitter<'_, '_> {
             for e in evaluated(instruction, &info.execution.part) {
                 note(e.names());
             }
-            for g in &info.guards {
+            let filling = info.filling.iter().flat_map(|f| &f.guards);
+            for g in info.guards.iter().chain(filling) {
                 if g.canonical.aff.mentions(iname) && !inner.implies(&g.canonical)? {
                     note(g.declared.names());
                 }

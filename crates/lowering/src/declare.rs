@@ -8,7 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::Name;
 
-use crate::program::{Stmt, Value, ValueKind, Var, VarId};
+use crate::{
+    fold::{add, sub},
+    program::{BinOp, Stmt, Value, ValueKind, Var, VarId},
+};
 
 /// One step into a body: the child's number, and which of its bodies.
 type Path = Vec<(usize, u8)>;
@@ -54,7 +57,7 @@ pub(crate) fn own_values<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Value)) {
 pub(crate) fn finish(body: &mut Vec<Stmt>, vars: &mut [Var]) {
     loop {
         let uses = collect(body, vars.len());
-        if !prune(body, &uses) {
+        if !prune(body, &uses) && !inline_sums(body, &uses, vars) && !merge_copies(body, &uses) {
             break;
         }
     }
@@ -213,6 +216,99 @@ fn prune(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
         keep
     });
     changed
+}
+
+/// Puts a named index into the sum that is its only reader, where that is a named index of the same body: `i_inner = ir*16 + it` and
+/// `i = i_outer*64 + i_inner` become `i = i_outer*64 + ir*16 + it`. Whether anything changed.
+fn inline_sums(body: &mut Vec<Stmt>, uses: &[Uses], vars: &[Var]) -> bool {
+    let mut changed = false;
+    let mut k = 0;
+    while k < body.len() {
+        let single = match &body[k] {
+            Stmt::Let { var, value, leaf: None }
+                if uses[var.0].reads == 1 && uses[var.0].sets == 1 && is_index(value, vars) =>
+            {
+                Some((*var, value.clone()))
+            }
+            _ => None,
+        };
+        let reader = single.and_then(|(var, value)| {
+            body[k + 1..].iter_mut().find_map(|stmt| match stmt {
+                Stmt::Let { value: sum, leaf: None, .. } => {
+                    Some(std::mem::replace(sum, with_term(sum, var, &value)?))
+                }
+                _ => None,
+            })
+        });
+        if reader.is_some() {
+            body.remove(k);
+            changed = true;
+            continue;
+        }
+        match &mut body[k] {
+            Stmt::For { body, .. } | Stmt::Collective { body, .. } => {
+                changed |= inline_sums(body, uses, vars)
+            }
+            Stmt::If { body, otherwise, .. } => {
+                changed |= inline_sums(body, uses, vars) | inline_sums(otherwise, uses, vars);
+            }
+            _ => {}
+        }
+        k += 1;
+    }
+    changed
+}
+
+/// `next = value; acc = next;` becomes `acc = value;` where nothing else reads `next`. Whether anything changed.
+fn merge_copies(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
+    let mut changed = false;
+    for k in (1..body.len()).rev() {
+        let (before, from) = body.split_at_mut(k);
+        let Some(Stmt::Let { var, value, .. }) = before.last() else { continue };
+        if let Stmt::Set { value: copy, .. } | Stmt::Store { value: copy, .. } = &mut from[0]
+            && copy.kind == ValueKind::Var(*var)
+            && uses[var.0].reads == 1
+            && uses[var.0].sets == 1
+        {
+            *copy = value.clone();
+            body.remove(k - 1);
+            changed = true;
+        }
+    }
+    for stmt in body {
+        match stmt {
+            Stmt::For { body, .. } | Stmt::Collective { body, .. } => changed |= merge_copies(body, uses),
+            Stmt::If { body, otherwise, .. } => {
+                changed |= merge_copies(body, uses) | merge_copies(otherwise, uses);
+            }
+            _ => {}
+        }
+    }
+    changed
+}
+
+/// Whether a value is made of integers that do not change.
+fn is_index(value: &Value, vars: &[Var]) -> bool {
+    let own = match &value.kind {
+        ValueKind::Var(var) => !vars[var.0].mutable,
+        ValueKind::Int(_) | ValueKind::Param(_) | ValueKind::BlockIdx(_) | ValueKind::ThreadIdx(_) => true,
+        ValueKind::Binary(..) => true,
+        _ => false,
+    };
+    own && value.dtype.is_integer() && value.children().iter().all(|v| is_index(v, vars))
+}
+
+/// A sum with a value in the place of the variable that is one of its terms.
+fn with_term(sum: &Value, var: VarId, value: &Value) -> Option<Value> {
+    match &sum.kind {
+        ValueKind::Var(v) if *v == var => Some(value.clone()),
+        ValueKind::Binary(BinOp::Add, a, b) => match with_term(a, var, value) {
+            Some(a) => Some(add(a, (**b).clone())),
+            None => Some(add((**a).clone(), with_term(b, var, value)?)),
+        },
+        ValueKind::Binary(BinOp::Sub, a, b) => Some(sub(with_term(a, var, value)?, (**b).clone())),
+        _ => None,
+    }
 }
 
 /// Gives variables names that are unique among the variables in scope and differ from `taken`. Scopes beside each other may use one

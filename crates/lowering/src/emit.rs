@@ -228,13 +228,16 @@ impl Emitter<'_, '_> {
         let info = self.analysis.parts[number].clone();
         let is_init = matches!(info.execution.part.part, Part::Init(_));
         let lanes = if is_init { self.init_lanes(&info) } else { info.lanes.clone() };
-        let stmts = self.emit_lanes(number, &info, &lanes, env)?;
+        let stmts = match self.emit_loaded(number, &info, &lanes, env)? {
+            Some(stmts) => stmts,
+            None => self.emit_lanes(number, &info, &lanes, env)?,
+        };
         self.after(&info, env)?;
         Ok(stmts)
     }
 
     /// A part in the loops over these lanes, each guard as far out as its names allow.
-    fn emit_lanes(
+    pub fn emit_lanes(
         &mut self,
         number: usize,
         info: &PartInfo,
@@ -332,11 +335,7 @@ impl Emitter<'_, '_> {
         let var = self.new_var(lane, self.index(), false);
         inner.values.insert(lane.clone(), self.var_value(var));
         inner.bound.insert(lane.clone());
-        let value = Aff::var(lane);
-        inner.learn(&[
-            Constraint::le(&Aff::constant(lower), &value)?,
-            Constraint::lt(&value, &Aff::constant(lower.saturating_add(length)))?,
-        ])?;
+        self.learn_lane(lane, &mut inner)?;
         let mut body = self.lets(&mut inner)?;
         body.extend(self.lane_loops(rest, &inner, inside)?);
         Ok(vec![Stmt::For {
@@ -348,6 +347,17 @@ impl Emitter<'_, '_> {
             body,
             note: Note::default(),
         }])
+    }
+
+    /// The range of a lane.
+    pub fn learn_lane(&self, lane: &Name, env: &mut Env) -> Result<(), Diagnostic> {
+        let Some(extent) = self.analysis.extents.get(lane) else { return Ok(()) };
+        let value = Aff::var(lane).sub(&extent.lower)?;
+        let mut known = vec![Constraint::nonneg(value.clone())];
+        if let Some(length) = extent.constant {
+            known.push(Constraint::lt(&value, &Aff::constant(length))?);
+        }
+        env.learn(&known)
     }
 
     /// Names for the defined inames that have a value from here on.
@@ -430,11 +440,11 @@ impl Emitter<'_, '_> {
         let bounds = self.loop_bounds(items, iname, env, converges, unroll)?;
         let mut inner = env.clone();
         inner.bound.insert(iname.clone());
-        for b in &bounds.lower_all {
+        for b in &bounds.lower {
             // d*i >= aff
             inner.learn(&[Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?])?;
         }
-        for b in &bounds.upper_all {
+        for b in &bounds.upper {
             inner.learn(&[Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?])?;
         }
         // A sum that is counted may leave the parts of it without a value that something below needs after all.
@@ -547,8 +557,6 @@ impl Emitter<'_, '_> {
         let Some((first_low, first_high)) = all.first().cloned() else { return Ok(result) };
         let same_low = all.iter().all(|(l, _)| *l == first_low);
         let same_high = all.iter().all(|(_, h)| *h == first_high);
-        result.lower_all = if same_low { first_low.clone() } else { Vec::new() };
-        result.upper_all = if same_high { first_high.clone() } else { Vec::new() };
         result.lower = first_low;
         result.upper = first_high;
         if !same_low || !same_high {

@@ -5,7 +5,16 @@ use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, collectio
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::System;
 
-use crate::program::Value;
+use crate::program::{Value, VarId};
+
+/// Where a loaded element is.
+#[derive(Clone, Debug)]
+pub(crate) enum Loaded {
+    /// In a variable.
+    Var(VarId),
+    /// In the private array of this number, one element for each value of the lanes.
+    Array { number: usize, lanes: Vec<Name> },
+}
 
 /// What is known and named at a place of the body.
 #[derive(Clone)]
@@ -14,10 +23,8 @@ pub(crate) struct Env {
     pub values: BTreeMap<Name, Value>,
     /// Named indices with their canonical functions, of which sums are made again: `i` for `blockIdx.x*128 + threadIdx.x`.
     pub named: Vec<(Name, Aff)>,
-    /// Elements that are in an array of the thread here, one a lane of `vector_lane`: its number.
-    pub vectors: Vec<(Access, usize)>,
-    /// The lane of those arrays.
-    pub vector_lane: Option<Name>,
+    /// Elements that the thread has loaded.
+    pub loaded: Vec<(Access, Loaded)>,
     /// Canonical names that have a value here: coordinates and inames of loops and lanes around.
     pub bound: BTreeSet<Name>,
     /// What holds here.
@@ -30,8 +37,7 @@ impl Env {
         Ok(Env {
             values: BTreeMap::new(),
             named: Vec::new(),
-            vectors: Vec::new(),
-            vector_lane: None,
+            loaded: Vec::new(),
             bound: BTreeSet::new(),
             system: System::new(known)?,
             answers: Rc::default(),

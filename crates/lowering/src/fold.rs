@@ -1,6 +1,6 @@
 //! Sums and products of values without the parts that change nothing.
 
-use crate::program::{BinOp, Value, ValueKind};
+use crate::program::{BinOp, UnOp, Value, ValueKind};
 
 /// `a + b`, constants folded to the right: `(i + 1) + 2` becomes `i + 3`, `i + -1` becomes `i - 1`.
 pub(crate) fn add(a: Value, b: Value) -> Value {
@@ -53,6 +53,53 @@ pub(crate) fn mul(a: Value, b: Value) -> Value {
         (Some(_), None) => Value::binary(BinOp::Mul, b, a),
         _ => Value::binary(BinOp::Mul, a, b),
     }
+}
+
+/// `c ? a : b`.
+pub(crate) fn select(c: Value, a: Value, b: Value) -> Value {
+    match c.kind {
+        ValueKind::Bool(true) => a,
+        ValueKind::Bool(false) => b,
+        _ if a == b && is_pure(&c) => a,
+        _ => Value { dtype: a.dtype, kind: ValueKind::Select(Box::new(c), Box::new(a), Box::new(b)) },
+    }
+}
+
+/// `a && b` and `a || b`, of which a constant decides or says nothing.
+pub(crate) fn logic(op: BinOp, a: Value, b: Value) -> Value {
+    // What the operation passes on: `true && b` is `b`.
+    let passes = op == BinOp::And;
+    match (&a.kind, &b.kind) {
+        (ValueKind::Bool(v), _) => {
+            if *v == passes {
+                b
+            } else {
+                a
+            }
+        }
+        (_, ValueKind::Bool(v)) if *v == passes => a,
+        (_, ValueKind::Bool(_)) if is_pure(&a) => b,
+        _ => Value::binary(op, a, b),
+    }
+}
+
+/// `!a`.
+pub(crate) fn not(a: Value) -> Value {
+    match a.kind {
+        ValueKind::Bool(v) => Value { dtype: a.dtype, kind: ValueKind::Bool(!v) },
+        ValueKind::Unary(UnOp::Not, inner) => *inner,
+        kind => {
+            let a = Value { dtype: a.dtype, kind };
+            Value { dtype: a.dtype, kind: ValueKind::Unary(UnOp::Not, Box::new(a)) }
+        }
+    }
+}
+
+/// Whether nothing is lost where the value is not evaluated: no other thread takes part in it.
+fn is_pure(value: &Value) -> bool {
+    let mut pure = true;
+    value.visit(&mut |v| pure &= !matches!(v.kind, ValueKind::Shuffle { .. } | ValueKind::Call { .. }));
+    pure
 }
 
 /// `a && b`.

@@ -8,6 +8,7 @@
 //! 4. Bodies are written out with tight loop bounds and the guards that are needed (`emit`), reductions realised by where their
 //!    inames run (`reduce`), variables declared (`declare`).
 
+mod accumulate;
 mod analysis;
 mod counted;
 mod data_reads;
@@ -20,6 +21,7 @@ mod grid_reduce;
 pub mod index_range;
 mod items;
 mod layout;
+mod loads;
 mod private;
 pub mod program;
 mod reduce;

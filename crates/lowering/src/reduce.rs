@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp};
 
 use crate::{
+    accumulate::Filling,
     analysis::{PartInfo, reduction},
     emitter::{Emitter, Storage, computing, state_type},
     env::Env,
-    fold::{add, mul},
+    fold::{add, and, mul},
     items::Join,
     program::{
         self, BinOp, LeafId, LocalArray, MemRef, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt,
@@ -31,11 +32,14 @@ impl Emitter<'_, '_> {
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let leaf = self.leaf(number);
-        match info.execution.part.part {
-            Part::Init(n) => self.emit_init(info, n, leaf, env),
-            Part::Update(n) => self.emit_update(info, n, leaf, env),
-            Part::Whole | Part::Finish => self.emit_assignment(info, leaf, env),
-        }
+        let mut env = env.clone();
+        let mut stmts = self.load_repeated(info, leaf, &mut env)?;
+        stmts.extend(match info.execution.part.part {
+            Part::Init(n) => self.emit_init(info, n, leaf, &env)?,
+            Part::Update(n) => self.emit_update(info, n, leaf, &env)?,
+            Part::Whole | Part::Finish => self.emit_assignment(info, leaf, &env)?,
+        });
+        Ok(stmts)
     }
 
     fn emit_assignment(&mut self, info: &PartInfo, leaf: LeafId, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
@@ -46,7 +50,10 @@ impl Emitter<'_, '_> {
         let mut stmts = Vec::new();
         if let [target] = instruction.targets.as_slice() {
             let dtype = self.target_type(target)?;
-            let value = self.value(&instruction.value, computing(dtype), scope)?.cast(dtype);
+            let mut value = self.value(&instruction.value, computing(dtype), scope)?.cast(dtype);
+            if let Some(filling) = &info.filling {
+                value = self.filled(value, filling, env)?;
+            }
             stmts.push(self.assign(target, value, leaf, env)?);
         } else {
             let Expr::Reduce(_) = &instruction.value else {
@@ -76,6 +83,25 @@ impl Emitter<'_, '_> {
             stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note: Note::default() }];
         }
         Ok(stmts)
+    }
+
+    /// The value of a copied cell where there is one, elsewhere the filling.
+    fn filled(&mut self, value: Value, filling: &Filling, env: &Env) -> Result<Value, Diagnostic> {
+        let mut needed = Vec::new();
+        for guard in &filling.guards {
+            if !env.implies(&guard.canonical)? {
+                needed.push(guard.clone());
+            }
+        }
+        let mut cond = None;
+        for guard in self.irredundant(&needed, env)? {
+            let c = self.condition(&guard.declared, env)?;
+            cond = Some(and(cond, c));
+        }
+        let Some(cond) = cond else { return Ok(value) };
+        let dtype = value.dtype;
+        let other = self.value(&filling.value, dtype, Scope::of(env))?;
+        Ok(Value { dtype, kind: ValueKind::Select(Box::new(cond), Box::new(value), Box::new(other)) })
     }
 
     fn target_type(&self, target: &Access) -> Result<DType, Diagnostic> {
@@ -655,8 +681,7 @@ impl Emitter<'_, '_> {
                     for axis in &join.axes {
                         if self.block[*axis] > 1 {
                             let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(*axis as u8) };
-                            cond =
-                                Some(crate::fold::and(cond, Value::binary(BinOp::Eq, id, self.index_int(0))));
+                            cond = Some(and(cond, Value::binary(BinOp::Eq, id, self.index_int(0))));
                         }
                     }
                     match cond {

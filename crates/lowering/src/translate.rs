@@ -12,8 +12,8 @@ use loopwright_kernel_ir::{
 
 use crate::{
     emitter::{Emitter, Storage, computing, known},
-    env::Env,
-    fold::{add, mul, sub},
+    env::{Env, Loaded},
+    fold::{add, logic, mul, not, select, sub},
     layout::{layout, offset},
     program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind},
 };
@@ -241,7 +241,7 @@ impl Emitter<'_, '_> {
                 let kind = match (op, a.as_int()) {
                     (UnaryOp::Neg, Some(v)) if v != i64::MIN => ValueKind::Int(-v),
                     (UnaryOp::Neg, _) => ValueKind::Unary(UnOp::Neg, Box::new(a)),
-                    (UnaryOp::Not, _) => ValueKind::Unary(UnOp::Not, Box::new(a)),
+                    (UnaryOp::Not, _) => return Ok(not(a).cast(dtype)),
                     (UnaryOp::BitNot, _) => ValueKind::Unary(UnOp::BitNot, Box::new(a)),
                 };
                 Value { dtype: own, kind }.cast(dtype)
@@ -252,8 +252,7 @@ impl Emitter<'_, '_> {
                 let own = computing(dtype);
                 let a = self.translate(a, own, scope, number)?;
                 let b = self.translate(b, own, scope, number)?;
-                let kind = ValueKind::Select(Box::new(c), Box::new(a), Box::new(b));
-                Value { dtype: own, kind }.cast(dtype)
+                select(c, a, b).cast(dtype)
             }
             Expr::Cast(t, a) => {
                 let to = known(t, &Name::new("cast"))?;
@@ -293,13 +292,13 @@ impl Emitter<'_, '_> {
         let start = *number;
         let mut counter = start;
         let typing = join(self.typing(a, scope, &mut counter)?, self.typing(b, scope, &mut counter)?);
-        let logic = matches!(op, BinaryOp::And | BinaryOp::Or);
+        let is_logic = matches!(op, BinaryOp::And | BinaryOp::Or);
         let comparison = matches!(
             op,
             BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne
         );
         let own = match typing {
-            _ if logic => DType::Bool,
+            _ if is_logic => DType::Bool,
             // Sums of integers are computed in the type that is wanted, if it is an integer type.
             Typing::Known(t) if !comparison && t.is_integer() && dtype.is_integer() => {
                 if dtype.bytes() >= t.bytes() { dtype } else { t }
@@ -309,7 +308,7 @@ impl Emitter<'_, '_> {
             Typing::IntLiteral | Typing::Any if comparison => DType::I32,
             _ => computing(dtype),
         };
-        let own = if own == DType::Bool && !logic && !comparison { DType::I32 } else { own };
+        let own = if own == DType::Bool && !is_logic && !comparison { DType::I32 } else { own };
         let x = self.translate(a, own, scope, number)?;
         let y = self.translate(b, own, scope, number)?;
         if op == BinaryOp::Div && !own.is_float() {
@@ -321,6 +320,8 @@ impl Emitter<'_, '_> {
             BinaryOp::Add if integers => add(x, y),
             BinaryOp::Sub if integers => sub(x, y),
             BinaryOp::Mul if integers => mul(x, y),
+            BinaryOp::And => logic(BinOp::And, x, y),
+            BinaryOp::Or => logic(BinOp::Or, x, y),
             BinaryOp::FloorDiv | BinaryOp::Mod if integers => self.divide(op, a, b, x, y, scope)?,
             BinaryOp::FloorDiv => {
                 let quotient = Value::binary(BinOp::Div, x, y);
@@ -345,8 +346,9 @@ impl Emitter<'_, '_> {
                     BinaryOp::Ge => BinOp::Ge,
                     BinaryOp::Eq => BinOp::Eq,
                     BinaryOp::Ne => BinOp::Ne,
-                    BinaryOp::And => BinOp::And,
-                    BinaryOp::Or => BinOp::Or,
+                    BinaryOp::And | BinaryOp::Or => {
+                        return Err(Diagnostic::new("internal", "logic is translated before"));
+                    }
                     BinaryOp::BitAnd => BinOp::BitAnd,
                     BinaryOp::BitOr => BinOp::BitOr,
                     BinaryOp::BitXor => BinOp::BitXor,
@@ -515,11 +517,13 @@ impl Emitter<'_, '_> {
             ));
         }
         let dtype = known(&array.dtype, &access.array)?;
-        if let Some((_, buffer)) = env.vectors.iter().find(|(a, _)| a == access)
-            && let Some(lane) = env.vector_lane.clone()
-        {
-            let lane = self.lane_values(&[lane], env)?;
-            return Ok(Target::Element(self.local_element(Memory::Private(*buffer), lane), dtype));
+        match env.loaded.iter().find(|(a, _)| a == access) {
+            Some((_, Loaded::Var(var))) => return Ok(Target::Var(*var)),
+            Some((_, Loaded::Array { number, lanes })) => {
+                let lanes = self.lane_values(lanes, env)?;
+                return Ok(Target::Element(self.local_element(Memory::Private(*number), lanes), dtype));
+            }
+            None => {}
         }
         let mut subscripts = Vec::new();
         for s in &access.index {

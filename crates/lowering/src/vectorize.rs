@@ -13,9 +13,9 @@ use loopwright_kernel_ir::{
 use crate::{
     analysis::{Guard, PartInfo, evaluated, visit_outside_reductions},
     emitter::{Emitter, known},
-    env::Env,
+    env::{Env, Loaded},
     layout::storage_order,
-    program::{LocalArray, Memory, Step, Stmt},
+    program::{LocalArray, Memory, Step, Stmt, Value},
     translate::Target,
 };
 
@@ -40,7 +40,7 @@ impl Emitter<'_, '_> {
             return Ok(None);
         };
         let instruction = analysis.instruction(info);
-        if instruction.predicate.is_some() {
+        if instruction.predicate.is_some() || info.filling.is_some() {
             return Ok(None);
         }
         // Reads that all lanes make, and the write.
@@ -48,7 +48,11 @@ impl Emitter<'_, '_> {
         let mut branches = false;
         for e in evaluated(instruction, &info.execution.part) {
             visit_outside_reductions(e, &mut |e| match e {
-                Expr::Subscript(access) if !reads.contains(access) => reads.push(access.clone()),
+                Expr::Subscript(access)
+                    if !reads.contains(access) && !env.loaded.iter().any(|(a, _)| a == access) =>
+                {
+                    reads.push(access.clone());
+                }
                 Expr::If(..) | Expr::Binary(BinaryOp::And | BinaryOp::Or, ..) => branches = true,
                 _ => {}
             });
@@ -111,7 +115,7 @@ impl Emitter<'_, '_> {
         let mut buffers: Vec<(Access, usize)> = Vec::new();
         for access in &vector_reads {
             let buffer = self.vector_buffer(access, lanes)?;
-            let copies = self.vector_copies(access, buffer, lanes, false, &at_first, leaf)?;
+            let copies = self.vector_copies(access, buffer, &[], lanes, false, &at_first, leaf)?;
             body.extend(copies);
             buffers.push((access.clone(), buffer));
         }
@@ -125,8 +129,9 @@ impl Emitter<'_, '_> {
         lane_env.bound.insert(lane.clone());
         lane_env
             .learn(&[Constraint::nonneg(value.clone()), Constraint::lt(&value, &Aff::constant(lanes))?])?;
-        lane_env.vectors = buffers.into_iter().chain(write_buffer.clone()).collect();
-        lane_env.vector_lane = Some(lane.clone());
+        for (access, number) in buffers.into_iter().chain(write_buffer.clone()) {
+            lane_env.loaded.push((access, Loaded::Array { number, lanes: vec![lane.clone()] }));
+        }
         let mut loop_body = self.lets(&mut lane_env)?;
         loop_body.extend(self.emit_statement(number, info, &lane_env)?);
         body.push(Stmt::For {
@@ -139,7 +144,7 @@ impl Emitter<'_, '_> {
             note: crate::program::Note::default(),
         });
         if let Some((target, buffer)) = write_buffer {
-            body.extend(self.vector_copies(&target, buffer, lanes, true, &at_first, leaf)?);
+            body.extend(self.vector_copies(&target, buffer, &[], lanes, true, &at_first, leaf)?);
         }
         let guards = self.irredundant(&guards, env)?;
         let mut stmts = Vec::new();
@@ -162,11 +167,13 @@ impl Emitter<'_, '_> {
         Ok(self.private.len() - 1)
     }
 
-    /// The copies between an access's elements and its buffer, each of 16 bytes at most.
-    fn vector_copies(
+    /// The copies between an access's elements and its buffer (its row behind these subscripts), each of 16 bytes at most.
+    #[allow(clippy::too_many_arguments)]
+    pub fn vector_copies(
         &mut self,
         access: &Access,
         buffer: usize,
+        row: &[Value],
         lanes: i64,
         store: bool,
         env: &Env,
@@ -182,11 +189,16 @@ impl Emitter<'_, '_> {
             };
             let step = self.index_int(k);
             element.offset = Box::new(crate::fold::add(*element.offset, step.clone()));
-            let axis = self.dense_axis(access);
-            if let Some(s) = axis.and_then(|a| element.subscripts.get_mut(a)) {
+            // Subscripts of local arrays are in the order of the storage.
+            let dense = match element.memory {
+                Memory::Global(_) => self.dense_axis(access),
+                Memory::Shared(_) | Memory::Private(_) => element.subscripts.len().checked_sub(1),
+            };
+            if let Some(s) = dense.and_then(|a| element.subscripts.get_mut(a)) {
                 *s = crate::fold::add(s.clone(), step.clone());
             }
-            let own = self.local_element(Memory::Private(buffer), vec![step]);
+            let own: Vec<Value> = row.iter().cloned().chain([step]).collect();
+            let own = self.local_element(Memory::Private(buffer), own);
             let lanes = u8::try_from(chunk).unwrap_or(1);
             let (to, from) = if store { (element, own) } else { (own, element) };
             stmts.push(Stmt::VectorCopy { to, from, lanes, leaf: Some(leaf) });
@@ -201,10 +213,10 @@ impl Emitter<'_, '_> {
     }
 
     /// Whether the lanes touch neighbouring elements, from a multiple of the vector's length on.
-    fn is_vector(&self, access: &Access, lane: &Name, lanes: i64, env: &Env) -> Result<bool, Diagnostic> {
+    pub fn is_vector(&self, access: &Access, lane: &Name, lanes: i64, env: &Env) -> Result<bool, Diagnostic> {
         let analysis = self.analysis;
         let Some(array) = analysis.lookup.array(&access.array) else { return Ok(false) };
-        if array.space != AddressSpace::Global || array.axes.iter().any(|a| a.stride.is_some()) {
+        if array.space == AddressSpace::Private || array.axes.iter().any(|a| a.stride.is_some()) {
             return Ok(false);
         }
         let order = storage_order(array);

@@ -115,7 +115,7 @@ fn transpose() {
 
 #[test]
 fn matmul() {
-    let cases = [(1, 1, 1), (16, 16, 16), (65, 33, 20), (17, 70, 0)].map(|(m, n, l)| {
+    let cases = [(1, 1, 1), (16, 16, 16), (65, 33, 20), (17, 70, 0), (130, 137, 18)].map(|(m, n, l)| {
         let (a, b) = (numbers(m * l), numbers(l * n));
         let dot = |i: usize, j: usize| (0..l).map(|k| a[i * l + k] * b[k * n + j]).sum();
         let expected = (0..m * n).map(|k| dot(k / n, k % n)).collect();

@@ -1,0 +1,420 @@
+//! Updates of reductions without the guards of partial tiles.
+//!
+//! A tile at the edge is partial: some of its results do not exist, and the last step of the reduction goes beyond its end. Guards for that
+//! in the innermost loop cost more than the arithmetic. An update that reads buffers which copies have filled needs none of them:
+//!
+//! * A guard without reduced inames decides about whole results. Where it fails, the accumulator takes up values that nobody looks at,
+//!   since the part that uses the result has the same guard.
+//! * A guard with reduced inames decides about single terms. Where it fails, all that the update reads is filling, and the term made of
+//!   that is the operator's neutral element (`0 * 0` of a sum).
+//!
+//! For this a copy writes its whole buffer: the array's cells where they exist and are needed, elsewhere the filling. A guard is dropped
+//! only where it is proved that everything read without it was written before, in the same iteration of the loops around both, and
+//! that filling is what is read where a guard with reduced inames fails. What cannot be proved keeps its guard.
+
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, Kind, Name, Part,
+    Reduce, ReductionOp, Role, UnaryOp,
+};
+use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
+use loopwright_poly::System;
+
+use crate::analysis::{Analysis, Guard, PartInfo, consumer, reduction};
+
+/// What a copy writes where its source has no cell, or none that is needed.
+#[derive(Clone, Debug)]
+pub(crate) struct Filling {
+    /// Where these hold, the cell is copied.
+    pub guards: Vec<Guard>,
+    /// What is written elsewhere.
+    pub value: Expr,
+}
+
+/// Takes the guards of partial tiles from updates, and lets the copies that they read fill their buffers.
+pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diagnostic> {
+    for update in 0..analysis.parts.len() {
+        let Some(plan) = plan(analysis, update)? else { continue };
+        analysis.parts[update].restrict(plan.guards);
+        for (number, guards, filling) in plan.copies {
+            analysis.parts[number].restrict(guards);
+            analysis.parts[number].filling = Some(filling);
+        }
+    }
+    Ok(())
+}
+
+impl PartInfo {
+    /// Other guards than before; who runs it stays as it is.
+    fn restrict(&mut self, guards: Vec<Guard>) {
+        self.execution.constraints =
+            guards.iter().map(|g| g.canonical.clone()).filter(|c| !is_election(c)).collect();
+        self.guards = guards;
+    }
+}
+
+fn is_election(c: &Constraint) -> bool {
+    c.kind == Kind::Eq && c.aff.as_var().is_some_and(|v| loopwright_legality::is_coordinate(v))
+}
+
+/// What changes: the update's guards, and for each copy its guards and its filling.
+struct Plan {
+    guards: Vec<Guard>,
+    copies: Vec<(usize, Vec<Guard>, Filling)>,
+}
+
+/// The copy behind a read of the update.
+struct Source {
+    number: usize,
+    /// Guards that stay around the copy.
+    kept: Vec<Guard>,
+    /// Guards that decide between the source's cell and the filling.
+    moved: Vec<Guard>,
+    /// Names of the buffer's subscripts in the systems below.
+    cell: Vec<Name>,
+    /// The cells that are written, over the loops and blocks around and `cell`.
+    written: System,
+    /// The cells that hold a copy; may be more.
+    copied: System,
+    /// The update's subscripts.
+    read: Vec<Aff>,
+}
+
+fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnostic> {
+    let info = &analysis.parts[update];
+    let Part::Update(n) = info.execution.part.part else { return Ok(None) };
+    let instruction = analysis.instruction(info);
+    let Some(reduce) = reduction(instruction, n) else { return Ok(None) };
+    let plain = instruction.predicate.is_none()
+        && info.execution.loads.is_empty()
+        && consumer(instruction, n) == Part::Finish
+        && reduce.args.iter().all(is_harmless)
+        && !info.guards.iter().any(|g| g.canonical.names().iter().any(|n| analysis.data.contains(n)));
+    if !plain {
+        return Ok(None);
+    }
+    let Some(sources) = sources(analysis, update)? else { return Ok(None) };
+    // The loops that go on around update and copies.
+    let around: BTreeSet<&Name> = match sources.iter().map(|s| outer_loops(analysis, s.number).len()).min() {
+        Some(depth) => info.execution.loops[..depth].iter().collect(),
+        None => return Ok(None),
+    };
+    let fixed = |name: &Name| {
+        around.contains(name) || BLOCK_COORDINATES.contains(&name.as_str()) || analysis.is_parameter(name)
+    };
+    let split = split(analysis, &info.guards, &fixed)?;
+    let reduced: BTreeSet<Name> = names_of(analysis, reduce.inames.iter())?;
+    let Some(filling) = filling(analysis, &reduce, &sources) else { return Ok(None) };
+    let mut kept = split.kept;
+    let mut dropped = false;
+    for guard in split.mixed {
+        let droppable = guard.canonical.kind == Kind::Ge
+            && (!guard.canonical.names().iter().any(|n| reduced.contains(n))
+                || filling.is_neutral && reads_filling(analysis, &kept, &guard.canonical, &sources)?);
+        if droppable {
+            dropped = true;
+        } else {
+            kept.push(guard);
+        }
+    }
+    if !dropped || !reads_what_is_written(analysis, &kept, &sources)? {
+        return Ok(None);
+    }
+    let copies = sources
+        .into_iter()
+        .map(|s| (s.number, s.kept, Filling { guards: s.moved, value: filling.value.clone() }))
+        .collect();
+    Ok(Some(Plan { guards: kept, copies }))
+}
+
+/// The names that inames have in canonical constraints.
+fn names_of<'a>(
+    analysis: &Analysis<'_>,
+    inames: impl Iterator<Item = &'a Name>,
+) -> Result<BTreeSet<Name>, Diagnostic> {
+    let mut names = BTreeSet::new();
+    for iname in inames {
+        names.extend(analysis.canonical(&Aff::var(iname))?.names());
+    }
+    Ok(names.into_iter().filter(|n| !analysis.is_parameter(n)).collect())
+}
+
+/// The loops around a copy that do not go through its buffer.
+fn outer_loops<'a>(analysis: &'a Analysis<'_>, copy: usize) -> &'a [Name] {
+    let execution = &analysis.parts[copy].execution;
+    let through = |name: &Name| {
+        let written = execution.accesses.iter().filter(|a| a.write);
+        written.flat_map(|a| a.subscripts.iter().flatten()).any(|s| s.mentions(name))
+    };
+    let depth = execution.loops.iter().position(through).unwrap_or(execution.loops.len());
+    &execution.loops[..depth]
+}
+
+/// Guards by what they decide.
+struct Split {
+    /// Those of what is fixed alone, those of the rest alone, and what they all together say of what is fixed.
+    kept: Vec<Guard>,
+    /// The others.
+    mixed: Vec<Guard>,
+}
+
+fn split(
+    analysis: &Analysis<'_>,
+    guards: &[Guard],
+    fixed: &dyn Fn(&Name) -> bool,
+) -> Result<Split, Diagnostic> {
+    let (mut kept, mut mixed) = (Vec::new(), Vec::new());
+    for guard in guards {
+        let names = guard.canonical.names();
+        let moving = names.iter().filter(|n| !fixed(n)).count();
+        if moving == 0 || moving == names.len() { &mut kept } else { &mut mixed }.push(guard.clone());
+    }
+    let whole = system(analysis, guards.iter().map(|g| &g.canonical))?;
+    let mut known = system(analysis, kept.iter().map(|g: &Guard| &g.canonical))?;
+    for c in whole.keep_only(fixed)?.system.constraints() {
+        if !known.implies(c)? {
+            known.add(c)?;
+            kept.push(Guard { declared: c.clone(), canonical: c.clone() });
+        }
+    }
+    Ok(Split { kept, mixed })
+}
+
+/// The system of these constraints, the assumptions, and that coordinates are not negative.
+fn system<'c>(
+    analysis: &Analysis<'_>,
+    constraints: impl Iterator<Item = &'c Constraint>,
+) -> Result<System, Diagnostic> {
+    let mut rows = analysis.context.clone();
+    rows.extend(constraints.cloned());
+    for coordinate in THREAD_COORDINATES.iter().chain(&BLOCK_COORDINATES) {
+        if rows.iter().any(|c| c.names().iter().any(|n| n.as_str() == *coordinate)) {
+            rows.push(Constraint::nonneg(Aff::var(*coordinate)));
+        }
+    }
+    Ok(System::new(&rows)?)
+}
+
+/// The copies behind all that an update reads, or `None` where something else is read.
+fn sources(analysis: &Analysis<'_>, update: usize) -> Result<Option<Vec<Source>>, Diagnostic> {
+    let mut sources = Vec::new();
+    for access in &analysis.parts[update].execution.accesses {
+        let Some(buffer) = analysis.lookup.array(&access.array) else { continue };
+        let read: Option<Vec<Aff>> = access.subscripts.iter().cloned().collect();
+        let (AddressSpace::Shared, Some(read)) = (buffer.space, read) else { return Ok(None) };
+        match source(analysis, update, buffer, read)? {
+            Some(source) => sources.push(source),
+            None => return Ok(None),
+        }
+    }
+    Ok((!sources.is_empty()).then_some(sources))
+}
+
+/// The one copy that fills a buffer before an update, in the same iteration of the loops around both.
+fn source(
+    analysis: &Analysis<'_>,
+    update: usize,
+    buffer: &Array,
+    read: Vec<Aff>,
+) -> Result<Option<Source>, Diagnostic> {
+    let mut writers = analysis.writers(&buffer.name);
+    let (Some((number, copy)), None) = (writers.next(), writers.next()) else { return Ok(None) };
+    let instruction = analysis.instruction(copy);
+    let outer = outer_loops(analysis, number);
+    let written = copy.execution.accesses.iter().find(|a| a.write);
+    let subscripts: Option<Vec<Aff>> = written.and_then(|a| a.subscripts.iter().cloned().collect());
+    let Some(subscripts) = subscripts.filter(|s| is_copy(instruction) && s.len() == read.len()) else {
+        return Ok(None);
+    };
+    if number >= update
+        || instruction.predicate.is_some()
+        || !copy.execution.loads.is_empty()
+        || copy.execution.part.part != Part::Whole
+        || !analysis.parts[update].execution.loops.starts_with(outer)
+    {
+        return Ok(None);
+    }
+    let through: BTreeSet<Name> =
+        subscripts.iter().flat_map(Aff::names).filter(|n| !analysis.is_parameter(n)).collect();
+    let (kept, moved) = match &copy.filling {
+        // Filled for another update already.
+        Some(filling) => (copy.guards.clone(), filling.guards.clone()),
+        None => {
+            let split = split(analysis, &copy.guards, &|n| !through.contains(n))?;
+            (split.kept, split.mixed)
+        }
+    };
+    let cell: Vec<Name> = (0..subscripts.len()).map(|k| Name::new(format!("{}.{k}", buffer.name))).collect();
+    let mut cells = Vec::new();
+    for (name, s) in cell.iter().zip(&subscripts) {
+        cells.push(Constraint::equal(&Aff::var(name), s)?);
+    }
+    let stays = |n: &Name| {
+        cell.contains(n)
+            || outer.contains(n)
+            || BLOCK_COORDINATES.contains(&n.as_str())
+            || analysis.is_parameter(n)
+    };
+    let kept_rows = kept.iter().map(|g| &g.canonical);
+    let all = system(analysis, kept_rows.clone().chain(&cells))?;
+    // The buffer has a place for each cell that is written.
+    for (name, axis) in cell.iter().zip(&buffer.axes) {
+        let Some(length) = axis.length.to_aff() else { return Ok(None) };
+        let inside = [Constraint::nonneg(Aff::var(name)), Constraint::lt(&Aff::var(name), &length)?];
+        if !(all.implies(&inside[0])? && all.implies(&inside[1])?) {
+            return Ok(None);
+        }
+    }
+    let written = all.keep_only(&stays)?;
+    let copied = system(analysis, kept_rows.chain(moved.iter().map(|g| &g.canonical)).chain(&cells))?;
+    let copied = copied.keep_only(&stays)?.system;
+    if !written.exact {
+        return Ok(None);
+    }
+    Ok(Some(Source { number, kept, moved, cell, written: written.system, copied, read }))
+}
+
+fn is_copy(instruction: &Instruction) -> bool {
+    matches!(instruction.role, Role::Copies { .. }) && matches!(instruction.value, Expr::Subscript(_))
+}
+
+impl Source {
+    /// A constraint on the cell as one on the update's read.
+    fn of_read(&self, c: &Constraint) -> Result<Constraint, Diagnostic> {
+        Ok(c.substitute(&|name| {
+            let k = self.cell.iter().position(|n| n == name)?;
+            self.read.get(k).cloned()
+        })?)
+    }
+}
+
+/// Whether everything that is read under these guards has been written.
+fn reads_what_is_written(
+    analysis: &Analysis<'_>,
+    guards: &[Guard],
+    sources: &[Source],
+) -> Result<bool, Diagnostic> {
+    let known = system(analysis, guards.iter().map(|g| &g.canonical))?;
+    for source in sources {
+        for c in source.written.constraints() {
+            if !known.implies(&source.of_read(c)?)? {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Whether nothing but filling is read where a guard fails.
+fn reads_filling(
+    analysis: &Analysis<'_>,
+    kept: &[Guard],
+    guard: &Constraint,
+    sources: &[Source],
+) -> Result<bool, Diagnostic> {
+    let fails = Constraint::lt(&guard.aff, &Aff::constant(0))?;
+    let outside = system(analysis, kept.iter().map(|g| &g.canonical).chain([&fails]))?;
+    for source in sources {
+        let mut copied = outside.clone();
+        for c in source.copied.constraints() {
+            copied.add(&source.of_read(c)?)?;
+        }
+        if !copied.is_empty()? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether an expression can be evaluated on any values.
+fn is_harmless(e: &Expr) -> bool {
+    let mut harmless = true;
+    e.visit(&mut |e| {
+        harmless &= match e {
+            Expr::Binary(op, _, b) => {
+                !matches!(op, BinaryOp::FloorDiv | BinaryOp::Mod | BinaryOp::Shl | BinaryOp::Shr)
+                    || matches!(**b, Expr::Int(v) if v > 0)
+            }
+            Expr::Call { function, .. } => loopwright_kernel_ir::math_function(function).is_some(),
+            Expr::Reduce(_) => false,
+            _ => true,
+        }
+    });
+    harmless
+}
+
+/// A value to fill buffers with.
+struct Choice {
+    value: Expr,
+    /// Whether the term made of it is the operator's neutral element.
+    is_neutral: bool,
+}
+
+/// The filling for the buffers that an update reads: if possible one of which terms are the operator's neutral element.
+fn filling(analysis: &Analysis<'_>, reduce: &Reduce, sources: &[Source]) -> Option<Choice> {
+    let operator = analysis.kernel.operator(&reduce.op)?;
+    let copies = || sources.iter().map(|s| &analysis.parts[s.number]);
+    // A buffer that is filled already stays as it is.
+    let mut filled = copies().filter_map(|c| Some(&c.filling.as_ref()?.value));
+    let candidates = match filled.next() {
+        Some(first) if filled.all(|v| v == first) => vec![first.clone()],
+        Some(_) => return None,
+        None => std::iter::once(Expr::Int(0)).chain(operator.neutral.first().cloned()).collect(),
+    };
+    let floats = copies().all(|copy| {
+        let target = analysis.instruction(copy).targets.first();
+        let array = target.and_then(|t| analysis.lookup.array(&t.array));
+        array.and_then(|a| a.dtype.known()).is_some_and(DType::is_float)
+    });
+    let neutral = candidates.iter().find(|c| is_neutral(&operator, reduce, c, floats));
+    Some(Choice { is_neutral: neutral.is_some(), value: neutral.or(candidates.first())?.clone() })
+}
+
+/// Whether the term of an update that reads this value alone is the neutral element. Least and greatest values are told apart from type
+/// to type only where they are infinities.
+fn is_neutral(operator: &ReductionOp, reduce: &Reduce, filling: &Expr, floats: bool) -> bool {
+    let nothing = |_: &Name| None;
+    let Some(read) = constant(filling, None, &nothing).filter(|v| floats || v.is_finite()) else {
+        return false;
+    };
+    let inputs: Vec<Option<f64>> =
+        reduce.args.iter().map(|arg| constant(arg, Some(read), &nothing)).collect();
+    let input = |name: &Name| {
+        let k = operator.inputs.iter().position(|i| i == name)?;
+        *inputs.get(k)?
+    };
+    operator.lift.iter().zip(&operator.neutral).all(|(lift, neutral)| {
+        let lifted = constant(lift, None, &input);
+        lifted.is_some() && lifted == constant(neutral, None, &nothing)
+    })
+}
+
+/// The value of an expression whose reads all give `read`.
+fn constant(e: &Expr, read: Option<f64>, name: &dyn Fn(&Name) -> Option<f64>) -> Option<f64> {
+    let of = |e: &Expr| constant(e, read, name);
+    match e {
+        Expr::Int(v) => Some(*v as f64),
+        Expr::Float(v) => Some(v.0),
+        Expr::Bool(v) => Some(f64::from(u8::from(*v))),
+        Expr::Name(n) => name(n),
+        Expr::Subscript(_) => read,
+        Expr::Cast(_, a) => of(a),
+        Expr::Unary(UnaryOp::Neg, a) => Some(-of(a)?).map(|v| if v == 0.0 { 0.0 } else { v }),
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (of(a)?, of(b)?);
+            match op {
+                BinaryOp::Add => Some(a + b),
+                BinaryOp::Sub => Some(a - b),
+                BinaryOp::Mul => Some(a * b),
+                _ => None,
+            }
+        }
+        Expr::Call { function, args, .. } => match (function.as_str(), args.as_slice()) {
+            ("lowest", []) => Some(f64::NEG_INFINITY),
+            ("highest", []) => Some(f64::INFINITY),
+            _ => None,
+        },
+        _ => None,
+    }
+}
