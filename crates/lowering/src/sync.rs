@@ -81,7 +81,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     }
 
     /// Whether different threads (blocks) touch different cells in all of these accesses: all have the same subscripts on some
-    /// axes, functions of coordinates and parameters, and those differ between any two threads (blocks).
+    /// axes, functions of coordinates, lanes, unrolled inames and parameters, and those differ between any two threads (blocks).
     fn disjoint(&self, touches: &[(usize, usize)]) -> Result<bool, Diagnostic> {
         if self.meeting == Meeting::Lanes {
             return Ok(false);
@@ -89,12 +89,16 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let analysis = self.analysis;
         let Some(&(p, k)) = touches.first() else { return Ok(true) };
         let first = &analysis.parts[p].execution;
-        let hardware = |aff: &Aff| {
-            aff.names().iter().all(|n| loopwright_legality::is_coordinate(n) || analysis.is_parameter(n))
+        // The least value and the length of what a thread goes through by itself.
+        let own = |n: &Name| {
+            let extent = analysis.extents.get(n).filter(|_| !analysis.kernel.tag(n).is_hardware())?;
+            Some((extent.lower.clone(), extent.constant?))
         };
+        let known =
+            |n: &Name| loopwright_legality::is_coordinate(n) || analysis.is_parameter(n) || own(n).is_some();
         let mut common: Vec<Aff> = Vec::new();
         for (axis, s) in first.accesses[k].subscripts.iter().enumerate() {
-            let Some(s) = s.as_ref().filter(|s| hardware(s)) else { continue };
+            let Some(s) = s.as_ref().filter(|s| s.names().iter().all(known)) else { continue };
             let everywhere = touches.iter().all(|(p, k)| {
                 analysis.parts[*p].execution.accesses[*k].subscripts.get(axis).and_then(Option::as_ref)
                     == Some(s)
@@ -134,6 +138,15 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 if let Some(extent) = extent {
                     rows.push(Constraint::lt(&value, &Aff::constant(i64::from(*extent)))?);
                 }
+                rows.push(Constraint::nonneg(value));
+            }
+        }
+        let own: BTreeMap<Name, (Aff, i64)> =
+            common.iter().flat_map(Aff::names).filter_map(|n| own(&n).map(|range| (n, range))).collect();
+        for (name, (lower, length)) in own {
+            for value in [Aff::var(&name), Aff::var(format!("{name}'"))] {
+                let value = value.sub(&lower)?;
+                rows.push(Constraint::lt(&value, &Aff::constant(length))?);
                 rows.push(Constraint::nonneg(value));
             }
         }
