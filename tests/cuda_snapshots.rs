@@ -18,3 +18,18 @@ fn the_cuda_c_of_every_example_pipeline() {
         });
     }
 }
+
+#[test]
+fn the_cuda_c_of_the_polybench_pipelines() {
+    for example in common::polybench() {
+        let source = cuda_source(&example.program()).unwrap_or_else(|d| panic!("{}: {d}", example.name()));
+        let name = format!("polybench__{}", example.kernel);
+        insta::with_settings!({
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+            description => format!("{}\n{}", example.declared, example.steps),
+        }, {
+            insta::assert_snapshot!(name, source.text);
+        });
+    }
+}

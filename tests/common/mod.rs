@@ -49,27 +49,32 @@ fn stem(path: &Path) -> String {
     path.file_stem().expect("a file's name").to_string_lossy().into_owned()
 }
 
+fn example(kernel: &Path, pipeline: &Path) -> Example {
+    let read = |file: &Path| fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    let declared = LoopKernel::parse(&read(kernel)).unwrap_or_else(|d| panic!("{}: {d}", kernel.display()));
+    let steps = Pipeline::parse_file(&pipeline.to_string_lossy(), &read(pipeline), &Registry::default())
+        .unwrap_or_else(|d| panic!("{}: {d}", pipeline.display()));
+    Example { kernel: stem(kernel), pipeline: stem(pipeline), declared, steps }
+}
+
 /// All example pipelines, in the order of their names.
 pub fn examples() -> Vec<Example> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut found = Vec::new();
     for folder in entries(&root.join("pipelines")) {
-        let kernel = stem(&folder);
-        let file = root.join("kernels").join(format!("{kernel}.lw"));
-        let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        let declared = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{}: {d}", file.display()));
-        for path in entries(&folder) {
-            let text = fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-            let steps = Pipeline::parse_file(&path.to_string_lossy(), &text, &Registry::default())
-                .unwrap_or_else(|d| panic!("{}: {d}", path.display()));
-            found.push(Example {
-                kernel: kernel.clone(),
-                pipeline: stem(&path),
-                declared: declared.clone(),
-                steps,
-            });
-        }
+        let kernel = root.join("kernels").join(format!("{}.lw", stem(&folder)));
+        found.extend(entries(&folder).iter().map(|pipeline| example(&kernel, pipeline)));
     }
     assert!(found.len() >= 15, "only {} example pipelines found", found.len());
+    found
+}
+
+/// The pipelines of PolyBench, each beside its kernel.
+#[allow(dead_code, reason = "not every test that shares the examples reads these")]
+pub fn polybench() -> Vec<Example> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/polybench");
+    let files = entries(&folder).into_iter().filter(|f| f.extension().is_some_and(|e| e == "pipe"));
+    let found: Vec<Example> = files.map(|pipe| example(&pipe.with_extension("lw"), &pipe)).collect();
+    assert!(found.len() >= 16, "only {} pipelines of PolyBench found", found.len());
     found
 }

@@ -9,7 +9,7 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, LoopKernel, Name, Part, Tag, Tree,
 };
 use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES};
-use loopwright_poly::System;
+use loopwright_poly::{Bound, System};
 
 use crate::{
     LowerOptions,
@@ -127,6 +127,33 @@ pub(crate) fn placeholder(array: &loopwright_kernel_ir::Array, index: DType) -> 
     }
 }
 
+/// Adds that coordinates are not negative: constraints that follow from it have been left out of those of parts.
+fn with_coordinates(rows: &mut Vec<Constraint>) {
+    let names: BTreeSet<Name> = rows.iter().flat_map(Constraint::names).collect();
+    let coordinates = names.iter().filter(|n| loopwright_legality::is_coordinate(n));
+    rows.extend(coordinates.map(|n| Constraint::nonneg(Aff::var(n))));
+}
+
+/// Leaves out, of the bounds of several parts, those that another part's bound is weaker than everywhere.
+fn weakest(lists: &mut Vec<Vec<Bound>>, context: &System, lower: bool) -> Result<(), Diagnostic> {
+    let mut k = 0;
+    while k < lists.len() {
+        let mut covered = false;
+        for n in (0..lists.len()).filter(|n| *n != k) {
+            let ([a], [b]) = (lists[k].as_slice(), lists[n].as_slice()) else { continue };
+            let (a, b) = (a.aff.scale(b.denominator)?, b.aff.scale(a.denominator)?);
+            let weaker = if lower { Constraint::le(&b, &a)? } else { Constraint::le(&a, &b)? };
+            covered |= context.implies(&weaker)?;
+        }
+        if covered {
+            lists.remove(k);
+        } else {
+            k += 1;
+        }
+    }
+    Ok(())
+}
+
 struct State<'a, 'k> {
     analysis: &'a Analysis<'k>,
     shared: Shared,
@@ -163,37 +190,65 @@ impl State<'_, '_> {
         around: &mut Vec<Name>,
     ) -> Result<HostStmt, Diagnostic> {
         let analysis = self.analysis;
-        let mut rows = analysis.context.clone();
-        let leaf = body.iter().flat_map(Tree::leaves).next().cloned();
-        let info = analysis.parts.iter().find(|p| Some(&p.execution.part) == leaf.as_ref());
-        rows.extend(info.iter().flat_map(|p| p.execution.constraints.iter().cloned()));
-        let system = System::new(&rows)?;
         let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
-        let bounds = system.bounds(iname, &keep)?;
+        // The parts inside may run through different ranges; the loop runs over all of them, and each part is guarded.
+        let (mut lowers, mut uppers): (Vec<Vec<Bound>>, Vec<Vec<Bound>>) = (Vec::new(), Vec::new());
+        for leaf in body.iter().flat_map(Tree::leaves) {
+            let Some(info) = analysis.numbers.get(leaf).map(|p| &analysis.parts[*p]) else { continue };
+            let mut rows = analysis.context.clone();
+            rows.extend(info.execution.constraints.iter().cloned());
+            with_coordinates(&mut rows);
+            let bounds = System::new(&rows)?.bounds(iname, &keep)?;
+            for (lists, list) in [(&mut lowers, bounds.lower), (&mut uppers, bounds.upper)] {
+                if !lists.contains(&list) {
+                    lists.push(list);
+                }
+            }
+        }
+        let mut context = analysis.context.clone();
+        context.extend(self.host_known.iter().cloned());
+        let context = System::new(&context)?;
+        weakest(&mut lowers, &context, true)?;
+        weakest(&mut uppers, &context, false)?;
         let env = self.host_env(around)?;
         let mut emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
-        let mut extreme = |bounds: &[loopwright_poly::Bound], lower: bool| -> Result<Value, Diagnostic> {
-            let mut result: Option<Value> = None;
-            for b in bounds {
-                let v = emitter.bound_value(b, &env, lower)?;
-                let op = if lower { BinOp::Max } else { BinOp::Min };
-                result = Some(match result {
-                    None => v,
-                    Some(r) => Value::binary(op, r, v),
+        let mut extreme = |lists: &[Vec<Bound>], lower: bool| -> Result<Value, Diagnostic> {
+            // Of one part the strongest, of all parts the weakest.
+            let (inner, outer) = if lower { (BinOp::Max, BinOp::Min) } else { (BinOp::Min, BinOp::Max) };
+            let mut all: Option<Value> = None;
+            for list in lists {
+                let mut one: Option<Value> = None;
+                for b in list {
+                    let v = emitter.bound_value(b, &env, lower)?;
+                    one = Some(match one {
+                        None => v,
+                        Some(o) => Value::binary(inner, o, v),
+                    });
+                }
+                let one = one.ok_or_else(|| {
+                    Diagnostic::new("no-bound", format!("the host loop over `{iname}` has no bound"))
+                })?;
+                all = Some(match all {
+                    None => one,
+                    Some(a) => Value::binary(outer, a, one),
                 });
             }
-            result.ok_or_else(|| {
+            all.ok_or_else(|| {
                 Diagnostic::new("no-bound", format!("the host loop over `{iname}` has no bound"))
             })
         };
-        let (lower, upper) = (extreme(&bounds.lower, true)?, extreme(&bounds.upper, false)?);
+        let (lower, upper) = (extreme(&lowers, true)?, extreme(&uppers, false)?);
         around.push(iname.clone());
         let known = self.host_known.len();
-        for b in &bounds.lower {
-            self.host_known.push(Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?);
+        if let [lowers] = lowers.as_slice() {
+            for b in lowers {
+                self.host_known.push(Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?);
+            }
         }
-        for b in &bounds.upper {
-            self.host_known.push(Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?);
+        if let [uppers] = uppers.as_slice() {
+            for b in uppers {
+                self.host_known.push(Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?);
+            }
         }
         let body = self.host_body(body, around)?;
         self.host_known.truncate(known);
@@ -236,7 +291,8 @@ impl State<'_, '_> {
             let best = places.iter().find(|c| !values.iter().any(|v| cuts(v, **c))).or(places.first());
             best.copied().unwrap_or(before)
         };
-        let block = self.block_shape(&parts)?;
+        // Of all of them together: what a block may be is checked for each kernel when its parts are known.
+        let block = self.extents_of_threads(&parts);
         let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks)?;
         let cuts = conflicts.cuts(&items, around.len(), &choose)?;
         // A join belongs to the part after it.
@@ -265,7 +321,8 @@ impl State<'_, '_> {
             .collect()
     }
 
-    fn block_shape(&self, parts: &[usize]) -> Result<[u32; 3], Diagnostic> {
+    /// The greatest extent of each thread axis among some parts.
+    fn extents_of_threads(&self, parts: &[usize]) -> [u32; 3] {
         let mut block = [1u32; 3];
         for p in parts {
             for iname in &self.analysis.parts[*p].inames {
@@ -276,6 +333,12 @@ impl State<'_, '_> {
                 block[axis] = block[axis].max(extent);
             }
         }
+        block
+    }
+
+    /// The shape of the block that runs these parts.
+    fn block_shape(&self, parts: &[usize]) -> Result<[u32; 3], Diagnostic> {
+        let block = self.extents_of_threads(parts);
         let threads: u64 = block.iter().map(|b| u64::from(*b)).fold(1, u64::saturating_mul);
         if threads > MOST_THREADS {
             return Err(Diagnostic::new(
@@ -400,6 +463,7 @@ impl State<'_, '_> {
             };
             let mut rows = analysis.context.clone();
             rows.extend(info.execution.constraints.iter().cloned());
+            with_coordinates(&mut rows);
             let system = System::new(&rows)?;
             let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
             let bounds = system.bounds(&Name::new(coordinate), &keep)?;

@@ -1,8 +1,8 @@
 //! Gives some instructions loops of their own.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Domain, Expr, LoopKernel, Name, PartRef, Tag, Tree};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, PartRef, Tag, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -10,9 +10,9 @@ use crate::{
     add_prefetch::unknown_instruction,
     call::Args,
     dependence::check_distribution,
-    edit::{map_expressions, map_reductions, require_fresh, require_iname},
+    edit::{require_fresh, require_iname},
     names,
-    rename_iname::is_declared,
+    own_inames::give_own_inames,
     reorder::{body_of, path_to},
     step::BuiltIn,
 };
@@ -213,53 +213,7 @@ impl DuplicateInames {
             ));
         }
         kernel.edit(|data| {
-            // What changes its value: every name whose value depends on the iname.
-            let mut values: BTreeMap<Name, Aff> = BTreeMap::new();
-            values.insert(iname.clone(), Aff::var(new));
-            for definition in &data.definitions {
-                let value = data.expand(&definition.value)?;
-                if value.mentions(iname) {
-                    values.insert(definition.iname.clone(), value.substitute_one(iname, &Aff::var(new))?);
-                }
-            }
-            let mut constraints: Vec<Constraint> = Vec::new();
-            for part in with.iter().filter(|p| concerned.contains(&p.instruction)) {
-                for c in data.instances(part) {
-                    if c.names().iter().any(|n| values.contains_key(n)) {
-                        let c = c.substitute(&|n| values.get(n).cloned())?;
-                        if !constraints.contains(&c) {
-                            constraints.push(c);
-                        }
-                    }
-                }
-            }
-            data.domains.push(Domain { inames: vec![new.clone()], constraints });
-            let declared: Vec<(Name, Aff)> = values
-                .iter()
-                .filter(|(n, _)| is_declared(data, n))
-                .map(|(n, v)| (n.clone(), v.clone()))
-                .collect();
-            let expr = |e: &Expr| {
-                let e = e.substitute(&|n| values.get(n).map(Expr::from_aff));
-                map_reductions(&e, &mut |mut r| {
-                    for n in r.inames.iter_mut().filter(|n| *n == iname) {
-                        *n = new.clone();
-                    }
-                    Expr::Reduce(r.into())
-                })
-            };
-            for instruction in data.instructions.iter_mut().filter(|i| concerned.contains(&i.id)) {
-                map_expressions(instruction, &mut |e| expr(e));
-                for n in instruction.within.iter_mut().filter(|n| *n == iname) {
-                    *n = new.clone();
-                }
-                for value in instruction.map.values_mut() {
-                    *value = value.substitute(&|n| values.get(n).cloned())?;
-                }
-                for (n, value) in &declared {
-                    instruction.map.entry(n.clone()).or_insert_with(|| value.clone());
-                }
-            }
+            give_own_inames(data, &concerned, &[(iname.clone(), new.clone())])?;
             match data.tag(iname) {
                 Tag::Seq => {}
                 tag => {

@@ -3,9 +3,10 @@
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision};
 
 use crate::{
-    AddPrefetch, Assume, DuplicateInames, FixParameters, JoinInames, Number, PadArrayAxis, Pipeline,
-    Precompute, RenameIname, Reorder, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward,
-    SplitReductionOutward, Step, TagArrayAxes, TagInames, Together, Transform, Unroll, UntagInames,
+    AddPrefetch, Assume, Distribute, DuplicateInames, FixParameters, FuseLoops, JoinInames, Number,
+    PadArrayAxis, Peel, Pipeline, Precompute, RenameIname, Reorder, Reverse, SetAddressSpace, SetPrecision,
+    SplitIname, SplitReductionInward, SplitReductionOutward, Step, TagArrayAxes, TagInames, Tile, Together,
+    Transform, Unroll, UntagInames,
 };
 
 /// Names as users write them: one text with commas, or a list.
@@ -147,6 +148,42 @@ pub trait Transforms: Sized {
     /// See [`Unroll`].
     fn unroll(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
         self.step(Unroll { inames: inames.into_names() })
+    }
+    /// See [`MapDomain`]; `[t, i] -> [w, t], w = 2*t + i`.
+    fn map_domain(&self, map: &str) -> Result<Self, Diagnostic> {
+        self.step(Step::parse(&format!("map_domain({map})"))?)
+    }
+    /// See [`Reverse`].
+    fn reverse(&self, iname: &str) -> Result<Self, Diagnostic> {
+        self.step(Reverse::new(iname))
+    }
+    /// See [`Tile`].
+    fn tile<'a, N: Into<Number>>(
+        &self,
+        tiles: impl IntoIterator<Item = (&'a str, N)>,
+    ) -> Result<Self, Diagnostic> {
+        self.step(Tile::new(tiles))
+    }
+    /// See [`IndexSetSplit`]; a condition such as `i < k`.
+    fn index_set_split(&self, iname: &str, condition: &str, suffix: &str) -> Result<Self, Diagnostic> {
+        self.step(Step::parse(&format!("index_set_split({iname}, {condition}, suffix={suffix})"))?)
+    }
+    /// See [`Peel`].
+    fn peel(
+        &self,
+        iname: &str,
+        first: impl Into<Number>,
+        last: impl Into<Number>,
+    ) -> Result<Self, Diagnostic> {
+        self.step(Peel::new(iname, first, last))
+    }
+    /// See [`Distribute`], which has options.
+    fn distribute(&self, iname: &str) -> Result<Self, Diagnostic> {
+        self.step(Distribute::new(iname))
+    }
+    /// See [`FuseLoops`].
+    fn fuse_loops(&self, inames: impl IntoNames, new: &str) -> Result<Self, Diagnostic> {
+        self.step(FuseLoops::new(inames.into_names()).named(new))
     }
 }
 

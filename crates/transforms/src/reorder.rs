@@ -122,7 +122,7 @@ fn rename_loops(trees: &mut [Tree], new: &dyn Fn(&Name) -> Option<Name>) {
 }
 
 /// Refuses a change of order inside a reduction that does not commute.
-fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Diagnostic> {
+pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Diagnostic> {
     for instruction in &data.instructions {
         for reduce in instruction.reductions() {
             let Some(iname) = reduce.inames.iter().find(|i| moved.contains(i)) else { continue };

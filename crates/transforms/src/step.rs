@@ -6,10 +6,10 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, Assume, Composite, DuplicateInames, FixParameters, JoinInames, Number, PadArrayAxis,
-    Precompute, Registry, RenameIname, Reorder, SetAddressSpace, SetPrecision, SplitIname,
-    SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Together, Unroll, UntagInames,
-    UserStep,
+    AddPrefetch, Assume, Composite, Distribute, DuplicateInames, FixParameters, FuseLoops, IndexSetSplit,
+    JoinInames, MapDomain, Number, PadArrayAxis, Peel, Precompute, Registry, RenameIname, Reorder, Reverse,
+    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes,
+    TagInames, Tile, Together, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
     names,
 };
@@ -119,6 +119,13 @@ steps! {
     SplitReductionInward,
     SplitReductionOutward,
     TagArrayAxes,
+    MapDomain,
+    IndexSetSplit,
+    Peel,
+    Reverse,
+    Tile,
+    Distribute,
+    FuseLoops,
 }
 
 impl From<Together> for Step {

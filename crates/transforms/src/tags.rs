@@ -27,6 +27,13 @@
 //! | [`tag_inames(i: block.x)`](crate::TagInames) | `tag_inames(k, "i:g.0")` |
 //! | [`untag_inames(i)`](crate::UntagInames) | `untag_inames(k, "i", ...)` |
 //! | [`reorder(j, i)`](crate::Reorder) | `prioritize_loops(k, "j,i")`, always obeyed and its dependences proved |
+//! | [`tile([i, j], [16, 32])`](crate::Tile) | `split_iname` twice, then `prioritize_loops` |
+//! | [`map_domain([t, i] -> [w, t], w = 2*t + i)`](crate::MapDomain) | `map_domain(k, isl_map)`, `affine_map_inames` |
+//! | [`reverse(i)`](crate::Reverse) | `affine_map_inames` |
+//! | [`index_set_split(i, i < k)`](crate::IndexSetSplit) | – |
+//! | [`peel(i, first=1, last=1)`](crate::Peel) | `split_iname(..., slabs=(1, 1))` after a split |
+//! | [`distribute(i)`](crate::Distribute) | `duplicate_inames` |
+//! | [`fuse_loops([i, j])`](crate::FuseLoops) | `rename_inames(k, ["i", "j"], "i")` |
 //! | [`unroll(i)`](crate::Unroll) | `tag_inames(k, "i:unr")` |
 //! | [`add_prefetch(a, [i_inner, k_inner])`](crate::AddPrefetch) | `add_prefetch(k, "a", ["i_inner", "k_inner"])` |
 //! | [`precompute(t, [i_inner])`](crate::Precompute) | `precompute(k, "t_subst", "i_inner")` after `assignment_to_subst` |
