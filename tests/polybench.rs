@@ -4,6 +4,7 @@
 #[path = "../examples/polybench/sequential.rs"]
 mod sequential;
 #[path = "../examples/polybench/suite.rs"]
+#[allow(dead_code, reason = "the example prints more than is tested")]
 mod suite;
 
 use std::collections::BTreeMap;
@@ -73,5 +74,26 @@ fn pipelines_on_the_emulator() {
                 .unwrap_or_else(|d| panic!("{} {sizes:?}: {d}", case.name));
             assert!(run.difference <= 1.0, "{} {sizes:?}: {}", case.name, run.difference);
         }
+    }
+}
+
+#[test]
+fn launches_are_large() {
+    for case in suite::cases() {
+        let steps = case.steps().unwrap_or_else(|d| panic!("{d}"));
+        let kernel = case.declared().pipeline(&steps).unwrap_or_else(|d| panic!("{}: {d}", case.name));
+        let program =
+            lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{}: {d}", case.name));
+        for sizes in case.large {
+            let threads = suite::threads(&program, sizes);
+            assert!(threads >= 1024, "{} {sizes:?}: {threads} threads", case.name);
+        }
+        let axes = |block: bool| {
+            kernel
+                .tags
+                .values()
+                .any(|t| if block { t.block_axis().is_some() } else { t.thread_axis().is_some() })
+        };
+        assert!(axes(true) && axes(false), "{}", case.name);
     }
 }

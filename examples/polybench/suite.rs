@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use loopwright::{
-    lowering::program::{HostStmt, eval_host},
+    lowering::program::{HostStmt, Value, eval_host},
     prelude::*,
 };
 use loopwright_kernel_ir::Arg;
@@ -289,27 +289,31 @@ pub fn run(case: &Case, kernel: &LoopKernel, device: &Device, sizes: Sizes) -> R
     Ok(Run { kernels, barriers, threads, difference, milliseconds: outputs.milliseconds })
 }
 
-/// The threads of the largest launch; host loops at their first iteration.
-fn threads(program: &Program, sizes: Sizes) -> i64 {
-    let mut values: BTreeMap<String, i64> =
-        sizes.iter().filter_map(|(n, v)| Some((n.to_string(), i64::try_from(*v).ok()?))).collect();
-    fn walk(stmts: &[HostStmt], values: &mut BTreeMap<String, i64>) {
-        for s in stmts {
-            if let HostStmt::For { var, lower, body, .. } = s {
-                let first = eval_host(lower, &|n| values.get(n.as_str()).copied()).unwrap_or(0);
-                values.insert(var.to_string(), first);
-                walk(body, values);
+/// The threads of the largest launch, host loops at their first, middle and last iteration.
+pub fn threads(program: &Program, sizes: Sizes) -> i64 {
+    fn walk(program: &Program, stmts: &[HostStmt], values: &mut BTreeMap<String, i64>) -> i64 {
+        let mut most = 0;
+        for stmt in stmts {
+            let eval = |v: &Value| eval_host(v, &|n| values.get(n.as_str()).copied());
+            match stmt {
+                HostStmt::Launch(k) => {
+                    let kernel = &program.kernels[*k];
+                    let blocks: i64 = kernel.grid.iter().map(|g| eval(g).unwrap_or(1)).product();
+                    most = most.max(blocks * i64::from(kernel.threads()));
+                }
+                HostStmt::For { var, lower, upper, body } => {
+                    let (Some(first), Some(end)) = (eval(lower), eval(upper)) else { continue };
+                    for value in [first, first + (end - first) / 2, end - 1] {
+                        values.insert(var.to_string(), value);
+                        most = most.max(walk(program, body, values));
+                    }
+                    values.remove(var.as_str());
+                }
             }
         }
+        most
     }
-    walk(&program.host, &mut values);
-    let of = |kernel: &loopwright::lowering::program::DeviceKernel| {
-        let blocks: i64 = kernel
-            .grid
-            .iter()
-            .map(|g| eval_host(g, &|n| values.get(n.as_str()).copied()).unwrap_or(1))
-            .product();
-        blocks * i64::from(kernel.threads())
-    };
-    program.kernels.iter().map(of).max().unwrap_or(0)
+    let mut values =
+        sizes.iter().filter_map(|(n, v)| Some((n.to_string(), i64::try_from(*v).ok()?))).collect();
+    walk(program, &program.host, &mut values)
 }

@@ -517,14 +517,6 @@ impl Emitter<'_, '_> {
             ));
         }
         let dtype = known(&array.dtype, &access.array)?;
-        match env.loaded.iter().find(|(a, _)| a == access) {
-            Some((_, Loaded::Var(var))) => return Ok(Target::Var(*var)),
-            Some((_, Loaded::Array { number, lanes })) => {
-                let lanes = self.lane_values(lanes, env)?;
-                return Ok(Target::Element(self.local_element(Memory::Private(*number), lanes), dtype));
-            }
-            None => {}
-        }
         let mut subscripts = Vec::new();
         for s in &access.index {
             subscripts.push(self.index_value(s, env)?);
@@ -575,8 +567,19 @@ impl Emitter<'_, '_> {
         Ok(values)
     }
 
-    /// The value of an element.
+    /// The value of an element: what has been loaded of it already, or a load.
     pub fn read(&mut self, access: &Access, env: &Env) -> Result<Value, Diagnostic> {
+        match env.loaded.iter().find(|(a, _)| a == access) {
+            Some((_, Loaded::Var(var))) => return Ok(self.var_value(*var)),
+            Some((_, Loaded::Array { number, lanes })) => {
+                let array = self.analysis.lookup.array(&access.array).map(|a| &a.dtype);
+                let dtype = array.map_or(Ok(DType::F32), |t| known(t, &access.array))?;
+                let lanes = self.lane_values(lanes, env)?;
+                let element = self.local_element(Memory::Private(*number), lanes);
+                return Ok(self.load(element, dtype));
+            }
+            None => {}
+        }
         match self.element(access, env)? {
             Target::Var(var) => Ok(self.var_value(var)),
             Target::Element(element, dtype) => Ok(self.load(element, dtype)),

@@ -14,8 +14,9 @@ pub(crate) fn inverse(rows: &[Vec<i64>]) -> Option<Vec<Vec<i64>>> {
         rows.iter().enumerate().map(|(k, r)| r.iter().copied().chain(unit(k)).collect()).collect();
     // row `to` minus `times` row `from`
     let subtract = |m: &mut Vec<Vec<i64>>, to: usize, from: usize, times: i64| -> Option<()> {
-        for c in 0..2 * n {
-            m[to][c] = m[to][c].checked_sub(m[from][c].checked_mul(times)?)?;
+        let source = m[from].clone();
+        for (value, by) in m[to].iter_mut().zip(source) {
+            *value = value.checked_sub(by.checked_mul(times)?)?;
         }
         Some(())
     };
@@ -37,8 +38,8 @@ pub(crate) fn inverse(rows: &[Vec<i64>]) -> Option<Vec<Vec<i64>>> {
             return None;
         }
         if m[k][k] == -1 {
-            for c in 0..2 * n {
-                m[k][c] = m[k][c].checked_neg()?;
+            for value in &mut m[k] {
+                *value = value.checked_neg()?;
             }
         }
         for r in 0..k {
@@ -80,17 +81,15 @@ mod tests {
                     m[a].iter_mut().for_each(|v| *v = -*v);
                 } else {
                     let times = random(5) as i64 - 2;
-                    for c in 0..n {
-                        m[a][c] += times * m[b][c];
-                    }
+                    let source = m[b].clone();
+                    m[a].iter_mut().zip(source).for_each(|(v, by)| *v += times * by);
                 }
             }
             let i = inverse(&m).expect("unimodular");
-            for r in 0..n {
-                for c in 0..n {
-                    let dot: i64 = (0..n).map(|k| m[r][k] * i[k][c]).sum();
-                    assert_eq!(dot, i64::from(r == c), "{m:?}");
-                }
+            for (r, row) in m.iter().enumerate() {
+                let product: Vec<i64> =
+                    (0..n).map(|c| row.iter().zip(&i).map(|(v, column)| v * column[c]).sum()).collect();
+                assert!(product.iter().enumerate().all(|(c, v)| *v == i64::from(r == c)), "{m:?}");
             }
         }
     }
