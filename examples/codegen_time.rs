@@ -1,7 +1,8 @@
 //! How long it takes from declaring a kernel to its CUDA C: medians, in milliseconds, without a cache, after a warm-up.
 //!
 //! `cargo run --release --example codegen_time` prints a table; with `-- --json` one JSON object with a key a case, each an object of
-//! milliseconds by stage (`declare`, `transform`, `lower`, `print`, and `total` for all of them) and the printed `text`.
+//! milliseconds by stage (`declare`, `transform`, `lower`, `print`, and `total` for all of them) and the printed `text`. Names of cases behind it
+//! leave the others out, for a profiler.
 
 #[path = "common/speed_cases.rs"]
 mod speed_cases;
@@ -20,11 +21,13 @@ const WARM_UP: usize = 3;
 const REPEATS: usize = 11;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let as_json = std::env::args().any(|a| a == "--json");
+    let (options, wanted): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let as_json = options.iter().any(|a| a == "--json");
     let mut report = Map::new();
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::ASCII_MARKDOWN).set_header([&["case"][..], &STAGES].concat());
-    for case in speed_cases::all() {
+    for case in speed_cases::all().into_iter().filter(|c| wanted.is_empty() || wanted.contains(&c.name)) {
         let (medians, text) = measure(&case).map_err(|e| format!("{}: {e}", case.name))?;
         let cells = medians.iter().map(|ms| format!("{ms:.3}"));
         table.add_row(std::iter::once(case.name.clone()).chain(cells));

@@ -204,7 +204,7 @@ impl Context<'_> {
             let args = list(args.iter().map(|a| self.raw(a).text).collect());
             return Printed::primary(format!("{function}({args})"));
         }
-        let Some(math) = math_function(&function.into()) else {
+        let Some(math) = math_function(function) else {
             return Printed::primary(
                 self.needs.refuse("unknown-function", format!("there is no function `{function}`")),
             );

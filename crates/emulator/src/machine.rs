@@ -7,7 +7,7 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
 };
@@ -30,17 +30,42 @@ use crate::{
     trace::{Target, Trace},
 };
 
-/// A program made ready to run any number of times.
+/// A program made ready to run any number of times: its code is made once.
 #[derive(Clone, Debug)]
-pub struct Emulator<'a> {
-    program: &'a Program,
+pub struct Emulator {
+    program: Arc<Program>,
     options: Options,
     codes: Vec<Code>,
 }
 
-/// Runs the program over the arguments.
+impl Emulator {
+    /// Checks the program and makes its code. Faults: what breaks an invariant of the lowered form, a missing closure.
+    pub fn new(program: &Arc<Program>, options: &Options) -> Result<Emulator, Fault> {
+        let codes = codes(program, options)?;
+        Ok(Emulator { program: program.clone(), options: options.clone(), codes })
+    }
+
+    /// Runs it over the arguments. Written arrays change if there is no fault, otherwise nothing does.
+    pub fn run(&self, arguments: &mut Arguments) -> Result<Report, Fault> {
+        Machine { program: &self.program, options: &self.options, codes: &self.codes }.run(arguments)
+    }
+}
+
+/// Runs the program once over the arguments.
 pub fn run(program: &Program, arguments: &mut Arguments, options: &Options) -> Result<Report, Fault> {
-    Emulator::new(program, options)?.run(arguments)
+    Machine { program, options, codes: &codes(program, options)? }.run(arguments)
+}
+
+fn codes(program: &Program, options: &Options) -> Result<Vec<Code>, Fault> {
+    program.kernels.iter().map(|k| compile(program, k, options)).collect()
+}
+
+/// What a run goes by.
+#[derive(Clone, Copy)]
+struct Machine<'a> {
+    program: &'a Program,
+    options: &'a Options,
+    codes: &'a [Code],
 }
 
 /// How a run goes through the blocks of a launch.
@@ -54,15 +79,8 @@ enum Manner {
     Watching(Target),
 }
 
-impl<'a> Emulator<'a> {
-    /// Checks the program and makes its code. Faults: what breaks an invariant of the lowered form, a missing closure.
-    pub fn new(program: &'a Program, options: &Options) -> Result<Emulator<'a>, Fault> {
-        let codes = program.kernels.iter().map(|k| compile(program, k, options)).collect::<Result<_, _>>()?;
-        Ok(Emulator { program, options: options.clone(), codes })
-    }
-
-    /// Runs it over the arguments. Written arrays change if there is no fault, otherwise nothing does.
-    pub fn run(&self, arguments: &mut Arguments) -> Result<Report, Fault> {
+impl Machine<'_> {
+    fn run(&self, arguments: &mut Arguments) -> Result<Report, Fault> {
         let failure = match self.once(arguments, Manner::Spread) {
             Ok((globals, report)) => {
                 for (global, array) in self.program.globals.iter().zip(&globals) {
@@ -105,7 +123,7 @@ impl<'a> Emulator<'a> {
         let kernels = self.program.kernels.iter().map(|k| (k.name.clone(), Counters::default())).collect();
         let closures = self.program.functions.iter();
         let mut run = Run {
-            emulator: self,
+            machine: *self,
             closures: closures.map(|f| self.options.functions.get(&f.name).cloned()).collect(),
             globals,
             values: scalars,
@@ -228,7 +246,7 @@ impl<'a> Emulator<'a> {
 }
 
 struct Run<'a> {
-    emulator: &'a Emulator<'a>,
+    machine: Machine<'a>,
     closures: Vec<Option<DeviceClosure>>,
     globals: Vec<GlobalArray>,
     /// Scalar arguments and host variables.
@@ -253,11 +271,11 @@ impl Run<'_> {
                     let upper = self.eval(upper, "a bound of a host loop")?;
                     for value in lower..upper {
                         self.host_steps += 1;
-                        if self.host_steps > self.emulator.options.max_steps {
+                        if self.host_steps > self.machine.options.max_steps {
                             let detail = "the host's loops do not end soon enough";
                             return Err(Fault::new(FaultKind::StepLimit, detail).into());
                         }
-                        let number = Number::I64(value).cast(self.emulator.program.index);
+                        let number = Number::I64(value).cast(self.machine.program.index);
                         self.values.insert(var.clone(), number);
                         self.host(body)?;
                     }
@@ -270,9 +288,8 @@ impl Run<'_> {
     }
 
     fn launch(&mut self, number: usize) -> Outcome<()> {
-        let emulator = self.emulator;
-        let Some((kernel, code)) = emulator.program.kernels.get(number).zip(emulator.codes.get(number))
-        else {
+        let machine = self.machine;
+        let Some((kernel, code)) = machine.program.kernels.get(number).zip(machine.codes.get(number)) else {
             return Err(
                 Fault::new(FaultKind::InvalidProgram, "a launch of a kernel that there is not").into()
             );
@@ -297,18 +314,18 @@ impl Run<'_> {
             return Err(Fault::new(FaultKind::StepLimit, "more than 2^32 - 2 blocks").into());
         };
         let workers = match self.manner {
-            Manner::Spread => emulator_threads(&self.emulator.options).min(blocks as usize).max(1),
+            Manner::Spread => emulator_threads(self.machine.options).min(blocks as usize).max(1),
             Manner::InOrder | Manner::Watching(_) => 1,
         };
-        check_memory(kernel, workers as u64, self.emulator.options.max_bytes)?;
+        check_memory(kernel, workers as u64, self.machine.options.max_bytes)?;
         self.launches = self.launches.checked_add(1).ok_or_else(|| {
             Box::<Failure>::from(Fault::new(FaultKind::StepLimit, "more than 2^32 launches"))
         })?;
         let launch = Launch {
-            program: self.emulator.program,
+            program: self.machine.program,
             kernel,
             code,
-            options: &self.emulator.options,
+            options: self.machine.options,
             globals: &self.globals,
             closures: &self.closures,
             number: self.launches,

@@ -1,13 +1,13 @@
 //! The kernel itself.
 
-use std::{collections::BTreeMap, ops::Deref, sync::Arc};
+use std::{cell::OnceCell, collections::BTreeMap, ops::Deref, sync::Arc};
 
 use loopwright_poly::{Aff, Constraint, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arg, Array, DeviceFunction, Diagnostics, Expr, Fact, Instruction, Precision, Reduce, ReductionOp, Tag,
-    Tree, nest, part::Part, part::PartRef,
+    Arg, Array, DeviceFunction, Diagnostics, Expr, Fact, Instruction, Lookup, Precision, Reduce, ReductionOp,
+    Tag, Tree, lookup, nest, part::Part, part::PartRef,
 };
 
 /// The integer points of a nest of inames: one conjunction, in the rows that were declared.
@@ -94,9 +94,9 @@ impl LoopKernel {
     /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of unknown order.
     /// Everything else that can be wrong is found by `validate`.
     pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
-        nest::refuse_cycles(&data)?;
+        nest::refuse_cycles(&Lookup::new(&data))?;
         nest::fill_within(&mut data);
-        data.tree = nest::tree_in_text_order(&data)
+        data.tree = nest::tree_in_text_order(&Lookup::new(&data))
             .map_err(|errors| Diagnostics(errors.into_iter().map(|(_, d)| d).collect()))?;
         Ok(LoopKernel(Arc::new(data)))
     }
@@ -161,17 +161,14 @@ impl KernelData {
 
     /// The inames that are loops or coordinates (not defined by others), in nest order.
     pub fn base_inames(&self) -> Vec<Name> {
-        nest::order(self).into_iter().filter(|i| self.definition(i).is_none()).collect()
+        let lookup = Lookup::new(self);
+        nest::order(&lookup).into_iter().filter(|i| lookup.definition(i).is_none()).collect()
     }
 
-    /// The function with every defined iname replaced, down to base inames, parameters and data.
+    /// The function with every defined iname replaced, down to base inames, parameters and data. For one question; see
+    /// [`Lookup::expand`].
     pub fn expand(&self, aff: &Aff) -> loopwright_poly::Result<Aff> {
-        let mut aff = aff.clone();
-        // Definitions only speak of inames that were made later, so this ends.
-        while self.definitions.iter().any(|d| aff.mentions(&d.iname)) {
-            aff = aff.substitute(&|name| self.definition(name).cloned())?;
-        }
-        Ok(aff)
+        lookup::expand(aff, &|name| self.definition(name))
     }
 
     /// The constraint over base inames.
@@ -181,10 +178,11 @@ impl KernelData {
 
     /// The base inames behind a name: itself, those of its definition, or none for what is no iname.
     pub fn base_of(&self, name: &Name) -> Vec<Name> {
-        if let Some(value) = self.definition(name) {
-            return value.names().iter().flat_map(|n| self.base_of(n)).collect();
+        match self.definition(name) {
+            Some(_) => Lookup::new(self).base_of(name).to_vec(),
+            None if self.is_iname(name) => vec![name.clone()],
+            None => Vec::new(),
         }
-        if self.is_iname(name) { vec![name.clone()] } else { Vec::new() }
     }
 
     /// The operator of a reduction: the kernel's own before the library's.
@@ -205,29 +203,19 @@ impl KernelData {
             .collect()
     }
 
-    /// The base inames of a part: those around the instruction, then for a part of a reduction those of the reductions around it,
-    /// and for an update its own.
+    /// The base inames of a part. For one question; see [`Lookup::part_inames`].
     pub fn part_inames(&self, part: &PartRef) -> Vec<Name> {
-        let Some(instruction) = self.instruction(&part.instruction) else { return Vec::new() };
-        let mut inames = instruction.within.clone();
-        let number = match part.part {
-            Part::Whole | Part::Finish => return inames,
-            Part::Init(n) | Part::Update(n) => n,
-        };
-        let mut enclosing = enclosing_reductions(&instruction.value, number);
-        if matches!(part.part, Part::Init(_)) {
-            enclosing.pop();
-        }
-        for reduce in enclosing {
-            inames.extend(reduce.inames.iter().flat_map(|i| self.base_of(i)));
-        }
-        inames
+        let lookup = OnceCell::new();
+        let base_of = |n: &Name| lookup.get_or_init(|| Lookup::new(self)).base_of(n).to_vec();
+        self.instruction(&part.instruction)
+            .map_or_else(Vec::new, |i| lookup::inames_of(i, part.part, &base_of))
     }
 
     /// The instances of a part: all declared constraints that speak of its inames only, as they were declared (over names that
-    /// may be defined; see [`KernelData::expand`]).
+    /// may be defined; see [`KernelData::expand`]). For one question; see [`Lookup::instances`].
     pub fn instances(&self, part: &PartRef) -> Vec<Constraint> {
-        nest::constraints_over(self, &self.part_inames(part))
+        let lookup = Lookup::new(self);
+        lookup.instances(&lookup.part_inames(part))
     }
 }
 

@@ -1,25 +1,34 @@
 //! Tables of a kernel's names, for passes that ask about all of them.
 //!
-//! [`KernelData`]'s own methods search lists, which is right for one question. A pass over all instructions builds a [`Lookup`] once and
-//! stays linear in the size of the kernel.
+//! A pass over all instructions builds a [`Lookup`] once and stays linear in the size of the kernel; [`KernelData`]'s own methods search
+//! lists, which is right for one question. What follows from domains and definitions (base inames, instances) is computed
+//! here and nowhere else.
 
-use std::collections::HashMap;
+use std::{cell::OnceCell, collections::HashMap};
 
 use loopwright_poly::{Aff, Constraint, Name};
 
-use crate::{Arg, Array, Instruction, KernelData, Part, PartRef, kernel::enclosing_reductions};
+use crate::{
+    Arg, Array, Domain, Instruction, KernelData, Part, PartRef, Scalar, kernel::enclosing_reductions,
+};
 
-/// Tables of a kernel's names.
+/// Tables of a kernel's names. Where a name is declared twice, which validation refuses, the first declaration counts.
 pub struct Lookup<'k> {
     kernel: &'k KernelData,
     instructions: HashMap<&'k str, usize>,
+    /// Arguments, then temporaries.
     arrays: HashMap<&'k str, &'k Array>,
+    temporaries: HashMap<&'k str, &'k Array>,
+    scalars: HashMap<&'k str, &'k Scalar>,
+    /// The domain of each iname, defined ones too, and its place there.
+    inames: HashMap<&'k str, (usize, usize)>,
     definitions: HashMap<&'k str, &'k Aff>,
-    /// For each iname, defined ones too, the base inames behind it.
+    /// For each defined iname, the base inames behind it.
     base: HashMap<&'k str, Vec<Name>>,
     /// For each base iname, the domains that have an iname which it is part of.
     domains: HashMap<Name, Vec<usize>>,
-    scalars: HashMap<&'k str, ()>,
+    /// For each array, the instructions that write it. Few passes ask.
+    writers: OnceCell<HashMap<&'k str, Vec<usize>>>,
 }
 
 impl<'k> Lookup<'k> {
@@ -27,15 +36,22 @@ impl<'k> Lookup<'k> {
     pub fn new(kernel: &'k KernelData) -> Self {
         let mut lookup = Lookup {
             kernel,
-            instructions: kernel.instructions.iter().enumerate().map(|(k, i)| (&*i.id, k)).collect(),
-            arrays: HashMap::new(),
-            definitions: kernel.definitions.iter().map(|d| (&*d.iname, &d.value)).collect(),
-            base: HashMap::new(),
-            domains: HashMap::new(),
+            instructions: HashMap::with_capacity(kernel.instructions.len()),
+            arrays: HashMap::with_capacity(kernel.args.len() + kernel.temporaries.len()),
+            temporaries: HashMap::with_capacity(kernel.temporaries.len()),
             scalars: HashMap::new(),
+            inames: HashMap::with_capacity(kernel.domains.len()),
+            definitions: HashMap::with_capacity(kernel.definitions.len()),
+            base: HashMap::with_capacity(kernel.definitions.len()),
+            domains: HashMap::with_capacity(kernel.domains.len()),
+            writers: OnceCell::new(),
         };
-        // Arguments win over temporaries, as in the lists.
+        // Backwards, so that of equal names the first stays.
+        for (k, i) in kernel.instructions.iter().enumerate().rev() {
+            lookup.instructions.insert(&i.id, k);
+        }
         for t in kernel.temporaries.iter().rev() {
+            lookup.temporaries.insert(&t.name, t);
             lookup.arrays.insert(&t.name, t);
         }
         for arg in kernel.args.iter().rev() {
@@ -44,41 +60,43 @@ impl<'k> Lookup<'k> {
                     lookup.arrays.insert(&a.name, a);
                 }
                 Arg::Scalar(s) => {
-                    lookup.scalars.insert(&s.name, ());
+                    lookup.scalars.insert(&s.name, s);
                 }
             }
         }
-        // Definitions speak of inames that were made later: going backwards, those are known already.
         for (k, domain) in kernel.domains.iter().enumerate().rev() {
-            for iname in &domain.inames {
-                let base = lookup.find_base(iname);
-                for b in &base {
-                    let domains = lookup.domains.entry(b.clone()).or_default();
-                    if !domains.contains(&k) {
-                        domains.push(k);
-                    }
-                }
-                lookup.base.insert(iname, base);
+            for (position, iname) in domain.inames.iter().enumerate().rev() {
+                lookup.inames.insert(iname, (k, position));
             }
         }
+        for d in kernel.definitions.iter().rev() {
+            lookup.definitions.insert(&d.iname, &d.value);
+        }
+        // Definitions speak of inames that were defined later: going backwards, those are known already.
+        for d in kernel.definitions.iter().rev() {
+            let base = lookup.find_base(&d.value);
+            lookup.base.insert(&d.iname, base);
+        }
+        let mut domains: HashMap<Name, Vec<usize>> = HashMap::with_capacity(kernel.domains.len());
+        for (k, domain) in kernel.domains.iter().enumerate() {
+            for b in domain.inames.iter().flat_map(|iname| lookup.base_of(iname)) {
+                let list = domains.entry(b.clone()).or_default();
+                if list.last() != Some(&k) {
+                    list.push(k);
+                }
+            }
+        }
+        lookup.domains = domains;
         lookup
     }
 
-    fn find_base(&self, iname: &Name) -> Vec<Name> {
-        match self.definitions.get(&**iname) {
-            None => vec![iname.clone()],
-            Some(value) => {
-                let mut found: Vec<Name> = Vec::new();
-                for name in value.names() {
-                    let base = match self.base.get(&*name) {
-                        Some(base) => base.clone(),
-                        None => self.kernel.base_of(&name),
-                    };
-                    found.extend(base);
-                }
-                found
-            }
-        }
+    fn find_base(&self, value: &Aff) -> Vec<Name> {
+        value.names().iter().flat_map(|name| self.base_of(name).iter().cloned()).collect()
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &'k KernelData {
+        self.kernel
     }
 
     /// The number of an instruction.
@@ -91,9 +109,36 @@ impl<'k> Lookup<'k> {
         Some(&self.kernel.instructions[self.instruction_number(id)?])
     }
 
+    /// The numbers of the instructions that write an array or temporary, in text order.
+    pub fn writers(&self, array: &str) -> &[usize] {
+        let table = self.writers.get_or_init(|| {
+            let mut table: HashMap<&str, Vec<usize>> = HashMap::new();
+            for (k, i) in self.kernel.instructions.iter().enumerate() {
+                for target in &i.targets {
+                    let list = table.entry(&target.array).or_default();
+                    if list.last() != Some(&k) {
+                        list.push(k);
+                    }
+                }
+            }
+            table
+        });
+        table.get(array).map_or(&[], Vec::as_slice)
+    }
+
     /// The array or temporary of this name.
     pub fn array(&self, name: &str) -> Option<&'k Array> {
         self.arrays.get(name).copied()
+    }
+
+    /// The temporary of this name.
+    pub fn temporary(&self, name: &str) -> Option<&'k Array> {
+        self.temporaries.get(name).copied()
+    }
+
+    /// The scalar argument of this name.
+    pub fn scalar(&self, name: &str) -> Option<&'k Scalar> {
+        self.scalars.get(name).copied()
     }
 
     /// Whether a scalar argument has this name.
@@ -101,9 +146,14 @@ impl<'k> Lookup<'k> {
         self.scalars.contains_key(name)
     }
 
-    /// Whether this is an iname, defined ones included.
+    /// Whether this is an iname of a domain, defined ones included.
     pub fn is_iname(&self, name: &str) -> bool {
-        self.base.contains_key(name)
+        self.inames.contains_key(name)
+    }
+
+    /// The number of the domain of an iname, and its place among that domain's inames.
+    pub fn domain_of(&self, iname: &str) -> Option<(usize, usize)> {
+        self.inames.get(iname).copied()
     }
 
     /// The definition of an iname.
@@ -111,52 +161,84 @@ impl<'k> Lookup<'k> {
         self.definitions.get(name).copied()
     }
 
-    /// The base inames behind a name; none for what is no iname.
+    /// The base inames behind a name: itself, those of its definition, or none for what is no iname.
     pub fn base_of(&self, name: &str) -> &[Name] {
-        self.base.get(name).map_or(&[], Vec::as_slice)
-    }
-
-    /// As [`KernelData::expand`].
-    pub fn expand(&self, aff: &Aff) -> loopwright_poly::Result<Aff> {
-        let mut aff = aff.clone();
-        while aff.names().iter().any(|n| self.definitions.contains_key(&**n)) {
-            aff = aff.substitute(&|name| self.definition(name).cloned())?;
+        if let Some(base) = self.base.get(name) {
+            return base;
         }
-        Ok(aff)
+        match self.inames.get(name) {
+            Some((domain, position)) => std::slice::from_ref(&self.kernel.domains[*domain].inames[*position]),
+            None => &[],
+        }
     }
 
-    /// As [`KernelData::part_inames`].
+    /// The function with every defined iname replaced, down to base inames, parameters and data.
+    pub fn expand(&self, aff: &Aff) -> loopwright_poly::Result<Aff> {
+        expand(aff, &|name| self.definition(name))
+    }
+
+    /// The constraint over base inames.
+    pub fn expand_constraint(&self, c: &Constraint) -> loopwright_poly::Result<Constraint> {
+        Ok(Constraint { kind: c.kind, aff: self.expand(&c.aff)? })
+    }
+
+    /// The base inames of a part: those around the instruction, then for a part of a reduction those of the reductions around it,
+    /// and for an update its own.
     pub fn part_inames(&self, part: &PartRef) -> Vec<Name> {
         let Some(instruction) = self.instruction(&part.instruction) else { return Vec::new() };
-        let mut inames = instruction.within.clone();
-        let number = match part.part {
-            Part::Whole | Part::Finish => return inames,
-            Part::Init(n) | Part::Update(n) => n,
-        };
-        let mut enclosing = enclosing_reductions(&instruction.value, number);
-        if matches!(part.part, Part::Init(_)) {
-            enclosing.pop();
-        }
-        for reduce in enclosing {
-            inames.extend(reduce.inames.iter().flat_map(|i| self.base_of(i).iter().cloned()));
-        }
-        inames
+        self.inames_of(instruction, part.part)
     }
 
-    /// As [`KernelData::instances`], for a part of these base inames.
+    /// As [`Lookup::part_inames`], for a part of this instruction.
+    pub fn inames_of(&self, instruction: &Instruction, part: Part) -> Vec<Name> {
+        inames_of(instruction, part, &|iname| self.base_of(iname).to_vec())
+    }
+
+    /// The constraints that speak of these base inames only, as they were declared (over names that may be defined; see
+    /// [`Lookup::expand`]), of the domains that have one of them: the instances of a part of these inames.
     pub fn instances(&self, inames: &[Name]) -> Vec<Constraint> {
         let mut domains: Vec<usize> =
             inames.iter().filter_map(|i| self.domains.get(i)).flatten().copied().collect();
         domains.sort_unstable();
         domains.dedup();
         let owns = |n: &Name| self.base_of(n).iter().all(|b| inames.contains(b));
-        let mut found = Vec::new();
-        for k in domains {
-            let domain = &self.kernel.domains[k];
-            if domain.inames.iter().any(|n| !self.base_of(n).is_empty() && owns(n)) {
-                found.extend(domain.constraints.iter().filter(|c| c.names().iter().all(owns)).cloned());
-            }
-        }
-        found
+        let takes = |d: &Domain| d.inames.iter().any(|n| !self.base_of(n).is_empty() && owns(n));
+        let of = |d: &'k Domain| d.constraints.iter().filter(|c| !c.aff.mentions_any(&|n| !owns(n))).cloned();
+        domains.into_iter().map(|k| &self.kernel.domains[k]).filter(|d| takes(d)).flat_map(of).collect()
     }
+}
+
+/// The function with every name that has a definition replaced, until none is left.
+pub(crate) fn expand<'d>(
+    aff: &Aff,
+    definition: &dyn Fn(&str) -> Option<&'d Aff>,
+) -> loopwright_poly::Result<Aff> {
+    let mut aff = aff.clone();
+    // Definitions only speak of inames that were made later, so this ends.
+    while aff.mentions_any(&|n| definition(n).is_some()) {
+        aff = aff.substitute(&|name| definition(name).cloned())?;
+    }
+    Ok(aff)
+}
+
+/// The base inames of a part of an instruction: those around it, then for a part of a reduction those of the reductions around it,
+/// and for an update its own.
+pub(crate) fn inames_of(
+    instruction: &Instruction,
+    part: Part,
+    base_of: &dyn Fn(&Name) -> Vec<Name>,
+) -> Vec<Name> {
+    let mut inames = instruction.within.clone();
+    let number = match part {
+        Part::Whole | Part::Finish => return inames,
+        Part::Init(n) | Part::Update(n) => n,
+    };
+    let mut enclosing = enclosing_reductions(&instruction.value, number);
+    if matches!(part, Part::Init(_)) {
+        enclosing.pop();
+    }
+    for reduce in enclosing {
+        inames.extend(reduce.inames.iter().flat_map(base_of));
+    }
+    inames
 }

@@ -1,7 +1,5 @@
 //! The math functions that expressions may call.
 
-use loopwright_poly::Name;
-
 /// A math function of the library. All take and give one floating-point type, except where said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MathFunction {
@@ -70,6 +68,6 @@ pub const MATH_FUNCTIONS: &[MathFunction] = &[
 ];
 
 /// The math function of this name.
-pub fn math_function(name: &Name) -> Option<&'static MathFunction> {
-    MATH_FUNCTIONS.iter().find(|f| *name == f.name)
+pub fn math_function(name: &str) -> Option<&'static MathFunction> {
+    MATH_FUNCTIONS.iter().find(|f| name == f.name)
 }

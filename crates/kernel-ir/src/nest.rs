@@ -5,7 +5,7 @@
 //! loops that are open at the end of the tree as far as they are its own, and opens the rest. An iname that would be opened
 //! twice is refused.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use loopwright_poly::{Constraint, Name};
 use petgraph::{
@@ -14,24 +14,25 @@ use petgraph::{
     visit::DfsPostOrder,
 };
 
-use crate::{Diagnostic, Instruction, KernelData, Part, PartRef, Reduce, Tree, kernel::enclosing_reductions};
+use crate::{
+    Diagnostic, Instruction, KernelData, Lookup, Part, PartRef, Reduce, Tree, kernel::enclosing_reductions,
+};
 
 /// The names a domain reads that are not its own inames.
-fn foreign_names(data: &KernelData, domain: usize) -> BTreeSet<Name> {
-    let domain = &data.domains[domain];
+fn foreign_names(lookup: &Lookup<'_>, domain: usize) -> BTreeSet<Name> {
+    let domain = &lookup.kernel().domains[domain];
     domain.constraints.iter().flat_map(Constraint::names).filter(|n| !domain.inames.contains(n)).collect()
 }
 
 /// The domains, by number, with an edge to each domain that one depends on.
-fn domain_graph(data: &KernelData) -> DiGraph<usize, ()> {
-    let owner = |name: &Name| data.domains.iter().position(|d| d.inames.contains(name));
+fn domain_graph(lookup: &Lookup<'_>) -> DiGraph<usize, ()> {
     let mut graph = DiGraph::new();
-    let nodes: Vec<NodeIndex> = (0..data.domains.len()).map(|k| graph.add_node(k)).collect();
-    for k in 0..data.domains.len() {
+    let nodes: Vec<NodeIndex> = (0..lookup.kernel().domains.len()).map(|k| graph.add_node(k)).collect();
+    for k in 0..nodes.len() {
         // Parameters loaded from data carry the inames of their loader.
-        for name in foreign_names(data, k) {
-            for parent in parents_of_name(data, &name) {
-                if let Some(p) = owner(&parent).filter(|p| *p != k) {
+        for name in foreign_names(lookup, k) {
+            for parent in parents_of_name(lookup, &name) {
+                if let Some((p, _)) = lookup.domain_of(&parent).filter(|(p, _)| *p != k) {
                     graph.update_edge(nodes[k], nodes[p], ());
                 }
             }
@@ -41,27 +42,31 @@ fn domain_graph(data: &KernelData) -> DiGraph<usize, ()> {
 }
 
 /// All inames in nest order: those of a domain after those of the domains that it depends on.
-pub(crate) fn order(data: &KernelData) -> Vec<Name> {
-    let graph = domain_graph(data);
-    let mut placed = vec![false; data.domains.len()];
+pub(crate) fn order(lookup: &Lookup<'_>) -> Vec<Name> {
+    let domains = &lookup.kernel().domains;
+    let graph = domain_graph(lookup);
     let mut inames = Vec::new();
+    // One walk for all starts: what an earlier one has passed is placed.
+    let mut walk = DfsPostOrder::empty(&graph);
     for start in graph.node_indices() {
-        let mut walk = DfsPostOrder::new(&graph, start);
+        walk.move_to(start);
         while let Some(node) = walk.next(&graph) {
-            let k = graph[node];
-            if !std::mem::replace(&mut placed[k], true) {
-                inames.extend(data.domains[k].inames.iter().cloned());
-            }
+            inames.extend(domains[graph[node]].inames.iter().cloned());
         }
     }
     inames
 }
 
+/// The place of each iname in nest order.
+fn positions(lookup: &Lookup<'_>) -> HashMap<Name, usize> {
+    order(lookup).into_iter().enumerate().map(|(k, n)| (n, k)).collect()
+}
+
 /// Refuses domains that wait for each other: no loop of them could be the outer one.
-pub(crate) fn refuse_cycles(data: &KernelData) -> Result<(), Diagnostic> {
-    let graph = domain_graph(data);
+pub(crate) fn refuse_cycles(lookup: &Lookup<'_>) -> Result<(), Diagnostic> {
+    let graph = domain_graph(lookup);
     let Err(cycle) = toposort(&graph, None) else { return Ok(()) };
-    let inames = &data.domains[graph[cycle.node_id()]].inames;
+    let inames = &lookup.kernel().domains[graph[cycle.node_id()]].inames;
     let names: Vec<String> = inames.iter().map(|i| format!("`{i}`")).collect();
     Err(Diagnostic::new(
         "cyclic-domains",
@@ -71,22 +76,19 @@ pub(crate) fn refuse_cycles(data: &KernelData) -> Result<(), Diagnostic> {
 }
 
 /// The inames that a name in a domain stands for: itself, or for a scalar temporary those of the instructions that write it.
-fn parents_of_name(data: &KernelData, name: &Name) -> Vec<Name> {
-    if data.is_iname(name) {
+fn parents_of_name(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
+    if lookup.is_iname(name) {
         return vec![name.clone()];
     }
-    if data.temporary(name).is_none() {
+    if lookup.temporary(name).is_none() {
         return Vec::new();
     }
-    data.instructions
-        .iter()
-        .filter(|i| i.targets.iter().any(|t| t.array == *name))
-        .flat_map(|i| if i.within.is_empty() { mentioned(data, i) } else { i.within.clone() })
-        .collect()
+    let writers = lookup.writers(name).iter().map(|k| &lookup.kernel().instructions[*k]);
+    writers.flat_map(|i| if i.within.is_empty() { mentioned(lookup, i) } else { i.within.clone() }).collect()
 }
 
 /// The inames that an instruction mentions outside of its reductions' own.
-fn mentioned(data: &KernelData, instruction: &Instruction) -> Vec<Name> {
+fn mentioned(lookup: &Lookup<'_>, instruction: &Instruction) -> Vec<Name> {
     let mut names = BTreeSet::new();
     let mut own = BTreeSet::new();
     let exprs = instruction
@@ -103,21 +105,18 @@ fn mentioned(data: &KernelData, instruction: &Instruction) -> Vec<Name> {
     }
     // A reduction's own iname still belongs around the instruction's parents, not the instruction.
     let mut outer: BTreeSet<Name> =
-        names.iter().filter(|n| data.is_iname(n) && !own.contains(*n)).cloned().collect();
+        names.iter().filter(|n| lookup.is_iname(n) && !own.contains(*n)).cloned().collect();
     let mut frontier: Vec<Name> = outer.iter().cloned().chain(own.iter().cloned()).collect();
     while let Some(name) = frontier.pop() {
-        let Some(k) = data.domains.iter().position(|d| d.inames.contains(&name)) else { continue };
-        let mut needed = foreign_names(data, k);
+        let Some((k, position)) = lookup.domain_of(&name) else { continue };
+        let mut needed = foreign_names(lookup, k);
         // Within one domain, an iname needs those before it that its constraints mention.
-        let position = data.domains[k].inames.iter().position(|i| *i == name).unwrap_or(0);
-        for c in &data.domains[k].constraints {
-            let names = c.names();
-            if names.contains(&name) {
-                needed.extend(names.into_iter().filter(|n| data.domains[k].inames[..position].contains(n)));
-            }
+        let domain = &lookup.kernel().domains[k];
+        for c in domain.constraints.iter().filter(|c| c.aff.mentions(&name)) {
+            needed.extend(c.names().into_iter().filter(|n| domain.inames[..position].contains(n)));
         }
         for n in needed {
-            for parent in if *n == *name { Vec::new() } else { loaders(data, &n) } {
+            for parent in if *n == *name { Vec::new() } else { loaders(lookup, &n) } {
                 if !own.contains(&parent) && outer.insert(parent.clone()) {
                     frontier.push(parent);
                 }
@@ -128,32 +127,37 @@ fn mentioned(data: &KernelData, instruction: &Instruction) -> Vec<Name> {
 }
 
 /// As [`parents_of_name`], without asking instructions for inames that they only have through others (which would not end).
-fn loaders(data: &KernelData, name: &Name) -> Vec<Name> {
-    if data.is_iname(name) {
+fn loaders(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
+    if lookup.is_iname(name) {
         return vec![name.clone()];
     }
-    if data.temporary(name).is_none() {
+    if lookup.temporary(name).is_none() {
         return Vec::new();
     }
     let mut found = Vec::new();
-    for i in data.instructions.iter().filter(|i| i.targets.iter().any(|t| t.array == *name)) {
+    for i in lookup.writers(name).iter().map(|k| &lookup.kernel().instructions[*k]) {
         found.extend(i.within.iter().cloned());
         for e in i.targets.iter().flat_map(|t| &t.index).chain([&i.value]) {
-            found.extend(e.names().into_iter().filter(|n| data.is_iname(n)));
+            found.extend(e.names().into_iter().filter(|n| lookup.is_iname(n)));
         }
     }
     found
 }
 
-/// Fills the empty `within` lists, in nest order.
+/// Fills the empty `within` lists, and puts all of them in nest order. A name that is no iname is left out.
 pub(crate) fn fill_within(data: &mut KernelData) {
-    let order = order(data);
+    let lookup = Lookup::new(data);
+    let positions = positions(&lookup);
     let within: Vec<Vec<Name>> = data
         .instructions
         .iter()
         .map(|i| {
-            let names = if i.within.is_empty() { mentioned(data, i) } else { i.within.clone() };
-            order.iter().filter(|n| names.contains(n)).cloned().collect()
+            let names = if i.within.is_empty() { mentioned(&lookup, i) } else { i.within.clone() };
+            let mut placed: Vec<(usize, Name)> =
+                names.into_iter().filter_map(|n| Some((*positions.get(&n)?, n))).collect();
+            placed.sort_unstable();
+            placed.dedup();
+            placed.into_iter().map(|(_, n)| n).collect()
         })
         .collect();
     for (i, w) in data.instructions.iter_mut().zip(within) {
@@ -161,35 +165,17 @@ pub(crate) fn fill_within(data: &mut KernelData) {
     }
 }
 
-/// The constraints that mention no base iname outside of `inames`, of the domains that have one of them.
-pub(crate) fn constraints_over(data: &KernelData, inames: &[Name]) -> Vec<Constraint> {
-    let mut found = Vec::new();
-    for domain in &data.domains {
-        let owns = |n: &Name| data.base_of(n).iter().all(|b| inames.contains(b));
-        if !domain.inames.iter().any(|n| {
-            let base = data.base_of(n);
-            !base.is_empty() && base.iter().all(|b| inames.contains(b))
-        }) {
-            continue;
-        }
-        found.extend(domain.constraints.iter().filter(|c| c.names().iter().all(owns)).cloned());
-    }
-    found
-}
-
 /// The tree of a declared kernel, or what stands against it with the numbers of the instructions.
-pub(crate) fn tree_in_text_order(data: &KernelData) -> Result<Vec<Tree>, Vec<(usize, Diagnostic)>> {
-    let order = order(data);
+pub(crate) fn tree_in_text_order(lookup: &Lookup<'_>) -> Result<Vec<Tree>, Vec<(usize, Diagnostic)>> {
+    let data = lookup.kernel();
+    let positions = positions(lookup);
     let mut tree = Vec::new();
     let mut opened = BTreeSet::new();
     let mut errors = Vec::new();
     for (number, instruction) in data.instructions.iter().enumerate() {
         for part in parts_in_order(data, instruction) {
-            let mut path = data.part_inames(&part);
-            // Where ids are not unique, the part may be that of another instruction.
-            let within = instruction.within.len().min(path.len());
-            let position = |n: &Name| order.iter().position(|o| o == n);
-            path[within..].sort_by_key(position);
+            let mut path = lookup.inames_of(instruction, part.part);
+            path[instruction.within.len()..].sort_by_key(|n| positions.get(n));
             if let Err(d) = insert(&mut tree, &path, &part, &mut opened) {
                 errors.push((number, d));
                 break;

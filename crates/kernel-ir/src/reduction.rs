@@ -117,6 +117,11 @@ impl ReductionOp {
         })
     }
 
+    /// Whether the library has an operator of this name.
+    pub fn is_library(op: &str) -> bool {
+        Self::LIBRARY.contains(&op)
+    }
+
     /// The names of the library's operators.
     pub const LIBRARY: [&'static str; 8] = ["sum", "product", "min", "max", "any", "all", "argmin", "argmax"];
 }

@@ -53,16 +53,21 @@ impl Tree {
 
     /// The trees with the node of `iname` replaced by its children: what tagging it to a parallel axis does.
     pub fn splice(trees: &[Tree], iname: &str) -> Vec<Tree> {
+        Tree::splice_all(trees, &|n| **n == *iname)
+    }
+
+    /// As [`Tree::splice`], for all inames that are asked for.
+    pub fn splice_all(trees: &[Tree], wanted: &dyn Fn(&Name) -> bool) -> Vec<Tree> {
         let mut result = Vec::with_capacity(trees.len());
         for tree in trees {
             match tree {
                 Tree::Leaf(_) => result.push(tree.clone()),
-                Tree::Loop { iname: here, body } => {
-                    let body = Tree::splice(body, iname);
-                    if **here == *iname {
+                Tree::Loop { iname, body } => {
+                    let body = Tree::splice_all(body, wanted);
+                    if wanted(iname) {
                         result.extend(body);
                     } else {
-                        result.push(Tree::Loop { iname: here.clone(), body });
+                        result.push(Tree::Loop { iname: iname.clone(), body });
                     }
                 }
             }

@@ -18,11 +18,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Arg, BinaryOp, DType, Diagnostic, Diagnostics, Expr, Fact, KernelData, LoopKernel, MathFunction, Name,
-    Reduce, ReductionOp, StateType, Type, UnaryOp, math_function, nest,
+    Reduce, ReductionOp, StateType, Type, UnaryOp, math_function,
 };
 
 /// Stands for the type of a temporary that is still to be inferred.
 pub(crate) const UNTYPED: &str = "?";
+
+/// Whether a type stands for one that is still to be inferred.
+pub(crate) fn is_untyped(t: &Type) -> bool {
+    matches!(t, Type::Open(name) if *name == *UNTYPED)
+}
 
 /// The type of a value, as far as the expression decides it by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -163,7 +168,7 @@ impl<'a> TypeTable<'a> {
             };
         }
         for t in &data.temporaries {
-            if t.dtype == Type::Open(UNTYPED.into()) {
+            if is_untyped(&t.dtype) {
                 continue;
             }
             let names = if t.axes.is_empty() { &mut table.scalars } else { &mut table.arrays };
@@ -179,9 +184,9 @@ impl<'a> TypeTable<'a> {
                 wide.extend(&domain.inames);
             }
         }
-        for iname in nest::order(data) {
-            let dtype = if wide.contains(&iname) { DType::I64 } else { DType::I32 };
-            table.scalars.insert(iname, dtype.into());
+        for iname in data.domains.iter().flat_map(|d| &d.inames) {
+            let dtype = if wide.contains(iname) { DType::I64 } else { DType::I32 };
+            table.scalars.insert(iname.clone(), dtype.into());
         }
         for d in &data.definitions {
             table.scalars.entry(d.iname.clone()).or_insert(DType::I32.into());
@@ -220,7 +225,7 @@ impl<'a> TypeTable<'a> {
         }
         if let (Some(Type::Known(t)), true) = (inputs.first(), matches!(&*op.name, "any" | "all"))
             && *t != DType::Bool
-            && ReductionOp::library(&op.name).is_some()
+            && ReductionOp::is_library(&op.name)
         {
             return error(
                 &r.args[0],
@@ -455,7 +460,7 @@ impl<'a> TypeTable<'a> {
             let plural = if wanted == 1 { "" } else { "s" };
             let message =
                 format!("`{function}` takes {wanted} argument{plural}, and {} are given", args.len());
-            let help = match ReductionOp::library(function).is_some() {
+            let help = match ReductionOp::is_library(function) {
                 true => format!("the reduction is written `{function}(i, e)` with an iname `i` of a domain"),
                 false => "give it as many as it takes".into(),
             };
@@ -542,9 +547,8 @@ pub(crate) fn assignable(value: &ValueType, to: &Type) -> bool {
 
 /// Gives every temporary without a type the one of the values that are assigned to it. What cannot be decided stays open.
 pub(crate) fn infer_temporaries(data: &mut KernelData) {
-    let untyped = Type::Open(UNTYPED.into());
     let mut pending: Vec<usize> =
-        (0..data.temporaries.len()).filter(|k| data.temporaries[*k].dtype == untyped).collect();
+        (0..data.temporaries.len()).filter(|k| is_untyped(&data.temporaries[*k].dtype)).collect();
     if pending.is_empty() {
         return;
     }

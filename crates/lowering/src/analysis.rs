@@ -153,15 +153,22 @@ impl<'k> Analysis<'k> {
             .filter(|(_, t)| t.is_parallel() || **t == Tag::Unroll)
             .map(|(n, t)| (n.clone(), *t))
             .collect();
+        // The part with the fewest inames says most plainly how far one of them runs.
         let inames: Vec<Vec<Name>> = leaves.iter().map(|(_, p)| self.lookup.part_inames(p)).collect();
+        let mut fewest: HashMap<&Name, &[Name]> = HashMap::new();
+        for inames in &inames {
+            for n in inames {
+                let known = fewest.entry(n).or_insert(inames);
+                if inames.len() < known.len() {
+                    *known = inames;
+                }
+            }
+        }
         for (iname, tag) in tagged {
-            // The part with the fewest inames says most plainly how far this one runs.
-            let Some(inames) = inames.iter().filter(|i| i.contains(&iname)).min_by_key(|i| i.len()) else {
-                continue;
-            };
+            let Some(inames) = fewest.get(&iname) else { continue };
             let mut rows = self.context.clone();
             for c in self.lookup.instances(inames) {
-                rows.push(Constraint { kind: c.kind, aff: self.lookup.expand(&c.aff)? });
+                rows.push(self.lookup.expand_constraint(&c)?);
             }
             let system = System::new(&rows)?;
             let parameter = |n: &Name| self.is_parameter(n);
@@ -198,13 +205,12 @@ impl<'k> Analysis<'k> {
         answers: &mut Answers,
     ) -> Result<PartInfo, Diagnostic> {
         let kernel = self.kernel;
-        let position =
-            kernel.instructions.iter().position(|i| i.id == part.instruction).ok_or_else(|| {
-                Diagnostic::new(
-                    "unknown-instruction",
-                    format!("the loop tree names `{part}`, which does not exist"),
-                )
-            })?;
+        let position = self.lookup.instruction_number(&part.instruction).ok_or_else(|| {
+            Diagnostic::new(
+                "unknown-instruction",
+                format!("the loop tree names `{part}`, which does not exist"),
+            )
+        })?;
         let instruction = &kernel.instructions[position];
         let inames = self.lookup.part_inames(&part);
         let mut guards = Vec::new();

@@ -4,6 +4,8 @@
 //! hardware iname of the writer, and the writer comes before it in the text and covers all its instances. Otherwise the value comes
 //! from another thread or block, or from an earlier iteration that another thread may have run: refused.
 
+use std::collections::{HashMap, HashSet};
+
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Tag};
 use loopwright_poly::System;
 
@@ -29,36 +31,30 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             .filter(|(p, k)| !analysis.parts[*p].execution.accesses[*k].write)
             .map(|(p, _)| *p)
             .collect();
+        let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
+        // The inames that tell owners apart, each with the first writer that has it.
+        let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
+        let mut seen = HashSet::new();
+        for (_, writer) in &writers {
+            let own = writer.inames.iter().filter(|i| whose(kernel.tag(i)) && seen.insert(*i));
+            parallel.extend(own.map(|i| (i, *writer)));
+        }
         for r in readers {
             let reader = &analysis.parts[r];
-            let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
-            if writers.is_empty() {
+            let Some((_, first)) = writers.first() else {
                 return Err(Diagnostic::new(
                     "never-written",
                     format!("{} reads `{name}`, which nothing writes", reader.execution.part),
                 )
                 .help("write it before, or make it an argument"));
-            }
-            let parallel: Vec<Name> = writers
-                .iter()
-                .flat_map(|(_, w)| w.inames.iter())
-                .filter(|i| whose(kernel.tag(i)))
-                .cloned()
-                .collect();
-            if parallel.is_empty() {
-                continue;
-            }
-            for (_, writer) in &writers {
-                for iname in writer.inames.iter().filter(|i| whose(kernel.tag(i))) {
-                    if !reader.inames.contains(iname) {
-                        return Err(foreign(analysis, name, temporary.space, reader, writer, iname));
-                    }
-                }
+            };
+            let Some((one, _)) = parallel.first() else { continue };
+            if let Some((iname, writer)) = parallel.iter().find(|(i, _)| !reader.inames.contains(i)) {
+                return Err(foreign(analysis, name, temporary.space, reader, writer, iname));
             }
             let before = writers.iter().any(|(w, writer)| *w < r && covers(analysis, writer, reader));
             if !before {
-                let writer = writers[0].1;
-                return Err(foreign(analysis, name, temporary.space, reader, writer, &parallel[0]));
+                return Err(foreign(analysis, name, temporary.space, reader, first, one));
             }
         }
     }
@@ -117,21 +113,29 @@ fn foreign(
 /// A private or shared temporary ends with its device kernel, and an accumulator too: a value that crosses has to be global.
 /// `kernels` are the parts of each device kernel.
 pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
-    let homes: std::collections::HashMap<usize, usize> = kernels
+    let homes: HashMap<usize, usize> = kernels
         .iter()
         .enumerate()
         .flat_map(|(kernel, parts)| parts.iter().map(move |p| (*p, kernel)))
         .collect();
     let home = |part: usize| homes.get(&part).copied();
-    let mut of_instruction: std::collections::HashMap<usize, usize> = std::collections::HashMap::new();
+    // For each array, the kernels that write it, each with the first writer there.
+    let mut written: HashMap<&Name, Vec<usize>> = HashMap::new();
+    for array in analysis.touches.keys() {
+        let mut seen = HashSet::new();
+        let first = analysis.writers(array).map(|(w, _)| w).filter(|w| seen.insert(home(*w)));
+        written.insert(array, first.collect());
+    }
+    let mut of_instruction: HashMap<usize, usize> = HashMap::new();
     for (r, reader) in analysis.parts.iter().enumerate() {
         for access in reader.execution.accesses.iter().filter(|a| !a.write) {
             let Some(temporary) = analysis.lookup.array(&access.array) else { continue };
             if temporary.space == AddressSpace::Global {
                 continue;
             }
-            for (w, writer) in analysis.writers(&access.array) {
-                if home(w) != home(r) {
+            for w in written.get(&access.array).into_iter().flatten() {
+                if home(*w) != home(r) {
+                    let writer = &analysis.parts[*w];
                     return Err(Diagnostic::new(
                         "ends-with-kernel",
                         format!(

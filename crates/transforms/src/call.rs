@@ -274,6 +274,13 @@ impl<'a> Args<'a> {
         Some(self.pieces.remove(k))
     }
 
+    /// All that is left without a key.
+    fn take_all(&mut self) -> Vec<Piece> {
+        let (keyed, plain) = std::mem::take(&mut self.pieces).into_iter().partition(|p| p.key.is_some());
+        self.pieces = keyed;
+        plain
+    }
+
     fn take_key(&mut self, key: &'static str) -> Option<Piece> {
         self.asked.borrow_mut().push(key);
         let k = self.pieces.iter().position(|p| p.key.as_deref() == Some(key))?;
@@ -343,7 +350,7 @@ impl<'a> Args<'a> {
     /// All remaining arguments without a key: names.
     pub fn rest_names(&mut self) -> Result<Vec<Name>, Diagnostic> {
         let mut found = Vec::new();
-        while let Some(piece) = self.take() {
+        for piece in self.take_all() {
             found.extend(self.names_of(&piece)?);
         }
         Ok(found)
@@ -351,11 +358,8 @@ impl<'a> Args<'a> {
 
     /// All remaining arguments without a key, as text without quotes, each with a way to refuse it.
     pub fn all_texts(&mut self) -> Vec<(String, Range<usize>)> {
-        let mut found = Vec::new();
-        while let Some(piece) = self.take() {
-            found.push((unquoted(&piece.value).to_string(), piece.span));
-        }
-        found
+        let plain = self.take_all().into_iter();
+        plain.map(|p| (unquoted(&p.value).to_string(), p.span)).collect()
     }
 
     /// All remaining arguments with keys, in their order.

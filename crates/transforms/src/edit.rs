@@ -1,6 +1,6 @@
 //! What several transforms do with the data of a kernel.
 
-use loopwright_kernel_ir::{Diagnostic, Expr, Instruction, KernelData, Name, PartRef, Reduce, Tag};
+use loopwright_kernel_ir::{Diagnostic, Expr, Instruction, KernelData, Lookup, Name, PartRef, Reduce, Tag};
 
 use crate::names;
 
@@ -86,14 +86,14 @@ pub(crate) fn replace_in_lists(data: &mut KernelData, iname: &Name, by: &[Name])
 
 /// All parts, each with its base inames.
 pub(crate) fn parts_with_inames(data: &KernelData) -> Vec<(PartRef, Vec<Name>)> {
-    data.instructions
-        .iter()
-        .flat_map(|i| data.parts(i))
-        .map(|p| {
-            let inames = data.part_inames(&p);
+    let lookup = Lookup::new(data);
+    let parts = |i| {
+        data.parts(i).into_iter().map(|p| {
+            let inames = lookup.inames_of(i, p.part);
             (p, inames)
         })
-        .collect()
+    };
+    data.instructions.iter().flat_map(parts).collect()
 }
 
 /// Why a tagged iname cannot be changed in its shape.

@@ -1,6 +1,6 @@
 //! Says where inames run.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tag, Tree};
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use crate::{
     Transform,
     call::{Args, name_in},
     edit::{parts_with_inames, require_iname},
+    extent::Extents,
     names,
     step::BuiltIn,
 };
@@ -224,11 +225,26 @@ fn check_host(data: &KernelData) -> Result<(), Diagnostic> {
     walk(data, &data.tree, None)
 }
 
+/// Takes the loops of inames that have become parallel out of the tree.
+fn splice(data: &mut KernelData, parallel: &mut BTreeSet<&Name>) {
+    if !parallel.is_empty() {
+        data.tree = Tree::splice_all(&data.tree, &|n| parallel.contains(n));
+        parallel.clear();
+    }
+}
+
 impl Transform for TagInames {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        // Tags leave domains and instructions alone, so that one table serves all of them.
+        let extents = Extents::new(kernel);
         kernel.edit(|data| {
+            // Loops that leave the tree with the next look at it.
+            let mut parallel: BTreeSet<&Name> = BTreeSet::new();
             for (iname, tag) in &self.tags {
-                require_iname(data, iname)?;
+                let lookup = extents.lookup();
+                if !lookup.is_iname(iname) || lookup.definition(iname).is_some() {
+                    require_iname(data, iname)?;
+                }
                 let old = data.tag(iname);
                 if old == *tag {
                     continue;
@@ -240,15 +256,17 @@ impl Transform for TagInames {
                     )
                     .help(format!("`untag_inames({iname})` first")));
                 }
-                crate::extent::check_tag(data, iname, *tag)?;
+                extents.check_tag(iname, *tag)?;
                 if tag.is_jam() {
+                    splice(data, &mut parallel);
                     crate::dependence::check_lanes(data, iname)?;
                 }
                 data.tags.insert(iname.clone(), *tag);
                 if tag.is_parallel() {
-                    data.tree = Tree::splice(&data.tree, iname);
+                    parallel.insert(iname);
                 }
             }
+            splice(data, &mut parallel);
             check_axes(data)?;
             check_host(data)
         })

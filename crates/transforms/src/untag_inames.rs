@@ -1,8 +1,8 @@
 //! Makes tagged inames plain loops again.
 
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
-use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tree};
+use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, PartRef, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -80,16 +80,13 @@ impl BuiltIn for UntagInames {
 
 /// Puts a loop over `iname` around the parts that have it.
 pub(crate) fn restore_loop(data: &mut KernelData, iname: &Name) -> Result<(), Diagnostic> {
-    let parts = parts_with_inames(data);
+    let parts: HashMap<PartRef, Vec<Name>> = parts_with_inames(data).into_iter().collect();
     let has = |tree: &Tree| {
-        tree.leaves()
-            .into_iter()
-            .map(|leaf| parts.iter().any(|(p, i)| p == leaf && i.contains(iname)))
-            .collect()
+        tree.leaves().into_iter().map(|leaf| parts.get(leaf).is_some_and(|i| i.contains(iname))).collect()
     };
     // Whether the loop over `inner` belongs inside: some part lists it after the iname.
     let inside = |inner: &Name| {
-        parts.iter().any(|(_, inames)| {
+        parts.values().any(|inames| {
             let at = |n: &Name| inames.iter().position(|i| i == n);
             matches!((at(iname), at(inner)), (Some(a), Some(b)) if a < b)
         })

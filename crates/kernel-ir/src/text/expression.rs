@@ -327,7 +327,7 @@ impl Parser {
             self.close(")")?;
             return Ok(reduce);
         }
-        let operator = ReductionOp::library(&function).is_some();
+        let operator = ReductionOp::is_library(&function);
         let by_name = operator && matches!(self.tok(1), Tok::Ident) && self.peek_is(2, ",");
         if self.peek_is(1, "[") || by_name {
             self.open("(")?;

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 use crate::{
-    AddressSpace, Arg, Array, Constraint, Domain, Expr, Fact, Instruction, KernelData, LoopKernel, Name,
-    Precision, ReductionOp, Role, StateType, Tree, Type, nest,
+    AddressSpace, Arg, Array, Constraint, Domain, Expr, Fact, Instruction, KernelData, Lookup, LoopKernel,
+    Name, Precision, ReductionOp, Role, StateType, Tree, Type, nest,
     text::{expression::binding, print_expr::ExprPrinter},
     types::UNTYPED,
 };
@@ -297,7 +297,8 @@ fn derived(data: &KernelData) -> (bool, bool) {
     if !data.instructions.iter().all(plain) {
         return (true, true);
     }
-    let tree_follows = |data: &KernelData| nest::tree_in_text_order(data).is_ok_and(|t| t == data.tree);
+    let tree_follows =
+        |data: &KernelData| nest::tree_in_text_order(&Lookup::new(data)).is_ok_and(|t| t == data.tree);
     let mut bare = data.clone();
     bare.instructions.iter_mut().for_each(|i| i.within.clear());
     nest::fill_within(&mut bare);
@@ -312,7 +313,8 @@ fn derived(data: &KernelData) -> (bool, bool) {
 }
 
 pub(crate) fn print(data: &KernelData, indent: &str) -> String {
-    let is_iname = |name: &str| data.is_iname(name);
+    let lookup = Lookup::new(data);
+    let is_iname = |name: &str| lookup.is_iname(name);
     Printer { data, indent, expr: ExprPrinter { is_iname: &is_iname } }.kernel()
 }
 

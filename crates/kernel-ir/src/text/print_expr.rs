@@ -93,9 +93,7 @@ impl ExprPrinter<'_> {
                 match args.split_first() {
                     // In parentheses a name is no iname to reduce over.
                     Some((Expr::Name(n), rest))
-                        if precision.is_none()
-                            && ReductionOp::library(function).is_some()
-                            && (self.is_iname)(n) =>
+                        if precision.is_none() && ReductionOp::is_library(function) && (self.is_iname)(n) =>
                     {
                         write!(f, "{function}(({n})")?;
                         for a in rest {

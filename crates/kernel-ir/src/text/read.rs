@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Diagnostic, Diagnostics, Expr, Instruction, KernelData, LoopKernel, Name, Role, nest,
+    Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role, nest,
     text::{
         expression::resolve,
         parser::Parser,
@@ -127,7 +127,7 @@ pub(crate) fn complete(
     let mut loops = Vec::new();
     if !has_tree {
         nest::fill_within(&mut data);
-        match nest::tree_in_text_order(&data) {
+        match nest::tree_in_text_order(&Lookup::new(&data)) {
             Ok(tree) => data.tree = tree,
             Err(errors) => loops
                 .extend(errors.into_iter().map(|(k, d)| validate::Finding::new(d, Item::Instruction(k), ""))),

@@ -4,12 +4,12 @@
 //! not known here: values read from data (facts about them are used) and conditions that are not affine. Those the launch
 //! or the emulator checks. Only declared kernels are asked: transforms keep what they prove.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loopwright_poly::System;
 
 use crate::{
-    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Fact, KernelData, Name, UnaryOp, nest,
+    Access, Aff, Arg, BinaryOp, Constraint, Diagnostic, Expr, Fact, KernelData, Lookup, Name, UnaryOp,
     text::{source_map::Item, text_of_constraints},
     validate::{Check, domains::is_integer},
 };
@@ -24,7 +24,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     if check.transformed() {
         return;
     }
-    let context = context(data);
+    let context = context(check.lookup);
     for (k, domain) in data.domains.iter().enumerate() {
         let all = data.assumptions.iter().chain(&domain.constraints).cloned().collect::<Vec<_>>();
         if System::new(&all).and_then(|s| s.is_empty()) == Ok(true) {
@@ -34,12 +34,12 @@ pub(crate) fn check(check: &mut Check<'_>) {
         }
     }
     let mut asked =
-        Asked { loaded: loaded_names(data), context, systems: BTreeMap::new(), proved: BTreeSet::new() };
+        Asked { context, parameters: parameters(data), systems: HashMap::new(), proved: HashSet::new() };
     for (k, i) in data.instructions.iter().enumerate() {
         let mut scope = Scope { inames: i.within.clone(), guards: Vec::new(), opaque: false };
         if let Some(p) = &i.predicate {
             visit(check, &mut asked, k, p, &scope);
-            scope.assume(data, p);
+            scope.assume(check.lookup, p);
         }
         for target in &i.targets {
             target.index.iter().for_each(|e| visit(check, &mut asked, k, e, &scope));
@@ -50,7 +50,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
 }
 
 /// What holds for the arguments and for values loaded from arrays: assumptions, lengths that are not negative, facts.
-fn context(data: &KernelData) -> Vec<Constraint> {
+fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
+    let data = lookup.kernel();
     let mut context = data.assumptions.clone();
     for arg in &data.args {
         if let Arg::Array(a) = arg {
@@ -61,9 +62,7 @@ fn context(data: &KernelData) -> Vec<Constraint> {
     }
     for i in &data.instructions {
         let ([target], Expr::Subscript(read)) = (i.targets.as_slice(), &i.value) else { continue };
-        let only =
-            data.instructions.iter().filter(|j| j.targets.iter().any(|t| t.array == target.array)).count()
-                == 1;
+        let only = lookup.writers(&target.array).len() == 1;
         if !only || !target.index.is_empty() || i.predicate.is_some() {
             continue;
         }
@@ -84,18 +83,22 @@ fn context(data: &KernelData) -> Vec<Constraint> {
     context
 }
 
-/// Temporaries: their values come from data.
-fn loaded_names(data: &KernelData) -> BTreeSet<Name> {
-    data.temporaries.iter().map(|t| t.name.clone()).collect()
+/// Integer arguments, which a witness gives values first.
+fn parameters(data: &KernelData) -> Vec<Name> {
+    let integers = data.args.iter().filter_map(|a| match a {
+        Arg::Scalar(s) if is_integer(&s.dtype) => Some(s.name.clone()),
+        _ => None,
+    });
+    integers.collect()
 }
 
 struct Asked {
     context: Vec<Constraint>,
-    loaded: BTreeSet<Name>,
+    parameters: Vec<Name>,
     /// For the inames of a scope, its system.
-    systems: BTreeMap<Vec<Name>, Option<System>>,
+    systems: HashMap<Vec<Name>, Option<System>>,
     /// Questions without guards that have been answered.
-    proved: BTreeSet<(Vec<Name>, Constraint)>,
+    proved: HashSet<(Vec<Name>, Constraint)>,
 }
 
 /// Where an expression stands.
@@ -109,13 +112,13 @@ struct Scope {
 
 impl Scope {
     /// Inside of a condition.
-    fn assume(&mut self, data: &KernelData, condition: &Expr) {
+    fn assume(&mut self, lookup: &Lookup<'_>, condition: &Expr) {
         match condition {
             Expr::Binary(BinaryOp::And, a, b) => {
-                self.assume(data, a);
-                self.assume(data, b);
+                self.assume(lookup, a);
+                self.assume(lookup, b);
             }
-            _ => match constraint(data, condition) {
+            _ => match constraint(lookup, condition) {
                 Some(c) => self.guards.push(c),
                 None => self.opaque = true,
             },
@@ -123,14 +126,14 @@ impl Scope {
     }
 
     /// Where a condition is false.
-    fn assume_not(&mut self, data: &KernelData, condition: &Expr) {
+    fn assume_not(&mut self, lookup: &Lookup<'_>, condition: &Expr) {
         match condition {
             Expr::Binary(BinaryOp::Or, a, b) => {
-                self.assume_not(data, a);
-                self.assume_not(data, b);
+                self.assume_not(lookup, a);
+                self.assume_not(lookup, b);
             }
-            Expr::Unary(UnaryOp::Not, a) => self.assume(data, a),
-            _ => match constraint(data, condition).filter(|c| c.kind == crate::Kind::Ge) {
+            Expr::Unary(UnaryOp::Not, a) => self.assume(lookup, a),
+            _ => match constraint(lookup, condition).filter(|c| c.kind == crate::Kind::Ge) {
                 Some(c) => match c.aff.neg().and_then(|a| a.add_constant(-1)) {
                     Ok(below) => self.guards.push(Constraint::nonneg(below)),
                     Err(_) => self.opaque = true,
@@ -142,9 +145,9 @@ impl Scope {
 }
 
 /// The affine form of a comparison of integers.
-fn constraint(data: &KernelData, condition: &Expr) -> Option<Constraint> {
+fn constraint(lookup: &Lookup<'_>, condition: &Expr) -> Option<Constraint> {
     let Expr::Binary(op, a, b) = condition else { return None };
-    let (a, b) = (integer(data, a)?, integer(data, b)?);
+    let (a, b) = (integer(lookup, a)?, integer(lookup, b)?);
     match op {
         BinaryOp::Lt => Constraint::lt(&a, &b).ok(),
         BinaryOp::Le => Constraint::le(&a, &b).ok(),
@@ -156,38 +159,35 @@ fn constraint(data: &KernelData, condition: &Expr) -> Option<Constraint> {
 }
 
 /// The affine form of an expression all of whose names are integers.
-fn integer(data: &KernelData, e: &Expr) -> Option<Aff> {
+fn integer(lookup: &Lookup<'_>, e: &Expr) -> Option<Aff> {
     let aff = e.to_aff()?;
-    let all = aff.names().iter().all(|name| {
-        data.is_iname(name)
-            || data
-                .args
-                .iter()
-                .any(|a| matches!(a, Arg::Scalar(s) if s.name == *name && is_integer(&s.dtype)))
-            || data.temporary(name).is_some_and(|t| is_integer(&t.dtype))
+    let foreign = aff.mentions_any(&|name| {
+        !lookup.is_iname(name)
+            && !lookup.scalar(name).is_some_and(|s| is_integer(&s.dtype))
+            && !lookup.temporary(name).is_some_and(|t| is_integer(&t.dtype))
     });
-    all.then_some(aff)
+    (!foreign).then_some(aff)
 }
 
 fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &Scope) {
-    let data = check.data;
+    let lookup = check.lookup;
     match e {
         Expr::If(c, a, b) => {
             visit(check, asked, k, c, scope);
             let mut inside = scope.clone();
-            inside.assume(data, c);
+            inside.assume(lookup, c);
             visit(check, asked, k, a, &inside);
             let mut outside = scope.clone();
-            outside.assume_not(data, c);
+            outside.assume_not(lookup, c);
             visit(check, asked, k, b, &outside);
         }
         Expr::Binary(op @ (BinaryOp::And | BinaryOp::Or), a, b) => {
             visit(check, asked, k, a, scope);
             let mut then = scope.clone();
             if *op == BinaryOp::And {
-                then.assume(data, a)
+                then.assume(lookup, a)
             } else {
-                then.assume_not(data, a)
+                then.assume_not(lookup, a)
             }
             visit(check, asked, k, b, &then);
         }
@@ -206,15 +206,15 @@ fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &S
 }
 
 fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, scope: &Scope) {
-    let data = check.data;
-    let Some(array) = data.array(&access.array) else { return };
+    let lookup = check.lookup;
+    let Some(array) = lookup.array(&access.array) else { return };
     for (axis, index) in access.index.iter().enumerate() {
-        let (Some(index), Some(length)) = (integer(data, index), array.axes[axis].length.to_aff()) else {
+        let (Some(index), Some(length)) = (integer(lookup, index), array.axes[axis].length.to_aff()) else {
             continue;
         };
         let Ok(below_length) = Constraint::lt(&index, &length) else { continue };
         for wanted in [Constraint::nonneg(index.clone()), below_length] {
-            let Some(point) = violation(data, asked, scope, &wanted) else { continue };
+            let Some(point) = violation(lookup, asked, scope, &wanted) else { continue };
             let value = index.eval_in(&point).map_or(String::new(), |v| format!("the subscript {v}"));
             let size =
                 length.eval_in(&point).map_or(String::new(), |v| format!(", of an axis of length {v}"));
@@ -238,7 +238,7 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
 
 /// Values for which a constraint that is wanted does not hold, or `None` where it is proved or not to be decided here.
 fn violation(
-    data: &KernelData,
+    lookup: &Lookup<'_>,
     asked: &mut Asked,
     scope: &Scope,
     wanted: &Constraint,
@@ -249,7 +249,7 @@ fn violation(
     }
     let context = &asked.context;
     let base = asked.systems.entry(scope.inames.clone()).or_insert_with(|| {
-        let instances = nest::constraints_over(data, &scope.inames);
+        let instances = lookup.instances(&scope.inames);
         System::new(&context.iter().cloned().chain(instances).collect::<Vec<_>>()).ok()
     });
     let base = base.as_ref()?;
@@ -263,14 +263,8 @@ fn violation(
     let negated = Constraint::nonneg(wanted.aff.neg().ok()?.add_constant(-1).ok()?);
     let outside = system.with(&[negated]).ok()?;
     // A value that was read may be another one than any that goes wrong.
-    if scope.opaque || outside.names().iter().any(|n| asked.loaded.contains(n)) {
+    if scope.opaque || outside.names().iter().any(|n| lookup.temporary(n).is_some()) {
         return None;
     }
-    let parameters: Vec<Name> = data
-        .args
-        .iter()
-        .filter(|a| matches!(a, Arg::Scalar(s) if s.dtype.known().is_some_and(DType::is_integer)))
-        .map(|a| a.name().clone())
-        .collect();
-    outside.sample_in_order(&BTreeMap::new(), &parameters).ok()?
+    outside.sample_in_order(&BTreeMap::new(), &asked.parameters).ok()?
 }

@@ -3,12 +3,13 @@
 use crate::{
     Arg, Array, DType, Diagnostic, Expr, Fact, Name, Type, TypeTable, ValueType,
     text::{close_of_c, is_identifier, source_map::Item},
-    types::{TypeError, UNTYPED},
+    types::{TypeError, is_untyped},
     validate::{Check, domains},
 };
 
 pub(crate) fn check(check: &mut Check<'_>) {
     let data = check.data;
+    let table = TypeTable::new(data);
     for (k, arg) in data.args.iter().enumerate() {
         match arg {
             Arg::Array(a) => {
@@ -23,7 +24,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
                     ));
                     check.add(Item::Arg(k), "", d);
                 }
-                array(check, Item::Arg(k), a);
+                array(check, &table, Item::Arg(k), a);
             }
             Arg::Scalar(_) => {}
         }
@@ -38,11 +39,11 @@ pub(crate) fn check(check: &mut Check<'_>) {
         })
         .collect();
     for (k, t) in data.temporaries.iter().enumerate() {
-        array(check, Item::Temporary(k), t);
+        array(check, &table, Item::Temporary(k), t);
         match &t.dtype {
-            Type::Open(name) if *name == UNTYPED => {
+            dtype if is_untyped(dtype) => {
                 // A value that is wrong itself says more.
-                let wrong = data.instructions.iter().any(|i| i.targets.iter().any(|w| w.array == t.name));
+                let wrong = !check.lookup.writers(&t.name).is_empty();
                 let help = match wrong {
                     true => format!("give it one: `temp {}: f32`, or correct what is assigned to it", t.name),
                     false => format!("no instruction writes it; give it a type: `temp {}: f32`", t.name),
@@ -60,16 +61,15 @@ pub(crate) fn check(check: &mut Check<'_>) {
             _ => {}
         }
     }
-    facts(check);
+    facts(check, &table);
     functions(check);
 }
 
 /// Lengths and strides are integers made of arguments.
-fn array(check: &mut Check<'_>, item: Item, a: &Array) {
-    let table = TypeTable::new(check.data);
+fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
     let sizes = a.axes.iter().map(|x| &x.length).chain(a.axes.iter().filter_map(|x| x.stride.as_ref()));
     for e in sizes {
-        size(check, &table, &item, e);
+        size(check, table, &item, e);
     }
     let mut sorted = a.order.clone();
     sorted.sort_unstable();
@@ -87,7 +87,7 @@ fn array(check: &mut Check<'_>, item: Item, a: &Array) {
 fn size(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
     let mut sound = true;
     for name in e.names() {
-        if let Some(d) = domains::affine_name(check.data, &name, false, false) {
+        if let Some(d) = domains::affine_name(check.lookup, &name, false, false) {
             check.add(item.clone(), &name, d);
             sound = false;
         }
@@ -127,16 +127,15 @@ fn size(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
     }
 }
 
-fn facts(check: &mut Check<'_>) {
+fn facts(check: &mut Check<'_>, table: &TypeTable<'_>) {
     let data = check.data;
-    let table = TypeTable::new(data);
     for (k, fact) in data.facts.iter().enumerate() {
         let item = Item::Fact(k);
         let (name, one_dimensional) = match fact {
             Fact::Range { array, .. } => (array, false),
             Fact::Monotone(array) | Fact::Injective(array) => (array, true),
         };
-        match data.array(name) {
+        match check.lookup.array(name) {
             None => {
                 let arrays =
                     data.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(|a| a.name().as_str());
@@ -167,7 +166,7 @@ fn facts(check: &mut Check<'_>) {
         }
         if let Fact::Range { lower, upper, .. } = fact {
             for e in lower.iter().chain(upper) {
-                size_of_fact(check, &table, &item, e);
+                size_of_fact(check, table, &item, e);
             }
         }
     }

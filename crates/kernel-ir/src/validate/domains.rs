@@ -1,7 +1,7 @@
 //! Domains, assumptions, definitions and tags: known names, and a bound on either side of every iname.
 
 use crate::{
-    Aff, Arg, Constraint, Diagnostic, KernelData, Kind, Name, Term, Type, text::source_map::Item,
+    Aff, Arg, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Term, Type, text::source_map::Item,
     validate::Check,
 };
 
@@ -16,29 +16,18 @@ enum Integer {
     Loaded,
 }
 
-fn integer(data: &KernelData, name: &Name) -> Integer {
-    if data.is_iname(name) || data.definition(name).is_some() {
+fn integer(lookup: &Lookup<'_>, name: &Name) -> Integer {
+    if lookup.is_iname(name) || lookup.definition(name).is_some() {
         return Integer::Yes;
     }
-    for arg in &data.args {
-        match arg {
-            Arg::Scalar(s) if s.name == *name => {
-                return if is_integer(&s.dtype) { Integer::Yes } else { Integer::OtherType };
-            }
-            Arg::Array(a) if a.name == *name => return Integer::Array,
-            _ => {}
-        }
+    if let Some(s) = lookup.scalar(name) {
+        return if is_integer(&s.dtype) { Integer::Yes } else { Integer::OtherType };
     }
-    match data.temporary(name) {
-        Some(t) if !t.axes.is_empty() => Integer::Array,
-        Some(t) => {
-            if is_integer(&t.dtype) {
-                Integer::Loaded
-            } else {
-                Integer::OtherType
-            }
-        }
+    match lookup.array(name) {
         None => Integer::Unknown,
+        Some(a) if !a.axes.is_empty() || lookup.temporary(name).is_none() => Integer::Array,
+        Some(t) if is_integer(&t.dtype) => Integer::Loaded,
+        Some(_) => Integer::OtherType,
     }
 }
 
@@ -59,9 +48,14 @@ fn integers(data: &KernelData) -> Vec<Name> {
 }
 
 /// A complaint about a name in affine text. `inames`: whether inames may stand here; `loaded`: whether scalar temporaries may.
-pub(crate) fn affine_name(data: &KernelData, name: &Name, inames: bool, loaded: bool) -> Option<Diagnostic> {
-    let is_iname = data.is_iname(name) || data.definition(name).is_some();
-    match integer(data, name) {
+pub(crate) fn affine_name(
+    lookup: &Lookup<'_>,
+    name: &Name,
+    inames: bool,
+    loaded: bool,
+) -> Option<Diagnostic> {
+    let is_iname = lookup.is_iname(name) || lookup.definition(name).is_some();
+    match integer(lookup, name) {
         Integer::Yes if inames || !is_iname => None,
         Integer::Yes => Some(
             Diagnostic::new("unknown-name", format!("the iname `{name}` has no value here"))
@@ -81,7 +75,7 @@ pub(crate) fn affine_name(data: &KernelData, name: &Name, inames: bool, loaded: 
                 .help(format!("declare it as an integer: `{name}: i32`")),
         ),
         Integer::Unknown => {
-            let candidates = integers(data);
+            let candidates = integers(lookup.kernel());
             let help = crate::suggest::did_you_mean(name, candidates.iter().map(Name::as_str))
                 .unwrap_or_else(|| format!("declare it as an argument: `{name}: i32`"));
             Some(Diagnostic::new("unknown-name", format!("`{name}` is not declared")).help(help))
@@ -117,7 +111,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     let data = check.data;
     for (j, c) in data.assumptions.iter().enumerate() {
         for name in c.names() {
-            if let Some(d) = affine_name(data, &name, false, false) {
+            if let Some(d) = affine_name(check.lookup, &name, false, false) {
                 check.add(Item::Assumption(j), &name, d);
             }
         }
@@ -131,7 +125,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
         let mut known = true;
         for (j, c) in domain.constraints.iter().enumerate() {
             for name in c.names() {
-                if let Some(d) = affine_name(data, &name, true, true) {
+                if let Some(d) = affine_name(check.lookup, &name, true, true) {
                     known = false;
                     check.add(Item::Constraint(k, j), &name, d);
                 }
@@ -143,7 +137,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
         }
     }
     for (k, d) in data.definitions.iter().enumerate() {
-        if !data.is_iname(&d.iname) {
+        if !check.lookup.is_iname(&d.iname) {
             let help = crate::suggest::did_you_mean(
                 &d.iname,
                 data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str())),
@@ -154,7 +148,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
             check.add(Item::Definition(k), &d.iname, diagnostic);
         }
         for name in d.value.names() {
-            if let Some(diagnostic) = affine_name(data, &name, true, false) {
+            if let Some(diagnostic) = affine_name(check.lookup, &name, true, false) {
                 check.add(Item::Definition(k), &name, diagnostic);
             }
         }
@@ -208,14 +202,14 @@ fn tags(check: &mut Check<'_>) {
     let data = check.data;
     for (iname, tag) in &data.tags {
         let item = Item::Tag(iname.to_string());
-        if !data.is_iname(iname) {
+        let Some((domain, _)) = check.lookup.domain_of(iname) else {
             let names = data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str()));
             let mut d = Diagnostic::new("unknown-iname", format!("no domain has the iname `{iname}`"));
             d.help = crate::suggest::did_you_mean(iname, names);
             check.add(item, iname, d);
             continue;
-        }
-        if let Some(value) = data.definition(iname) {
+        };
+        if let Some(value) = check.lookup.definition(iname) {
             let d = Diagnostic::new("wrong-tag", format!("`{iname}` is no loop any more: it is `{value}`"))
                 .help("tag the inames of its value instead");
             check.add(item, iname, d);
@@ -223,14 +217,12 @@ fn tags(check: &mut Check<'_>) {
         }
         // Threads, lanes and copies of a statement are counted before the kernel runs.
         let counted = tag.thread_axis().is_some() || tag.is_jam() || *tag == crate::Tag::Unroll;
-        let loaded = data
-            .domains
+        let loaded = data.domains[domain]
+            .constraints
             .iter()
-            .filter(|d| d.inames.contains(iname))
-            .flat_map(|d| &d.constraints)
             .filter(|c| c.aff.mentions(iname))
             .flat_map(|c| c.names())
-            .find(|n| data.temporary(n).is_some());
+            .find(|n| check.lookup.temporary(n).is_some());
         if let (true, Some(loaded)) = (counted, loaded) {
             let d = Diagnostic::new(
                 "wrong-tag",

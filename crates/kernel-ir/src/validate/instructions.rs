@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     Access, Arg, Diagnostic, Expr, Instruction, Name, Reduce, ReductionOp, Role, Type, TypeTable,
     text::source_map::Item,
-    types::{TypeError, UNTYPED, assignable, state_type},
+    types::{TypeError, assignable, is_untyped, state_type},
     validate::Check,
 };
 
@@ -19,11 +19,11 @@ pub(crate) fn check(check: &mut Check<'_>) {
         check.add(Item::Header, "", d);
     }
     let table = TypeTable::new(check.data);
-    let data = check.data;
+    let (data, lookup) = (check.data, check.lookup);
     for (k, i) in data.instructions.iter().enumerate() {
         let item = Item::Instruction(k);
         for iname in &i.within {
-            if !data.is_iname(iname) || data.definition(iname).is_some() {
+            if !lookup.is_iname(iname) || lookup.definition(iname).is_some() {
                 unknown_iname(check, &item, iname);
             }
         }
@@ -42,7 +42,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
             expr(check, &item, p, &mut around);
         }
         if let Role::Copies { source } = &i.role
-            && data.array(source).is_none()
+            && lookup.array(source).is_none()
         {
             unknown(check, &item, source);
         }
@@ -55,7 +55,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
 fn unknown_iname(check: &mut Check<'_>, item: &Item, iname: &Name) {
     let names = check.data.domains.iter().flat_map(|d| d.inames.iter().map(|n| n.as_str()));
     let help = crate::suggest::did_you_mean(iname, names);
-    let message = match check.data.definition(iname) {
+    let message = match check.lookup.definition(iname) {
         Some(value) => format!("`{iname}` is no loop any more: it is `{value}`"),
         None => format!("no domain has the iname `{iname}`"),
     };
@@ -82,15 +82,15 @@ fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
 }
 
 fn writable(check: &mut Check<'_>, item: &Item, target: &Access) {
-    let data = check.data;
+    let lookup = check.lookup;
     let name = &target.array;
-    if let Some(array) = data.array(name) {
+    if let Some(array) = lookup.array(name) {
         subscripts(check, item, target, array.axes.len());
         return;
     }
-    let what = if data.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == *name)) {
+    let what = if lookup.is_scalar(name) {
         "a scalar argument"
-    } else if data.is_iname(name) {
+    } else if lookup.is_iname(name) {
         "an iname"
     } else {
         return unknown(check, item, name);
@@ -143,28 +143,26 @@ fn no_reductions(check: &mut Check<'_>, item: &Item, e: &Expr, place: &str) {
 
 /// Names and subscripts of an expression; `around` are the inames that have a value there.
 fn expr(check: &mut Check<'_>, item: &Item, e: &Expr, around: &mut BTreeSet<Name>) {
-    let data = check.data;
+    let lookup = check.lookup;
     match e {
         Expr::Name(name) => {
-            if data.is_iname(name) || data.definition(name).is_some() {
-                if !data.base_of(name).iter().all(|b| around.contains(b)) {
+            if lookup.is_iname(name) || lookup.definition(name).is_some() {
+                if !lookup.base_of(name).iter().all(|b| around.contains(b)) {
                     let d = Diagnostic::new("iname-not-around", format!("the iname `{name}` has no value here"))
                         .help("it belongs to a reduction elsewhere in the instruction, or `inames=` leaves it out: use another iname");
                     check.add(item.clone(), "", d);
                 }
-            } else if let Some(array) = data.array(name) {
+            } else if let Some(array) = lookup.array(name) {
                 let axes = array.axes.len();
                 subscripts(check, item, &Access { array: name.clone(), index: Vec::new() }, axes);
-            } else if !data.args.iter().any(|a| a.name() == name) {
+            } else if !lookup.is_scalar(name) {
                 unknown(check, item, name);
             }
         }
         Expr::Subscript(access) => {
-            match data.array(&access.array) {
+            match lookup.array(&access.array) {
                 Some(array) => subscripts(check, item, access, array.axes.len()),
-                None if data.args.iter().any(|a| *a.name() == access.array)
-                    || data.is_iname(&access.array) =>
-                {
+                None if lookup.is_scalar(&access.array) || lookup.is_iname(&access.array) => {
                     subscripts(check, item, access, 0);
                 }
                 None => unknown(check, item, &access.array),
@@ -174,7 +172,7 @@ fn expr(check: &mut Check<'_>, item: &Item, e: &Expr, around: &mut BTreeSet<Name
                 expr(check, item, e, around);
             }
         }
-        Expr::Cast(Type::Open(name), _) if !data.open_types().contains(name) || !bound(check, name) => {
+        Expr::Cast(Type::Open(name), _) if !check.data.open_types().contains(name) || !bound(check, name) => {
             let d = Diagnostic::new("unknown-type", format!("no argument binds the open type `{name}`"))
                 .help("use a type of the arguments, or a known one");
             check.add(item.clone(), name, d);
@@ -226,11 +224,11 @@ fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &
     }
     let mut own = Vec::new();
     for iname in &r.inames {
-        if !data.is_iname(iname) {
+        if !check.lookup.is_iname(iname) {
             unknown_iname(check, item, iname);
             continue;
         }
-        for base in data.base_of(iname) {
+        for base in check.lookup.base_of(iname) {
             if around.insert(base.clone()) {
                 own.push(base);
             } else {
@@ -252,7 +250,7 @@ fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &
         expr(check, item, a, around);
     }
     for base in own {
-        around.remove(&base);
+        around.remove(base);
     }
 }
 
@@ -265,10 +263,9 @@ fn type_error(check: &mut Check<'_>, item: &Item, error: TypeError) {
 fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruction) {
     // What waits for the type of another temporary that has none has been reported with that temporary.
     let mut waits = false;
-    let untyped = Type::Open(UNTYPED.into());
     let mut note = |e: &Expr| {
         if let Expr::Name(n) = e {
-            waits |= check.data.temporary(n).is_some_and(|t| t.dtype == untyped);
+            waits |= check.lookup.temporary(n).is_some_and(|t| is_untyped(&t.dtype));
         }
     };
     i.value.visit(&mut note);

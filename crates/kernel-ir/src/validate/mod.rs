@@ -14,7 +14,7 @@ mod order;
 use std::collections::BTreeSet;
 
 use crate::{
-    Diagnostic, Diagnostics, KernelData, LoopKernel, Name,
+    Diagnostic, Diagnostics, KernelData, Lookup, LoopKernel, Name,
     text::{
         map_of_print,
         source_map::{Item, SourceMap},
@@ -73,6 +73,7 @@ pub(crate) fn placed(findings: Vec<Finding>, map: Option<&SourceMap>) -> Diagnos
 /// What is found, on its way through the checks.
 pub(crate) struct Check<'a> {
     pub data: &'a KernelData,
+    pub lookup: &'a Lookup<'a>,
     pub found: Vec<Finding>,
     /// Instructions that have a finding: not asked further.
     pub wrong: BTreeSet<usize>,
@@ -121,7 +122,8 @@ pub(crate) fn structure(data: &KernelData) -> Vec<Finding> {
 
 /// Everything wrong with a kernel whose [`structure`] is sound.
 pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
-    let mut check = Check { data, found: Vec::new(), wrong: BTreeSet::new() };
+    let lookup = Lookup::new(data);
+    let mut check = Check { data, lookup: &lookup, found: Vec::new(), wrong: BTreeSet::new() };
     names::check(&mut check);
     domains::check(&mut check);
     data::check(&mut check);

@@ -1,6 +1,6 @@
 //! Names: declared once, spelt as names, and possible in CUDA C.
 
-use std::collections::BTreeMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::{
     Diagnostic, Name, ReductionOp, math_function,
@@ -149,7 +149,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
     let functions = data.functions.iter().enumerate();
     declared.extend(functions.map(|(k, f)| (Item::Function(k), f.name.clone(), "a device function")));
-    let mut seen: BTreeMap<Name, &str> = BTreeMap::new();
+    let mut seen: HashMap<Name, &str> = HashMap::with_capacity(declared.len());
     for (item, name, what) in declared {
         spelling(check, &item, &name, what);
         if let Some(first) = seen.insert(name.clone(), what) {
@@ -166,7 +166,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
     let mut operators: Vec<&Name> = Vec::new();
     for (k, op) in data.reductions.iter().enumerate() {
-        let taken = ReductionOp::library(&op.name).is_some() || math_function(&op.name).is_some();
+        let taken = ReductionOp::is_library(&op.name) || math_function(&op.name).is_some();
         if taken || operators.contains(&&op.name) || data.functions.iter().any(|f| f.name == op.name) {
             let whose = if taken { "one of the library" } else { "one" };
             let d =
@@ -175,12 +175,12 @@ pub(crate) fn check(check: &mut Check<'_>) {
         }
         operators.push(&op.name);
     }
-    let mut ids: Vec<&Name> = Vec::new();
+    let mut ids: HashSet<&Name> = HashSet::with_capacity(data.instructions.len());
     for (k, i) in data.instructions.iter().enumerate() {
         if !is_identifier(&i.id) {
             bad(check, Item::Instruction(k), &i.id, "an instruction");
         }
-        if ids.contains(&&i.id) {
+        if !ids.insert(&i.id) {
             let d =
                 Diagnostic::new("duplicate-id", format!("there are two instructions with the id `{}`", i.id));
             check.add(
@@ -189,7 +189,6 @@ pub(crate) fn check(check: &mut Check<'_>) {
                 d.help("give each instruction its own id, or leave it out"),
             );
         }
-        ids.push(&i.id);
     }
 }
 
@@ -206,7 +205,7 @@ fn spelling(check: &mut Check<'_>, item: &Item, name: &Name, what: &str) {
     let taken = CUDA.contains(&&**name)
         || name.starts_with("__")
         || math_function(name).is_some()
-        || math_function(&Name::new(name.strip_suffix('f').unwrap_or(name))).is_some();
+        || math_function(name.strip_suffix('f').unwrap_or(name)).is_some();
     if taken {
         let d = Diagnostic::new("reserved-name", format!("`{name}` means something else in CUDA C"))
             .help(format!("give {what} another name, as `{}_`", name.trim_start_matches('_')));

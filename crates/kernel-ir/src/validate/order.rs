@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Diagnostic, Name, PartRef, Tree, Type, text::source_map::Item, types::UNTYPED, validate::Check};
+use crate::{Diagnostic, Name, PartRef, Tree, text::source_map::Item, types::is_untyped, validate::Check};
 
 pub(crate) fn check(check: &mut Check<'_>) {
     dependences(check);
@@ -20,7 +20,7 @@ fn dependences(check: &mut Check<'_>) {
     let data = check.data;
     for (k, i) in data.instructions.iter().enumerate() {
         for id in &i.after {
-            let Some(position) = data.instructions.iter().position(|j| j.id == *id) else {
+            let Some(position) = check.lookup.instruction_number(id) else {
                 let mut d =
                     Diagnostic::new("unknown-instruction", format!("no instruction has the id `{id}`"));
                 d.help = crate::suggest::did_you_mean(id, data.instructions.iter().map(|j| j.id.as_str()))
@@ -44,8 +44,6 @@ fn dependences(check: &mut Check<'_>) {
 /// A temporary that is read is written by someone.
 fn written(check: &mut Check<'_>) {
     let data = check.data;
-    let writes: BTreeSet<&Name> =
-        data.instructions.iter().flat_map(|i| i.targets.iter().map(|t| &t.array)).collect();
     let mut reported: BTreeSet<Name> = BTreeSet::new();
     for (k, i) in data.instructions.iter().enumerate() {
         let mut reads: BTreeSet<Name> = BTreeSet::new();
@@ -56,9 +54,9 @@ fn written(check: &mut Check<'_>) {
         }
         for name in reads {
             // One without a type either has been reported for that.
-            let typed = |t: &crate::Array| t.dtype != Type::Open(UNTYPED.into());
-            if data.temporary(&name).is_some_and(typed)
-                && !writes.contains(&name)
+            let typed = |t: &crate::Array| !is_untyped(&t.dtype);
+            if check.lookup.temporary(&name).is_some_and(typed)
+                && check.lookup.writers(&name).is_empty()
                 && reported.insert(name.clone())
             {
                 let d = Diagnostic::new(
@@ -74,18 +72,18 @@ fn written(check: &mut Check<'_>) {
 
 /// Bounds that are read from data are loaded before the loop that they bound.
 fn loaded(check: &mut Check<'_>) {
-    let data = check.data;
+    let (data, lookup) = (check.data, check.lookup);
     for (k, domain) in data.domains.iter().enumerate() {
         for (j, c) in domain.constraints.iter().enumerate() {
             for name in c.names() {
-                if data.temporary(&name).is_none_or(|t| !t.axes.is_empty()) {
+                if lookup.temporary(&name).is_none_or(|t| !t.axes.is_empty()) {
                     continue;
                 }
-                let writer = data.instructions.iter().position(|i| i.targets.iter().any(|t| t.array == name));
+                let writer = lookup.writers(&name).first().copied();
                 let user = data.instructions.iter().position(|i| {
                     let reduced = i.reductions();
                     domain.inames.iter().any(|n| {
-                        let bases = data.base_of(n);
+                        let bases = lookup.base_of(n);
                         let goes = |list: &[Name]| bases.iter().any(|b| list.contains(b)) || list.contains(n);
                         goes(&i.within) || reduced.iter().any(|r| goes(&r.inames))
                     })
@@ -113,7 +111,7 @@ fn loaded(check: &mut Check<'_>) {
 
 /// Every part is one leaf, in the loops of its sequential inames.
 fn tree(check: &mut Check<'_>) {
-    let data = check.data;
+    let (data, lookup) = (check.data, check.lookup);
     let mut parts: BTreeSet<PartRef> = data.instructions.iter().flat_map(|i| data.parts(i)).collect();
     let mut findings: Vec<(String, Diagnostic)> = Vec::new();
     let mut loops: BTreeSet<Name> = BTreeSet::new();
@@ -126,7 +124,7 @@ fn tree(check: &mut Check<'_>) {
         }
     }
     nodes(&data.tree, &mut |iname| {
-        if !data.is_iname(iname) || data.definition(iname).is_some() {
+        if !lookup.is_iname(iname) || lookup.definition(iname).is_some() {
             let d = Diagnostic::new("unknown-iname", format!("`{iname}` is no iname of a loop"));
             findings.push((iname.to_string(), d));
         } else if data.tag(iname).is_parallel() {
@@ -142,7 +140,7 @@ fn tree(check: &mut Check<'_>) {
     });
     Tree::visit_leaves(&data.tree, &mut |path, part| {
         if !parts.remove(part) {
-            let message = match data.instruction(&part.instruction) {
+            let message = match lookup.instruction(&part.instruction) {
                 Some(_) => format!("`{part}` is no part of its instruction, or stands twice"),
                 None => format!("no instruction has the id `{}`", part.instruction),
             };
@@ -150,7 +148,7 @@ fn tree(check: &mut Check<'_>) {
             return;
         }
         let wanted: BTreeSet<Name> =
-            data.part_inames(part).into_iter().filter(|n| !data.tag(n).is_parallel()).collect();
+            lookup.part_inames(part).into_iter().filter(|n| !data.tag(n).is_parallel()).collect();
         let has: BTreeSet<Name> = path.iter().map(|n| (*n).clone()).collect();
         if wanted != has {
             let list = |names: &BTreeSet<Name>| match names.is_empty() {

@@ -35,6 +35,7 @@ impl Emulation {
     /// Runs once; with a fault no array has changed.
     pub fn run(&self, arrays: &IndexMap<Name, DeviceTensor>) -> Result<(), Diagnostic> {
         let program = &self.variant.program;
+        let emulator = self.variant.emulator(&self.options)?;
         // One order for all launches, so that two that share arrays never wait for each other; the same memory only once.
         let mut order: Vec<(&Name, &DeviceTensor)> = arrays
             .iter()
@@ -61,7 +62,7 @@ impl Emulation {
             };
             arguments.arrays.insert((*name).clone(), argument);
         }
-        let result = loopwright_emulator::run(program, &mut arguments, &self.options);
+        let result = emulator.run(&mut arguments);
         for (name, array) in &order {
             let Some(mut argument) = arguments.arrays.remove(*name) else { continue };
             if result.is_ok() && program.global(name).is_some_and(|g| g.written) {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use loopwright_cuda_target::{CudaSource, cuda_source};
+use loopwright_emulator::{self as emulator, Emulator};
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 
@@ -29,6 +30,8 @@ pub(super) struct Variant {
     pub program: Arc<Program>,
     source: OnceLock<Result<Arc<CudaSource>, Diagnostic>>,
     pub gpu: Option<Gpu>,
+    /// The code of the emulator, made for the first launch on it.
+    emulator: OnceLock<Result<Emulator, Diagnostic>>,
 }
 
 /// The form on a GPU.
@@ -47,21 +50,33 @@ impl Variant {
     ) -> Result<Variant, Diagnostic> {
         let kernel = bind_types(kernel, &key.types)?;
         let program = Arc::new(lower(&kernel, LowerOptions { index: key.index })?);
-        let mut variant = Variant { kernel, program, source: OnceLock::new(), gpu: None };
+        let mut variant =
+            Variant { kernel, program, source: OnceLock::new(), gpu: None, emulator: OnceLock::new() };
         if let Inner::Cuda { device, .. } = &*device.inner {
-            let source = variant.source()?;
-            let arch = options.arch.unwrap_or_else(|| device.info().arch());
-            let (compiled, _) = compile_source(&source, arch, options)?;
-            let module = device.load(&compiled)?;
-            let functions = variant
-                .program
-                .kernels
-                .iter()
-                .map(|k| module.function_of(&k.name, k.params.len()))
-                .collect::<Result<Vec<_>, _>>()?;
-            variant.gpu = Some(Gpu { compiled, functions });
+            variant.gpu = Some(variant.load(device, options)?);
         }
         Ok(variant)
+    }
+
+    /// Prints, compiles and loads it.
+    fn load(&self, device: &cuda::Device, options: &CompileOptions) -> Result<Gpu, Diagnostic> {
+        let source = self.source()?;
+        let arch = options.arch.unwrap_or_else(|| device.info().arch());
+        let (compiled, _) = compile_source(&source, arch, options)?;
+        let module = device.load(&compiled)?;
+        let functions = self
+            .program
+            .kernels
+            .iter()
+            .map(|k| module.function_of(&k.name, k.params.len()))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(Gpu { compiled, functions })
+    }
+
+    /// The code of the emulator, with the choices of the device that this is for.
+    pub fn emulator(&self, options: &emulator::Options) -> Result<&Emulator, Diagnostic> {
+        let made = || Emulator::new(&self.program, options).map_err(Diagnostic::from);
+        self.emulator.get_or_init(made).as_ref().map_err(Clone::clone)
     }
 
     /// The CUDA C.
