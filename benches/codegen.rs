@@ -1,4 +1,5 @@
-//! The time from declaring a kernel to its CUDA C, for the cases of `examples/codegen_time.rs`.
+//! The time from declaring a kernel to its CUDA C, for the cases of `examples/codegen_time.rs`, and of each stage on the way for some
+//! of them: declaring, transforming, lowering, printing, and writing the kernel as text.
 
 #[path = "../examples/common/speed_cases.rs"]
 mod speed_cases;
@@ -30,5 +31,24 @@ fn codegen(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, codegen);
+fn stages(c: &mut Criterion) {
+    let watched = ["axpy", "matmul", "scalars_200", "loops_200", "shared_200"];
+    for case in speed_cases::all().into_iter().filter(|c| watched.contains(&c.name.as_str())) {
+        let refuse = |refusal: &dyn std::fmt::Display| -> ! { panic!("{}: {refusal}", case.name) };
+        let declared = LoopKernel::parse(&case.kernel).unwrap_or_else(|d| refuse(&d));
+        let pipeline = Pipeline::parse(&case.pipeline).unwrap_or_else(|d| refuse(&d));
+        let kernel = pipeline.apply(&declared).unwrap_or_else(|d| refuse(&d));
+        let program = lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| refuse(&d));
+        let mut group = c.benchmark_group(format!("stages/{}", case.name));
+        group.sample_size(20);
+        group.bench_function("declare", |b| b.iter(|| LoopKernel::parse(black_box(&case.kernel))));
+        group.bench_function("transform", |b| b.iter(|| black_box(&pipeline).apply(black_box(&declared))));
+        group.bench_function("lower", |b| b.iter(|| lower(black_box(&kernel), LowerOptions::default())));
+        group.bench_function("print", |b| b.iter(|| cuda_source(black_box(&program))));
+        group.bench_function("kernel_text", |b| b.iter(|| black_box(&kernel).to_text()));
+        group.finish();
+    }
+}
+
+criterion_group!(benches, codegen, stages);
 criterion_main!(benches);

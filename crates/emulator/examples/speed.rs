@@ -33,7 +33,7 @@ fn time(name: &str, arguments: &Arguments) {
 
 fn main() {
     let ones = |n: usize| Buffer::from_slice(&vec![1f32; n]);
-    for (nseg, len) in [(1 << 12, 1 << 12), (1 << 18, 1 << 6)] {
+    for (nseg, len) in [(1 << 14, 1 << 10), (1 << 18, 1 << 6)] {
         println!("{nseg} segments of {len}");
         let sums = Arguments::new()
             .array("x", ones(nseg * len))
