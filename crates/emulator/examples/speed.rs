@@ -1,5 +1,5 @@
 //! How long the emulator takes, all checks on: the segmented sum of 2^24 f32 and the product of two 256 x 256 matrices, with each
-//! pipeline of the examples. `cargo run --release -p loopwright-emulator --example speed`
+//! pipeline of the examples, or with those that are named. `cargo run --release -p loopwright-emulator --example speed [PIPELINE ...]`
 
 #[path = "../tests/common/examples.rs"]
 mod examples;
@@ -10,7 +10,11 @@ use loopwright_emulator::{Arguments, Options, run};
 use loopwright_kernel_ir::{Buffer, DType};
 
 fn time(name: &str, arguments: &Arguments) {
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
     for pipeline in examples::pipelines(name) {
+        if !wanted.is_empty() && !wanted.iter().any(|w| *w == *pipeline) {
+            continue;
+        }
         let program = examples::lowered(name, &pipeline);
         let mut arguments = arguments.clone();
         let begin = Instant::now();
