@@ -34,6 +34,7 @@
 //! | [`cuda`] | the program as CUDA C |
 //! | [`emulator`] | the program on the CPU, checked and counted |
 //! | [`runtime`] | devices, compilation, arguments, launches, times |
+//! | [`tuner`] | the search for values of a pipeline's open parameters |
 //! | [`poly`] | affine sets and maps, exact questions about them |
 //!
 //! The [`prelude`] has what most programs need.
@@ -45,6 +46,7 @@ pub use loopwright_lowering as lowering;
 pub use loopwright_poly as poly;
 pub use loopwright_runtime as runtime;
 pub use loopwright_transforms as transforms;
+pub use loopwright_tuner as tuner;
 
 pub mod prelude;
 

@@ -337,3 +337,44 @@ fn the_doctor_knows_this_machine() {
     let text = out(&call(&["doctor"]));
     assert!(text.contains("emulator") && text.contains("NVRTC"), "{text}");
 }
+
+#[test]
+fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
+    let folder = Folder::new("tune");
+    let (page, best, log) = (folder.path("page.html"), folder.path("best.pipe"), folder.path("log.jsonl"));
+    let kernel = example("kernels/segmented_sum.lw");
+    let pipeline = example("tuning/segmented_sum_short.pipe");
+    let space = folder.file("small.space", "width in [16, 64]\nrows in [16]\nblock_rows in [32, 64, 4096]\n");
+    let args = [
+        "tune",
+        &kernel,
+        &pipeline,
+        &space,
+        "--set",
+        "nseg=100000",
+        "--set",
+        "len=64",
+        "--sample",
+        "nseg=128",
+        "--device",
+        "emulator",
+        "--html",
+        &page,
+        "--best",
+        &best,
+        "--log",
+        &log,
+    ];
+    let text = out(&call(&args));
+    assert!(text.contains("<- best") && text.contains("nothing was timed"), "{text}");
+    // The pipeline that it wrote is one, without open parameters.
+    let found = std::fs::read_to_string(&best).unwrap();
+    assert!(found.starts_with("# Tuned on emulator: width="), "{found}");
+    let printed = out(&call(&["cuda", &kernel, &best]));
+    assert!(printed.contains("float4"), "{printed}");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("</html>"));
+
+    let refused = call(&["tune", &kernel, &pipeline, &folder.file("bad.space", "width = 4\n")]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("space-syntax"));
+}

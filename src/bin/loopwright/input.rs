@@ -68,12 +68,7 @@ impl Form {
             }
             return Ok(Pipeline::new());
         };
-        let bytes = read(path)?;
-        let text = String::from_utf8(bytes).map_err(|_| {
-            Diagnostic::new("pipeline-syntax", format!("{} is no UTF-8 text", origin(path)))
-                .help("a pipeline is plain text, one step a line")
-        })?;
-        let pipeline = Pipeline::parse_file(&origin(path), &text, &Registry::default())?;
+        let pipeline = read_pipeline(path)?;
         let values = self
             .parameters
             .iter()
@@ -149,7 +144,45 @@ pub fn origin(path: &str) -> String {
 /// No kernel or pipeline is longer; a file that is was named by mistake.
 const LONGEST: u64 = 16 << 20;
 
-fn read(path: &str) -> Result<Vec<u8>, Failure> {
+/// The device of an option.
+pub fn device(name: &str) -> Result<Device, Failure> {
+    match name {
+        "best" => Ok(Device::best()),
+        "emulator" => Ok(Device::emulator()),
+        "gpu" => Ok(Device::cuda(0)?),
+        other => Err(Diagnostic::new("device", format!("there is no device `{other}`"))
+            .help("write gpu, emulator or best")
+            .into()),
+    }
+}
+
+/// The pipeline of a file, its parameters open.
+pub fn read_pipeline(path: &str) -> Result<Pipeline, Failure> {
+    let text = String::from_utf8(read(path)?).map_err(|_| {
+        Diagnostic::new("pipeline-syntax", format!("{} is no UTF-8 text", origin(path)))
+            .help("a pipeline is plain text, one step a line")
+    })?;
+    Ok(Pipeline::parse_file(&origin(path), &text, &Registry::default())?)
+}
+
+/// The text of a space's file.
+pub fn read_space(path: &str) -> Result<String, Failure> {
+    let not_text = |_| {
+        Diagnostic::new("space-syntax", format!("{} is no UTF-8 text", origin(path)))
+            .help("a space is plain text, one parameter or requirement a line")
+    };
+    Ok(String::from_utf8(read(path)?).map_err(not_text)?)
+}
+
+/// Writes a file.
+pub fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(path, text).map_err(|e| {
+        Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display())).into()
+    })
+}
+
+/// The bytes of a file, or of standard input.
+pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
     let failed =
         |e: std::io::Error| Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)));
     let mut bytes = Vec::new();

@@ -3,11 +3,13 @@
 //! Exit status: 0 all went well; 1 a result is wrong; 2 bad input, with one rendered diagnostic for each thing that is wrong on
 //! standard error.
 
+mod arguments;
 mod check;
 mod cuda;
 mod input;
 mod report;
 mod run;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -52,6 +54,8 @@ enum Command {
     },
     /// Run a kernel on arrays from .npy files.
     Run(Box<run::Run>),
+    /// Search the open parameters of a pipeline for the fastest form of a kernel.
+    Tune(Box<tune::Tune>),
     /// Say what this machine has, and what is missing for what.
     Doctor,
 }
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         Command::Check { form, binding } => check::check(&form, &binding),
         Command::Cuda { form, binding, compile } => cuda::print(&form, &binding, compile.as_deref()),
         Command::Run(run) => run.run(),
+        Command::Tune(tune) => tune.run(),
         Command::Doctor => {
             report::say(&loopwright::runtime::doctor::examine().render());
             Ok(())

@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use clap::Args as ClapArgs;
 use indexmap::IndexMap;
-use loopwright::ir::Fact;
 use loopwright::prelude::*;
 
+use crate::arguments::Arguments;
 use crate::input::{self, Failure, Form};
 use crate::report;
 
@@ -15,27 +15,11 @@ use crate::report;
 pub struct Run {
     #[command(flatten)]
     form: Form,
-    /// A scalar argument, as `n=1000`; those that follow from shapes can be left out.
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    set: Vec<String>,
-    /// An array argument from a .npy file, as `x=x.npy`.
-    #[arg(long = "input", value_name = "NAME=FILE")]
-    inputs: Vec<String>,
+    #[command(flatten)]
+    arguments: Arguments,
     /// Writes an array after the run, as `out=out.npy`.
     #[arg(long = "output", value_name = "NAME=FILE")]
     outputs: Vec<String>,
-    /// Fills an array argument with pseudo-random numbers, within its declared facts.
-    #[arg(long = "random", value_name = "NAME")]
-    random: Vec<String>,
-    /// Fills an array argument with zeros.
-    #[arg(long = "zeros", value_name = "NAME")]
-    zeros: Vec<String>,
-    /// Seed of the random numbers.
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// What an open type stands for, as `T=f32`; types of arrays from files follow from them.
-    #[arg(long = "type", value_name = "NAME=TYPE")]
-    types: Vec<String>,
     /// Where: `gpu`, `emulator`, or `best`, a GPU where there is one.
     #[arg(long, default_value = "best")]
     device: String,
@@ -52,98 +36,13 @@ pub struct Run {
 }
 
 impl Run {
-    fn device(&self) -> Result<Device, Failure> {
-        match self.device.as_str() {
-            "best" => Ok(Device::best()),
-            "emulator" => Ok(Device::emulator()),
-            "gpu" => Ok(Device::cuda(0)?),
-            other => Err(Diagnostic::new("device", format!("there is no device `{other}`"))
-                .help("write gpu, emulator or best")
-                .into()),
-        }
-    }
-
-    fn args(&self, kernel: &LoopKernel) -> Result<Args, Failure> {
-        let mut args = Args::new();
-        for (name, dtype) in input::types(&self.types)? {
-            args = args.bind_type(name, dtype);
-        }
-        for set in &self.set {
-            let (name, text) = input::pair(set)?;
-            let value = ScalarValue::parse(text).ok_or_else(|| {
-                Diagnostic::new("option", format!("`{text}` is no number: argument `{name}` needs one"))
-            })?;
-            args = args.scalar(name, value);
-        }
-        for given in &self.inputs {
-            let (name, path) = input::pair(given)?;
-            args = args.tensor(name, &Tensor::from_npy(path)?);
-        }
-        for (names, random) in [(&self.random, true), (&self.zeros, false)] {
-            for name in names {
-                let expected = loopwright::runtime::expected_arrays(kernel, &args)?;
-                let (dtype, shape) = expected.get(name.as_str()).ok_or_else(|| {
-                    let known: Vec<&str> = expected.keys().map(Name::as_str).collect();
-                    Diagnostic::new("unknown-argument", format!("`{}` has no array `{name}`", kernel.name))
-                        .help(format!("its arrays are {}", known.join(", ")))
-                })?;
-                let tensor = if random {
-                    self.random(kernel, &args, name, *dtype, shape)?
-                } else {
-                    Tensor::zeros(shape, *dtype)?
-                };
-                args = args.tensor(name.as_str(), &tensor);
-            }
-        }
-        Ok(if self.check_facts { args.check_facts() } else { args })
-    }
-
-    /// Random elements that keep what is declared about them.
-    fn random(
-        &self,
-        kernel: &LoopKernel,
-        args: &Args,
-        name: &str,
-        dtype: DType,
-        shape: &[usize],
-    ) -> Result<Tensor, Failure> {
-        let seed = name.bytes().fold(self.seed, |s, b| s.wrapping_mul(31).wrapping_add(b.into()));
-        let about = |f: &&Fact| match f {
-            Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => **array == *name,
-        };
-        let facts: Vec<&Fact> = kernel.facts.iter().filter(about).collect();
-        if facts.is_empty() {
-            return Ok(Tensor::random(shape, dtype, seed)?);
-        }
-        let bounds = loopwright::runtime::fact_range(kernel, args, name)?;
-        let raw = Tensor::random(&[shape.iter().product()], DType::U64, seed)?;
-        let (low, high) = (bounds.0.unwrap_or(0), bounds.1.unwrap_or(8));
-        let mut values: Vec<i64> = raw
-            .to_vec::<u64>()?
-            .iter()
-            .scan(seed, |state, v| {
-                *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1 + v);
-                Some(low + ((*state >> 33) as i64) % (high - low).max(1))
-            })
-            .collect();
-        if facts.iter().any(|f| matches!(f, Fact::Injective(_))) {
-            // A permutation of the first values, by a stable sort of random keys.
-            let mut order: Vec<i64> = (0..values.len() as i64).collect();
-            order.sort_by_key(|k| values[*k as usize]);
-            values = order.into_iter().map(|k| k + low).collect();
-        }
-        if facts.iter().any(|f| matches!(f, Fact::Monotone(_))) {
-            values.sort_unstable();
-        }
-        Ok(Tensor::from_vec(shape, values)?.cast(dtype))
-    }
-
     /// `loopwright run`
     pub fn run(&self) -> Result<(), Failure> {
         let declared = self.form.declared()?;
         let kernel = self.form.pipeline()?.apply(&declared)?;
-        let device = self.device()?;
-        let args = self.args(&kernel)?;
+        let device = input::device(&self.device)?;
+        let args = self.arguments.args(&kernel, false)?;
+        let args = if self.check_facts { args.check_facts() } else { args };
         // Where outputs go is known before anything runs.
         let outputs = self.outputs.iter().map(|o| input::pair(o)).collect::<Result<Vec<_>, _>>()?;
         let compiled = device.compile(&kernel)?;

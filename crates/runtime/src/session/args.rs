@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{DType, Name};
+use loopwright_kernel_ir::{DType, Diagnostic, Name};
 
-use super::{DeviceTensor, ScalarValue, Tensor};
+use super::{Device, DeviceTensor, ScalarValue, Tensor};
 
 /// The arguments of a launch, by name. Nothing is checked before [`Compiled::bind`](super::Compiled::bind).
 ///
@@ -85,6 +85,22 @@ impl Args {
     pub fn check_facts(mut self) -> Args {
         self.check_facts = true;
         self
+    }
+
+    /// The same arguments with the arrays of the host copied to a device, so that binding them again copies nothing.
+    pub fn on_device(&self, device: &Device) -> Result<Args, Diagnostic> {
+        let mut args = self.clone();
+        for array in args.arrays.values_mut() {
+            if let ArrayArg::Host(tensor) = array {
+                *array = ArrayArg::Device(device.upload(tensor)?);
+            }
+        }
+        Ok(args)
+    }
+
+    /// The arrays that were given: name, type and shape, in the order in which they were given.
+    pub fn arrays(&self) -> impl Iterator<Item = (&Name, DType, &[usize])> {
+        self.arrays.iter().map(|(name, array)| (name, array.dtype(), array.shape()))
     }
 
     fn note_name(&mut self, name: Name, insert: impl FnOnce(&mut Args, Name)) {

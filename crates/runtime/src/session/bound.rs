@@ -111,6 +111,34 @@ impl Bound {
         }
     }
 
+    /// Launches these in turn, so many rounds, and gives the milliseconds of each launch, in the order of the launches: for
+    /// candidates that are compared in alternation, and for one kernel on several sets of arrays, so that none is still in a cache. All
+    /// have to be bound to one stream. One round goes before that is not counted.
+    pub fn time_in_turn(bounds: &[&Bound], rounds: usize) -> Result<Vec<f64>, Diagnostic> {
+        let Some(first) = bounds.first() else { return Ok(Vec::new()) };
+        let Execution::Cuda { stream, .. } = &first.execution else {
+            let mut times = Vec::with_capacity(rounds * bounds.len());
+            for _ in 0..rounds {
+                for bound in bounds {
+                    times.extend(bound.time(1)?);
+                }
+            }
+            return Ok(times);
+        };
+        let mut turn = 0;
+        let times = stream.time(bounds.len(), rounds * bounds.len(), |_| {
+            let bound = bounds[turn % bounds.len()];
+            turn += 1;
+            match &bound.execution {
+                Execution::Cuda { launches, .. } => bound.put_on_gpu(launches),
+                Execution::Emulator(_) => {
+                    Err(cuda::CudaError::Foreign { what: "one of the kernels is bound to another device" })
+                }
+            }
+        })?;
+        Ok(times.into_iter().map(f64::from).collect())
+    }
+
     /// The elements of an array argument, after the launches so far.
     pub fn read(&self, name: &str) -> Result<Tensor, Diagnostic> {
         self.array(name)?.read_on(&self.stream)

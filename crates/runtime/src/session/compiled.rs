@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
+use loopwright_reference::Mode;
 
 use super::bound::{Bound, Outputs};
 use super::device::{Device, Stream};
@@ -146,7 +147,12 @@ impl Compiled {
     /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel computes them: what every other form is
     /// held to. It knows nothing of transforms and lowering, and is slow.
     pub fn reference(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-        reference::run(self.device(), self.kernel(), args)
+        reference::run(self.device(), self.kernel(), args, Mode::Exact)
+    }
+
+    /// As [`Compiled::reference`], with every floating-point value an f64: the arrays too.
+    pub fn reference_in_f64(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
+        reference::run(self.device(), self.kernel(), args, Mode::Wide)
     }
 
     /// Every form on the way, for the types and widths that these arguments ask for.

@@ -18,6 +18,7 @@ pub(super) fn run(
     device: &Device,
     kernel: &LoopKernel,
     args: &Args,
+    mode: Mode,
 ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
     let declared = kernel.declared();
     let resolved = resolve(declared, args)?;
@@ -41,7 +42,7 @@ pub(super) fn run(
         }
     }
     let bound = LoopKernel::from_data(data);
-    let mut written = interpret(&bound, &inputs, Mode::Exact)?;
+    let mut written = interpret(&bound, &inputs, mode)?;
     let mut outputs = IndexMap::new();
     for arg in &bound.args {
         if let Arg::Array(array) = arg

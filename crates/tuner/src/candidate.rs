@@ -1,0 +1,139 @@
+//! Making, checking and measuring one candidate.
+
+use loopwright_emulator::Counters;
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_runtime::{Args, Bound, CompileOptions, Compiled, Device};
+use loopwright_transforms::Pipeline;
+use rayon::prelude::*;
+
+use crate::cost::Counted;
+use crate::judge::Judge;
+use crate::{Cost, Machine, Outcome, Point, Space, Times};
+
+/// What threads need to make and measure candidates.
+pub(crate) struct Plan<'a> {
+    pub device: &'a Device,
+    pub kernel: &'a LoopKernel,
+    pub pipeline: &'a Pipeline,
+    pub space: &'a Space,
+    pub args: &'a Args,
+    pub tolerance: Option<f64>,
+    pub launches: usize,
+}
+
+/// A candidate that is compiled for the device.
+pub(crate) struct Ready {
+    pub number: usize,
+    pub compiled: Result<Compiled, Diagnostic>,
+}
+
+impl Plan<'_> {
+    /// The kernel of a point.
+    pub fn kernel_of(&self, point: &Point) -> Result<LoopKernel, Diagnostic> {
+        self.pipeline.bind(point.values().map(|(n, v)| (n.as_str(), v)))?.apply(self.kernel)
+    }
+
+    pub fn scale_of(&self, sample: &Args) -> f64 {
+        let bytes = |args: &Args| -> f64 {
+            args.arrays().map(|(_, t, shape)| (t.bytes() * shape.iter().product::<usize>()) as f64).sum()
+        };
+        let (all, part) = (bytes(self.args), bytes(sample));
+        if part > 0.0 { all / part } else { 1.0 }
+    }
+
+    /// Sets of arguments on the device that together exceed its cache four times, at most eight.
+    pub fn argument_sets(&self) -> Result<Vec<Args>, Diagnostic> {
+        let bytes: usize =
+            self.args.arrays().map(|(_, dtype, shape)| dtype.bytes() * shape.iter().product::<usize>()).sum();
+        let wanted = 4 * usize::try_from(self.device.limits().l2_bytes).unwrap_or(0);
+        let count = wanted.div_ceil(bytes.max(1)).clamp(1, 8);
+        (0..count).map(|_| self.args.on_device(self.device)).collect()
+    }
+
+    pub fn compile(&self, points: &[Point], batch: &[usize]) -> Vec<Ready> {
+        batch
+            .par_iter()
+            .map(|&number| {
+                let compiled = self
+                    .kernel_of(&points[number])
+                    .and_then(|kernel| self.device.compile_with(&kernel, &CompileOptions::default()));
+                Ready { number, compiled }
+            })
+            .collect()
+    }
+
+    pub fn measure(
+        &self,
+        candidate: &Ready,
+        mut cost: Cost,
+        sample: &Args,
+        judge: &Judge,
+        sets: &[Args],
+        best: Option<f64>,
+    ) -> Outcome {
+        let compiled = match &candidate.compiled {
+            Ok(compiled) => compiled,
+            Err(d) => return Outcome::refused(d),
+        };
+        if best.is_some_and(|best| cost.bound_ms > best) {
+            return Outcome::Counted { cost };
+        }
+        let mut attempt = || -> Result<Outcome, Diagnostic> {
+            let outputs = compiled.run(sample)?;
+            if let Some(message) = judge.wrong(&outputs.arrays, self.tolerance) {
+                return Ok(Outcome::Wrong { message });
+            }
+            if let Ok(stages) = compiled.stages_for(sample) {
+                cost.registers = stages.resources().iter().map(|r| r.registers).max().unwrap_or(0);
+                cost.spilled = stages
+                    .resources()
+                    .iter()
+                    .map(|r| r.spill_load_bytes + r.spill_store_bytes)
+                    .max()
+                    .unwrap_or(0);
+            }
+            let bound = sets.iter().map(|args| compiled.bind(args)).collect::<Result<Vec<Bound>, _>>()?;
+            let all: Vec<&Bound> = bound.iter().collect();
+            let rounds = self.launches.div_ceil(all.len());
+            Ok(match Times::of(Bound::time_in_turn(&all, rounds)?) {
+                Some(times) => Outcome::Timed { cost, times },
+                None => Outcome::Counted { cost },
+            })
+        };
+        attempt().unwrap_or_else(|d| Outcome::refused(&d))
+    }
+}
+
+/// What counting a candidate needs.
+pub(crate) struct Context<'c> {
+    pub device: &'c Device,
+    pub emulator: &'c Device,
+    pub sample: &'c Args,
+    pub judge: &'c Judge,
+    pub machine: &'c Machine,
+    pub scale: f64,
+    pub tolerance: Option<f64>,
+}
+
+impl Context<'_> {
+    pub fn outcome(&self, kernel: Result<LoopKernel, Diagnostic>) -> Outcome {
+        self.attempt(kernel).unwrap_or_else(|d| Outcome::refused(&d))
+    }
+
+    pub fn attempt(&self, kernel: Result<LoopKernel, Diagnostic>) -> Result<Outcome, Diagnostic> {
+        let bound = self.emulator.compile(&kernel?)?.bind(self.sample)?;
+        let outputs = bound.run()?;
+        if let Some(message) = self.judge.wrong(&outputs.arrays, self.tolerance) {
+            return Ok(Outcome::Wrong { message });
+        }
+        let counters = outputs.report.map_or_else(Counters::default, |r| r.total);
+        let counted = Counted {
+            program: bound.program(),
+            counters: &counters,
+            resources: &[],
+            necessary_bytes: self.judge.necessary_bytes,
+            scale: self.scale,
+        };
+        Ok(Outcome::Counted { cost: Cost::of(&counted, self.machine, self.device.limits()) })
+    }
+}

@@ -1,0 +1,342 @@
+//! A search as one self-contained page: plots as inline SVG, no script, nothing fetched.
+
+use std::fmt::Write;
+
+use loopwright_kernel_ir::Name;
+
+use crate::{Cost, Outcome, Point, Tuning, tuner::best_first};
+
+const WIDTH: f64 = 420.0;
+const HEIGHT: f64 = 260.0;
+const LEFT: f64 = 62.0;
+const BOTTOM: f64 = 44.0;
+const TOP: f64 = 14.0;
+const RIGHT: f64 = 14.0;
+
+const STYLE: &str = "\
+body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24;background:#fff}
+h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
+.plots{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0}figcaption{font-size:.85rem;color:#57606a}
+table{border-collapse:collapse;font-size:.85rem}td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #d8dee4}
+td.point,th.point{text-align:left;font-family:ui-monospace,monospace}
+tr.best td{background:#dafbe1}pre{background:#f6f8fa;padding:.8rem;overflow:auto;font-size:.85rem}
+.scroll{max-height:32rem;overflow:auto}
+svg text{font:11px system-ui,sans-serif;fill:#57606a}
+svg .axis{stroke:#8c959f;stroke-width:1}svg .grid{stroke:#eaeef2;stroke-width:1}
+svg .limit{stroke:#cf222e;stroke-width:1.5;fill:none}
+svg circle{fill:#0969da;fill-opacity:.55}svg circle.best{fill:#1a7f37;fill-opacity:1}
+@media (prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}pre{background:#161b22}
+td,th{border-color:#30363d}tr.best td{background:#12361f}svg .grid{stroke:#21262d}svg text,figcaption{fill:#8b949e;color:#8b949e}
+svg circle{fill:#58a6ff}svg circle.best{fill:#3fb950}}";
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+/// A scale from values to places, linear or logarithmic.
+struct Scale {
+    low: f64,
+    high: f64,
+    logarithmic: bool,
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    fn new(values: impl Iterator<Item = f64>, logarithmic: bool, from: f64, to: f64) -> Scale {
+        let usable = values.filter(|v| v.is_finite() && (!logarithmic || *v > 0.0));
+        let (mut low, mut high) =
+            usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        if !low.is_finite() {
+            (low, high) = (1.0, 2.0);
+        }
+        if logarithmic {
+            (low, high) = (low / 1.15, high * 1.15);
+        } else {
+            // Times start at zero, so that lengths can be compared.
+            (low, high) = (low.min(0.0), if high > 0.0 { high * 1.08 } else { 1.0 });
+        }
+        Scale { low, high, logarithmic, from, to }
+    }
+
+    fn place(&self, v: f64) -> f64 {
+        let part = if self.logarithmic {
+            (v / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (v - self.low) / (self.high - self.low)
+        };
+        self.from + part.clamp(0.0, 1.0) * (self.to - self.from)
+    }
+
+    fn ticks(&self) -> Vec<f64> {
+        if self.logarithmic {
+            let decades = (self.high / self.low).log10();
+            let factors: &[f64] = if decades < 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+            return (first..=last)
+                .flat_map(|e| factors.iter().map(move |f| f * 10f64.powi(e)))
+                .filter(|v| (self.low..=self.high).contains(v))
+                .collect();
+        }
+        let rough = (self.high - self.low) / 5.0;
+        let unit = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * unit).find(|s| *s >= rough).unwrap_or(unit);
+        (0..20).map(|k| f64::from(k) * step).filter(|v| (self.low..=self.high).contains(v)).collect()
+    }
+}
+
+fn number(v: f64) -> String {
+    let (v, suffix) = match v.abs() {
+        a if a >= 1e12 => (v / 1e12, "T"),
+        a if a >= 1e9 => (v / 1e9, "G"),
+        a if a >= 1e6 => (v / 1e6, "M"),
+        a if a >= 1e4 => (v / 1e3, "k"),
+        _ => (v, ""),
+    };
+    let digits = if v != 0.0 && v.abs() < 0.1 { 3 } else { 2 };
+    let text = format!("{v:.digits$}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text}{suffix}")
+}
+
+/// A dot of a plot.
+struct Dot {
+    x: f64,
+    y: f64,
+    best: bool,
+    label: String,
+}
+
+struct Plot<'p> {
+    title: &'p str,
+    x: &'p str,
+    y: &'p str,
+    /// Values on the x axis at equal distances instead of a scale.
+    categories: Option<&'p [i64]>,
+    logarithmic: bool,
+    dots: Vec<Dot>,
+    /// Corners of the line of the limit.
+    limit: Vec<(f64, f64)>,
+}
+
+impl Plot<'_> {
+    fn svg(&self) -> String {
+        let mut out = String::new();
+        let (x0, x1, y0, y1) = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP);
+        let every = |f: fn(&(f64, f64)) -> f64| {
+            self.dots.iter().map(|d| (d.x, d.y)).chain(self.limit.iter().copied()).map(move |p| f(&p))
+        };
+        let xs = Scale::new(every(|p| p.0), self.logarithmic, x0, x1);
+        let ys = Scale::new(every(|p| p.1), self.logarithmic, y0, y1);
+        let x_of = |v: f64| match self.categories {
+            Some(c) => {
+                let k = c.iter().position(|c| *c as f64 == v).unwrap_or(0);
+                x0 + (k as f64 + 0.5) / c.len().max(1) as f64 * (x1 - x0)
+            }
+            None => xs.place(v),
+        };
+        let _ = write!(
+            out,
+            "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" aria-label=\"{}\">",
+            escape(self.title)
+        );
+        for v in ys.ticks() {
+            let y = ys.place(v);
+            let _ = write!(
+                out,
+                "<line class=\"grid\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                x0 - 6.0,
+                y + 4.0,
+                number(v)
+            );
+        }
+        let marks: Vec<(f64, String)> = match self.categories {
+            Some(c) => c.iter().map(|v| (x_of(*v as f64), v.to_string())).collect(),
+            None => xs.ticks().into_iter().map(|v| (x_of(v), number(v))).collect(),
+        };
+        for (x, text) in marks {
+            let _ =
+                write!(out, "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>", y0 + 16.0);
+        }
+        let _ = write!(
+            out,
+            "<line class=\"axis\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y0}\" y2=\"{y0}\"/>\
+             <line class=\"axis\" x1=\"{x0}\" x2=\"{x0}\" y1=\"{y0}\" y2=\"{y1}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+             <text x=\"14\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {:.1})\">{}</text>",
+            (x0 + x1) / 2.0,
+            HEIGHT - 10.0,
+            escape(self.x),
+            (y0 + y1) / 2.0,
+            (y0 + y1) / 2.0,
+            escape(self.y)
+        );
+        if self.limit.len() > 1 {
+            let corners: Vec<String> =
+                self.limit.iter().map(|(x, y)| format!("{:.1},{:.1}", x_of(*x), ys.place(*y))).collect();
+            let _ = write!(out, "<polyline class=\"limit\" points=\"{}\"/>", corners.join(" "));
+        }
+        // The best one last, so that nothing hides it.
+        for best in [false, true] {
+            for dot in self.dots.iter().filter(|d| d.best == best) {
+                let (class, radius) = if best { (" class=\"best\"", 5.0) } else { ("", 3.5) };
+                let _ = write!(
+                    out,
+                    "<circle{class} cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\"><title>{}</title></circle>",
+                    x_of(dot.x),
+                    ys.place(dot.y),
+                    escape(&dot.label)
+                );
+            }
+        }
+        let _ = write!(out, "</svg><figcaption>{}</figcaption></figure>", escape(self.title));
+        out
+    }
+}
+
+impl Tuning {
+    /// The page: what was searched, plots of the time against each parameter, a roofline, and the table.
+    pub fn html(&self) -> String {
+        let order = best_first(&self.candidates);
+        let found: Vec<(usize, &Point, &Outcome, f64, &Cost)> = order
+            .iter()
+            .filter_map(|k| {
+                let (point, outcome) = &self.candidates[*k];
+                let outcome = outcome.as_ref()?;
+                Some((*k, point, outcome, outcome.milliseconds()?, outcome.cost()?))
+            })
+            .collect();
+        let timed = found.iter().any(|f| f.2.times().is_some());
+        // Estimates and times do not go into one plot.
+        let shown: Vec<_> = found.iter().filter(|f| f.2.times().is_some() == timed).collect();
+        let what = if timed { "time, ms" } else { "estimate, ms" };
+        let mut out = String::new();
+        let _ = write!(
+            out,
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
+             <title>Tuning</title><style>{STYLE}</style></head><body><h1>Tuning on {}</h1>",
+            escape(&self.key.device)
+        );
+        let refused =
+            self.candidates.iter().filter(|(_, o)| matches!(o, Some(Outcome::Refused { .. }))).count();
+        let wrong = self.candidates.iter().filter(|(_, o)| matches!(o, Some(Outcome::Wrong { .. }))).count();
+        let _ = write!(
+            out,
+            "<p>{} points: {} {}, {refused} refused, {wrong} wrong. Problem: {}.</p>",
+            self.candidates.len(),
+            shown.len(),
+            if timed { "timed" } else { "counted; nothing was timed" },
+            escape(&self.key.problem)
+        );
+        if let Some(best) = self.best_point() {
+            let reached = self.fraction_of_limit().map_or_else(String::new, |f| {
+                format!(
+                    ", at {:.1} % of the memory's limit of {:.2} TB/s",
+                    100.0 * f,
+                    self.machine.bandwidth / 1e12
+                )
+            });
+            let _ = write!(out, "<p>Best: <b>{}</b>{reached}.</p>", escape(&best.to_string()));
+        }
+        let _ = write!(out, "<h2>Pipeline</h2><pre>{}</pre>", escape(self.key.pipeline.trim()));
+
+        out.push_str("<h2>Parameters</h2><div class=\"plots\">");
+        let names: Vec<Name> = self
+            .candidates
+            .first()
+            .map(|(p, _)| p.values().map(|(n, _)| n.clone()).collect())
+            .unwrap_or_default();
+        for name in &names {
+            let mut values: Vec<i64> = self.candidates.iter().filter_map(|(p, _)| p.get(name)).collect();
+            values.sort_unstable();
+            values.dedup();
+            let dots = shown
+                .iter()
+                .filter_map(|(k, point, _, ms, _)| {
+                    Some(Dot {
+                        x: point.get(name)? as f64,
+                        y: *ms,
+                        best: self.best == Some(*k),
+                        label: format!("{point}: {ms:.4} ms"),
+                    })
+                })
+                .collect();
+            let title = format!("{what} against {name}");
+            let plot = Plot {
+                title: &title,
+                x: name,
+                y: what,
+                categories: Some(&values),
+                logarithmic: false,
+                dots,
+                limit: Vec::new(),
+            };
+            out.push_str(&plot.svg());
+        }
+        out.push_str("</div><h2>Roofline</h2><div class=\"plots\">");
+        let peak = self.machine.peak();
+        let intensity = |c: &Cost| c.operations / c.necessary_bytes.max(1.0);
+        let dots: Vec<Dot> = shown
+            .iter()
+            .filter(|f| f.4.operations > 0.0)
+            .map(|(k, point, _, ms, cost)| Dot {
+                x: cost.operations / cost.moved_bytes.max(1.0),
+                y: cost.operations / (ms * 1e-3),
+                best: self.best == Some(*k),
+                label: format!("{point}: {} operations/s", number(cost.operations / (ms * 1e-3))),
+            })
+            .collect();
+        if dots.is_empty() {
+            out.push_str("<p>No candidate works on floating-point numbers.</p>");
+        } else {
+            let low = dots.iter().map(|d| d.x).fold(f64::INFINITY, f64::min).min(0.05);
+            let ridge = peak / self.machine.bandwidth;
+            let high = shown.iter().map(|f| intensity(f.4)).fold(4.0 * ridge, f64::max);
+            let plot = Plot {
+                title: "operations a second against operations a byte moved; the line is what the memory and the f32 units allow",
+                x: "operations / byte",
+                y: "operations / s",
+                categories: None,
+                logarithmic: true,
+                dots,
+                limit: vec![(low, low * self.machine.bandwidth), (ridge, peak), (high, peak)],
+            };
+            out.push_str(&plot.svg());
+        }
+        out.push_str("</div><h2>Points</h2><div class=\"scroll\"><table><tr><th class=\"point\">point</th>");
+        let _ = write!(
+            out,
+            "<th>{what}</th><th>bound, ms</th><th>moved</th><th>conflicts</th><th>idle</th><th>occupancy</th><th>registers</th></tr>"
+        );
+        for (k, point, _, ms, cost) in &found {
+            let class = if self.best == Some(*k) { " class=\"best\"" } else { "" };
+            let _ = write!(
+                out,
+                "<tr{class}><td class=\"point\">{}</td><td>{ms:.4}</td><td>{:.4}</td><td>{}</td><td>{}</td><td>{:.0} %</td><td>{:.0} %</td><td>{}</td></tr>",
+                escape(&point.to_string()),
+                cost.bound_ms,
+                number(cost.moved_bytes),
+                number(cost.bank_conflicts),
+                100.0 * cost.idle,
+                100.0 * cost.occupancy,
+                cost.registers
+            );
+        }
+        for (point, outcome) in &self.candidates {
+            let reason = match outcome {
+                Some(Outcome::Refused { code, message }) => format!("refused: {message} [{code}]"),
+                Some(Outcome::Wrong { message }) => format!("wrong: {message}"),
+                _ => continue,
+            };
+            let _ = write!(
+                out,
+                "<tr><td class=\"point\">{}</td><td colspan=\"7\" style=\"text-align:left\">{}</td></tr>",
+                escape(&point.to_string()),
+                escape(&reason)
+            );
+        }
+        out.push_str("</table></div></body></html>\n");
+        out
+    }
+}

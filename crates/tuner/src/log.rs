@@ -1,0 +1,175 @@
+//! Records on disk: an append-only log, a JSON object a line.
+//!
+//! A run that is killed loses at most the line that it was writing: reading leaves out a last line that is torn, and the next run
+//! goes on behind it. Lines of other keys are kept and not used; the reader says in which field they differ.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use loopwright_kernel_ir::Diagnostic;
+
+use crate::{Key, Outcome, Point, Record};
+
+/// A log that is open for appending.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: File,
+}
+
+/// What a log holds for a key.
+#[derive(Clone, Debug, Default)]
+pub struct Recalled {
+    /// Outcomes of this key, the last of each point.
+    pub outcomes: Vec<(Point, Outcome)>,
+    /// Records of other keys: how many, and for the first of them the field that differs, what it is here, and what it is there.
+    pub others: usize,
+    /// See `others`.
+    pub difference: Option<(String, String, String)>,
+}
+
+fn failed(path: &Path, what: &str, e: &std::io::Error) -> Diagnostic {
+    Diagnostic::new("tuning-log", format!("{} cannot be {what}: {e}", path.display()))
+}
+
+impl Log {
+    /// Opens or makes a log, and reads what it holds for a key. A line in the middle that is no record is an error: this is no log.
+    pub fn open(path: impl AsRef<Path>, key: &Key) -> Result<(Log, Recalled), Diagnostic> {
+        let path = path.as_ref().to_owned();
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(&path)
+            .map_err(|e| failed(&path, "opened", &e))?;
+        let mut recalled = Recalled::default();
+        let mut lines = Vec::new();
+        for line in BufReader::new(&file).split(b'\n') {
+            lines.push(line.map_err(|e| failed(&path, "read", &e))?);
+        }
+        let ends_line = ends_with_newline(&mut file).map_err(|e| failed(&path, "read", &e))?;
+        let last = lines.len();
+        for (number, line) in lines.iter().enumerate() {
+            if line.is_empty() {
+                continue;
+            }
+            let record: Record = match serde_json::from_slice(line) {
+                Ok(record) => record,
+                // Torn by the end of the process that wrote it, and closed off since.
+                Err(e) if e.is_eof() || number + 1 == last => continue,
+                Err(e) => {
+                    return Err(Diagnostic::new(
+                        "tuning-log",
+                        format!("line {} of {} is no record: {e}", number + 1, path.display()),
+                    )
+                    .help("name another file, or move this one away"));
+                }
+            };
+            match key.difference(&record.key) {
+                None => {
+                    recalled.outcomes.retain(|(point, _)| *point != record.point);
+                    recalled.outcomes.push((record.point, record.outcome));
+                }
+                Some((field, ours, theirs)) => {
+                    recalled.others += 1;
+                    recalled.difference.get_or_insert_with(|| (field.to_owned(), ours.to_owned(), theirs));
+                }
+            }
+        }
+        if !ends_line {
+            file.write_all(b"\n").map_err(|e| failed(&path, "written", &e))?;
+        }
+        Ok((Log { path, file }, recalled))
+    }
+
+    /// Adds a record. It is on its way to the disk when this returns.
+    pub fn append(&mut self, record: &Record) -> Result<(), Diagnostic> {
+        let mut line = serde_json::to_vec(record)
+            .map_err(|e| Diagnostic::new("tuning-log", format!("a record cannot be written as JSON: {e}")))?;
+        line.push(b'\n');
+        // One write a line, so that lines of two processes do not mix.
+        self.file
+            .write_all(&line)
+            .and_then(|()| self.file.flush())
+            .map_err(|e| failed(&self.path, "written", &e))
+    }
+}
+
+/// Whether the file is empty or its last byte ends a line.
+fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
+    if file.seek(SeekFrom::End(0))? == 0 {
+        return Ok(true);
+    }
+    file.seek(SeekFrom::End(-1))?;
+    let mut last = [0];
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(kernel: &str) -> Key {
+        Key {
+            kernel: kernel.to_owned(),
+            pipeline: "split_iname(i, $block)\n".to_owned(),
+            problem: "x: f32[8]".to_owned(),
+            device: "emulator".to_owned(),
+            driver: String::new(),
+            compiler: String::new(),
+            library: "0".to_owned(),
+        }
+    }
+
+    fn record(kernel: &str, block: i64, code: &str) -> Record {
+        Record {
+            key: key(kernel),
+            point: Point::default().with("block", block),
+            outcome: Outcome::Refused { code: code.to_owned(), message: "no".to_owned() },
+        }
+    }
+
+    #[test]
+    fn a_log_goes_on_after_a_torn_line() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tune.jsonl");
+        let (mut log, recalled) = Log::open(&path, &key("a")).expect("a new log");
+        assert!(recalled.outcomes.is_empty());
+        log.append(&record("a", 1, "first")).expect("appends");
+        log.append(&record("b", 1, "other")).expect("appends");
+        drop(log);
+        // The process dies while it writes.
+        let whole = std::fs::read(&path).expect("reads");
+        let torn = serde_json::to_vec(&record("a", 2, "torn")).expect("JSON");
+        std::fs::write(&path, [&whole[..], &torn[..torn.len() / 2]].concat()).expect("writes");
+        let (mut log, recalled) = Log::open(&path, &key("a")).expect("a log");
+        assert_eq!(recalled.outcomes.len(), 1);
+        assert_eq!(recalled.others, 1);
+        assert_eq!(recalled.difference, Some(("kernel".to_owned(), "a".to_owned(), "b".to_owned())));
+        log.append(&record("a", 2, "second")).expect("appends");
+        log.append(&record("a", 1, "again")).expect("appends");
+        drop(log);
+        let (_, recalled) = Log::open(&path, &key("a")).expect("a log");
+        let codes: Vec<_> = recalled
+            .outcomes
+            .iter()
+            .map(|(p, o)| match o {
+                Outcome::Refused { code, .. } => format!("{p} {code}"),
+                _ => String::new(),
+            })
+            .collect();
+        assert_eq!(codes, ["block=2 second", "block=1 again"]);
+    }
+
+    #[test]
+    fn what_is_no_log_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notes.txt");
+        std::fs::write(&path, "hello\nworld\n").expect("writes");
+        let refused = Log::open(&path, &key("a")).map(|_| ()).map_err(|d| d.code);
+        assert_eq!(refused, Err("tuning-log"));
+        assert_eq!(std::fs::read_to_string(&path).expect("reads"), "hello\nworld\n");
+    }
+}

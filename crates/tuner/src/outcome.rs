@@ -1,0 +1,103 @@
+//! What became of a point. A point that is illegal, impossible or wrong is a result like the others, with its reason.
+
+use loopwright_kernel_ir::Diagnostic;
+use serde::{Deserialize, Serialize};
+
+use crate::Cost;
+
+/// Times of one candidate, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Times {
+    /// The median: the figure that candidates are compared by.
+    pub median: f64,
+    /// The least.
+    pub least: f64,
+    /// How many launches were timed.
+    pub launches: usize,
+}
+
+impl Times {
+    /// The times of launches; none of none.
+    pub fn of(mut milliseconds: Vec<f64>) -> Option<Times> {
+        milliseconds.sort_by(f64::total_cmp);
+        let launches = milliseconds.len();
+        let middle = launches / 2;
+        let median = if launches % 2 == 1 {
+            *milliseconds.get(middle)?
+        } else {
+            f64::midpoint(*milliseconds.get(middle.checked_sub(1)?)?, *milliseconds.get(middle)?)
+        };
+        Some(Times { median, least: *milliseconds.first()?, launches })
+    }
+}
+
+/// What became of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// A step, the lowering, the compiler or a limit of the device refuses it.
+    Refused {
+        /// The diagnostic's code.
+        code: String,
+        /// Its sentence.
+        message: String,
+    },
+    /// It computes something else than the declared kernel.
+    Wrong {
+        /// Where and what.
+        message: String,
+    },
+    /// It was counted, not timed: there is no GPU, or its bound says that it cannot win.
+    Counted {
+        /// What it costs by the counts.
+        cost: Cost,
+    },
+    /// It was timed.
+    Timed {
+        /// What it costs by the counts.
+        cost: Cost,
+        /// What it took.
+        times: Times,
+    },
+}
+
+impl Outcome {
+    /// The refusal of a diagnostic.
+    pub fn refused(d: &Diagnostic) -> Outcome {
+        Outcome::Refused { code: d.code.to_string(), message: d.message.clone() }
+    }
+
+    /// What the counts say.
+    pub fn cost(&self) -> Option<&Cost> {
+        match self {
+            Outcome::Counted { cost } | Outcome::Timed { cost, .. } => Some(cost),
+            Outcome::Refused { .. } | Outcome::Wrong { .. } => None,
+        }
+    }
+
+    /// The measured times.
+    pub fn times(&self) -> Option<&Times> {
+        match self {
+            Outcome::Timed { times, .. } => Some(times),
+            _ => None,
+        }
+    }
+
+    /// The figure to rank by, in milliseconds: measured where it was measured, estimated otherwise.
+    pub fn milliseconds(&self) -> Option<f64> {
+        self.times().map(|t| t.median).or_else(|| self.cost().map(|c| c.estimate_ms))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        let of = |v: &[f64]| Times::of(v.to_vec()).map(|t| (t.median, t.least));
+        assert_eq!(of(&[3.0, 1.0, 2.0]), Some((2.0, 1.0)));
+        assert_eq!(of(&[4.0, 1.0, 2.0, 3.0]), Some((2.5, 1.0)));
+        assert_eq!(of(&[]), None);
+    }
+}

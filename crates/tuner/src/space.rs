@@ -1,0 +1,313 @@
+//! What is searched: values for the open parameters of a pipeline.
+//!
+//! A space is data. Each parameter has a list of candidates; requirements between parameters are arithmetic over integers. In text:
+//!
+//! ```text
+//! rows in [1, 2, 4]              # a list
+//! lanes in powers(4, 32)         # 4, 8, 16, 32
+//! unroll in 1..=4                # 1, 2, 3, 4
+//! require rows * lanes >= 32 and rows * lanes <= 1024
+//! ```
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{Diagnostic, Expr, Name, parse_expression};
+use loopwright_transforms::Pipeline;
+use serde::{Deserialize, Serialize};
+
+use crate::{Point, integer};
+
+/// A condition between parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Requirement {
+    text: String,
+    condition: Expr,
+}
+
+impl Requirement {
+    /// The condition of a text, as `rows * lanes <= 1024`.
+    pub fn parse(text: &str) -> Result<Requirement, Diagnostic> {
+        Ok(Requirement { text: text.trim().to_owned(), condition: parse_expression(text)? })
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Candidates for each open parameter of a pipeline, and what has to hold between them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Space {
+    parameters: IndexMap<Name, Vec<i64>>,
+    requirements: Vec<Requirement>,
+}
+
+/// More points than this are refused: a longer list would be walked before anything is tried.
+const MOST_POINTS: usize = 10_000_000;
+
+impl Space {
+    /// No parameters: one point.
+    pub fn new() -> Space {
+        Space::default()
+    }
+
+    /// With candidates for a parameter, in the order in which neighbours are sought. A value given twice counts once.
+    pub fn parameter(mut self, name: impl Into<Name>, candidates: impl IntoIterator<Item = i64>) -> Space {
+        let mut values: Vec<i64> = Vec::new();
+        for value in candidates {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        self.parameters.insert(name.into(), values);
+        self
+    }
+
+    /// With a condition between parameters, as `rows * lanes <= 1024`.
+    pub fn require(mut self, condition: &str) -> Result<Space, Diagnostic> {
+        let requirement = Requirement::parse(condition)?;
+        for name in requirement.condition.names() {
+            if !self.parameters.contains_key(&name) {
+                return Err(Diagnostic::new(
+                    "unknown-parameter",
+                    format!("the requirement `{condition}` speaks of `{name}`, which has no candidates"),
+                )
+                .help(format!("the space has {}", self.names())));
+            }
+        }
+        self.requirements.push(requirement);
+        Ok(self)
+    }
+
+    /// The space of a text.
+    pub fn parse(text: &str) -> Result<Space, Diagnostic> {
+        let mut space = Space::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let here = |d: Diagnostic| {
+                let mut d = d;
+                d.message = format!("line {}: {}", number + 1, d.message);
+                d
+            };
+            if let Some(condition) = line.strip_prefix("require ") {
+                space = space.require(condition.trim()).map_err(here)?;
+                continue;
+            }
+            let syntax = || {
+                here(
+                    Diagnostic::new("space-syntax", format!("`{line}` is no line of a space")).help(
+                        "write `name in [1, 2, 4]`, `name in 1..=8`, `name in powers(4, 64)` or `require CONDITION`",
+                    ),
+                )
+            };
+            let (name, values) = line.split_once(" in ").ok_or_else(syntax)?;
+            let name = name.trim();
+            if name.is_empty() || !name.chars().all(|c| c.is_alphanumeric() || c == '_') {
+                return Err(syntax());
+            }
+            if space.parameters.contains_key(name) {
+                return Err(here(Diagnostic::new(
+                    "parameter-twice",
+                    format!("parameter `{name}` has candidates already"),
+                )));
+            }
+            let values = candidates(values.trim()).ok_or_else(syntax)?;
+            if values.is_empty() {
+                return Err(here(Diagnostic::new(
+                    "no-candidates",
+                    format!("parameter `{name}` has no candidates"),
+                )));
+            }
+            space = space.parameter(name, values);
+        }
+        Ok(space)
+    }
+
+    /// The parameters and their candidates.
+    pub fn parameters(&self) -> &IndexMap<Name, Vec<i64>> {
+        &self.parameters
+    }
+
+    fn names(&self) -> String {
+        let names: Vec<String> = self.parameters.keys().map(|n| format!("`{n}`")).collect();
+        if names.is_empty() { "no parameters".to_owned() } else { names.join(", ") }
+    }
+
+    /// Refuses a space that does not fit a pipeline: an open parameter without candidates, or candidates for none.
+    pub fn check(&self, pipeline: &Pipeline) -> Result<(), Diagnostic> {
+        let open = pipeline.parameters();
+        if let Some(name) = open.iter().find(|n| !self.parameters.contains_key(*n)) {
+            return Err(Diagnostic::new(
+                "open-parameter",
+                format!("the pipeline's parameter `${name}` has no candidates"),
+            )
+            .help(format!("add a line `{name} in [...]` to the space")));
+        }
+        if let Some(name) = self.parameters.keys().find(|n| !open.contains(n)) {
+            let known: Vec<String> = open.iter().map(|n| format!("`${n}`")).collect();
+            return Err(Diagnostic::new(
+                "unknown-parameter",
+                format!("the space has candidates for `{name}`, which the pipeline does not have"),
+            )
+            .help(format!("its parameters are {}", known.join(", "))));
+        }
+        Ok(())
+    }
+
+    /// All points that fulfil the requirements, the last parameter changing fastest.
+    pub fn points(&self) -> Result<Vec<Point>, Diagnostic> {
+        let count = self.parameters.values().try_fold(1usize, |n, v| n.checked_mul(v.len()));
+        if count.is_none_or(|n| n > MOST_POINTS) {
+            return Err(Diagnostic::new(
+                "space-size",
+                format!("the space has more than {MOST_POINTS} combinations"),
+            )
+            .help("give fewer candidates"));
+        }
+        let mut points = vec![Point::default()];
+        for (name, values) in &self.parameters {
+            points = points
+                .iter()
+                .flat_map(|point| values.iter().map(|value| point.with(name.clone(), *value)))
+                .collect();
+        }
+        let mut found = Vec::new();
+        for point in points {
+            if self.fulfils(&point)? {
+                found.push(point);
+            }
+        }
+        Ok(found)
+    }
+
+    fn fulfils(&self, point: &Point) -> Result<bool, Diagnostic> {
+        for requirement in &self.requirements {
+            let value = integer::evaluate(&requirement.condition, &|name| point.get(name));
+            match value {
+                Some(0) => return Ok(false),
+                Some(_) => {}
+                None => {
+                    return Err(Diagnostic::new(
+                        "requirement",
+                        format!("`{requirement}` has no integer value at {point}"),
+                    )
+                    .help(
+                        "requirements are made of parameters, integers, + - * // %, comparisons, and, or, not",
+                    ));
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// The values of `[1, 2]`, `1..=4`, `1..4` or `powers(4, 32)`.
+fn candidates(text: &str) -> Option<Vec<i64>> {
+    let number = |t: &str| t.trim().parse::<i64>().ok();
+    if let Some(list) = text.strip_prefix('[') {
+        let list = list.strip_suffix(']')?.trim();
+        if list.is_empty() {
+            return Some(Vec::new());
+        }
+        return list.split(',').map(number).collect();
+    }
+    if let Some(range) = text.strip_prefix("powers(") {
+        let (low, high) = range.strip_suffix(')')?.split_once(',')?;
+        let (low, high) = (number(low)?, number(high)?);
+        if low < 1 {
+            return None;
+        }
+        let mut values = Vec::new();
+        let mut value = low;
+        while value <= high {
+            values.push(value);
+            value = value.checked_mul(2)?;
+        }
+        return Some(values);
+    }
+    let (low, high) = match text.split_once("..=") {
+        Some((low, high)) => (number(low)?, number(high)?.checked_add(1)?),
+        None => {
+            let (low, high) = text.split_once("..")?;
+            (number(low)?, number(high)?)
+        }
+    };
+    usize::try_from(high.checked_sub(low)?.max(0)).ok().filter(|n| *n <= MOST_POINTS)?;
+    Some((low..high).collect())
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, values) in &self.parameters {
+            let values: Vec<String> = values.iter().map(i64::to_string).collect();
+            writeln!(f, "{name} in [{}]", values.join(", "))?;
+        }
+        self.requirements.iter().try_for_each(|r| writeln!(f, "require {r}"))
+    }
+}
+
+impl Serialize for Space {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Space {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Space, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Space::parse(&text).map_err(|d| serde::de::Error::custom(d.message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_space_is_read_and_printed() {
+        let text = "rows in [1, 2, 2, 4] # twice\nlanes in powers(8, 40)\nunroll in 1..=2\nk in 3..5\n\
+                    require rows * lanes <= 32 and unroll != rows\n";
+        let space = Space::parse(text).expect("it is one");
+        assert_eq!(space.parameters()["rows"], [1, 2, 4]);
+        assert_eq!(space.parameters()["lanes"], [8, 16, 32]);
+        assert_eq!(space.parameters()["k"], [3, 4]);
+        assert_eq!(Space::parse(&space.to_string()), Ok(space.clone()));
+        let points = space.points().expect("it has points");
+        // rows 1: lanes 8, 16, 32 with unroll 2; rows 2: lanes 8, 16 with unroll 1; rows 4: lanes 8 with both; k doubles all.
+        assert_eq!(points.len(), 2 * (3 + 2 + 2));
+        assert_eq!(points[0].to_string(), "rows=1 lanes=8 unroll=2 k=3");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let code = |text: &str| Space::parse(text).map_err(|d| d.code);
+        assert_eq!(code("rows = 4"), Err("space-syntax"));
+        assert_eq!(code("rows in []"), Err("no-candidates"));
+        assert_eq!(code("rows in powers(0, 4)"), Err("space-syntax"));
+        assert_eq!(code("rows in 1..=9223372036854775807"), Err("space-syntax"));
+        assert_eq!(code("rows in [1]\nrows in [2]"), Err("parameter-twice"));
+        assert_eq!(code("rows in [1]\nrequire lanes == 4"), Err("unknown-parameter"));
+        let divided = Space::parse("a in [0, 1]\nrequire 4 // a == 4").expect("only its value is wrong");
+        assert_eq!(divided.points().map_err(|d| d.code), Err("requirement"));
+        let huge = Space::new().parameter("a", 0..4000).parameter("b", 0..4000);
+        assert_eq!(huge.points().map_err(|d| d.code), Err("space-size"));
+    }
+
+    #[test]
+    fn a_space_fits_its_pipeline() {
+        let pipeline = Pipeline::parse("split_iname(i, $block)").expect("it is one");
+        let code = |space: Space| space.check(&pipeline).map_err(|d| d.code);
+        assert_eq!(code(Space::new().parameter("block", [1])), Ok(()));
+        assert_eq!(code(Space::new()), Err("open-parameter"));
+        assert_eq!(
+            code(Space::new().parameter("block", [1]).parameter("blokc", [1])),
+            Err("unknown-parameter")
+        );
+    }
+}

@@ -1,0 +1,375 @@
+//! Which points are timed, and in which order.
+//!
+//! A [`Search`] is asked for a batch, told what became of it, and asked again, until it has no more. It knows the points and what the counts
+//! say about each (an estimate, or nothing for a point that is refused); it knows no device, so that recorded sweeps replay through it.
+//!
+//! *Guided* starts with the best estimates and some points drawn at random. It then fits the logarithm of the times by ridge regression
+//! on the logarithm of the estimate, one indicator for each value of each parameter, and products of neighbouring parameters' indicators left
+//! out; each batch takes the best predictions, and neighbours of the best point so far. Everything follows from the seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::Name;
+use serde::{Deserialize, Serialize};
+
+use crate::Point;
+
+/// How the points of a space are gone through.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strategy {
+    /// All of them, best estimates first.
+    Exhaustive,
+    /// So many, drawn evenly.
+    Random {
+        /// How many are timed.
+        points: usize,
+        /// Of the generator.
+        seed: u64,
+    },
+    /// So many, led by the counts and a model of the times so far.
+    Guided {
+        /// How many are timed.
+        points: usize,
+        /// Of the generator.
+        seed: u64,
+    },
+}
+
+/// A generator of pseudo-random numbers: SplitMix64.
+#[derive(Clone, Debug)]
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        usize::try_from(self.next() % n.max(1) as u64).unwrap_or(0)
+    }
+}
+
+/// A strategy under way.
+pub struct Search<'a> {
+    points: &'a [Point],
+    estimates: &'a [Option<f64>],
+    strategy: Strategy,
+    rng: Rng,
+    /// Points that were handed out.
+    asked: BTreeSet<usize>,
+    /// Times of those that have one.
+    times: BTreeMap<usize, f64>,
+    features: Features,
+    batch: usize,
+}
+
+impl<'a> Search<'a> {
+    /// A search through points, with an estimate in milliseconds for each that is not refused. Points come in batches of at most
+    /// `batch`, so that they can be compiled side by side.
+    pub fn new(
+        points: &'a [Point],
+        estimates: &'a [Option<f64>],
+        strategy: Strategy,
+        batch: usize,
+    ) -> Search<'a> {
+        let seed = match strategy {
+            Strategy::Exhaustive => 0,
+            Strategy::Random { seed, .. } | Strategy::Guided { seed, .. } => seed,
+        };
+        Search {
+            points,
+            estimates,
+            strategy,
+            rng: Rng(seed),
+            asked: BTreeSet::new(),
+            times: BTreeMap::new(),
+            features: Features::of(points),
+            batch: batch.max(1),
+        }
+    }
+
+    /// What became of a point: its time in milliseconds, or none.
+    pub fn tell(&mut self, point: usize, milliseconds: Option<f64>) {
+        self.asked.insert(point);
+        if let Some(ms) = milliseconds.filter(|ms| ms.is_finite() && *ms > 0.0) {
+            self.times.insert(point, ms);
+        }
+    }
+
+    fn open(&self) -> Vec<usize> {
+        (0..self.points.len())
+            .filter(|k| !self.asked.contains(k) && self.estimates.get(*k).is_some_and(Option::is_some))
+            .collect()
+    }
+
+    /// How many points are handed out in all.
+    pub fn planned(&self) -> usize {
+        let possible = self.estimates.iter().flatten().count();
+        match self.strategy {
+            Strategy::Exhaustive => possible,
+            Strategy::Random { points, .. } | Strategy::Guided { points, .. } => points.min(possible),
+        }
+    }
+
+    /// The next points to time; none when the search is over.
+    pub fn next_batch(&mut self) -> Vec<usize> {
+        let left = self.planned().saturating_sub(self.asked.len());
+        let mut open = self.open();
+        let count = left.min(self.batch).min(open.len());
+        let chosen = match self.strategy {
+            Strategy::Exhaustive => {
+                self.by_estimate(&mut open);
+                open.truncate(count);
+                open
+            }
+            Strategy::Random { .. } => self.draw(&mut open, count),
+            Strategy::Guided { points, .. } => self.guided(open, count, points),
+        };
+        self.asked.extend(chosen.iter().copied());
+        chosen
+    }
+
+    fn estimate(&self, k: usize) -> f64 {
+        self.estimates.get(k).copied().flatten().unwrap_or(f64::INFINITY)
+    }
+
+    /// Best estimates first; equal ones in the order of the points.
+    fn by_estimate(&self, open: &mut [usize]) {
+        open.sort_by(|a, b| self.estimate(*a).total_cmp(&self.estimate(*b)).then(a.cmp(b)));
+    }
+
+    fn draw(&mut self, open: &mut Vec<usize>, count: usize) -> Vec<usize> {
+        (0..count.min(open.len())).map(|_| open.swap_remove(self.rng.below(open.len()))).collect()
+    }
+
+    fn guided(&mut self, mut open: Vec<usize>, count: usize, budget: usize) -> Vec<usize> {
+        // A quarter of the budget goes to the best estimates, another to points drawn at random; then the model leads.
+        let first = budget.div_ceil(4);
+        let done = self.asked.len();
+        if done < first {
+            self.by_estimate(&mut open);
+            open.truncate(count.min(first - done));
+            return open;
+        }
+        if done < 2 * first {
+            return self.draw(&mut open, count.min(2 * first - done));
+        }
+        let Some(model) = self.fit() else { return self.draw(&mut open, count) };
+        let best = self.times.iter().min_by(|a, b| a.1.total_cmp(b.1)).map(|(k, _)| *k);
+        let mut chosen = Vec::with_capacity(count);
+        let predicted = |k: usize| model.predict(&self.features.row(k, self.estimate(k)));
+        let order = |pool: &mut Vec<usize>| {
+            pool.sort_by(|a, b| predicted(*a).total_cmp(&predicted(*b)).then(a.cmp(b)));
+        };
+        order(&mut open);
+        // Every other place of a batch is a neighbour's.
+        let mut near: Vec<usize> =
+            open.iter().copied().filter(|k| best.is_some_and(|b| self.features.neighbours(*k, b))).collect();
+        order(&mut near);
+        let (mut from_model, mut from_near) = (open.into_iter(), near.into_iter());
+        while chosen.len() < count {
+            let wanted = if chosen.len() % 2 == 0 { from_near.next() } else { None };
+            let Some(k) = wanted.or_else(|| from_model.next()) else { break };
+            if !chosen.contains(&k) {
+                chosen.push(k);
+            }
+        }
+        chosen
+    }
+
+    fn fit(&self) -> Option<Model> {
+        let rows: Vec<(Vec<f64>, f64)> =
+            self.times.iter().map(|(k, ms)| (self.features.row(*k, self.estimate(*k)), ms.ln())).collect();
+        Model::fit(&rows)
+    }
+}
+
+/// Indicators of the values of the parameters.
+struct Features {
+    /// For each point, the index of each parameter's value among its values.
+    levels: Vec<Vec<usize>>,
+    /// How many values each parameter has.
+    sizes: Vec<usize>,
+}
+
+impl Features {
+    fn of(points: &[Point]) -> Features {
+        let mut values: Vec<(Name, BTreeSet<i64>)> = Vec::new();
+        for (name, value) in points.iter().flat_map(Point::values) {
+            match values.iter_mut().find(|(n, _)| n == name) {
+                Some((_, set)) => {
+                    set.insert(value);
+                }
+                None => values.push((name.clone(), BTreeSet::from([value]))),
+            }
+        }
+        let level = |point: &Point, (name, set): &(Name, BTreeSet<i64>)| {
+            point.get(name).map_or(0, |v| set.range(..v).count())
+        };
+        Features {
+            levels: points.iter().map(|p| values.iter().map(|v| level(p, v)).collect()).collect(),
+            sizes: values.iter().map(|(_, set)| set.len()).collect(),
+        }
+    }
+
+    fn row(&self, k: usize, estimate: f64) -> Vec<f64> {
+        let mut row = vec![1.0, if estimate.is_finite() && estimate > 0.0 { estimate.ln() } else { 0.0 }];
+        for (level, size) in self.levels[k].iter().zip(&self.sizes) {
+            row.extend((0..*size).map(|l| if l == *level { 1.0 } else { 0.0 }));
+        }
+        row
+    }
+
+    /// Whether two points differ by one step along one or two parameters.
+    fn neighbours(&self, a: usize, b: usize) -> bool {
+        let steps = self.levels[a].iter().zip(&self.levels[b]).map(|(x, y)| x.abs_diff(*y));
+        let (most, sum) = steps.fold((0, 0), |(most, sum), d| (most.max(d), sum + d));
+        most == 1 && sum <= 2
+    }
+}
+
+/// A linear model.
+struct Model(Vec<f64>);
+
+impl Model {
+    /// Ridge regression by the normal equations.
+    fn fit(rows: &[(Vec<f64>, f64)]) -> Option<Model> {
+        const RIDGE: f64 = 0.05;
+        let n = rows.first()?.0.len();
+        let mut a = vec![vec![0.0; n + 1]; n];
+        for (x, y) in rows {
+            for i in 0..n {
+                for j in 0..n {
+                    a[i][j] += x[i] * x[j];
+                }
+                a[i][n] += x[i] * y;
+            }
+        }
+        for (i, row) in a.iter_mut().enumerate() {
+            row[i] += RIDGE;
+        }
+        // Gaussian elimination; the matrix is positive definite.
+        for i in 0..n {
+            let pivot = a[i][i];
+            if pivot.abs() < 1e-12 {
+                return None;
+            }
+            let (above, below) = a.split_at_mut(i + 1);
+            for row in below {
+                let factor = row[i] / pivot;
+                for (value, known) in row[i..].iter_mut().zip(&above[i][i..]) {
+                    *value -= factor * known;
+                }
+            }
+        }
+        let mut x = vec![0.0; n];
+        for i in (0..n).rev() {
+            let known: f64 = (i + 1..n).map(|j| a[i][j] * x[j]).sum();
+            x[i] = (a[i][n] - known) / a[i][i];
+        }
+        Some(Model(x))
+    }
+
+    fn predict(&self, row: &[f64]) -> f64 {
+        self.0.iter().zip(row).map(|(a, b)| a * b).sum()
+    }
+}
+
+/// What a strategy would have found in a recorded sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Simulated {
+    /// The best of the points that it timed.
+    pub best: Option<usize>,
+    /// How many it timed.
+    pub timed: usize,
+    /// The best time of the sweep over the best that it found: 1 where it found the best.
+    pub quality: f64,
+}
+
+/// Replays a strategy over recorded times, without a device. Points without a time count as refused.
+pub fn simulate(
+    points: &[Point],
+    estimates: &[Option<f64>],
+    times: &[Option<f64>],
+    strategy: Strategy,
+    batch: usize,
+) -> Simulated {
+    let known: Vec<Option<f64>> =
+        estimates.iter().zip(times).map(|(e, t)| if t.is_some() { *e } else { None }).collect();
+    let mut search = Search::new(points, &known, strategy, batch);
+    loop {
+        let batch = search.next_batch();
+        if batch.is_empty() {
+            break;
+        }
+        for k in batch {
+            search.tell(k, times.get(k).copied().flatten());
+        }
+    }
+    let best = search.times.iter().min_by(|a, b| a.1.total_cmp(b.1));
+    let least = times.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+    Simulated {
+        best: best.map(|(k, _)| *k),
+        timed: search.times.len(),
+        quality: best.map_or(0.0, |(_, ms)| least / ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Space;
+
+    /// A landscape with a ridge that the estimates know only roughly.
+    fn landscape() -> (Vec<Point>, Vec<Option<f64>>, Vec<Option<f64>>) {
+        let space = Space::parse(
+            "block in powers(32, 1024)\nrows in [1, 2, 4, 8]\nunroll in [1, 2, 4, 8]\nvec in [1, 2, 4]\nrequire block * rows <= 4096",
+        )
+        .expect("a space");
+        let points = space.points().expect("points");
+        let get = |p: &Point, n: &str| p.get(n).unwrap_or(1) as f64;
+        let time = |p: &Point| {
+            let flight = get(p, "unroll") * get(p, "vec") * 4.0;
+            let off = (get(p, "block") * get(p, "rows")).log2() - 9.0;
+            1.0 + 8.0 / flight + 0.1 * off * off + if flight > 64.0 { 0.6 } else { 0.0 }
+        };
+        let times =
+            points.iter().map(|p| (get(p, "block") * get(p, "rows") <= 2048.0).then(|| time(p))).collect();
+        let estimates = points.iter().map(|p| Some(1.0 + 4.0 / get(p, "vec"))).collect();
+        (points, estimates, times)
+    }
+
+    #[test]
+    fn all_points_once() {
+        let (points, estimates, times) = landscape();
+        let found = simulate(&points, &estimates, &times, Strategy::Exhaustive, 7);
+        assert_eq!(found.timed, times.iter().flatten().count());
+        assert!((found.quality - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_guided_search_finds_nearly_the_best_with_a_fifth_of_the_points() {
+        let (points, estimates, times) = landscape();
+        let possible = times.iter().flatten().count();
+        for seed in 0..5 {
+            let strategy = Strategy::Guided { points: possible / 5, seed };
+            let found = simulate(&points, &estimates, &times, strategy, 4);
+            assert!(found.timed <= possible / 5);
+            assert!(found.quality >= 0.95, "seed {seed}: {}", found.quality);
+            assert_eq!(found, simulate(&points, &estimates, &times, strategy, 4), "it follows from the seed");
+        }
+    }
+
+    #[test]
+    fn a_random_search_stops_at_its_number() {
+        let (points, estimates, times) = landscape();
+        let found = simulate(&points, &estimates, &times, Strategy::Random { points: 10, seed: 1 }, 4);
+        assert_eq!(found.timed, 10);
+        assert!(found.quality < 1.0 || found.best.is_some());
+    }
+}

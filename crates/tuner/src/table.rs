@@ -1,0 +1,79 @@
+//! A search as a table of text.
+
+use std::fmt::Write;
+
+use crate::{Outcome, Tuning, tuner::best_first};
+
+impl Tuning {
+    /// One line a point, best first, then what was refused or wrong with its reason; at the end what the best one reaches.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        let order = best_first(&self.candidates);
+        let figure = if order.iter().any(|k| self.times_of(*k)) { "time ms" } else { "estimate" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "{figure:>10} {:>10} {:>7} {:>10} {:>6} {:>6} {:>5}  point",
+            "bound ms", "moved", "conflicts", "idle", "occup.", "regs"
+        );
+        for k in order {
+            let (point, Some(outcome)) = &self.candidates[k] else { continue };
+            let (Some(ms), Some(cost)) = (outcome.milliseconds(), outcome.cost()) else { continue };
+            let moved =
+                if cost.necessary_bytes > 0.0 { cost.moved_bytes / cost.necessary_bytes } else { 0.0 };
+            let mark = if self.best == Some(k) { "  <- best" } else { "" };
+            let _ = writeln!(
+                text,
+                "{ms:>10.4} {:>10.4} {moved:>6.2}x {:>10.0} {:>5.0}% {:>5.0}% {:>5}  {point}{mark}",
+                cost.bound_ms,
+                cost.bank_conflicts,
+                100.0 * cost.idle,
+                100.0 * cost.occupancy,
+                cost.registers,
+            );
+        }
+        for (point, outcome) in &self.candidates {
+            match outcome {
+                Some(Outcome::Refused { code, message }) => {
+                    let _ = writeln!(text, "{:>10} {point}: {message} [{code}]", "refused");
+                }
+                Some(Outcome::Wrong { message }) => {
+                    let _ = writeln!(text, "{:>10} {point}: {message}", "wrong");
+                }
+                _ => {}
+            }
+        }
+        let left = self.candidates.iter().filter(|(_, o)| o.is_none()).count();
+        if left > 0 {
+            let _ = writeln!(text, "{left} points were not looked at: the time was over");
+        }
+        if let Some((count, (field, ours, theirs))) = &self.not_used {
+            let _ = writeln!(
+                text,
+                "{count} records of the log were not used: their {field} is `{}`, and here it is `{}`",
+                theirs.trim(),
+                ours.trim()
+            );
+        }
+        match (self.best_point(), self.fraction_of_limit()) {
+            (Some(point), Some(fraction)) => {
+                let _ = writeln!(
+                    text,
+                    "best: {point}, at {:.1} % of the memory's limit ({:.2} TB/s, {})",
+                    100.0 * fraction,
+                    self.machine.bandwidth / 1e12,
+                    if self.machine.measured { "measured" } else { "as described" }
+                );
+            }
+            (Some(point), None) => {
+                let _ = writeln!(text, "best by the counts, nothing was timed: {point}");
+            }
+            (None, _) => text.push_str("no point is legal\n"),
+        }
+        text
+    }
+
+    fn times_of(&self, k: usize) -> bool {
+        self.candidates[k].1.as_ref().is_some_and(|o| o.times().is_some())
+    }
+}

@@ -1,0 +1,138 @@
+//! Whole searches on the emulator.
+
+use std::time::Duration;
+
+use loopwright_kernel_ir::{DType, LoopKernel};
+use loopwright_runtime::{Args, Device, Tensor};
+use loopwright_transforms::Pipeline;
+use loopwright_tuner::{Outcome, Phase, Space, Strategy, Tuner, Tuning};
+
+const KERNEL: &str = "\
+kernel row_sum(x: f32[n, m], out: f32[n], n: i32, m: i32)
+assume 0 <= n and 0 <= m
+domain { [s] : 0 <= s < n }
+domain { [i] : 0 <= i < m }
+out[s] = sum(i, x[s, i])
+";
+const PIPELINE: &str = "\
+split_iname(s, $rows)
+split_iname(i, $lanes)
+tag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)
+";
+
+fn tune(space: &str, n: usize, with: impl for<'a> Fn(Tuner<'a>) -> Tuner<'a>) -> Tuning {
+    tune_kernel(KERNEL, space, n, with)
+}
+
+fn tune_kernel(kernel: &str, space: &str, n: usize, with: impl for<'a> Fn(Tuner<'a>) -> Tuner<'a>) -> Tuning {
+    let kernel = LoopKernel::parse(kernel).expect("a kernel");
+    let pipeline = Pipeline::parse(PIPELINE).expect("a pipeline");
+    let space = Space::parse(space).expect("a space");
+    let device = Device::emulator();
+    let args = Args::new().tensor("x", &Tensor::random(&[n, 200], DType::F32, 7).expect("a tensor"));
+    with(Tuner::new(&device, &kernel, &pipeline, &space, &args)).run().expect("a search")
+}
+
+fn outcome<'t>(tuning: &'t Tuning, point: &str) -> &'t Outcome {
+    let found = tuning.candidates.iter().find(|(p, _)| p.to_string() == point);
+    found.and_then(|(_, o)| o.as_ref()).unwrap_or_else(|| panic!("{point} was not looked at"))
+}
+
+#[test]
+fn coalesced_reads_are_better_than_strided_ones_and_too_many_threads_are_a_result() {
+    let tuning = tune("rows in [1, 32, 64]\nlanes in [1, 32]\n", 512, |t| t);
+    assert_eq!(tuning.candidates.len(), 6);
+    let ms = |p: &str| outcome(&tuning, p).milliseconds().expect("it is legal");
+    // One thread a row: each lane of a warp reads another row, so that 32 sectors are asked for where 4 would do.
+    assert!(ms("rows=32 lanes=1") > ms("rows=32 lanes=32"));
+    let moved = |p: &str| outcome(&tuning, p).cost().expect("it is legal").moved_bytes;
+    assert!(moved("rows=32 lanes=1") > 6.0 * moved("rows=32 lanes=32"));
+    let Outcome::Refused { code, message } = outcome(&tuning, "rows=64 lanes=32") else {
+        panic!("2048 threads are too many for a block");
+    };
+    assert_eq!(code, "too-many-threads");
+    assert!(message.contains("2048"), "{message}");
+    let table = tuning.table();
+    assert!(table.contains("<- best") && table.contains("too-many-threads"), "{table}");
+    let page = tuning.html();
+    assert!(page.contains("<svg") && !page.contains("<script") && !page.contains("http"), "self-contained");
+}
+
+#[test]
+fn results_that_are_off_are_wrong_not_fast() {
+    // A tolerance that nothing fulfils stands for a wrong program.
+    let kernel = KERNEL.replace("sum(i, x[s, i])", "sum(i, 0.1 * x[s, i])");
+    let tuning = tune_kernel(&kernel, "rows in [1]\nlanes in [32]\n", 64, |t| t.tolerance(0.0));
+    let Outcome::Wrong { message } = outcome(&tuning, "rows=1 lanes=32") else {
+        panic!("sums of f32 differ from those of f64 in the last bits")
+    };
+    assert!(message.contains("`out`"), "{message}");
+    assert_eq!(tuning.best, None);
+    assert!(tuning.table().contains("no point is legal"));
+}
+
+#[test]
+fn a_log_is_gone_on_with() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tune.jsonl");
+    let space = "rows in [32, 64]\nlanes in [32]\n";
+    let first = tune(space, 64, |t| t.log(&path));
+    assert_eq!(first.recalled, 0);
+    let again = tune(space, 64, |t| t.log(&path));
+    // What was refused stays refused; what was only counted is counted again.
+    assert_eq!(again.recalled, 1);
+    assert_eq!(again.best_point(), first.best_point());
+    // Another problem: the record is kept and not used, and the table says why.
+    let other = tune(space, 128, |t| t.log(&path));
+    assert_eq!(other.recalled, 0);
+    let (_, (field, ..)) = other.not_used.clone().expect("there was one");
+    assert_eq!(field, "problem");
+    assert!(other.table().contains("their problem is"), "{}", other.table());
+    // One candidate more changes nothing for the others.
+    let wider = tune("rows in [16, 32, 64]\nlanes in [32]\n", 64, |t| t.log(&path));
+    assert_eq!(wider.recalled, 1);
+}
+
+#[test]
+fn time_that_is_over_ends_the_search() {
+    let tuning = tune("rows in 1..=40\nlanes in [1, 2]\n", 64, |t| t.budget(Duration::ZERO));
+    assert!(tuning.out_of_time);
+    assert!(tuning.candidates.iter().all(|(_, o)| o.is_none()));
+    assert!(tuning.table().contains("80 points were not looked at"), "{}", tuning.table());
+}
+
+#[test]
+fn progress_is_told_and_strategies_are_accepted() {
+    let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
+    let pipeline = Pipeline::parse(PIPELINE).expect("a pipeline");
+    let space = Space::parse("rows in [1, 2, 4]\nlanes in [8, 16, 32]\n").expect("a space");
+    let device = Device::emulator();
+    let tensor = |n| Tensor::random(&[n, 100], DType::F32, 7).expect("a tensor");
+    let (args, sample) = (Args::new().tensor("x", &tensor(4096)), Args::new().tensor("x", &tensor(16)));
+    let mut told = Vec::new();
+    let tuning = Tuner::new(&device, &kernel, &pipeline, &space, &args)
+        .sample(&sample)
+        .strategy(Strategy::Guided { points: 3, seed: 1 })
+        .on_progress(|p| told.push((p.phase, p.done, p.of)))
+        .run()
+        .expect("a search");
+    assert_eq!(told.last(), Some(&(Phase::Counting, 9, 9)));
+    // Costs are those of the problem: 256 times the sample.
+    let bytes = tuning.best_outcome().and_then(Outcome::cost).expect("legal").necessary_bytes;
+    assert_eq!(bytes, f64::from(4096 * 100 * 4 + 4096 * 4));
+}
+
+#[test]
+fn a_space_that_does_not_fit_is_refused_before_anything_runs() {
+    let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
+    let pipeline = Pipeline::parse(PIPELINE).expect("a pipeline");
+    let args = Args::new().tensor("x", &Tensor::random(&[4, 4], DType::F32, 7).expect("a tensor"));
+    let device = Device::emulator();
+    let code = |space: &str| {
+        let space = Space::parse(space).expect("a space");
+        Tuner::new(&device, &kernel, &pipeline, &space, &args).run().map(|_| ()).map_err(|d| d.code)
+    };
+    assert_eq!(code("rows in [1]\n"), Err("open-parameter"));
+    assert_eq!(code("rows in [1]\nlanes in [1]\nvec in [4]\n"), Err("unknown-parameter"));
+    assert_eq!(code("rows in [1]\nlanes in [1]\nrequire rows > lanes\n"), Err("empty-space"));
+}

@@ -1,0 +1,136 @@
+//! Arguments of a kernel as the command line gives them.
+
+use std::collections::BTreeSet;
+
+use clap::Args as ClapArgs;
+use loopwright::ir::{Arg, Expr, Fact};
+use loopwright::prelude::*;
+
+use crate::input::{self, Failure};
+
+/// The options that give arguments.
+#[derive(ClapArgs)]
+pub struct Arguments {
+    /// A scalar argument, as `n=1000`; those that follow from shapes can be left out.
+    #[arg(long = "set", value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// An array argument from a .npy file, as `x=x.npy`.
+    #[arg(long = "input", value_name = "NAME=FILE")]
+    pub inputs: Vec<String>,
+    /// Fills an array argument with pseudo-random numbers, within its declared facts.
+    #[arg(long = "random", value_name = "NAME")]
+    pub random: Vec<String>,
+    /// Fills an array argument with zeros.
+    #[arg(long = "zeros", value_name = "NAME")]
+    pub zeros: Vec<String>,
+    /// Seed of the random numbers.
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// What an open type stands for, as `T=f32`; types of arrays from files follow from them.
+    #[arg(long = "type", value_name = "NAME=TYPE")]
+    pub types: Vec<String>,
+}
+
+impl Arguments {
+    /// The arguments. With `fill`, arrays that the kernel reads and that were not given are random.
+    pub fn args(&self, kernel: &LoopKernel, fill: bool) -> Result<Args, Failure> {
+        self.with_scalars(kernel, &self.set, fill)
+    }
+
+    /// As [`Arguments::args`], with other scalars.
+    pub fn with_scalars(&self, kernel: &LoopKernel, set: &[String], fill: bool) -> Result<Args, Failure> {
+        let mut args = Args::new();
+        for (name, dtype) in input::types(&self.types)? {
+            args = args.bind_type(name, dtype);
+        }
+        for set in set {
+            let (name, text) = input::pair(set)?;
+            let value = ScalarValue::parse(text).ok_or_else(|| {
+                Diagnostic::new("option", format!("`{text}` is no number: argument `{name}` needs one"))
+            })?;
+            args = args.scalar(name, value);
+        }
+        for given in &self.inputs {
+            let (name, path) = input::pair(given)?;
+            args = args.tensor(name, &Tensor::from_npy(path)?);
+        }
+        let mut random = self.random.clone();
+        if fill {
+            let given = |name: &str| {
+                self.inputs.iter().any(|i| i.split('=').next().is_some_and(|n| n.trim() == name))
+                    || self.zeros.iter().chain(&self.random).any(|n| n == name)
+            };
+            random.extend(arrays_read(kernel).iter().filter(|n| !given(n)).map(ToString::to_string));
+        }
+        for (names, random) in [(&random, true), (&self.zeros, false)] {
+            for name in names {
+                let expected = loopwright::runtime::expected_arrays(kernel, &args)?;
+                let (dtype, shape) = expected.get(name.as_str()).ok_or_else(|| {
+                    let known: Vec<&str> = expected.keys().map(Name::as_str).collect();
+                    Diagnostic::new("unknown-argument", format!("`{}` has no array `{name}`", kernel.name))
+                        .help(format!("its arrays are {}", known.join(", ")))
+                })?;
+                let tensor = if random {
+                    random_array(kernel, &args, name, *dtype, shape, self.seed)?
+                } else {
+                    Tensor::zeros(shape, *dtype)?
+                };
+                args = args.tensor(name.as_str(), &tensor);
+            }
+        }
+        Ok(args)
+    }
+}
+
+/// The array arguments that the kernel reads.
+fn arrays_read(kernel: &LoopKernel) -> Vec<Name> {
+    let mut read: BTreeSet<Name> = BTreeSet::new();
+    let mut note = |e: &Expr| read.extend(e.accesses().into_iter().map(|a| a.array));
+    for instruction in &kernel.instructions {
+        note(&instruction.value);
+        instruction.predicate.iter().for_each(&mut note);
+        instruction.targets.iter().flat_map(|t| &t.index).for_each(&mut note);
+    }
+    let arrays = kernel.args.iter().filter(|a| matches!(a, Arg::Array(_)));
+    arrays.map(|a| a.name().clone()).filter(|n| read.contains(n)).collect()
+}
+
+/// Random elements that keep what is declared about them.
+fn random_array(
+    kernel: &LoopKernel,
+    args: &Args,
+    name: &str,
+    dtype: DType,
+    shape: &[usize],
+    seed: u64,
+) -> Result<Tensor, Failure> {
+    let seed = name.bytes().fold(seed, |s, b| s.wrapping_mul(31).wrapping_add(b.into()));
+    let about = |f: &&Fact| match f {
+        Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => **array == *name,
+    };
+    let facts: Vec<&Fact> = kernel.facts.iter().filter(about).collect();
+    if facts.is_empty() {
+        return Ok(Tensor::random(shape, dtype, seed)?);
+    }
+    let bounds = loopwright::runtime::fact_range(kernel, args, name)?;
+    let raw = Tensor::random(&[shape.iter().product()], DType::U64, seed)?;
+    let (low, high) = (bounds.0.unwrap_or(0), bounds.1.unwrap_or(8));
+    let mut values: Vec<i64> = raw
+        .to_vec::<u64>()?
+        .iter()
+        .scan(seed, |state, v| {
+            *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1 + v);
+            Some(low + ((*state >> 33) as i64) % (high - low).max(1))
+        })
+        .collect();
+    if facts.iter().any(|f| matches!(f, Fact::Injective(_))) {
+        // A permutation of the first values, by a stable sort of random keys.
+        let mut order: Vec<i64> = (0..values.len() as i64).collect();
+        order.sort_by_key(|k| values[*k as usize]);
+        values = order.into_iter().map(|k| k + low).collect();
+    }
+    if facts.iter().any(|f| matches!(f, Fact::Monotone(_))) {
+        values.sort_unstable();
+    }
+    Ok(Tensor::from_vec(shape, values)?.cast(dtype))
+}

@@ -1,0 +1,166 @@
+//! `tune`
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args as ClapArgs;
+use indicatif::{ProgressBar, ProgressStyle};
+use loopwright::prelude::*;
+use loopwright::runtime::expected_arrays;
+use loopwright::tuner::{Phase, Progress, Space, Strategy, Tuner};
+
+use crate::arguments::Arguments;
+use crate::input::{self, Failure};
+use crate::report;
+
+/// The options of `loopwright tune`.
+#[derive(ClapArgs)]
+pub struct Tune {
+    /// The kernel's file.
+    kernel: String,
+    /// The pipeline's file, with open parameters.
+    pipeline: String,
+    /// The space's file: `name in [1, 2, 4]`, `name in powers(32, 1024)`, `require CONDITION`.
+    space: String,
+    #[command(flatten)]
+    arguments: Arguments,
+    /// A scalar of the smaller problem that candidates are checked and counted on, as `n=1000`; scalars that are not named are those of the
+    /// problem. Its arrays are random.
+    #[arg(long, value_name = "NAME=VALUE")]
+    sample: Vec<String>,
+    /// `exhaustive`, `random` or `guided`.
+    #[arg(long, default_value = "exhaustive")]
+    strategy: String,
+    /// How many points the random and the guided strategy time; by default a fifth of the space.
+    #[arg(long, value_name = "N")]
+    points: Option<usize>,
+    /// End after so many seconds, with what was found.
+    #[arg(long, value_name = "SECONDS")]
+    budget: Option<f64>,
+    /// Keep outcomes in this file, and go on with those it holds.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Write a page with plots.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the pipeline with the best values.
+    #[arg(long, value_name = "FILE")]
+    best: Option<PathBuf>,
+    /// How many launches a median is of.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    launches: usize,
+    /// Where: `gpu`, `emulator`, or `best`, a GPU where there is one.
+    #[arg(long, default_value = "best")]
+    device: String,
+}
+
+impl Tune {
+    fn strategy(&self, points: usize) -> Result<Strategy, Failure> {
+        let points = self.points.unwrap_or(points.div_ceil(5)).max(1);
+        let seed = self.arguments.seed;
+        match self.strategy.as_str() {
+            "exhaustive" => Ok(Strategy::Exhaustive),
+            "random" => Ok(Strategy::Random { points, seed }),
+            "guided" => Ok(Strategy::Guided { points, seed }),
+            other => Err(Diagnostic::new("strategy", format!("there is no strategy `{other}`"))
+                .help("write exhaustive, random or guided")
+                .into()),
+        }
+    }
+
+    /// The scalars of the sample: those of the problem, with others in their place.
+    fn sample_scalars(&self) -> Result<Vec<String>, Failure> {
+        let mut scalars = self.sample.clone();
+        for set in &self.arguments.set {
+            let (name, _) = input::pair(set)?;
+            let replaced = self.sample.iter().any(|s| s.split('=').next().is_some_and(|n| n.trim() == name));
+            if !replaced {
+                scalars.push(set.clone());
+            }
+        }
+        Ok(scalars)
+    }
+
+    /// `loopwright tune`
+    pub fn run(&self) -> Result<(), Failure> {
+        let kernel = LoopKernel::parse_bytes(&input::origin(&self.kernel), &input::read(&self.kernel)?)?;
+        let pipeline = input::read_pipeline(&self.pipeline)?;
+        let space = Space::parse(&input::read_space(&self.space)?)?;
+        space.check(&pipeline)?;
+        let points = space.points()?.len();
+        let strategy = self.strategy(points)?;
+        let device = input::device(&self.device)?;
+        let sample = match self.sample.is_empty() {
+            true => None,
+            false => Some(self.arguments.with_scalars(&kernel, &self.sample_scalars()?, true)?),
+        };
+        // Without a GPU nothing runs on the problem itself, whose arrays may be large: its shapes are all that is needed.
+        let fill = device.is_gpu() || sample.is_none();
+        let args = self.arguments.args(&kernel, fill)?;
+        let budget = match self.budget {
+            Some(s) => Some(
+                Duration::try_from_secs_f64(s)
+                    .map_err(|_| Diagnostic::new("option", format!("`{s}` is no number of seconds")))?,
+            ),
+            None => None,
+        };
+
+        let bar = ProgressBar::new(points as u64);
+        if let Ok(style) = ProgressStyle::with_template("{msg:>9} {wide_bar} {pos}/{len} {elapsed}") {
+            bar.set_style(style);
+        }
+        let mut tuner = Tuner::new(&device, &kernel, &pipeline, &space, &args)
+            .strategy(strategy)
+            .launches(self.launches)
+            .on_progress(|p: &Progress| {
+                bar.set_length(p.of as u64);
+                bar.set_position(p.done as u64);
+                bar.set_message(match p.phase {
+                    Phase::Counting => "counting",
+                    Phase::Timing => "timing",
+                    Phase::Finals => "finals",
+                });
+            });
+        if let Some(sample) = &sample {
+            tuner = tuner.sample(sample).scale(scale(&kernel, &args, sample)?);
+        }
+        if let Some(budget) = budget {
+            tuner = tuner.budget(budget);
+        }
+        if let Some(log) = &self.log {
+            tuner = tuner.log(log);
+        }
+        let tuning = tuner.run()?;
+        bar.finish_and_clear();
+        report::say(&tuning.table());
+        let spent = tuning.spent;
+        report::say(&format!(
+            "spent: {:.1} s counting, {:.1} s waiting for the compiler, {:.1} s timing, {:.1} s in the finals\n",
+            spent.counting.as_secs_f64(),
+            spent.compiling.as_secs_f64(),
+            spent.timing.as_secs_f64(),
+            spent.finals.as_secs_f64()
+        ));
+        if let Some(path) = &self.html {
+            input::write(path, &tuning.html())?;
+        }
+        if let (Some(path), Some(best)) = (&self.best, tuning.best_point()) {
+            let bound = pipeline.bind(best.values().map(|(n, v)| (n.as_str(), v)))?;
+            input::write(path, &format!("# Tuned on {}: {best}\n{bound}", tuning.key.device))?;
+        }
+        match tuning.best {
+            Some(_) => Ok(()),
+            None => Err(Failure::Wrong("no point of the space is legal".to_owned())),
+        }
+    }
+}
+
+/// How many times more bytes the problem's arrays have than the sample's.
+fn scale(kernel: &LoopKernel, args: &Args, sample: &Args) -> Result<f64, Failure> {
+    let bytes = |args: &Args| -> Result<f64, Failure> {
+        let arrays = expected_arrays(kernel, args)?;
+        Ok(arrays.values().map(|(t, shape)| (t.bytes() * shape.iter().product::<usize>()) as f64).sum())
+    };
+    let (all, part) = (bytes(args)?, bytes(sample)?);
+    Ok(if part > 0.0 { all / part } else { 1.0 })
+}
