@@ -87,7 +87,30 @@ impl Context<'_> {
         if let Some(printed) = self.minus_a_constant(op, a, b) {
             return printed;
         }
-        let (pa, pb) = (self.raw(a), self.raw(b));
+        let (mut pa, mut pb) = (self.raw(a), self.raw(b));
+        match op {
+            BinOp::Add | BinOp::Sub | BinOp::Mul if self.wraps_in(op, a, b) => {
+                let unsigned = |p: &Printed| match of {
+                    DType::I64 => p.rep == Rep::UnsignedLong,
+                    _ => p.is_unsigned(),
+                };
+                if matches!(of, DType::I32 | DType::I64) && !(unsigned(&pa) || unsigned(&pb)) {
+                    // One unsigned operand makes the operation unsigned.
+                    if pa.literal.is_some() {
+                        (pb, _) = modular(of, pb);
+                    } else {
+                        (pa, _) = modular(of, pa);
+                    }
+                }
+            }
+            BinOp::Shl if matches!(of, DType::I32 | DType::I64) && self.of_data.get() => {
+                let (pa, rep) = modular(of, pa);
+                let text = format!("{} {symbol} {}", left(symbol, level, &pa), right(level, &pb.exact(of)));
+                return Printed::own(text, level).with(rep);
+            }
+            BinOp::Add | BinOp::Sub | BinOp::Mul => {}
+            _ => (pa, pb) = (pa.settled(), pb.settled()),
+        }
         let (pa, pb, rep) = match op {
             BinOp::Add | BinOp::Sub | BinOp::Mul => arithmetic(op, of, pa, pb),
             BinOp::TruncDiv | BinOp::TruncRem => quotient(of, pa, pb),
@@ -148,6 +171,19 @@ impl Context<'_> {
     }
 }
 
+/// A signed value in the unsigned type of its size, whose arithmetic wraps: the piece, and how it stands to the value.
+pub(crate) fn modular(of: DType, a: Printed) -> (Printed, Rep) {
+    match of {
+        DType::I64 if a.rep == Rep::UnsignedLong => (a, Rep::UnsignedLong),
+        DType::I64 => (a.exact(of).cast(DType::U64).with(Rep::UnsignedLong), Rep::UnsignedLong),
+        _ if a.is_unsigned() => (a, Rep::Unsigned { exact: false }),
+        _ => {
+            let rep = Rep::Unsigned { exact: false };
+            (a.exact(of).cast(DType::U32).with(rep), rep)
+        }
+    }
+}
+
 /// Sums, differences and products: modulo 2^32 in unsigned int where a builtin variable is part of them, otherwise in the type.
 fn arithmetic(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
     match of {
@@ -155,6 +191,8 @@ fn arithmetic(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed
             let exact = op != BinOp::Sub && a.is_natural() && b.is_natural();
             (a, b, Rep::Unsigned { exact })
         }
+        // An int beside an unsigned long long is extended by its sign, which is congruent; an unsigned int of a value below zero is not.
+        DType::I64 if a.rep == Rep::UnsignedLong || b.rep == Rep::UnsignedLong => (a, b, Rep::UnsignedLong),
         DType::I64 | DType::U32 | DType::U64 => {
             let (a, b) = one_typed(of, a, b);
             (a, b, Rep::Own)
@@ -222,6 +260,10 @@ fn shift(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep
         (DType::I32, BinOp::Shl) if a.is_unsigned() => (a, b, Rep::Unsigned { exact: false }),
         (DType::I32 | DType::I64, BinOp::Shr) if a.is_unsigned() && a.is_natural() => {
             (a, b, Rep::Unsigned { exact: true })
+        }
+        // A negative constant is shifted as unsigned int: C++ before 20 has no meaning for it otherwise.
+        (t, BinOp::Shl) if is_small(t) && a.literal.is_some_and(|v| v < 0) => {
+            (a.exact(of).cast(DType::U32), b, Rep::Int { exact: false })
         }
         (t, _) if is_small(t) => (a.exact(of), b, Rep::Int { exact: op == BinOp::Shr }),
         _ => (a.typed(of), b, Rep::Own),

@@ -1,14 +1,19 @@
 //! What the printing of one kernel knows and collects.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::{BTreeMap, BTreeSet},
 };
 
-use loopwright_kernel_ir::{DType, Diagnostic};
-use loopwright_lowering::program::{DeviceKernel, Memory, Param, Program, VarId, is_legal_name};
+use loopwright_kernel_ir::{DType, Diagnostic, Name, is_legal_name};
+use loopwright_lowering::program::{
+    BinOp, DeviceKernel, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId,
+};
 
 use crate::types::c_type;
+
+/// Multiples of indices up to this one count as indices themselves.
+const SMALL: u64 = 1 << 16;
 
 /// What the file needs above its kernels.
 #[derive(Debug, Default)]
@@ -60,6 +65,15 @@ impl Needs {
     }
 }
 
+/// Whether a value comes from memory, other threads, or a function.
+pub(crate) fn is_taken(value: &Value) -> bool {
+    let mut taken = false;
+    value.visit(&mut |v| {
+        taken |= matches!(v.kind, ValueKind::Load(_) | ValueKind::Shuffle { .. } | ValueKind::Call { .. });
+    });
+    taken
+}
+
 /// One kernel in print.
 pub(crate) struct Context<'a> {
     /// The program that it belongs to.
@@ -70,6 +84,12 @@ pub(crate) struct Context<'a> {
     pub needs: &'a Needs,
     /// Constants without a literal (infinities, the mask of a partial warp): by name, the declaration at the kernel's head.
     pub constants: RefCell<BTreeMap<String, String>>,
+    /// Whether what is printed now is data: its signed arithmetic wraps, while that of indices is known not to overflow.
+    pub of_data: Cell<bool>,
+    /// Variables that hold data.
+    data: BTreeSet<VarId>,
+    /// Variables of the host's loops, and scalar arguments that are lengths: indices are computed from them.
+    lengths: BTreeSet<Name>,
     /// Names in use in the kernel.
     taken: BTreeSet<&'a str>,
 }
@@ -103,7 +123,75 @@ impl<'a> Context<'a> {
                 );
             }
         }
-        Context { program, kernel, needs, constants: RefCell::default(), taken }
+        let mut data = BTreeSet::new();
+        Stmt::visit(&kernel.body, &mut |stmt| match stmt {
+            Stmt::Set { var, .. } | Stmt::Let { var, leaf: Some(_), .. } => drop(data.insert(*var)),
+            Stmt::Let { var, value, leaf: None } if is_taken(value) => drop(data.insert(*var)),
+            _ => {}
+        });
+        let of_data = Cell::new(false);
+        let mut lengths: BTreeSet<Name> = kernel
+            .params
+            .iter()
+            .filter_map(|p| match p {
+                Param::HostVar(name) => Some(name.clone()),
+                _ => None,
+            })
+            .collect();
+        for length in
+            program.globals.iter().flat_map(|g| g.shape.iter().chain(&g.strides)).chain(&kernel.grid)
+        {
+            length.visit(&mut |v| {
+                if let ValueKind::Param(name) = &v.kind {
+                    lengths.insert(name.clone());
+                }
+            });
+        }
+        Context { program, kernel, needs, constants: RefCell::default(), of_data, data, lengths, taken }
+    }
+
+    /// Whether a variable holds data.
+    pub(crate) fn holds_data(&self, var: VarId) -> bool {
+        self.data.contains(&var)
+    }
+
+    /// Whether signed arithmetic with this result is to wrap: it is printed as data, and is no small multiple of indices, which are known
+    /// to fit.
+    pub(crate) fn wraps(&self, value: &Value) -> bool {
+        self.of_data.get() && self.weight(value).is_none_or(|w| w > SMALL)
+    }
+
+    /// As [`Self::wraps`], of `a op b`.
+    pub(crate) fn wraps_in(&self, op: BinOp, a: &Value, b: &Value) -> bool {
+        self.of_data.get() && self.weight_of(op, a, b).is_none_or(|w| w > SMALL)
+    }
+
+    /// How many times an index the value is at most, constants counted as they are; `None` for what is no function of indices.
+    fn weight(&self, value: &Value) -> Option<u64> {
+        match &value.kind {
+            ValueKind::Int(v) => Some(v.unsigned_abs()),
+            ValueKind::ThreadIdx(_) | ValueKind::BlockIdx(_) => Some(1),
+            ValueKind::Var(var) => (!self.data.contains(var)).then_some(1),
+            ValueKind::Param(name) => self.lengths.contains(name).then_some(1),
+            ValueKind::Unary(UnOp::Neg, a) => self.weight(a),
+            ValueKind::Binary(op, a, b) => self.weight_of(*op, a, b),
+            _ => None,
+        }
+    }
+
+    fn weight_of(&self, op: BinOp, a: &Value, b: &Value) -> Option<u64> {
+        match op {
+            BinOp::Add | BinOp::Sub => self.weight(a)?.checked_add(self.weight(b)?),
+            BinOp::Mul if a.as_int().is_some() || b.as_int().is_some() => {
+                self.weight(a)?.checked_mul(self.weight(b)?)
+            }
+            BinOp::TruncDiv | BinOp::TruncRem | BinOp::FloorDiv | BinOp::FloorMod => {
+                self.weight(b)?;
+                self.weight(a)
+            }
+            BinOp::Min | BinOp::Max => Some(self.weight(a)?.max(self.weight(b)?)),
+            _ => None,
+        }
     }
 
     /// The name of a variable.

@@ -4,6 +4,7 @@ use loopwright_kernel_ir::{DType, Precision, math_function};
 use loopwright_lowering::program::{MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
 
 use crate::{
+    binary::modular,
     context::Context,
     literal,
     math::function_name,
@@ -67,13 +68,16 @@ impl Context<'_> {
     pub(crate) fn element(&self, m: &MemRef) -> String {
         let (name, dtype) = self.array(m.memory);
         self.needs.note(dtype);
-        match m.memory {
+        let of_data = self.of_data.replace(false);
+        let text = match m.memory {
             Memory::Global(_) => format!("{name}[{}]", self.converted(&m.offset)),
             Memory::Shared(_) | Memory::Private(_) => {
                 let subscripts = m.subscripts.iter().map(|s| format!("[{}]", self.converted(s)));
                 format!("{name}{}", subscripts.collect::<String>())
             }
-        }
+        };
+        self.of_data.set(of_data);
+        text
     }
 
     fn float(&self, dtype: DType, value: f64) -> Printed {
@@ -120,6 +124,8 @@ impl Context<'_> {
         self.no_half(dtype);
         let raw = self.raw(a);
         let (operand, rep) = match dtype {
+            // The least value has no opposite: negated modulo 2^32 or 2^64, as the language says.
+            DType::I32 | DType::I64 if op == UnOp::Neg && self.wraps(a) => modular(dtype, raw),
             DType::I32 if raw.is_unsigned() => (raw, Rep::Unsigned { exact: false }),
             _ if is_small(dtype) => (raw.exact(dtype), Rep::Int { exact: false }),
             _ => (raw.typed(dtype), Rep::Own),
@@ -134,7 +140,7 @@ impl Context<'_> {
     }
 
     fn select(&self, c: &Value, a: &Value, b: &Value, dtype: DType) -> Printed {
-        let (mut a, mut b) = (self.raw(a), self.raw(b));
+        let (mut a, mut b) = (self.raw(a).settled(), self.raw(b).settled());
         let rep = match dtype {
             DType::I32 if a.is_unsigned() || b.is_unsigned() => {
                 Rep::Unsigned { exact: a.is_natural() && b.is_natural() }

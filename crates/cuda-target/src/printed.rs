@@ -35,6 +35,8 @@ pub(crate) enum Rep {
         /// Whether it is the value itself.
         exact: bool,
     },
+    /// It is an unsigned long long, congruent to the value, an I64, modulo 2^64; conversion to long long gives it.
+    UnsignedLong,
     /// It is an int. Exact: it is the value, of another integer type or bool. Otherwise it is congruent to a value of at most 16
     /// bits; conversion to its type gives it.
     Int {
@@ -102,7 +104,7 @@ impl Printed {
 
     /// Whether its C value is the value itself.
     pub(crate) fn is_exact(&self) -> bool {
-        !matches!(self.rep, Rep::Unsigned { exact: false } | Rep::Int { exact: false })
+        !matches!(self.rep, Rep::Unsigned { exact: false } | Rep::Int { exact: false } | Rep::UnsignedLong)
     }
 
     /// Whether it is an unsigned int.
@@ -118,6 +120,11 @@ impl Printed {
     /// The piece, cast if its C value is not the value.
     pub(crate) fn exact(self, dtype: DType) -> Self {
         if self.is_exact() { self } else { self.cast(dtype) }
+    }
+
+    /// The piece, cast if it is an unsigned long long for a signed value.
+    pub(crate) fn settled(self) -> Self {
+        if self.rep == Rep::UnsignedLong { self.cast(DType::I64) } else { self }
     }
 
     /// The piece with exactly the C type of its value.

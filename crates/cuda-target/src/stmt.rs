@@ -7,7 +7,7 @@ use loopwright_lowering::program::{
 
 use crate::{
     binary::operator,
-    context::Context,
+    context::{Context, is_taken},
     types::{is_small, vector_type},
     wrap::{WIDTH, comment, wrap},
 };
@@ -96,6 +96,11 @@ impl Context<'_> {
     }
 
     fn stmt(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
+        self.of_data.set(match stmt {
+            Stmt::Set { .. } | Stmt::Store { .. } => true,
+            Stmt::Let { var, .. } => self.holds_data(*var),
+            _ => false,
+        });
         match stmt {
             Stmt::Let { var, value, leaf } => {
                 let constant = self.kernel.vars.get(var.0).is_some_and(|v| !v.mutable);
@@ -182,7 +187,10 @@ impl Context<'_> {
             if before.is_empty() {
                 out.comment(&note.0, indent, leaf);
             }
+            // A guard is of indices, a predicate may be of data.
+            self.of_data.set(is_taken(cond));
             out.push(&format!("{before}if ({}) {{", self.condition(cond).text), indent, leaf);
+            self.of_data.set(false);
             if !before.is_empty() {
                 out.comment(&note.0, indent + 4, leaf);
             }
@@ -213,6 +221,9 @@ impl Context<'_> {
             && !matches!(dtype, DType::Bool | DType::F16 | DType::BF16)
             // What C computes in int and may overflow there is spelt out.
             && !(dtype == DType::U16 && *op == BinOp::Mul)
+            && !(matches!(dtype, DType::I32 | DType::I64)
+                && matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl)
+                && self.wraps(value))
         {
             let one = b.as_int() == Some(1);
             let exact =

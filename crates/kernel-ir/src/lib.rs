@@ -16,6 +16,7 @@
 
 mod array;
 mod builder;
+mod cuda_names;
 mod data;
 mod diagnostic;
 mod dtype;
@@ -40,6 +41,7 @@ mod validate;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
 pub use builder::{ArrayRef, KernelBuilder, Targets, array, call, cast, reduce, select, sum, var};
+pub use cuda_names::{is_legal_name, is_reserved};
 pub use data::{Buffer, Element, Number};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};

@@ -4,6 +4,8 @@
 //! shared), equal subscripts, and the asked relation of times and threads. "Different thread" is a disjunction over the axes and over
 //! less and greater; each case is asked on its own until one is not empty.
 
+use std::collections::BTreeMap;
+
 use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
 use loopwright_poly::{Result, System};
 
@@ -52,6 +54,31 @@ fn primed(name: &Name) -> Name {
 
 /// Whether an execution of `a` (first) and one of `b` may touch the same cell in the asked relation.
 pub fn may_meet(a: &Execution, x: &Access, b: &Execution, y: &Access, query: &Query<'_>) -> Result<bool> {
+    Ok(first_case(a, x, b, y, query)?.is_some())
+}
+
+/// A small example of two executions that may touch the same cell: values of all names, those of the second execution primed.
+pub fn example(
+    a: &Execution,
+    x: &Access,
+    b: &Execution,
+    y: &Access,
+    query: &Query<'_>,
+) -> Result<Option<BTreeMap<Name, i64>>> {
+    match first_case(a, x, b, y, query)? {
+        Some(case) => case.sample(&BTreeMap::new()),
+        None => Ok(None),
+    }
+}
+
+/// The first case of different threads, blocks or lanes in which the two may meet.
+fn first_case(
+    a: &Execution,
+    x: &Access,
+    b: &Execution,
+    y: &Access,
+    query: &Query<'_>,
+) -> Result<Option<System>> {
     let prime = |aff: &Aff| aff.substitute(&|n| (!(query.shared)(n)).then(|| Aff::var(primed(n))));
     let mut rows: Vec<Constraint> = query.context.to_vec();
     rows.extend(a.constraints.iter().cloned());
@@ -81,7 +108,7 @@ pub fn may_meet(a: &Execution, x: &Access, b: &Execution, y: &Access, query: &Qu
         rows.push(Constraint::equal(&Aff::var(name), &Aff::var(primed(name)))?);
     }
     if let Time::Earlier(n) = query.time {
-        let Some(name) = a.loops[..common].get(n) else { return Ok(false) };
+        let Some(name) = a.loops[..common].get(n) else { return Ok(None) };
         rows.push(Constraint::lt(&Aff::var(name), &Aff::var(primed(name)))?);
     }
     let same = |rows: &mut Vec<Constraint>, name: &Name| -> Result<()> {
@@ -112,7 +139,7 @@ pub fn may_meet(a: &Execution, x: &Access, b: &Execution, y: &Access, query: &Qu
     };
     let base = System::new(&rows)?;
     if base.is_empty()? {
-        return Ok(false);
+        return Ok(None);
     }
     let mut loads: Vec<Load> = a.loads.clone();
     for load in &b.loads {
@@ -126,11 +153,11 @@ pub fn may_meet(a: &Execution, x: &Access, b: &Execution, y: &Access, query: &Qu
             let mut case = base.clone();
             case.add(&Constraint::lt(low, high)?)?;
             if !case.is_empty()? && !add_facts(&mut case, &loads, query.facts)? {
-                return Ok(true);
+                return Ok(Some(case));
             }
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 fn elect(rows: &mut Vec<Constraint>, presence: Presence, coordinate: Aff, extent: Option<u32>) -> Result<()> {

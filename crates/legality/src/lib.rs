@@ -9,7 +9,7 @@ mod conflict;
 mod execution;
 mod loads;
 
-pub use conflict::{Meeting, Query, Time, may_meet};
+pub use conflict::{Meeting, Query, Time, example, may_meet};
 pub use execution::{
     Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, is_coordinate,
 };

@@ -16,6 +16,7 @@ use loopwright_poly::System;
 use crate::{
     accumulate::{Filling, fill_partial_tiles},
     data_reads::DataReads,
+    dead::dead_instructions,
 };
 
 /// A constraint as declared and over canonical names.
@@ -97,6 +98,8 @@ impl<'k> Analysis<'k> {
                 );
             }
         }
+        let dead = dead_instructions(kernel, &analysis.data);
+        leaves.retain(|(_, part)| !dead.contains(&part.instruction));
         analysis.find_extents(&leaves)?;
         for (path, part) in leaves {
             let info = analysis.part_info(path, part, &mut answers)?;
@@ -217,6 +220,17 @@ impl<'k> Analysis<'k> {
         for declared in self.lookup.instances(&inames) {
             let aff = self.canonical(&declared.aff)?;
             guards.push(Guard { canonical: Constraint { kind: declared.kind, aff }, declared });
+        }
+        // The ranges of lanes in plain words: `0 <= i_part` stands for what `0 <= 256*i_part + i_thread` says of it.
+        for lane in inames.iter().filter(|i| kernel.tag(i).is_jam()) {
+            let Some(extent) = self.extents.get(lane) else { continue };
+            let (Some(low), Some(length)) = (extent.lower.as_constant(), extent.constant) else { continue };
+            let value = Aff::var(lane).add_constant(low.saturating_neg())?;
+            for c in [Constraint::nonneg(value.clone()), Constraint::lt(&value, &Aff::constant(length))?] {
+                if !guards.iter().any(|g: &Guard| g.canonical == c) {
+                    guards.push(Guard { declared: c.clone(), canonical: c });
+                }
+            }
         }
         let mut guards = self.irredundant(guards, answers)?;
         let (threads, blocks) = self.presence(instruction, &part, &inames);

@@ -8,23 +8,16 @@ use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Aff, Diagnostic, Name};
 use loopwright_legality::THREAD_COORDINATES;
-use loopwright_poly::Bound;
 
 use crate::{
     analysis::evaluated,
+    bounds::LoopBounds,
     emitter::Emitter,
     env::Env,
     fold::{add, mul},
     items::Item,
     program::{BinOp, Note, Step, Stmt, Value},
 };
-
-/// The bounds of a loop.
-#[derive(Default)]
-pub(crate) struct LoopBounds {
-    pub lower: Vec<Bound>,
-    pub upper: Vec<Bound>,
-}
 
 impl Emitter<'_, '_> {
     /// The loop over `iname` as one that counts a defined iname, or `None` where the body needs `iname` itself.

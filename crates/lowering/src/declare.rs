@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{Name, is_reserved};
 
 use crate::{
     fold::{add, sub},
-    program::{BinOp, Stmt, Value, ValueKind, Var, VarId},
+    program::{BinOp, Step, Stmt, Value, ValueKind, Var, VarId},
 };
 
 /// One step into a body: the child's number, and which of its bodies.
@@ -57,7 +57,11 @@ pub(crate) fn own_values<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Value)) {
 pub(crate) fn finish(body: &mut Vec<Stmt>, vars: &mut [Var]) {
     loop {
         let uses = collect(body, vars.len());
-        if !prune(body, &uses) && !inline_sums(body, &uses, vars) && !merge_copies(body, &uses) {
+        if !prune(body, &uses)
+            && !inline_sums(body, &uses, vars)
+            && !merge_copies(body, &uses)
+            && !inline_coordinates(body, &uses)
+        {
             break;
         }
     }
@@ -259,6 +263,45 @@ fn inline_sums(body: &mut Vec<Stmt>, uses: &[Uses], vars: &[Var]) -> bool {
     changed
 }
 
+/// A coordinate that is read once, by the start of a loop or by a named index, goes there: `for (int i = threadIdx.x; ...)`,
+/// `row = r*16 + threadIdx.y`. Whether anything changed.
+fn inline_coordinates(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
+    for k in 0..body.len() {
+        let (before, after) = body.split_at_mut(k + 1);
+        if let Some(Stmt::Let { var, value, leaf: None }) = before.last()
+            && matches!(value.kind, ValueKind::ThreadIdx(_) | ValueKind::BlockIdx(_))
+            && uses[var.0].reads == 1
+            && read_from(after, *var, value)
+        {
+            body.remove(k);
+            return true;
+        }
+    }
+    false
+}
+
+/// Puts the value in the place of the variable where a loop starts from it or a named index is a sum with it.
+fn read_from(body: &mut [Stmt], var: VarId, value: &Value) -> bool {
+    body.iter_mut().any(|stmt| match stmt {
+        Stmt::Let { value: sum, leaf: None, .. } => match with_term(sum, var, value) {
+            Some(new) => {
+                *sum = new;
+                true
+            }
+            None => false,
+        },
+        Stmt::For { lower, step: Step::Add(_), body, .. } => match with_term(lower, var, value) {
+            Some(start) => {
+                *lower = start;
+                true
+            }
+            None => read_from(body, var, value),
+        },
+        Stmt::If { body, otherwise, .. } => read_from(body, var, value) || read_from(otherwise, var, value),
+        _ => false,
+    })
+}
+
 /// `next = value; acc = next;` becomes `acc = value;` where nothing else reads `next`. Whether anything changed.
 fn merge_copies(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     let mut changed = false;
@@ -329,7 +372,7 @@ fn rename_body(
         let like = vars[var.0].name.to_string();
         let mut name = like.clone();
         let mut n = 1;
-        while taken.contains(&name) || used.contains_key(&name) {
+        while is_reserved(&name) || taken.contains(&name) || used.contains_key(&name) {
             name = format!("{like}_{n}");
             n += 1;
         }

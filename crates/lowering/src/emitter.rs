@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{AddressSpace, Array, DType, Diagnostic, Name, ReductionOp, StateType, Type};
+pub(crate) use loopwright_kernel_ir::computing_type as computing;
+use loopwright_kernel_ir::{AddressSpace, Array, DType, Diagnostic, Name, ReductionOp, Type, is_reserved};
 
 use crate::{
     analysis::Analysis,
@@ -50,98 +51,6 @@ pub(crate) struct Emitter<'a, 'k> {
     leaf_ids: BTreeMap<usize, LeafId>,
 }
 
-/// Words that generated names stay clear of.
-const RESERVED: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "asm",
-    "auto",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "const",
-    "constexpr",
-    "continue",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "not",
-    "operator",
-    "or",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typename",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "while",
-    "xor",
-    "half",
-    "threadIdx",
-    "blockIdx",
-    "blockDim",
-    "gridDim",
-    "warpSize",
-    "min",
-    "max",
-    "abs",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "tan",
-    "sqrt",
-    "pow",
-    "floor",
-    "ceil",
-    "shared_memory",
-    "y0",
-    "y1",
-    "j0",
-    "j1",
-    "signbit",
-];
-
 /// What an emitter has made at some point.
 pub(crate) struct Mark {
     vars: usize,
@@ -162,8 +71,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         block: [u32; 3],
         name: &str,
     ) -> Self {
-        let mut names: BTreeSet<String> = RESERVED.iter().map(|s| (*s).to_string()).collect();
-        names.insert(name.to_string());
+        let mut names = BTreeSet::from([name.to_string()]);
         names.extend(analysis.kernel.args.iter().map(|a| a.name().to_string()));
         names.extend(shared_state.globals.iter().map(|g| g.name.to_string()));
         Emitter {
@@ -223,14 +131,14 @@ impl<'a, 'k> Emitter<'a, 'k> {
         let like = like.replace('.', "_");
         let mut name = like.clone();
         let mut n = 1;
-        while !self.names.insert(name.clone()) {
+        while is_reserved(&name) || !self.names.insert(name.clone()) {
             name = format!("{like}_{n}");
             n += 1;
         }
         Name::from(name)
     }
 
-    /// Names that variables stay clear of: reserved words, arguments, arrays.
+    /// Names that variables stay clear of: those of arguments and arrays.
     pub fn taken_names(&self) -> BTreeSet<String> {
         self.names.clone()
     }
@@ -377,27 +285,4 @@ pub(crate) fn known(dtype: &Type, name: &Name) -> Result<DType, Diagnostic> {
         Diagnostic::new("open-type", format!("the type `{dtype}` of `{name}` is not bound"))
             .help("bind it with bind_types, or let the arguments bind it at launch")
     })
-}
-
-/// The type in which a value of this type is computed and accumulated.
-pub(crate) fn computing(dtype: DType) -> DType {
-    match dtype {
-        DType::F16 | DType::BF16 => DType::F32,
-        other => other,
-    }
-}
-
-/// The type of a state value of an operator whose inputs have these types.
-pub(crate) fn state_type(state: &StateType, inputs: &[DType], op: &str) -> DType {
-    match state {
-        StateType::Fixed(t) => *t,
-        StateType::Input(k) => {
-            let t = computing(inputs.get(*k).copied().unwrap_or(DType::F32));
-            match (op, t) {
-                ("sum" | "product", DType::Bool | DType::I8 | DType::I16) => DType::I32,
-                ("sum" | "product", DType::U8 | DType::U16) => DType::U32,
-                _ => t,
-            }
-        }
-    }
 }

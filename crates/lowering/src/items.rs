@@ -74,7 +74,11 @@ pub(crate) fn items_of(analysis: &Analysis<'_>, trees: &[Tree]) -> Vec<Item> {
     for tree in trees {
         match tree {
             Tree::Loop { iname, body } => {
-                items.push(Item::Loop { iname: iname.clone(), body: items_of(analysis, body) });
+                let body = items_of(analysis, body);
+                // Nothing is left of a loop around instructions that nothing needs.
+                if !body.is_empty() {
+                    items.push(Item::Loop { iname: iname.clone(), body });
+                }
             }
             Tree::Leaf(part) => {
                 let Some(number) = analysis.numbers.get(part).copied() else {

@@ -10,8 +10,10 @@
 
 mod accumulate;
 mod analysis;
+mod bounds;
 mod counted;
 mod data_reads;
+mod dead;
 mod declare;
 mod emit;
 mod emitter;
@@ -20,10 +22,12 @@ mod fold;
 mod grid_reduce;
 pub mod index_range;
 mod items;
+mod join;
 mod layout;
 mod loads;
 mod private;
 pub mod program;
+mod race;
 mod reduce;
 mod structure;
 mod sync;

@@ -1,25 +1,19 @@
 //! Statements of parts, and how reductions are realised.
 //!
 //! An accumulator has a copy for each lane that is around it or reduced over. The update of a thread goes into its own copy. Where lanes
-//! or threads are reduced over, a join comes before the part that uses the result: first the lanes of a thread, then its threads.
-//! Threads that are neighbours by number are joined by shuffles: up to 32 by one butterfly; whole warps by a butterfly in each
-//! warp, then through shared memory across them. Other shapes go through shared memory alone.
+//! or threads are reduced over, a join comes before the part that uses the result (`join`).
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp};
+use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp, Type, state_type};
 
 use crate::{
     accumulate::Filling,
     analysis::{PartInfo, reduction},
-    emitter::{Emitter, Storage, computing, state_type},
+    emitter::{Emitter, Storage, computing, known},
     env::Env,
-    fold::{add, and, mul},
-    items::Join,
-    program::{
-        self, BinOp, LeafId, LocalArray, MemRef, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt,
-        Value, ValueKind,
-    },
+    fold::and,
+    program::{self, LeafId, LocalArray, MemRef, Memory, Note, Stmt, Value, ValueKind},
     translate::{Scope, Target, Typing},
 };
 
@@ -108,7 +102,7 @@ impl Emitter<'_, '_> {
         let array = self.analysis.lookup.array(&target.array).ok_or_else(|| {
             Diagnostic::new("unknown-name", format!("there is no array `{}`", target.array))
         })?;
-        crate::emitter::known(&array.dtype, &target.array)
+        known(&array.dtype, &target.array)
     }
 
     fn assign(&mut self, target: &Access, value: Value, leaf: LeafId, env: &Env) -> Result<Stmt, Diagnostic> {
@@ -146,7 +140,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The storage of an accumulator, one for each value of the operator's state.
-    fn accumulator(
+    pub fn accumulator(
         &mut self,
         instruction: usize,
         n: usize,
@@ -163,7 +157,7 @@ impl Emitter<'_, '_> {
         let operator = self.operator(&reduce.op)?;
         let mut inputs = Vec::new();
         for a in &reduce.args {
-            inputs.push(self.input_type(a, instruction, env)?);
+            inputs.push(Type::Known(self.input_type(a, instruction, env)?));
         }
         let lanes = self.accumulator_lanes(instruction, n);
         let single = analysis.kernel.instructions.iter().map(|i| i.reductions().len()).sum::<usize>() == 1;
@@ -176,7 +170,7 @@ impl Emitter<'_, '_> {
         let mut found = Vec::new();
         for s in &operator.state {
             let name = if operator.state.len() == 1 { base.clone() } else { format!("{base}_{}", s.name) };
-            let dtype = state_type(&s.dtype, &inputs, &operator.name);
+            let dtype = known(&state_type(&operator, &s.dtype, &inputs), &s.name)?;
             let storage = if lanes.is_empty() {
                 Storage::Var(self.new_var(&name, dtype, true))
             } else {
@@ -240,7 +234,12 @@ impl Emitter<'_, '_> {
         })
     }
 
-    fn cells(&mut self, instruction: usize, n: usize, env: &Env) -> Result<Vec<(Cell, DType)>, Diagnostic> {
+    pub fn cells(
+        &mut self,
+        instruction: usize,
+        n: usize,
+        env: &Env,
+    ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
         let storages = self.accumulator(instruction, n, env)?;
         let mut cells = Vec::new();
         for (storage, dtype) in &storages {
@@ -340,7 +339,7 @@ impl Emitter<'_, '_> {
     }
 
     /// `state = combine(state, other)`.
-    fn combine(
+    pub fn combine(
         &mut self,
         operator: &ReductionOp,
         cells: &[(Cell, DType)],
@@ -382,457 +381,24 @@ impl Emitter<'_, '_> {
         }
         Ok(stmts)
     }
-
-    /// The partial results of lanes and threads become one.
-    pub fn emit_join(&mut self, join: &Join, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
-        let analysis = self.analysis;
-        let instruction = &analysis.kernel.instructions[join.instruction];
-        let Some(reduce) = reduction(instruction, join.reduction) else { return Ok(Vec::new()) };
-        let operator = self.operator(&reduce.op)?;
-        if !operator.commutes {
-            return Err(Diagnostic::new(
-                "does-not-commute",
-                format!("`{}` does not commute, so its iname cannot run on lanes or threads", operator.name),
-            )
-            .help("leave the iname sequential"));
-        }
-        let around: Vec<Name> = self
-            .accumulator_lanes(join.instruction, join.reduction)
-            .into_iter()
-            .filter(|l| !join.lanes.contains(l))
-            .collect();
-        let join = join.clone();
-        self.lane_loops(&around, env, &mut |this, env| {
-            let mut stmts = Vec::new();
-            for k in (0..join.lanes.len()).rev() {
-                stmts.extend(this.join_lane(&join, &operator, k, env)?);
-            }
-            if !join.axes.is_empty() {
-                stmts.push(this.join_threads(&join, &operator, env)?);
-            }
-            if !around.is_empty() && uses_shared(this.block, &join) {
-                stmts.push(Stmt::Sync {
-                    scope: SyncScope::Block,
-                    note: Note("the partial results are written again for the next lane".into()),
-                });
-            }
-            Ok(stmts)
-        })
-    }
-
-    /// Adds the copies of the lane of this number to the first; lanes before it go through all values.
-    fn join_lane(
-        &mut self,
-        join: &Join,
-        operator: &ReductionOp,
-        k: usize,
-        env: &Env,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
-        let before: Vec<Name> = join.lanes[..k].to_vec();
-        let lane = join.lanes[k].clone();
-        let (instruction, n) = (join.instruction, join.reduction);
-        self.lane_loops(&before, env, &mut |this, env| {
-            let lower = this.analysis.extents.get(&lane).and_then(|e| e.lower.as_constant()).unwrap_or(0);
-            let length = this.analysis.extents.get(&lane).and_then(|e| e.constant).unwrap_or(1);
-            let first = this.cells(instruction, n, env)?;
-            let mut inner = env.clone();
-            let var = this.new_var(&lane, this.index(), false);
-            inner.values.insert(lane.clone(), this.var_value(var));
-            let others = this.cells(instruction, n, &inner)?;
-            let values = others.into_iter().map(|(c, t)| c.value(t)).collect();
-            let body = this.combine(operator, &first, values, None, env)?;
-            Ok(vec![Stmt::For {
-                var,
-                lower: this.index_int(lower + 1),
-                upper: this.index_int(lower + length),
-                step: Step::Add(1),
-                unroll: true,
-                body,
-                note: Note(format!("join the partial results of the lanes `{lane}`")),
-            }])
-        })
-    }
-
-    /// How the threads of these axes are joined.
-    pub fn join_plan(&self, axes: &[usize]) -> JoinPlan {
-        plan(self.block, axes)
-    }
-
-    /// The thread's number in its block as a sum: axes with their factors.
-    fn thread_terms(&self) -> Vec<(usize, u32)> {
-        let mut factor = 1;
-        let mut terms = Vec::new();
-        for axis in 0..3 {
-            if self.block[axis] > 1 {
-                terms.push((axis, factor));
-            }
-            factor *= self.block[axis];
-        }
-        terms
-    }
-
-    fn thread_sum(&self, terms: &[(usize, u32)]) -> Value {
-        let mut sum = self.index_int(0);
-        for (axis, factor) in terms.iter().rev() {
-            let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(*axis as u8) };
-            sum = add(sum, mul(id, self.index_int(i64::from(*factor))));
-        }
-        sum
-    }
-
-    /// The greatest value of such a sum.
-    fn thread_greatest(&self, terms: &[(usize, u32)]) -> u32 {
-        terms.iter().map(|(axis, factor)| (self.block[*axis] - 1) * factor).sum()
-    }
-
-    /// The thread's number modulo `m`.
-    fn thread_modulo(&self, m: u32) -> Value {
-        let terms: Vec<_> = self.thread_terms().into_iter().filter(|(_, f)| f % m != 0).collect();
-        let sum = self.thread_sum(&terms);
-        if self.thread_greatest(&terms) < m {
-            return sum;
-        }
-        Value::binary(BinOp::TruncRem, sum, self.index_int(i64::from(m)))
-    }
-
-    /// The thread's number divided by `d`, rounded down.
-    fn thread_quotient(&self, d: u32) -> Value {
-        let (whole, rest): (Vec<_>, Vec<_>) = self.thread_terms().into_iter().partition(|(_, f)| f % d == 0);
-        if self.thread_greatest(&rest) < d {
-            let terms: Vec<_> = whole.into_iter().map(|(a, f)| (a, f / d)).collect();
-            return self.thread_sum(&terms);
-        }
-        Value::binary(BinOp::TruncDiv, self.thread_sum(&self.thread_terms()), self.index_int(i64::from(d)))
-    }
-
-    fn butterfly(
-        &mut self,
-        operator: &ReductionOp,
-        cells: &[(Cell, DType)],
-        width: u32,
-        note: &str,
-        env: &Env,
-    ) -> Result<Stmt, Diagnostic> {
-        let var = self.new_var("offset", self.index(), true);
-        let operand = self.var_value(var).cast(DType::I32);
-        let others = cells
-            .iter()
-            .map(|(cell, dtype)| Value {
-                dtype: *dtype,
-                kind: ValueKind::Shuffle {
-                    mode: ShuffleMode::Xor,
-                    value: Box::new(cell.value(*dtype)),
-                    operand: Box::new(operand.clone()),
-                    width,
-                },
-            })
-            .collect();
-        let body = self.combine_shuffled(operator, cells, others, env)?;
-        Ok(Stmt::For {
-            var,
-            lower: self.index_int(i64::from(width / 2)),
-            upper: self.index_int(0),
-            step: Step::Halve,
-            unroll: true,
-            body,
-            note: Note(note.to_string()),
-        })
-    }
-
-    /// As [`Self::combine`], but shuffles are taken before anything branches on them.
-    fn combine_shuffled(
-        &mut self,
-        operator: &ReductionOp,
-        cells: &[(Cell, DType)],
-        others: Vec<Value>,
-        env: &Env,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
-        let plain = operator.state.len() == 1
-            && match &operator.combine[..] {
-                [Expr::Binary(op, ..)] => {
-                    !matches!(op, loopwright_kernel_ir::BinaryOp::And | loopwright_kernel_ir::BinaryOp::Or)
-                }
-                [Expr::Call { function, .. }] => matches!(&**function, "min" | "max"),
-                _ => false,
-            };
-        if plain {
-            return self.combine(operator, cells, others, None, env);
-        }
-        let mut stmts = Vec::new();
-        let mut taken = Vec::new();
-        for (s, (value, (_, dtype))) in operator.state.iter().zip(others.into_iter().zip(cells)) {
-            let var = self.new_var(&format!("other_{}", s.name), *dtype, false);
-            stmts.push(Stmt::Let { var, value, leaf: None });
-            taken.push(self.var_value(var));
-        }
-        stmts.extend(self.combine(operator, cells, taken, None, env)?);
-        Ok(stmts)
-    }
-
-    fn join_threads(&mut self, join: &Join, operator: &ReductionOp, env: &Env) -> Result<Stmt, Diagnostic> {
-        let cells = self.cells(join.instruction, join.reduction, env)?;
-        let axes: Vec<(u8, u32)> = join.axes.iter().map(|a| (*a as u8, self.block[*a])).collect();
-        let contract = program::Join {
-            operator: operator.name.clone(),
-            state: cells
-                .iter()
-                .filter_map(|(c, _)| match c {
-                    Cell::Var(v) => Some(*v),
-                    Cell::Element(_) => None,
-                })
-                .collect(),
-            axes,
-            to_all: join.to_all,
-        };
-        let names = join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>();
-        let instruction = &self.analysis.kernel.instructions[join.instruction];
-        let id = &instruction.id;
-        let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
-        let note = Note(format!("join {id}'s partial results over {}", names.join(", ")));
-        let mut body = Vec::new();
-        match self.join_plan(&join.axes) {
-            JoinPlan::Nothing => {}
-            JoinPlan::Butterfly(width) => body.push(self.butterfly(operator, &cells, width, "", env)?),
-            JoinPlan::Warps { group, groups } => {
-                let warps = group / 32;
-                body.push(self.butterfly(operator, &cells, 32, "within each warp", env)?);
-                let slots = self.scratch(&what, operator, &cells, u64::from(warps * groups));
-                let tid = self.thread_sum(&self.thread_terms());
-                let mut stores = Vec::new();
-                for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
-                    let warp = self.thread_quotient(32);
-                    let to = self.local_element(Memory::Shared(*slot), vec![warp]);
-                    stores.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
-                }
-                let first_lane = Value::binary(BinOp::Eq, self.thread_modulo(32), self.index_int(0));
-                body.push(Stmt::If {
-                    cond: first_lane,
-                    body: stores,
-                    otherwise: Vec::new(),
-                    note: Note("one partial result a warp".into()),
-                });
-                body.push(Stmt::Sync {
-                    scope: SyncScope::Block,
-                    note: Note(format!("all warps have stored their partial results of {id}")),
-                });
-                let base = mul(self.thread_quotient(group), self.index_int(i64::from(warps)));
-                let base = if groups == 1 { self.index_int(0) } else { base };
-                let mut rest = Vec::new();
-                if warps.is_power_of_two() && warps <= 32 {
-                    for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
-                        let lane = self.thread_modulo(warps);
-                        let from = self.local_element(Memory::Shared(*slot), vec![add(base.clone(), lane)]);
-                        rest.push(cell.set(self.load(from, *dtype), None));
-                    }
-                    if warps > 1 {
-                        rest.push(self.butterfly(operator, &cells, warps, "across the warps", env)?);
-                    }
-                } else {
-                    rest.extend(self.serial(operator, &cells, &slots, base, warps, 1, env)?);
-                }
-                if join.to_all || groups > 1 {
-                    body.extend(rest);
-                } else {
-                    // `threadIdx.y == 0` where a row of threads is a warp, otherwise by the thread's number.
-                    let warp = self.thread_quotient(32);
-                    let first_warp = if matches!(warp.kind, ValueKind::ThreadIdx(_)) {
-                        Value::binary(BinOp::Eq, warp, self.index_int(0))
-                    } else {
-                        Value::binary(BinOp::Lt, tid, self.index_int(32))
-                    };
-                    body.push(Stmt::If {
-                        cond: first_warp,
-                        body: rest,
-                        otherwise: Vec::new(),
-                        note: Note("the first warp joins the others' results".into()),
-                    });
-                }
-            }
-            JoinPlan::Memory => {
-                let threads = u64::from(self.block.iter().product::<u32>());
-                let slots = self.scratch(&what, operator, &cells, threads);
-                let tid = self.thread_sum(&self.thread_terms());
-                for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
-                    let to = self.local_element(Memory::Shared(*slot), vec![tid.clone()]);
-                    body.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
-                }
-                body.push(Stmt::Sync {
-                    scope: SyncScope::Block,
-                    note: Note(format!("all threads have stored their partial results of {id}")),
-                });
-                let mut base = self.index_int(0);
-                let mut stride = 1u32;
-                let mut joined = Vec::new();
-                for axis in 0..3 {
-                    let extent = self.block[axis];
-                    if join.axes.contains(&axis) {
-                        joined.push((extent, stride));
-                    } else if extent > 1 {
-                        let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(axis as u8) };
-                        base = add(base, mul(id, self.index_int(i64::from(stride))));
-                    }
-                    stride *= extent;
-                }
-                let rest = self.serial_axes(operator, &cells, &slots, base, &joined, env)?;
-                if join.to_all {
-                    body.extend(rest);
-                } else {
-                    let mut cond = None;
-                    for axis in &join.axes {
-                        if self.block[*axis] > 1 {
-                            let id = Value { dtype: self.index(), kind: ValueKind::ThreadIdx(*axis as u8) };
-                            cond = Some(and(cond, Value::binary(BinOp::Eq, id, self.index_int(0))));
-                        }
-                    }
-                    match cond {
-                        Some(cond) => body.push(Stmt::If {
-                            cond,
-                            body: rest,
-                            otherwise: Vec::new(),
-                            note: Note("one thread joins the others' results".into()),
-                        }),
-                        None => body.extend(rest),
-                    }
-                }
-            }
-        }
-        Ok(Stmt::Collective { join: contract, body, note })
-    }
-
-    fn scratch(
-        &mut self,
-        what: &Name,
-        operator: &ReductionOp,
-        cells: &[(Cell, DType)],
-        length: u64,
-    ) -> Vec<usize> {
-        let mut slots = Vec::new();
-        let single =
-            self.analysis.kernel.instructions.iter().map(|i| i.reductions().len()).sum::<usize>() == 1;
-        let base = if single { "partial".to_string() } else { format!("partial_{what}") };
-        for (s, (_, dtype)) in operator.state.iter().zip(cells) {
-            let name = if operator.state.len() == 1 { base.clone() } else { format!("{base}_{}", s.name) };
-            let name = self.unique(&name);
-            self.shared.push(LocalArray { name, dtype: *dtype, dims: vec![length], note: String::new() });
-            slots.push(self.shared.len() - 1);
-        }
-        slots
-    }
-
-    /// `state = slot[base]; for k in 1..count { combine(slot[base + k*stride]) }`
-    #[allow(clippy::too_many_arguments)]
-    fn serial(
-        &mut self,
-        operator: &ReductionOp,
-        cells: &[(Cell, DType)],
-        slots: &[usize],
-        base: Value,
-        count: u32,
-        stride: u32,
-        env: &Env,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
-        self.serial_axes(operator, cells, slots, base, &[(count, stride)], env)
-    }
-
-    /// Starts from the neutral element and goes through all combinations of the axes.
-    fn serial_axes(
-        &mut self,
-        operator: &ReductionOp,
-        cells: &[(Cell, DType)],
-        slots: &[usize],
-        base: Value,
-        axes: &[(u32, u32)],
-        env: &Env,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
-        let mut stmts = Vec::new();
-        for ((cell, dtype), neutral) in cells.iter().zip(&operator.neutral) {
-            let value = self.value(neutral, *dtype, Scope::of(env))?;
-            stmts.push(cell.set(value, None));
-        }
-        let mut offset = base;
-        let mut vars = Vec::new();
-        for (count, stride) in axes.iter().rev() {
-            if *count > 1 {
-                let var = self.new_var("other", self.index(), false);
-                offset = add(offset, mul(self.var_value(var), self.index_int(i64::from(*stride))));
-                vars.push((var, *count));
-            }
-        }
-        let mut others = Vec::new();
-        for (slot, (_, dtype)) in slots.iter().zip(cells) {
-            let from = self.local_element(Memory::Shared(*slot), vec![offset.clone()]);
-            others.push(self.load(from, *dtype));
-        }
-        let mut body = self.combine(operator, cells, others, None, env)?;
-        for (var, count) in vars.into_iter().rev() {
-            body = vec![Stmt::For {
-                var,
-                lower: self.index_int(0),
-                upper: self.index_int(i64::from(count)),
-                step: Step::Add(1),
-                unroll: false,
-                body,
-                note: Note::default(),
-            }];
-        }
-        stmts.extend(body);
-        Ok(stmts)
-    }
-}
-
-/// How threads are joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum JoinPlan {
-    /// There is one thread.
-    Nothing,
-    /// Groups of 2 to 32 neighbouring lanes.
-    Butterfly(u32),
-    /// Groups of whole warps.
-    Warps { group: u32, groups: u32 },
-    /// Any other shape.
-    Memory,
-}
-
-/// How the threads of these axes of a block are joined.
-pub(crate) fn plan(block: [u32; 3], axes: &[usize]) -> JoinPlan {
-    let threads: u32 = block.iter().product();
-    let group: u32 = axes.iter().map(|a| block[*a]).product();
-    if group == 1 {
-        return JoinPlan::Nothing;
-    }
-    let last = axes.iter().copied().filter(|a| block[*a] > 1).max().unwrap_or(0);
-    let contiguous = (0..last).all(|a| block[a] == 1 || axes.contains(&a));
-    let full_warps = threads.is_multiple_of(32) || (threads < 32 && threads.is_power_of_two());
-    if contiguous && full_warps && group <= 32 && group.is_power_of_two() {
-        JoinPlan::Butterfly(group)
-    } else if contiguous && full_warps && group.is_multiple_of(32) {
-        JoinPlan::Warps { group, groups: threads / group }
-    } else {
-        JoinPlan::Memory
-    }
-}
-
-/// Whether a join goes through shared memory.
-pub(crate) fn uses_shared(block: [u32; 3], join: &Join) -> bool {
-    !join.axes.is_empty() && matches!(plan(block, &join.axes), JoinPlan::Warps { .. } | JoinPlan::Memory)
 }
 
 /// A value of an accumulator's state in one thread and lane.
 #[derive(Clone, Debug)]
-enum Cell {
+pub(crate) enum Cell {
     Var(program::VarId),
     Element(MemRef),
 }
 
 impl Cell {
-    fn value(&self, dtype: DType) -> Value {
+    pub fn value(&self, dtype: DType) -> Value {
         match self {
             Cell::Var(var) => Value::var(dtype, *var),
             Cell::Element(e) => Value { dtype, kind: ValueKind::Load(e.clone()) },
         }
     }
 
-    fn set(&self, value: Value, leaf: Option<LeafId>) -> Stmt {
+    pub fn set(&self, value: Value, leaf: Option<LeafId>) -> Stmt {
         match self {
             Cell::Var(var) => Stmt::Set { var: *var, value, leaf },
             Cell::Element(to) => Stmt::Store { to: to.clone(), value, leaf },

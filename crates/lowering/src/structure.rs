@@ -18,13 +18,13 @@ use crate::{
     emitter::{Emitter, Shared, known},
     env::Env,
     items::{Item, items_of},
+    join::uses_shared,
     layout::layout,
     private,
     program::{
         BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Owner, Param, Program, ProgramArg, ScalarArg,
         Stmt, Value, ValueKind,
     },
-    reduce::uses_shared,
     sync,
 };
 
@@ -172,6 +172,9 @@ impl State<'_, '_> {
         for tree in trees {
             match tree {
                 Tree::Loop { iname, body } if self.analysis.kernel.tag(iname) == Tag::Host => {
+                    if items_of(self.analysis, body).is_empty() {
+                        continue;
+                    }
                     let ended = std::mem::take(&mut segment);
                     stmts.extend(self.segment(&ended, around)?);
                     stmts.push(self.host_loop(iname, body, around)?);
@@ -273,6 +276,9 @@ impl State<'_, '_> {
         }
         let analysis = self.analysis;
         let items = items_of(analysis, trees);
+        if items.is_empty() {
+            return Ok(Vec::new());
+        }
         let parts = Item::parts(&items);
         let homes = sync::homes(&items);
         let mut spans: BTreeMap<usize, (usize, usize)> = BTreeMap::new();

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Fact, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name};
 use loopwright_legality::{BLOCK_COORDINATES, Meeting, Presence, Query, THREAD_COORDINATES, Time, may_meet};
 use loopwright_poly::System;
 
@@ -25,11 +25,11 @@ use crate::{
 
 /// The pairs of accesses of some parts that can meet in different threads, blocks or lanes.
 pub(crate) struct Conflicts<'a, 'k> {
-    analysis: &'a Analysis<'k>,
+    pub analysis: &'a Analysis<'k>,
     block: [u32; 3],
-    meeting: Meeting,
+    pub meeting: Meeting,
     /// For each part, its accesses that matter, by array.
-    accesses: HashMap<usize, BTreeMap<Name, Vec<usize>>>,
+    pub accesses: HashMap<usize, BTreeMap<Name, Vec<usize>>>,
 }
 
 impl<'a, 'k> Conflicts<'a, 'k> {
@@ -174,6 +174,18 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(true)
     }
 
+    /// A question of what may meet.
+    pub fn query<'q>(&'q self, time: Time, shared: &'q dyn Fn(&Name) -> bool) -> Query<'q> {
+        Query {
+            meeting: self.meeting,
+            time,
+            context: &self.analysis.context,
+            shared,
+            facts: &self.analysis.kernel.facts,
+            block: self.block,
+        }
+    }
+
     /// Whether executions of two parts may meet, the first one's in the asked time: the array in which they do, and whether each
     /// writes.
     fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<(Name, [bool; 2])>, Diagnostic> {
@@ -193,14 +205,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                     if !(x.write || y.write) {
                         continue;
                     }
-                    let query = Query {
-                        meeting: self.meeting,
-                        time,
-                        context: &analysis.context,
-                        shared: &shared,
-                        facts: &analysis.kernel.facts,
-                        block: self.block,
-                    };
+                    let query = self.query(time, &shared);
                     if may_meet(a, x, b, y, &query)? {
                         return Ok(Some((array.clone(), [x.write, y.write])));
                     }
@@ -226,64 +231,6 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let verb = |writes: bool| if writes { "writes" } else { "reads" };
         let part = |p: usize| &self.analysis.parts[p].execution.part;
         format!("{} {} {array}, {} {} it", part(p), verb(writes[0]), part(q), verb(writes[1]))
-    }
-
-    fn race(&self, array: &Name, p: usize) -> Diagnostic {
-        let analysis = self.analysis;
-        let part = &analysis.parts[p].execution.part;
-        let who = match self.meeting {
-            Meeting::Threads => "threads of a block",
-            Meeting::Blocks => "blocks",
-            Meeting::Lanes => "lanes of a thread",
-        };
-        let parallel: Vec<String> = analysis.parts[p]
-            .inames
-            .iter()
-            .filter(|i| {
-                let tag = analysis.kernel.tag(i);
-                match self.meeting {
-                    Meeting::Threads => tag.thread_axis().is_some(),
-                    Meeting::Blocks => tag.block_axis().is_some(),
-                    Meeting::Lanes => tag.is_jam(),
-                }
-            })
-            .map(|i| format!("`{i}: {}`", analysis.kernel.tag(i)))
-            .collect();
-        let inames = if parallel.is_empty() { "the iname".to_string() } else { parallel.join(", ") };
-        Diagnostic::new(
-            "race",
-            format!("different {who} may touch the same cell of `{array}` at the same time in {part}, and one of them writes"),
-        )
-        .help(format!(
-            "{inames} cannot run in parallel here: leave the iname sequential, or write different cells{}",
-            self.missing_facts(array, p)
-        ))
-    }
-
-    /// Where the cell hangs on data: the facts that may tell executions apart, if they are true.
-    fn missing_facts(&self, array: &Name, p: usize) -> String {
-        let kernel = self.analysis.kernel;
-        let execution = &self.analysis.parts[p].execution;
-        let of_array = execution.accesses.iter().filter(|a| a.array == *array);
-        let subscripts: BTreeSet<Name> =
-            of_array.flat_map(|a| a.subscripts.iter().flatten().flat_map(Aff::names)).collect();
-        let bounds: BTreeSet<Name> = execution.constraints.iter().flat_map(Constraint::names).collect();
-        let mut facts: BTreeSet<String> = BTreeSet::new();
-        for load in &execution.loads {
-            let one_axis = load.arguments.len() == 1;
-            let (injective, monotone) =
-                (Fact::Injective(load.array.clone()), Fact::Monotone(load.array.clone()));
-            if one_axis && subscripts.contains(&load.name) && !kernel.facts.contains(&injective) {
-                facts.insert(format!("`fact injective({})`", load.array));
-            }
-            if one_axis && bounds.contains(&load.name) && !kernel.facts.contains(&monotone) {
-                facts.insert(format!("`fact monotone({})`", load.array));
-            }
-        }
-        match facts.len() {
-            0 => String::new(),
-            _ => format!("; if it is true of the data, declare {}", Vec::from_iter(facts).join(" or ")),
-        }
     }
 
     /// The items with the barriers that they need; `depth` loops are around them. Joins that use shared memory need one around back

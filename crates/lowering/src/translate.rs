@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
     Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Kind, Name, Precision, Term, UnaryOp,
-    math_function,
+    math_function, promote,
 };
 
 use crate::{
@@ -44,35 +44,17 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// The type in which two operands meet.
-pub(crate) fn promote(a: DType, b: DType) -> DType {
-    let (a, b) = (computing(a), computing(b));
-    if a == b {
-        return a;
-    }
-    match (a.is_float(), b.is_float()) {
-        (true, true) => DType::F64,
-        (true, false) => a,
-        (false, true) => b,
-        (false, false) => {
-            let bytes = a.bytes().max(b.bytes());
-            let wide = |t: DType| t.bytes() == bytes && t.is_unsigned();
-            match (bytes, wide(a) || wide(b)) {
-                (8, true) => DType::U64,
-                (8, false) => DType::I64,
-                (4, true) => DType::U32,
-                (4, false) => DType::I32,
-                _ => DType::I32,
-            }
-        }
-    }
+/// The type in which two operands meet. Where kernels may not mix two types in data they still may in subscripts, whose type the
+/// program chooses: there the wider one says enough.
+fn meet(a: DType, b: DType) -> DType {
+    promote(a, b).unwrap_or_else(|| if a.bytes() >= b.bytes() { computing(a) } else { computing(b) })
 }
 
 fn join(a: Typing, b: Typing) -> Typing {
     use Typing::{Any, FloatLiteral, IntLiteral, Known};
     match (a, b) {
         (Any, t) | (t, Any) => t,
-        (Known(x), Known(y)) => Known(promote(x, y)),
+        (Known(x), Known(y)) => Known(meet(x, y)),
         (Known(x), IntLiteral) | (IntLiteral, Known(x)) => Known(computing(x)),
         (Known(x), FloatLiteral) | (FloatLiteral, Known(x)) => Known(if x.is_float() {
             computing(x)

@@ -20,15 +20,19 @@ use crate::{
     wrapper::{SHIM, translation_unit},
 };
 
-/// Options of every compilation. The text is compiled as NVRTC would: no strict aliasing, wrapping index arithmetic; contraction would
-/// make results differ from the emulator's.
+/// Options of every compilation. No strict aliasing, as with NVRTC; contraction would make results differ from the emulator's. Signed
+/// arithmetic that overflows stops the program: data is to be printed so that it wraps, and indices do not overflow.
 const OPTIONS: &[&str] = &[
     "-std=c++17",
     "-O1",
     "-fPIC",
     "-shared",
     "-fno-strict-aliasing",
-    "-fwrapv",
+    "-fsanitize=signed-integer-overflow",
+    "-fsanitize-undefined-trap-on-error",
+    // The absolute value of the least integer is that integer, as on a GPU; inlined it would be taken for an overflow.
+    "-fno-builtin-abs",
+    "-fno-builtin-llabs",
     "-ffp-contract=off",
     "-Wall",
     "-Wextra",

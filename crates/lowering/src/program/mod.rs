@@ -10,13 +10,11 @@
 
 mod host_eval;
 mod kernel;
-mod reserved;
 mod stmt;
 mod value;
 
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
-pub use reserved::{is_legal_name, is_reserved};
 pub use stmt::{Join, Leaf, LeafId, Note, Scope, Step, Stmt};
 pub use value::{BinOp, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
 
