@@ -26,6 +26,7 @@ mod function;
 pub mod grammar {}
 mod instruction;
 mod kernel;
+mod locate;
 mod lookup;
 mod math;
 mod nest;

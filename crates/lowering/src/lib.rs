@@ -54,8 +54,10 @@ impl Default for LowerOptions {
 /// Errors: races that nothing can synchronise, values of private or shared temporaries that other threads or blocks read, loops whose
 /// bounds differ between threads that have to meet inside, shapes that are not constant where they have to be.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    match grid_reduce::take_apart(kernel, options.index)? {
-        Some(kernel) => structure::lower(&kernel, options),
-        None => structure::lower(kernel, options),
-    }
+    let lowered = match grid_reduce::take_apart(kernel, options.index) {
+        Ok(Some(kernel)) => structure::lower(&kernel, options),
+        Ok(None) => structure::lower(kernel, options),
+        Err(diagnostic) => Err(diagnostic),
+    };
+    lowered.map_err(|diagnostic| kernel.locate(diagnostic))
 }

@@ -49,6 +49,12 @@ impl Source {
     }
 }
 
+impl Call {
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.source.place(self.span.clone())
+    }
+}
+
 struct Reader<'a> {
     source: &'a Source,
     at: usize,

@@ -1,14 +1,15 @@
 //! A list of steps as a value.
 
-use std::{fmt, time::Instant};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    time::Instant,
+};
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Place};
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Number, Registry, Step, Transform, call, names,
-    together::{apply_all, name_step},
-};
+use crate::{Number, Registry, Step, Transform, call, names, together::name_step};
 
 /// Steps in their order. In text one step a line, with `#` comments; numbers may be open parameters (`$block`).
 ///
@@ -31,6 +32,25 @@ use crate::{
 #[serde(transparent)]
 pub struct Pipeline {
     steps: Vec<Step>,
+    /// Where the first steps stand in the text that they were read from.
+    #[serde(skip)]
+    places: Places,
+}
+
+/// Places, which are no part of a pipeline's value: all are equal.
+#[derive(Clone, Debug, Default)]
+struct Places(Vec<Place>);
+
+impl PartialEq for Places {
+    fn eq(&self, _: &Places) -> bool {
+        true
+    }
+}
+
+impl Eq for Places {}
+
+impl Hash for Places {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// The kernel after one step.
@@ -58,6 +78,10 @@ impl Pipeline {
 
     /// With the steps of another pipeline at the end.
     pub fn then(mut self, other: &Pipeline) -> Self {
+        // The places are those of the first steps: they go on where all of these have one.
+        if self.places.0.len() == self.steps.len() {
+            self.places.0.extend(other.places.0.iter().cloned());
+        }
         self.steps.extend(other.steps.iter().cloned());
         self
     }
@@ -80,7 +104,8 @@ impl Pipeline {
     /// As [`Pipeline::parse_with`], where refusals call the text by the name of its file.
     pub fn parse_file(origin: &str, text: &str, registry: &Registry) -> Result<Self, Diagnostic> {
         let calls = call::read(origin, text)?;
-        Ok(Pipeline { steps: calls.iter().map(|c| Step::of_call(c, registry)).collect::<Result<_, _>>()? })
+        let steps = calls.iter().map(|c| Step::of_call(c, registry)).collect::<Result<_, _>>()?;
+        Ok(Pipeline { steps, places: Places(calls.iter().filter_map(call::Call::place).collect()) })
     }
 
     /// The open parameters, in the order of their first use.
@@ -125,7 +150,11 @@ impl Pipeline {
 
     /// The kernel after all steps. A refusal names the step; the kernel that was given stays as it was.
     pub fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        apply_all(&self.steps, kernel)
+        let mut kernel = kernel.clone();
+        for (k, step) in self.steps.iter().enumerate() {
+            kernel = step.apply(&kernel).map_err(|d| self.refused(d, k, step, &kernel))?;
+        }
+        Ok(kernel)
     }
 
     /// The kernel after each step, with the time that it took.
@@ -134,11 +163,18 @@ impl Pipeline {
         let mut trace = Vec::with_capacity(self.steps.len());
         for (k, step) in self.steps.iter().enumerate() {
             let start = Instant::now();
-            kernel = step.apply(&kernel).map_err(|d| name_step(d, k, step))?;
+            kernel = step.apply(&kernel).map_err(|d| self.refused(d, k, step, &kernel))?;
             let microseconds = start.elapsed().as_secs_f64() * 1e6;
             trace.push(Traced { step: step.to_string(), kernel: kernel.clone(), microseconds });
         }
         Ok(trace)
+    }
+
+    /// The refusal of a step with its number and text, and its place: in the text of the pipeline if it was read from one, otherwise in
+    /// that of the kernel that it was given.
+    fn refused(&self, diagnostic: Diagnostic, number: usize, step: &Step, kernel: &LoopKernel) -> Diagnostic {
+        let named = name_step(diagnostic, number, step);
+        kernel.locate(named.at(self.places.0.get(number).cloned()))
     }
 
     /// After loading: gives the user's own steps, which are saved as text, their code again.
@@ -160,13 +196,14 @@ impl Pipeline {
                 _ => step.clone(),
             })
         }
-        Ok(Pipeline { steps: self.steps.iter().map(|s| resolve(s, registry)).collect::<Result<_, _>>()? })
+        let steps = self.steps.iter().map(|s| resolve(s, registry)).collect::<Result<_, _>>()?;
+        Ok(Pipeline { steps, places: self.places.clone() })
     }
 }
 
 impl<S: Into<Step>> FromIterator<S> for Pipeline {
     fn from_iter<I: IntoIterator<Item = S>>(steps: I) -> Self {
-        Pipeline { steps: steps.into_iter().map(Into::into).collect() }
+        Pipeline { steps: steps.into_iter().map(Into::into).collect(), places: Places::default() }
     }
 }
 

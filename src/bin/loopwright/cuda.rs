@@ -11,9 +11,9 @@ pub fn print(form: &Form, binding: &Binding, arch: Option<&str>) -> Result<(), F
     let (kernel, program) = lowered(form, binding)?;
     let source = cuda_source(&program)?;
     if let Some(arch) = arch {
-        let arch: Arch = arch
-            .parse()
-            .map_err(|e: loopwright::runtime::arch::ParseArchError| Diagnostic::new("arch", e.to_string()))?;
+        let arch: Arch = arch.parse().map_err(|e: loopwright::runtime::arch::ParseArchError| {
+            Diagnostic::new("arch", e.to_string()).help("run `loopwright doctor` for what NVRTC compiles for")
+        })?;
         let options = CompileOptions { index: Some(program.index), ..CompileOptions::default() };
         let binary = compile_for(&kernel, arch, &Default::default(), &options)?;
         for message in &binary.compiled.messages {

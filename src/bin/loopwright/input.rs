@@ -79,6 +79,7 @@ impl Form {
                         "parameter",
                         format!("`{value}` is no integer: parameter `{name}` needs one"),
                     )
+                    .help(format!("write a number, as `-p {name}=128`"))
                 })?;
                 Ok((name.to_owned(), value))
             })
@@ -90,6 +91,18 @@ impl Form {
     pub fn transformed(&self) -> Result<LoopKernel, Failure> {
         let declared = self.declared()?;
         Ok(self.pipeline()?.apply(&declared)?)
+    }
+
+    /// The refusals with their places in the kernel's file, as far as it says what they are about.
+    pub fn locate(&self, failure: Failure) -> Failure {
+        let Failure::Input(diagnostics) = failure else { return failure };
+        // Standard input has been read: what it said is gone.
+        let text = (self.kernel != "-")
+            .then(|| read(&self.kernel).ok().and_then(|b| String::from_utf8(b).ok()))
+            .flatten();
+        let (Some(text), Ok(declared)) = (text, self.declared()) else { return Failure::Input(diagnostics) };
+        let located = diagnostics.into_iter().map(|d| declared.locate_in(&origin(&self.kernel), &text, d));
+        Failure::Input(located.collect())
     }
 }
 
@@ -133,7 +146,11 @@ pub fn pair(text: &str) -> Result<(&str, &str), Failure> {
     text.split_once('=')
         .map(|(name, value)| (name.trim(), value.trim()))
         .filter(|(name, value)| !name.is_empty() && !value.is_empty())
-        .ok_or_else(|| Diagnostic::new("option", format!("`{text}` is not of the form name=value")).into())
+        .ok_or_else(|| {
+            Diagnostic::new("option", format!("`{text}` is not of the form name=value"))
+                .help("write a name, `=`, and what it gets, as `n=1000` or `x=x.npy`")
+                .into()
+        })
 }
 
 /// What diagnostics call a file.
@@ -144,6 +161,7 @@ pub fn origin(path: &str) -> String {
 /// No kernel or pipeline is longer; a file that is was named by mistake.
 const LONGEST: u64 = 16 << 20;
 
+<<<<<<< HEAD
 /// The device of an option.
 pub fn device(name: &str) -> Result<Device, Failure> {
     match name {
@@ -185,6 +203,13 @@ pub fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
 pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
     let failed =
         |e: std::io::Error| Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)));
+=======
+fn read(path: &str) -> Result<Vec<u8>, Failure> {
+    let failed = |e: std::io::Error| {
+        Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)))
+            .help("name a text file that exists and may be read, or `-` for standard input")
+    };
+>>>>>>> f1ab371 (Late refusals have a place: the step in its pipeline, or the first thing they name in the kernel's text)
     let mut bytes = Vec::new();
     if path == "-" {
         std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;

@@ -62,13 +62,15 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Print { form, steps } => check::print(&form, steps),
-        Command::Check { form, binding } => check::check(&form, &binding),
-        Command::Cuda { form, binding, compile } => cuda::print(&form, &binding, compile.as_deref()),
-        Command::Run(run) => run.run(),
+        Command::Print { form, steps } => check::print(&form, steps).map_err(|f| form.locate(f)),
+        Command::Check { form, binding } => check::check(&form, &binding).map_err(|f| form.locate(f)),
+        Command::Cuda { form, binding, compile } => {
+            cuda::print(&form, &binding, compile.as_deref()).map_err(|f| form.locate(f))
+        }
+        Command::Run(run) => run.run().map_err(|f| run.form.locate(f)),
         Command::Tune(tune) => tune.run(),
         Command::Doctor => {
-            report::say(&loopwright::runtime::doctor::examine().render());
+            report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()));
             Ok(())
         }
     };

@@ -16,4 +16,4 @@ pub use fragment::{parse_constraints, parse_domain, parse_expression};
 pub(crate) use lexer::{close_of_c, is_identifier};
 pub(crate) use parser::RESERVED;
 pub(crate) use print::conjunction as text_of_constraints;
-pub(crate) use read::{complete_built, map_of_print};
+pub(crate) use read::{complete_built, map_of_print, map_of_text};

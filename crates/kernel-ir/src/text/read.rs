@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role, nest,
+    Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role,
+    locate::PRINTED,
+    nest,
     text::{
         expression::resolve,
         parser::Parser,
@@ -44,7 +46,12 @@ impl LoopKernel {
 
 /// The spans of a kernel's items in its own printed text.
 pub(crate) fn map_of_print(kernel: &LoopKernel) -> Option<SourceMap> {
-    Parser::new("<kernel>", &kernel.to_string()).whole().ok().map(|draft| draft.map)
+    map_of_text(PRINTED, &kernel.to_string())
+}
+
+/// The spans of a kernel's items in a text that it was read from.
+pub(crate) fn map_of_text(origin: &str, text: &str) -> Option<SourceMap> {
+    Parser::new(origin, text).whole().ok().map(|draft| draft.map)
 }
 
 /// Ids for the instructions without: `set_` and the first target, numbered from the second on.

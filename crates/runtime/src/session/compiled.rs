@@ -136,7 +136,7 @@ impl Compiled {
     /// As [`Compiled::bind`], with launches on a stream. Global temporaries belong to the bound launch, so that launches that are bound
     /// apart may run at once.
     pub fn bind_on(&self, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
-        bind::bind(self, stream, args)
+        bind::bind(self, stream, args).map_err(|d| self.kernel().locate(d))
     }
 
     /// Copies the arguments to the device, launches once, and copies back every array that the kernel writes.

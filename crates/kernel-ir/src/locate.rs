@@ -1,0 +1,84 @@
+//! The place of a refusal that was made without a text at hand.
+//!
+//! Steps, lowering and the runtime speak of instructions, inames and arrays by name. What they name is found in a text of the kernel: an
+//! instruction first, then a tag, a definition, a temporary, an array, a scalar, a domain. The sentence counts before the witness, and this
+//! before the remedy; in each, what stands between backquotes before bare words, which name instructions only.
+
+use crate::{
+    Arg, Diagnostic, KernelData, LoopKernel, Place,
+    text::{
+        map_of_print, map_of_text,
+        source_map::{Item, SourceMap},
+    },
+};
+
+impl LoopKernel {
+    /// The refusal with its place in the text of this kernel as it prints, unless it has a place or names nothing of the kernel.
+    pub fn locate(&self, diagnostic: Diagnostic) -> Diagnostic {
+        if diagnostic.place.is_some() {
+            return diagnostic;
+        }
+        let place = find(self, &diagnostic, &|| map_of_print(self));
+        diagnostic.at(place)
+    }
+
+    /// As [`LoopKernel::locate`], in the text that this kernel was read from, called `origin`. A place in the kernel as it prints gives way
+    /// to one that is found here.
+    pub fn locate_in(&self, origin: &str, text: &str, mut diagnostic: Diagnostic) -> Diagnostic {
+        if diagnostic.place.as_ref().is_some_and(|p| &*p.origin != PRINTED) {
+            return diagnostic;
+        }
+        if let Some(place) = find(self, &diagnostic, &|| map_of_text(origin, text)) {
+            diagnostic.place = Some(place);
+        }
+        diagnostic
+    }
+}
+
+/// What a kernel's own print is called.
+pub(crate) const PRINTED: &str = "<kernel>";
+
+fn find(kernel: &LoopKernel, d: &Diagnostic, map: &dyn Fn() -> Option<SourceMap>) -> Option<Place> {
+    let texts = [Some(&d.message), d.witness.as_ref(), d.help.as_ref()];
+    let (item, part) = texts.into_iter().flatten().find_map(|text| named(kernel, text))?;
+    map()?.locate(&item, &part)
+}
+
+/// The first item of the kernel that a sentence names, and what it calls it.
+fn named(kernel: &KernelData, sentence: &str) -> Option<(Item, String)> {
+    let (mut quoted, mut bare) = (Vec::new(), Vec::new());
+    for (k, segment) in sentence.split('`').enumerate() {
+        if k % 2 == 0 {
+            bare.extend(words(segment));
+        // The text of a step speaks of the kernel in the words of its user: what it names need not be what is wrong.
+        } else if !segment.contains('(') {
+            quoted.extend(words(segment));
+        }
+    }
+    let instruction = |word: &&&str| {
+        let id = word.split('.').next().unwrap_or(word);
+        kernel.instructions.iter().any(|i| *i.id == *id)
+    };
+    if let Some(word) = quoted.iter().find(instruction).or_else(|| bare.iter().find(instruction)) {
+        let id = word.split('.').next().unwrap_or(word);
+        let k = kernel.instructions.iter().position(|i| *i.id == *id)?;
+        return Some((Item::Instruction(k), String::new()));
+    }
+    type Kind = fn(&KernelData, &str) -> Option<Item>;
+    let kinds: [Kind; 6] = [
+        |k, w| k.tags.contains_key(w).then(|| Item::Tag(w.to_string())),
+        |k, w| k.definitions.iter().position(|d| *d.iname == *w).map(Item::Definition),
+        |k, w| k.temporaries.iter().position(|t| *t.name == *w).map(Item::Temporary),
+        |k, w| k.args.iter().position(|a| matches!(a, Arg::Array(a) if *a.name == *w)).map(Item::Arg),
+        |k, w| k.args.iter().position(|a| **a.name() == *w).map(Item::Arg),
+        |k, w| k.domains.iter().position(|d| d.inames.iter().any(|i| **i == *w)).map(Item::Domain),
+    ];
+    kinds.iter().find_map(|kind| quoted.iter().find_map(|word| Some((kind(kernel, word)?, String::new()))))
+}
+
+/// The names in a text, with the parts of instructions: `total.update`.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
+        .map(|w| w.trim_matches('.'))
+        .filter(|w| !w.is_empty())
+}
