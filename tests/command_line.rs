@@ -378,3 +378,66 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("space-syntax"));
 }
+
+#[test]
+fn bad_options_are_refused() {
+    let folder = Folder::new("options");
+    let kernel = example("kernels/axpy.lw");
+    let pipeline = folder.file("split.pipe", "split_iname(i, $block)\n");
+    let of = |args: &[&str]| refusal(&call(args));
+    for (args, says, helps) in [
+        (&["cuda", &kernel, "--compile", "foo"][..], "error[arch]: `foo`", "loopwright doctor"),
+        (
+            &["cuda", &kernel, "--index", "i8"],
+            "error[index-type]: indices cannot be `i8`",
+            "write i32 or i64",
+        ),
+        (&["run", &kernel, "--device", "abacus"], "error[device]: there is no device `abacus`", "emulator"),
+        (&["run", &kernel, "--set", "n"], "error[option]: `n` is not of the form", "n=1000"),
+        (
+            &["print", &kernel, &pipeline, "-p", "block=x"],
+            "error[parameter]: `x` is no integer",
+            "-p block=128",
+        ),
+        (&["print", &kernel, "-p", "block=8"], "error[unknown-parameter]", "name a pipeline file"),
+        (&["run", &kernel, "--output", "out=out.npy"], "error[unknown-argument]", "its arrays are x, y"),
+        (&["print", "/nowhere/k.lw"], "error[read-file]: /nowhere/k.lw cannot be read", "that exists"),
+    ] {
+        let text = of(args);
+        assert!(text.contains(says) && text.contains(helps), "{text}");
+    }
+    let lost = format!("y={}", folder.path("no/where.npy"));
+    let run = [
+        "run", &kernel, "--set", "n=3", "--set", "a=2", "--random", "x", "--random", "y", "--device",
+        "emulator",
+    ];
+    let output = call(&[&run[..], &["--output", &lost]].concat());
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && text.contains("error[write-file]"), "{text}");
+    // A machine without a compiler.
+    let output = Command::new(env!("CARGO_BIN_EXE_loopwright"))
+        .args(["cuda", &kernel, "--compile", "sm_80"])
+        .env("LOOPWRIGHT_NVRTC", "/nowhere")
+        .output()
+        .unwrap();
+    let text = refusal(&output);
+    assert!(text.contains("error[no-compiler]") && text.contains("make setup"), "{text}");
+}
+
+/// Refusals of steps, of lowering and of arguments show the line that they are about, in the user's own files.
+#[test]
+fn late_refusals_show_the_place() {
+    let folder = Folder::new("late");
+    let kernel = folder.file(
+        "k.lw",
+        "kernel k(x: f32[n], y: f32[1], n: i32)\ndomain { [i] : 0 <= i < n }\n\ny[0] = x[i] {id=last}\n",
+    );
+    let pipe = |text: &str| folder.file("p.pipe", text);
+    let blocks = "split_iname(i, 32)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n";
+    let text = refusal(&call(&["check", &kernel, &pipe(blocks)]));
+    assert!(text.contains("error[race]") && text.contains("k.lw:4:1\n"), "{text}");
+    let text = refusal(&call(&["check", &kernel, &pipe("split_iname(i, 32)\n\nsplit_iname(i_inner, 0)\n")]));
+    assert!(text.contains("error[number-range]") && text.contains("p.pipe:3:1\n"), "{text}");
+    let text = refusal(&call(&["run", &kernel, "--set", "n=3", "--device", "emulator"]));
+    assert!(text.contains("error[missing-argument]") && text.contains("k.lw:1:10\n"), "{text}");
+}

@@ -59,6 +59,33 @@ impl FaultKind {
         }
     }
 
+    /// What to do, where it is always the same.
+    fn remedy(&self) -> Option<&'static str> {
+        Some(match self {
+            FaultKind::MissingFunction => {
+                "give it as a Rust closure with `Device::with_function`, or run on a GPU, which has its CUDA C"
+            }
+            FaultKind::OutOfBounds => {
+                "correct the data that the subscript comes from; `check_facts` finds what breaks a declared fact"
+            }
+            FaultKind::Uninitialised => "give the array values, or write the element before it is read",
+            FaultKind::DivisionByZero => "guard the division by a condition",
+            FaultKind::StepLimit => "work on smaller pieces, or raise `max_steps` of the emulator's options",
+            FaultKind::MemoryLimit => {
+                "work on smaller pieces, or raise `max_bytes` of the emulator's options"
+            }
+            // These say that a lowered program is wrong, which no user made.
+            FaultKind::InvalidProgram
+            | FaultKind::Argument
+            | FaultKind::Misaligned
+            | FaultKind::Race
+            | FaultKind::RaceBetweenBlocks
+            | FaultKind::DivergentBarrier(_)
+            | FaultKind::DivergentShuffle
+            | FaultKind::IndexOverflow => return None,
+        })
+    }
+
     /// One sentence about what it is.
     fn sentence(&self) -> &'static str {
         match self {
@@ -192,7 +219,14 @@ impl Fault {
     pub fn diagnostic(&self) -> Diagnostic {
         let diagnostic = Diagnostic::new(self.kind.code(), self.sentence());
         let instances: Vec<_> = self.first.iter().chain(&self.second).map(Instance::to_string).collect();
-        if instances.is_empty() { diagnostic } else { diagnostic.witness(instances.join("\n           ")) }
+        let diagnostic = match instances.is_empty() {
+            true => diagnostic,
+            false => diagnostic.witness(instances.join("\n           ")),
+        };
+        match self.kind.remedy() {
+            Some(remedy) => diagnostic.help(remedy),
+            None => diagnostic,
+        }
     }
 }
 

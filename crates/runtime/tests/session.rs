@@ -90,7 +90,10 @@ fn wrong_arguments_are_refused(device: &Device) -> Outcome {
         bind(good().scalar("velocity", 4)),
         "error[unknown-argument]: `segmented_sum` has no argument `velocity`\n  help: its arguments are x, out, nseg, len",
     )?;
-    refused(bind(good().tensor("x", &x())), "error[argument-twice]: argument `x` was given twice")?;
+    refused(
+        bind(good().tensor("x", &x())),
+        "error[argument-twice]: argument `x` was given twice\n  help: give it once",
+    )?;
     refused(
         bind(good().scalar("out", 1)),
         "error[argument-kind]: `out` is an array and was given a number\n  help: give an array of f32[nseg]",

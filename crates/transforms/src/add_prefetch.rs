@@ -247,7 +247,8 @@ pub(crate) fn site(
     }
     let depends = |n: &Name| spans.iter().any(|s| s.base.mentions(n));
     let Some(first) = readers.first() else {
-        return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`")));
+        return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
+            .help("name an array that an instruction reads"));
     };
     // The loops around the copy: all down to the innermost one that the base depends on.
     let path = place::path_of(&data.tree, first);
@@ -332,7 +333,8 @@ impl AddPrefetch {
             return Err(Diagnostic::new(
                 "prefetch-scalar",
                 format!("`{}` is a scalar; there is nothing to copy", self.array),
-            ));
+            )
+            .help("name an array; a scalar is in a register already"));
         }
         for iname in &self.sweep {
             require_iname(kernel, iname)?;
@@ -399,8 +401,10 @@ pub(crate) fn fetch_names(
 impl Transform for AddPrefetch {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         self.check(kernel)?;
-        let pad = u32::try_from(self.pad.at_least(0, "the padding")?)
-            .map_err(|_| Diagnostic::new("number-range", "the padding does not fit into 32 bits"))?;
+        let pad = u32::try_from(self.pad.at_least(0, "the padding")?).map_err(|_| {
+            Diagnostic::new("number-range", "the padding does not fit into 32 bits")
+                .help("pad by a few elements")
+        })?;
         let source = require_array(kernel, &self.array)?.clone();
         let buffer = match &self.name {
             Some(name) => {

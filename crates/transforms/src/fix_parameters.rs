@@ -118,7 +118,8 @@ impl Transform for FixParameters {
                 return Err(Diagnostic::new(
                     "fix-not-integer",
                     format!("`{name}` is no integer argument and cannot be fixed"),
-                ));
+                )
+                .help("write the number into the kernel"));
             }
             values.insert(name.clone(), number.value()?);
         }

@@ -91,7 +91,8 @@ pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result
         }
     }
     if reads.is_empty() {
-        return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`")));
+        return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
+            .help("name an array that an instruction reads"));
     }
     Ok(reads)
 }
@@ -137,7 +138,8 @@ pub(crate) fn spans(
         return Err(Diagnostic::new(
             "subscript-count",
             format!("`{array}` is read with different numbers of subscripts"),
-        ));
+        )
+        .help("give every access one subscript an axis"));
     }
     (0..axes)
         .map(|axis| {

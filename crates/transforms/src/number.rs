@@ -42,7 +42,8 @@ impl Number {
             return Err(Diagnostic::new(
                 "number-range",
                 format!("{what} must be at least {least}, not {value}"),
-            ));
+            )
+            .help(format!("give {least} or more")));
         }
         Ok(value)
     }

@@ -133,7 +133,8 @@ pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Di
                         "the reduction `{}` in `{}` does not commute, so the loop over `{iname}` keeps its place",
                         reduce.op, instruction.id
                     ),
-                ));
+                )
+                .help("leave its loops in their order, or declare that the operator `commutes` if it does"));
             }
         }
     }

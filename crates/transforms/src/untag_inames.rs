@@ -132,7 +132,8 @@ impl Transform for UntagInames {
             for iname in &self.inames {
                 require_iname(data, iname)?;
                 let Some(tag) = data.tags.remove(iname) else {
-                    return Err(Diagnostic::new("not-tagged", format!("`{iname}` has no tag to take away")));
+                    return Err(Diagnostic::new("not-tagged", format!("`{iname}` has no tag to take away"))
+                        .help("leave it out: it is a sequential loop"));
                 };
                 if tag.is_parallel() {
                     restore_loop(data, iname)?;

@@ -94,6 +94,8 @@ impl CudaError {
             }
             CudaError::BadBinary { .. } => "compile for the architecture of this device",
             CudaError::Limit(error) => return Some(error.remedy().to_owned()),
+            CudaError::NoSuchDevice { .. } => "name one that there is, or `Device::best()`",
+            CudaError::Foreign { .. } => "make everything that one launch uses on one device",
             CudaError::OutOfMemory { .. } => "free buffers or work on smaller pieces",
             CudaError::Driver { name, .. } => match name.as_str() {
                 "CUDA_ERROR_ILLEGAL_ADDRESS"

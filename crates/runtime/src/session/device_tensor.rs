@@ -156,7 +156,8 @@ impl DeviceTensor {
                     self.dtype(),
                     layout.shape
                 ),
-            ));
+            )
+            .help("give an array of the same type and shape"));
         }
         match (&self.inner.storage, &stream.0) {
             (Storage::Cuda(_), None) => Err(other_device()),

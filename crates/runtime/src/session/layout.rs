@@ -28,6 +28,7 @@ impl Layout {
                     "tensor-size",
                     format!("an array of shape {shape:?} has more elements than memory can hold"),
                 )
+                .help("work on smaller pieces")
             })?;
         }
         Ok(Layout { shape: shape.to_vec(), strides, size })

@@ -15,14 +15,18 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 
 pub(super) fn read(path: &Path) -> Result<Tensor, Diagnostic> {
     let origin = path.display().to_string();
-    let bytes = std::fs::read(path)
-        .map_err(|e| Diagnostic::new("read-file", format!("{origin} cannot be read: {e}")))?;
+    let bytes = std::fs::read(path).map_err(|e| {
+        Diagnostic::new("read-file", format!("{origin} cannot be read: {e}"))
+            .help("name a .npy file that exists and may be read")
+    })?;
     decode(&origin, &bytes)
 }
 
 pub(super) fn write(tensor: &Tensor, path: &Path) -> Result<(), Diagnostic> {
-    std::fs::write(path, encode(tensor)?)
-        .map_err(|e| Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display())))
+    std::fs::write(path, encode(tensor)?).map_err(|e| {
+        Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
+            .help("name a file in a folder that exists and may be written to")
+    })
 }
 
 pub(super) fn encode(tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {

@@ -116,7 +116,8 @@ fn declared(array: &Array) -> String {
 
 fn check_names(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     if let Some(name) = &args.twice {
-        return Err(Diagnostic::new("argument-twice", format!("argument `{name}` was given twice")));
+        return Err(Diagnostic::new("argument-twice", format!("argument `{name}` was given twice"))
+            .help("give it once"));
     }
     for name in args.arrays.keys().chain(args.scalars.keys()) {
         match kernel.args.iter().find(|arg| arg.name() == name) {

@@ -36,6 +36,7 @@ pub(super) fn elements(shape: &[usize], dtype: DType) -> Result<usize, Diagnosti
                 "tensor-size",
                 format!("an array of shape {shape:?} has more elements than memory can hold"),
             )
+            .help("work on smaller pieces")
         })
 }
 
@@ -57,7 +58,8 @@ impl Tensor {
             return Err(Diagnostic::new(
                 "tensor-length",
                 format!("an array of shape {shape:?} has {needed} elements and was given {}", buffer.len()),
-            ));
+            )
+            .help("give as many elements as the product of the lengths"));
         }
         Ok(Tensor { shape: shape.to_vec(), buffer: Arc::new(buffer), initialised: true })
     }
@@ -164,7 +166,8 @@ impl Tensor {
             return Err(Diagnostic::new(
                 "tensor-length",
                 format!("an array of shape {shape:?} has {needed} elements and was given {}", self.len()),
-            ));
+            )
+            .help("choose a shape with as many elements"));
         }
         Ok(Tensor { shape: shape.to_vec(), ..self.clone() })
     }

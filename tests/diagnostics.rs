@@ -1,0 +1,329 @@
+//! Every code of a diagnostic has a test that pins its rendered text.
+//!
+//! The codes are found in the sources, the pinned texts in the filetests, in the tests of the crates and in `tests/diagnostics/pinned.txt`,
+//! which holds what no kernel file can bring about: refusals of arguments, of devices, of the driver and the compiler.
+//! `LOOPWRIGHT_BLESS=1` writes that file; read the difference before keeping it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use loopwright::emulator::{Fault, FaultKind, Options};
+use loopwright::lowering::program::Scope;
+use loopwright::prelude::*;
+use loopwright::runtime::cuda::CudaError;
+use loopwright::runtime::disasm::DisasmError;
+use loopwright::runtime::nvrtc::CompileError;
+
+/// Codes that stand in the sources and have no pinned text, each with the reason.
+const UNPINNED: [(&str, &str); 17] = [
+    ("budget", "isl gives up, after seconds of work"),
+    ("isl", "isl fails in a way that is not known"),
+    ("internal", "a mistake of this library: tests/fuzz.rs asserts that it does not happen"),
+    ("space", "constraints over other names than those of a set: kernels put every name into their sets"),
+    ("dependence-unknown", "as `budget`, while the order of accesses is asked about"),
+    ("different-bounds", "no kernel is known whose parts have such ranges after the steps there are"),
+    ("unbound", "no kernel is known: a bound that is not loaded is refused when the kernel is read"),
+    ("operator", "an operator without results is refused when the kernel is read"),
+    ("operator-inputs", "a wrong number of inputs is refused when the kernel is read"),
+    ("tuple", "a wrong number of targets is refused when the kernel is read"),
+    ("no-binary", "a GPU whose kernel was never compiled"),
+    ("tensor-bool", "needs a GPU that leaves a truth value unwritten"),
+    ("unbounded", "of the plain interpreter, for kernels that are refused when they are read"),
+    ("unknown-operator", "of the plain interpreter, for kernels that are refused when they are read"),
+    ("targets", "of the plain interpreter, for kernels that are refused when they are read"),
+    ("subscripts", "of the plain interpreter, for kernels that are refused when they are read"),
+    ("type", "of the plain interpreter, for kernels that are refused when they are read"),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+/// `a-stable-code`
+fn is_code(text: &str) -> bool {
+    !text.is_empty() && text.split('-').all(|w| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase()))
+}
+
+/// The string literal that follows, not further away than a short expression.
+fn literal(text: &str) -> Option<&str> {
+    let near = text.char_indices().nth(160).map_or(text, |(end, _)| &text[..end]);
+    let (_, rest) = near.split_once('"')?;
+    rest.split_once('"').map(|(inside, _)| inside)
+}
+
+/// The codes that a source makes diagnostics with.
+fn codes_of(source: &str) -> BTreeSet<String> {
+    // What makes a diagnostic takes its code as its first string.
+    let makers =
+        ["Diagnostic::new(", " error(", "(error(", ".error(", "error_at(", ".diagnostic(", "with_remedy("];
+    let mut codes = BTreeSet::new();
+    let code = source.split("#[cfg(test)]").next().unwrap_or_default();
+    for maker in makers {
+        for (at, _) in code.match_indices(maker) {
+            codes.extend(literal(&code[at + maker.len()..]).filter(|c| is_code(c)).map(str::to_owned));
+        }
+    }
+    // Tables from the kind of an error to its code.
+    for table in ["fn code(&self) -> &'static str {", "let code = match", "let (code, remedy) = match"] {
+        for (at, _) in code.match_indices(table) {
+            let body = code[at..].split("\n    }").next().unwrap_or_default();
+            for (arm, _) in body.match_indices("=>") {
+                let after = body[arm + 2..].trim_start().trim_start_matches(['(', '{']).trim_start();
+                if after.starts_with('"') {
+                    codes.extend(literal(after).filter(|c| is_code(c)).map(str::to_owned));
+                }
+            }
+        }
+    }
+    codes
+}
+
+#[test]
+fn every_code_is_pinned() {
+    let mut sources = Vec::new();
+    files(&root().join("src"), &mut sources);
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        let path = entry.unwrap().path();
+        // These two are parts of the tests.
+        if !["testing", "text-check"].iter().any(|name| path.ends_with(name)) {
+            files(&path.join("src"), &mut sources);
+        }
+    }
+    let mut codes: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for source in sources.iter().filter(|p| p.extension().is_some_and(|e| e == "rs")) {
+        for code in codes_of(&std::fs::read_to_string(source).unwrap()) {
+            codes.entry(code).or_insert_with(|| source.clone());
+        }
+    }
+    assert!(codes.len() > 120, "the codes are found: {codes:?}");
+    let mut tests = Vec::new();
+    files(&root().join("tests"), &mut tests);
+    for entry in std::fs::read_dir(root().join("crates")).unwrap() {
+        files(&entry.unwrap().path().join("tests"), &mut tests);
+    }
+    let mut pinned = String::new();
+    for test in tests {
+        pinned.push_str(&String::from_utf8_lossy(&std::fs::read(test).unwrap()));
+    }
+    let is_pinned = |code: &str| pinned.contains(&format!("error[{code}]"));
+    let missing: Vec<String> = codes
+        .iter()
+        .filter(|(code, _)| !is_pinned(code) && !UNPINNED.iter().any(|(c, _)| c == *code))
+        .map(|(code, source)| format!("{code} of {}", source.display()))
+        .collect();
+    assert!(missing.is_empty(), "no test pins the text of\n{}", missing.join("\n"));
+    for (code, reason) in UNPINNED {
+        assert!(codes.contains_key(code), "{code} is no code: {reason}");
+        assert!(!is_pinned(code), "{code} is pinned by now: {reason}");
+    }
+}
+
+fn refusal<T>(result: Result<T, Diagnostic>) -> Diagnostic {
+    result.err().expect("refused")
+}
+
+fn kernel(text: &str) -> LoopKernel {
+    LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Runs a kernel on the emulator for its refusal.
+fn run(text: &str, args: Args) -> Diagnostic {
+    refusal(Device::emulator().compile(&kernel(text)).and_then(|c| c.run(&args)))
+}
+
+const COPY: &str = "kernel copy(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i]\n";
+
+fn of_the_runtime() -> Vec<Diagnostic> {
+    let emulator = Device::emulator();
+    let floats = |shape: &[usize]| Tensor::zeros(shape, DType::F32).unwrap();
+    let x = || Args::new().tensor("x", &floats(&[4]));
+    let options = |change: fn(&mut Options)| {
+        let mut options = Options::default();
+        change(&mut options);
+        Device::emulator_with(options)
+    };
+    let on = |device: &Device, args: Args| refusal(device.compile(&kernel(COPY)).and_then(|c| c.run(&args)));
+    let huge = 1usize << 40;
+    vec![
+        refusal(Tensor::from_vec(&[2, 3], vec![1.0f32])),
+        refusal(floats(&[4]).reshape(&[5])),
+        refusal(Tensor::zeros(&[huge, huge], DType::F32)),
+        refusal(floats(&[4]).to_vec::<i32>()),
+        refusal(emulator.upload(&floats(&[4])).and_then(|t| t.write(&floats(&[5])))),
+        refusal(emulator.compile_with(
+            &kernel(COPY),
+            &CompileOptions { index: Some(DType::I8), ..CompileOptions::default() },
+        )),
+        run(
+            "kernel k(y: f32[n, 4] strides(s, 1), n: i32, s: i32)\nassume 0 <= n and 0 <= s\n\
+             domain { [i, j] : 0 <= i < n and 0 <= j < 4 }\ny[i, j] = 1.0\n",
+            Args::new().scalar("n", 3).scalar("s", 2),
+        ),
+        run(
+            "kernel k(y: f32[n, m] strides(s, t), n: i32, m: i32, s: i32, t: i32)\nassume 0 <= n and 0 <= m and 0 <= s and 0 <= t\n\
+             domain { [i, j] : 0 <= i < n and 0 <= j < m }\ny[i, j] = 1.0\n",
+            Args::new().scalar("n", 5000).scalar("m", 5000).scalar("s", 3).scalar("t", 2),
+        ),
+        run(
+            "kernel k(y: f32[n - 5], n: i32)\ndomain { [i] : 0 <= i < n - 5 }\ny[i] = 1.0\n",
+            Args::new().scalar("n", 3),
+        ),
+        run(
+            "kernel k(y: f32[n*m*m], n: i64, m: i64)\nassume 0 <= n and 0 <= m\ndomain { [i] : 0 <= i < 1 }\ny[i] = 1.0\n",
+            Args::new().scalar("n", 1i64 << 40).scalar("m", 1i64 << 40),
+        ),
+        run(
+            "kernel k(y: f32[n], n: i32)\nfunction f(f32) -> f32 {\n__device__ float f(float a) { return a; }\n}\n\
+             domain { [i] : 0 <= i < n }\ny[i] = f(1.0)\n",
+            Args::new().scalar("n", 3),
+        ),
+        on(&options(|o| o.max_bytes = 8), x()),
+        on(&options(|o| o.max_bytes = 40), x()),
+        on(&options(|o| o.max_steps = 3), x()),
+        refusal(
+            kernel(
+                "kernel k(y: f32[n], n: i32, m: i32)\nassume 0 <= n and 0 <= m\ndomain { [t] : 0 <= t < m }\n\
+                 domain { [i] : 0 <= i < n }\ny[i] = t\n",
+            )
+            .tag_inames("t: host")
+            .and_then(|k| emulator.compile(&k))
+            .and_then(|c| c.bind(&Args::new().scalar("n", 1).scalar("m", i32::MAX))),
+        ),
+        on(&emulator, x().bind_type("T", DType::F32)),
+    ]
+}
+
+/// What needs a GPU, a driver or a broken compiler to happen: the texts are the same without.
+fn of_the_drivers() -> Vec<Diagnostic> {
+    let arch = Arch::SM_80;
+    let cuda = [
+        CudaError::NoDriver,
+        CudaError::NoDevice,
+        CudaError::NoSuchDevice { ordinal: 3, count: 1 },
+        CudaError::BadBinary { arch, reason: "it is cut off".into() },
+        CudaError::NoSuchKernel { name: "copy".into() },
+        CudaError::Arguments { kernel: "copy".into(), reason: "it takes 3 and was given 2".into() },
+        CudaError::Range { offset: 8, bytes: 16, length: 20 },
+        CudaError::Foreign { what: "the buffer is on another device than the stream" },
+        CudaError::OutOfMemory { bytes: 1 << 40, free: Some(1 << 30) },
+        CudaError::Driver {
+            doing: "waiting for a stream",
+            name: "CUDA_ERROR_ILLEGAL_ADDRESS".into(),
+            text: "an illegal memory access was encountered".into(),
+        },
+    ];
+    let compiler = [
+        CompileError::UnsupportedArch { arch, supported: vec![90, 100], version: (13, 0) },
+        CompileError::Rejected { messages: Vec::new(), log: "copy.cu(3): error: expected a \";\"\n".into() },
+        CompileError::TooLong { bytes: 1 << 30, most: 1 << 26 },
+    ];
+    let disassembler = [
+        DisasmError::NotFound,
+        DisasmError::Failed { program: "nvdisasm".into(), reason: "it was stopped".into() },
+    ];
+    let all = cuda.into_iter().map(Diagnostic::from).chain(compiler.into_iter().map(Diagnostic::from));
+    all.chain(disassembler.into_iter().map(Diagnostic::from)).collect()
+}
+
+/// What only a wrong lowered program does; the emulator's own tests show each happening.
+fn of_the_emulator() -> Vec<Diagnostic> {
+    let kinds = [
+        FaultKind::InvalidProgram,
+        FaultKind::Argument,
+        FaultKind::OutOfBounds,
+        FaultKind::Misaligned,
+        FaultKind::Race,
+        FaultKind::RaceBetweenBlocks,
+        FaultKind::Uninitialised,
+        FaultKind::DivergentBarrier(Scope::Block),
+        FaultKind::DivergentBarrier(Scope::Warp),
+        FaultKind::DivergentShuffle,
+        FaultKind::DivisionByZero,
+        FaultKind::IndexOverflow,
+    ];
+    let fault = |kind| Fault {
+        kind,
+        kernel: Some("copy".into()),
+        array: Some("x".into()),
+        cell: vec![7],
+        first: None,
+        second: None,
+        detail: String::new(),
+    };
+    kinds.into_iter().map(|kind| fault(kind).diagnostic()).collect()
+}
+
+/// What the plain interpreter says of kernels and inputs that do not fit.
+fn of_the_interpreter() -> Vec<Diagnostic> {
+    use loopwright_reference::{Inputs, Mode, interpret};
+    let of = |text: &str, inputs: Inputs| refusal(interpret(&kernel(text), &inputs, Mode::Exact));
+    let n = |n: i32| Inputs::new().scalar("n", n);
+    vec![
+        of(COPY, Inputs::new()),
+        of(COPY, n(-1)),
+        of(COPY, n(3)),
+        of("kernel k(x: T[n], y: T[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i]\n", n(3)),
+    ]
+}
+
+/// What a text cannot say, since reading it finds more: kernels that are put together from their data.
+fn of_kernels_as_data() -> Vec<Diagnostic> {
+    let declare = |text: &str, change: fn(&mut loopwright::ir::KernelData)| {
+        let mut data = (*kernel(text)).clone();
+        change(&mut data);
+        data.tree.clear();
+        data
+    };
+    let cyclic = declare(
+        "kernel k(b: f32[n, n], n: i32)\ndomain { [i] : 0 <= i < j }\ndomain { [j] : 0 <= j < n and j < i + 5 }\nb[i, j] = 1.0\n",
+        |_| {},
+    );
+    let mut fewer = (*kernel(
+        "kernel k(x: f32[n, n], b: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\nb[i] = x[i, i] + x[i, 0]\n",
+    ))
+    .clone();
+    if let loopwright::ir::Expr::Binary(op, left, _) = &fewer.instructions[0].value {
+        let right = loopwright::ir::parse_expression("x[i]").unwrap();
+        fewer.instructions[0].value = loopwright::ir::Expr::Binary(*op, left.clone(), right.into());
+    }
+    vec![
+        refusal(LoopKernel::declare(cyclic).map_err(|d| d.0[0].clone())),
+        refusal(LoopKernel::from_data(fewer).add_prefetch("x", "i")),
+    ]
+}
+
+#[test]
+fn pinned_texts() {
+    let groups = [
+        ("arguments and data", of_the_runtime()),
+        ("driver, compiler, disassembler", of_the_drivers()),
+        ("emulator", of_the_emulator()),
+        ("plain interpreter", of_the_interpreter()),
+        ("kernels as data", of_kernels_as_data()),
+    ];
+    let mut text = String::new();
+    for (title, diagnostics) in groups {
+        text.push_str(&format!("==== {title}\n"));
+        for d in diagnostics {
+            text.push_str(&format!("{}\n\n", d.render()));
+        }
+    }
+    let file = root().join("tests/diagnostics/pinned.txt");
+    if std::env::var_os("LOOPWRIGHT_BLESS").is_some() {
+        std::fs::write(&file, &text).unwrap();
+    }
+    let expected = std::fs::read_to_string(&file).unwrap();
+    assert!(text == expected, "expected\n{expected}\nfound\n{text}");
+}
