@@ -377,6 +377,18 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     let refused = call(&["tune", &kernel, &pipeline, &folder.file("bad.space", "width = 4\n")]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("space-syntax"));
+    let with = |more: &[&str]| refusal(&call(&[&args[..3], &[&space], &args[4..12], more].concat()));
+    let text = with(&["--strategy", "clever"]);
+    assert!(
+        text.contains("error[strategy]") && text.contains("write exhaustive, random or guided"),
+        "{text}"
+    );
+    let text = with(&["--log", &folder.path("no/where.jsonl")]);
+    assert!(text.contains("error[tuning-log]") && text.contains("cannot be"), "{text}");
+    let none =
+        folder.file("none.space", "width in [16]\nrows in [16]\nblock_rows in [32]\nrequire rows == 3\n");
+    let text = refusal(&call(&[&args[..3], &[&none], &args[4..12]].concat()));
+    assert!(text.contains("error[empty-space]") && text.contains("relax a `require` line"), "{text}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ use loopwright::runtime::disasm::DisasmError;
 use loopwright::runtime::nvrtc::CompileError;
 
 /// Codes that stand in the sources and have no pinned text, each with the reason.
-const UNPINNED: [(&str, &str); 17] = [
+const UNPINNED: [(&str, &str); 18] = [
     ("budget", "isl gives up, after seconds of work"),
     ("isl", "isl fails in a way that is not known"),
     ("internal", "a mistake of this library: tests/fuzz.rs asserts that it does not happen"),
@@ -26,6 +26,7 @@ const UNPINNED: [(&str, &str); 17] = [
     ("operator", "an operator without results is refused when the kernel is read"),
     ("operator-inputs", "a wrong number of inputs is refused when the kernel is read"),
     ("tuple", "a wrong number of targets is refused when the kernel is read"),
+    ("no-kernel", "the tuner's own kernels are read"),
     ("no-binary", "a GPU whose kernel was never compiled"),
     ("tensor-bool", "needs a GPU that leaves a truth value unwritten"),
     ("unbounded", "of the plain interpreter, for kernels that are refused when they are read"),
@@ -304,6 +305,19 @@ fn of_kernels_as_data() -> Vec<Diagnostic> {
     ]
 }
 
+/// Spaces to search that are none.
+fn of_the_tuner() -> Vec<Diagnostic> {
+    use loopwright::tuner::Space;
+    let mut found: Vec<Diagnostic> =
+        ["rows = 4", "rows in []", "rows in [1]\nrows in [2]", "rows in [1]\nrequire lanes == 4"]
+            .into_iter()
+            .map(|text| refusal(Space::parse(text)))
+            .collect();
+    found.push(refusal(Space::parse("a in [0, 1]\nrequire 4 // a == 4").and_then(|s| s.points())));
+    found.push(refusal(Space::new().parameter("a", 0..4000).parameter("b", 0..4000).points()));
+    found
+}
+
 #[test]
 fn pinned_texts() {
     let groups = [
@@ -312,6 +326,7 @@ fn pinned_texts() {
         ("emulator", of_the_emulator()),
         ("plain interpreter", of_the_interpreter()),
         ("kernels as data", of_kernels_as_data()),
+        ("tuner", of_the_tuner()),
     ];
     let mut text = String::new();
     for (title, diagnostics) in groups {

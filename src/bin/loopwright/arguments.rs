@@ -46,7 +46,9 @@ impl Arguments {
         for set in set {
             let (name, text) = input::pair(set)?;
             let value = ScalarValue::parse(text).ok_or_else(|| {
-                Diagnostic::new("option", format!("`{text}` is no number: argument `{name}` needs one"))
+                Diagnostic::new("option", format!("`{text}` is no number: argument `{name}` needs one")).help(
+                    format!("write `--set {name}=3`; an array comes from a file: `--input {name}=FILE.npy`"),
+                )
             })?;
             args = args.scalar(name, value);
         }
@@ -65,11 +67,8 @@ impl Arguments {
         for (names, random) in [(&random, true), (&self.zeros, false)] {
             for name in names {
                 let expected = loopwright::runtime::expected_arrays(kernel, &args)?;
-                let (dtype, shape) = expected.get(name.as_str()).ok_or_else(|| {
-                    let known: Vec<&str> = expected.keys().map(Name::as_str).collect();
-                    Diagnostic::new("unknown-argument", format!("`{}` has no array `{name}`", kernel.name))
-                        .help(format!("its arrays are {}", known.join(", ")))
-                })?;
+                let (dtype, shape) =
+                    expected.get(name.as_str()).ok_or_else(|| no_array(kernel, name, expected.keys()))?;
                 let tensor = if random {
                     random_array(kernel, &args, name, *dtype, shape, self.seed)?
                 } else {
@@ -80,6 +79,13 @@ impl Arguments {
         }
         Ok(args)
     }
+}
+
+/// The refusal of a name that is no array of the kernel.
+pub fn no_array<'a>(kernel: &LoopKernel, name: &str, known: impl Iterator<Item = &'a Name>) -> Diagnostic {
+    let known: Vec<&str> = known.map(Name::as_str).collect();
+    Diagnostic::new("unknown-argument", format!("`{}` has no array `{name}`", kernel.name))
+        .help(format!("its arrays are {}", known.join(", ")))
 }
 
 /// The array arguments that the kernel reads.
@@ -120,14 +126,14 @@ fn random_array(
         .iter()
         .scan(seed, |state, v| {
             *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1 + v);
-            Some(low + ((*state >> 33) as i64) % (high - low).max(1))
+            Some(low.saturating_add(((*state >> 33) as i64) % high.saturating_sub(low).max(1)))
         })
         .collect();
     if facts.iter().any(|f| matches!(f, Fact::Injective(_))) {
         // A permutation of the first values, by a stable sort of random keys.
         let mut order: Vec<i64> = (0..values.len() as i64).collect();
         order.sort_by_key(|k| values[*k as usize]);
-        values = order.into_iter().map(|k| k + low).collect();
+        values = order.into_iter().map(|k| low.saturating_add(k)).collect();
     }
     if facts.iter().any(|f| matches!(f, Fact::Monotone(_))) {
         values.sort_unstable();

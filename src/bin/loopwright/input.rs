@@ -97,9 +97,8 @@ impl Form {
     pub fn locate(&self, failure: Failure) -> Failure {
         let Failure::Input(diagnostics) = failure else { return failure };
         // Standard input has been read: what it said is gone.
-        let text = (self.kernel != "-")
-            .then(|| read(&self.kernel).ok().and_then(|b| String::from_utf8(b).ok()))
-            .flatten();
+        let text = (self.kernel != "-").then(|| read(&self.kernel).ok()).flatten();
+        let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
         let (Some(text), Ok(declared)) = (text, self.declared()) else { return Failure::Input(diagnostics) };
         let located = diagnostics.into_iter().map(|d| declared.locate_in(&origin(&self.kernel), &text, d));
         Failure::Input(located.collect())
@@ -161,7 +160,6 @@ pub fn origin(path: &str) -> String {
 /// No kernel or pipeline is longer; a file that is was named by mistake.
 const LONGEST: u64 = 16 << 20;
 
-<<<<<<< HEAD
 /// The device of an option.
 pub fn device(name: &str) -> Result<Device, Failure> {
     match name {
@@ -195,21 +193,18 @@ pub fn read_space(path: &str) -> Result<String, Failure> {
 /// Writes a file.
 pub fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| {
-        Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display())).into()
+        Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
+            .help("name a file in a folder that exists and may be written to")
+            .into()
     })
 }
 
 /// The bytes of a file, or of standard input.
 pub fn read(path: &str) -> Result<Vec<u8>, Failure> {
-    let failed =
-        |e: std::io::Error| Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)));
-=======
-fn read(path: &str) -> Result<Vec<u8>, Failure> {
     let failed = |e: std::io::Error| {
         Diagnostic::new("read-file", format!("{} cannot be read: {e}", origin(path)))
             .help("name a text file that exists and may be read, or `-` for standard input")
     };
->>>>>>> f1ab371 (Late refusals have a place: the step in its pipeline, or the first thing they name in the kernel's text)
     let mut bytes = Vec::new();
     if path == "-" {
         std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes).map_err(failed)?;

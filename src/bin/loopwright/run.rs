@@ -4,13 +4,10 @@ use std::fmt::Write;
 
 use clap::Args as ClapArgs;
 use indexmap::IndexMap;
-<<<<<<< HEAD
-=======
-use loopwright::ir::{Arg, Fact};
->>>>>>> f1ab371 (Late refusals have a place: the step in its pipeline, or the first thing they name in the kernel's text)
+use loopwright::ir::Arg;
 use loopwright::prelude::*;
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, no_array};
 use crate::input::{self, Failure, Form};
 use crate::report;
 
@@ -18,19 +15,9 @@ use crate::report;
 #[derive(ClapArgs)]
 pub struct Run {
     #[command(flatten)]
-<<<<<<< HEAD
-    form: Form,
+    pub form: Form,
     #[command(flatten)]
     arguments: Arguments,
-=======
-    pub form: Form,
-    /// A scalar argument, as `n=1000`; those that follow from shapes can be left out.
-    #[arg(long = "set", value_name = "NAME=VALUE")]
-    set: Vec<String>,
-    /// An array argument from a .npy file, as `x=x.npy`.
-    #[arg(long = "input", value_name = "NAME=FILE")]
-    inputs: Vec<String>,
->>>>>>> f1ab371 (Late refusals have a place: the step in its pipeline, or the first thing they name in the kernel's text)
     /// Writes an array after the run, as `out=out.npy`.
     #[arg(long = "output", value_name = "NAME=FILE")]
     outputs: Vec<String>,
@@ -50,94 +37,6 @@ pub struct Run {
 }
 
 impl Run {
-<<<<<<< HEAD
-=======
-    fn device(&self) -> Result<Device, Failure> {
-        match self.device.as_str() {
-            "best" => Ok(Device::best()),
-            "emulator" => Ok(Device::emulator()),
-            "gpu" => Ok(Device::cuda(0)?),
-            other => Err(Diagnostic::new("device", format!("there is no device `{other}`"))
-                .help("write gpu, emulator or best")
-                .into()),
-        }
-    }
-
-    fn args(&self, kernel: &LoopKernel) -> Result<Args, Failure> {
-        let mut args = Args::new();
-        for (name, dtype) in input::types(&self.types)? {
-            args = args.bind_type(name, dtype);
-        }
-        for set in &self.set {
-            let (name, text) = input::pair(set)?;
-            let value = ScalarValue::parse(text).ok_or_else(|| {
-                Diagnostic::new("option", format!("`{text}` is no number: argument `{name}` needs one")).help(
-                    format!("write `--set {name}=3`; an array comes from a file: `--input {name}=FILE.npy`"),
-                )
-            })?;
-            args = args.scalar(name, value);
-        }
-        for given in &self.inputs {
-            let (name, path) = input::pair(given)?;
-            args = args.tensor(name, &Tensor::from_npy(path)?);
-        }
-        for (names, random) in [(&self.random, true), (&self.zeros, false)] {
-            for name in names {
-                let expected = loopwright::runtime::expected_arrays(kernel, &args)?;
-                let (dtype, shape) =
-                    expected.get(name.as_str()).ok_or_else(|| no_array(kernel, name, expected.keys()))?;
-                let tensor = if random {
-                    self.random(kernel, &args, name, *dtype, shape)?
-                } else {
-                    Tensor::zeros(shape, *dtype)?
-                };
-                args = args.tensor(name.as_str(), &tensor);
-            }
-        }
-        Ok(if self.check_facts { args.check_facts() } else { args })
-    }
-
-    /// Random elements that keep what is declared about them.
-    fn random(
-        &self,
-        kernel: &LoopKernel,
-        args: &Args,
-        name: &str,
-        dtype: DType,
-        shape: &[usize],
-    ) -> Result<Tensor, Failure> {
-        let seed = name.bytes().fold(self.seed, |s, b| s.wrapping_mul(31).wrapping_add(b.into()));
-        let about = |f: &&Fact| match f {
-            Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => **array == *name,
-        };
-        let facts: Vec<&Fact> = kernel.facts.iter().filter(about).collect();
-        if facts.is_empty() {
-            return Ok(Tensor::random(shape, dtype, seed)?);
-        }
-        let bounds = loopwright::runtime::fact_range(kernel, args, name)?;
-        let raw = Tensor::random(&[shape.iter().product()], DType::U64, seed)?;
-        let (low, high) = (bounds.0.unwrap_or(0), bounds.1.unwrap_or(8));
-        let mut values: Vec<i64> = raw
-            .to_vec::<u64>()?
-            .iter()
-            .scan(seed, |state, v| {
-                *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1 + v);
-                Some(low + ((*state >> 33) as i64) % (high - low).max(1))
-            })
-            .collect();
-        if facts.iter().any(|f| matches!(f, Fact::Injective(_))) {
-            // A permutation of the first values, by a stable sort of random keys.
-            let mut order: Vec<i64> = (0..values.len() as i64).collect();
-            order.sort_by_key(|k| values[*k as usize]);
-            values = order.into_iter().map(|k| k + low).collect();
-        }
-        if facts.iter().any(|f| matches!(f, Fact::Monotone(_))) {
-            values.sort_unstable();
-        }
-        Ok(Tensor::from_vec(shape, values)?.cast(dtype))
-    }
-
->>>>>>> f1ab371 (Late refusals have a place: the step in its pipeline, or the first thing they name in the kernel's text)
     /// `loopwright run`
     pub fn run(&self) -> Result<(), Failure> {
         let declared = self.form.declared()?;
@@ -199,12 +98,6 @@ impl Run {
             None => Ok(()),
         }
     }
-}
-
-fn no_array<'a>(kernel: &LoopKernel, name: &str, known: impl Iterator<Item = &'a Name>) -> Diagnostic {
-    let known: Vec<&str> = known.map(Name::as_str).collect();
-    Diagnostic::new("unknown-argument", format!("`{}` has no array `{name}`", kernel.name))
-        .help(format!("its arrays are {}", known.join(", ")))
 }
 
 /// Compares with what the plain interpreter gives for the declared kernel.
