@@ -3,10 +3,10 @@
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision};
 
 use crate::{
-    AddPrefetch, Assume, Distribute, DuplicateInames, FixParameters, FuseLoops, JoinInames, Number,
-    PadArrayAxis, Peel, Pipeline, Precompute, RenameIname, Reorder, Reverse, SetAddressSpace, SetPrecision,
-    SplitIname, SplitReductionInward, SplitReductionOutward, Step, TagArrayAxes, TagInames, Tile, Together,
-    Transform, Unroll, UntagInames,
+    AddPrefetch, AliasTemporaries, Assume, ChunkIname, Distribute, DuplicateInames, FixParameters, FuseLoops,
+    JoinInames, Number, PadArrayAxis, Peel, Pipeline, Precompute, PrivatizeTemporary, RenameIname, Reorder,
+    Reverse, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, Step,
+    TagArrayAxes, TagInames, Tile, Together, Transform, UnprivatizeTemporary, Unroll, UntagInames,
 };
 
 /// Names as users write them: one text with commas, or a list.
@@ -180,6 +180,22 @@ pub trait Transforms: Sized {
     /// See [`Distribute`], which has options.
     fn distribute(&self, iname: &str) -> Result<Self, Diagnostic> {
         self.step(Distribute::new(iname))
+    }
+    /// See [`PrivatizeTemporary`].
+    fn privatize_temporary(&self, temporary: &str, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(PrivatizeTemporary::new(temporary, inames.into_names()))
+    }
+    /// See [`UnprivatizeTemporary`].
+    fn unprivatize_temporary(&self, temporary: &str, axis: i64) -> Result<Self, Diagnostic> {
+        self.step(UnprivatizeTemporary::new(temporary, axis))
+    }
+    /// See [`AliasTemporaries`].
+    fn alias_temporaries(&self, temporaries: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(AliasTemporaries::new(temporaries.into_names()))
+    }
+    /// See [`ChunkIname`].
+    fn chunk_iname(&self, iname: &str, chunks: impl Into<Number>) -> Result<Self, Diagnostic> {
+        self.step(ChunkIname::new(iname, chunks))
     }
     /// See [`FuseLoops`].
     fn fuse_loops(&self, inames: impl IntoNames, new: &str) -> Result<Self, Diagnostic> {

@@ -10,9 +10,11 @@
 //! between threads (races, values of other threads) is found when the kernel is lowered.
 
 mod add_prefetch;
+mod alias_temporaries;
 mod array_axes;
 mod assume;
 mod call;
+mod chunk_iname;
 mod dependence;
 mod distribute;
 mod duplicate_inames;
@@ -32,6 +34,7 @@ mod peel;
 mod pipeline;
 mod place;
 mod precompute;
+mod privatize_temporary;
 mod registry;
 mod rename_iname;
 mod reorder;
@@ -52,9 +55,11 @@ mod untag_inames;
 mod user;
 
 pub use add_prefetch::AddPrefetch;
+pub use alias_temporaries::AliasTemporaries;
 pub use array_axes::{AxisTag, Layout, PadArrayAxis, TagArrayAxes};
 pub use assume::Assume;
 pub use call::Call;
+pub use chunk_iname::ChunkIname;
 pub use distribute::Distribute;
 pub use duplicate_inames::DuplicateInames;
 pub use fix_parameters::FixParameters;
@@ -68,6 +73,7 @@ pub use number::Number;
 pub use peel::Peel;
 pub use pipeline::{Pipeline, Traced};
 pub use precompute::Precompute;
+pub use privatize_temporary::{PrivatizeTemporary, UnprivatizeTemporary};
 pub use registry::Registry;
 pub use rename_iname::RenameIname;
 pub use reorder::Reorder;

@@ -6,10 +6,11 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, Assume, Composite, Distribute, DuplicateInames, FixParameters, FuseLoops, IndexSetSplit,
-    JoinInames, MapDomain, Number, PadArrayAxis, Peel, Precompute, Registry, RenameIname, Reorder, Reverse,
-    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes,
-    TagInames, Tile, Together, Unroll, UntagInames, UserStep,
+    AddPrefetch, AliasTemporaries, Assume, ChunkIname, Composite, Distribute, DuplicateInames, FixParameters,
+    FuseLoops, IndexSetSplit, JoinInames, MapDomain, Number, PadArrayAxis, Peel, Precompute,
+    PrivatizeTemporary, Registry, RenameIname, Reorder, Reverse, SetAddressSpace, SetPrecision, SplitIname,
+    SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile, Together,
+    UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
     names,
 };
@@ -126,6 +127,10 @@ steps! {
     Tile,
     Distribute,
     FuseLoops,
+    PrivatizeTemporary,
+    UnprivatizeTemporary,
+    AliasTemporaries,
+    ChunkIname,
 }
 
 impl From<Together> for Step {

@@ -39,6 +39,10 @@
 //! | [`precompute(t, [i_inner])`](crate::Precompute) | `precompute(k, "t_subst", "i_inner")` after `assignment_to_subst` |
 //! | [`split_reduction_inward(i_inner)`](crate::SplitReductionInward) | `split_reduction_inward(k, "i_inner")` |
 //! | [`split_reduction_outward(i_outer)`](crate::SplitReductionOutward) | `split_reduction_outward(k, "i_outer")` |
+//! | [`privatize_temporary(t, [i])`](crate::PrivatizeTemporary) | `privatize_temporaries_with_inames(k, "i", "t")` |
+//! | [`unprivatize_temporary(t, 0)`](crate::UnprivatizeTemporary) | `unprivatize_temporaries_with_inames(k, "i", "t")` |
+//! | [`alias_temporaries([a, b])`](crate::AliasTemporaries) | `alias_temporaries(k, ["a", "b"])` |
+//! | [`chunk_iname(i, 4)`](crate::ChunkIname) | `chunk_iname(k, "i", 4)` |
 //! | [`set_address_space(t, shared)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "local")` |
 //! | [`make_global(t)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "global")` |
 //! | [`tag_array_axes(x, [N1, N0])`](crate::TagArrayAxes), `c`, `f` | `tag_array_axes(k, "x", "N1,N0")` |

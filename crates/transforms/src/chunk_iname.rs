@@ -1,0 +1,162 @@
+//! Splits a loop into a number of pieces of nearly equal length.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Aff, Constraint, Definition, Diagnostic, Domain, LoopKernel, Name, Tree};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Number, Transform,
+    call::Args,
+    edit::{replace_in_lists, require_fresh, require_iname, require_untagged},
+    extent,
+    step::BuiltIn,
+};
+
+/// `chunk_iname(i, 4)`: splits an iname of constant length into 4 chunks whose lengths differ by one at most.
+///
+/// # Meaning
+///
+/// With L values from `lo` on and K chunks, chunk `c` begins at `lo + floor(L*c/K)`: `i = lo + floor(L*c/K) + j`, where `j` runs as long as
+/// the next chunk has not begun. Where `split_iname(i, ceil(L/K))` leaves the last piece short or empty, these are balanced.
+///
+/// # Legality
+///
+/// The iname is untagged and its length is constant: a chunk of symbolic length would begin at a product of two variables, and no sets
+/// describe that. The order of the values stays what it was, { i -> (c, j) } is one to one and monotone.
+///
+/// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer` and `i_inner`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel fill(x: f32[10])
+/// domain { [i] : 0 <= i < 10 }
+/// x[i] = 1.0 {id=set}
+/// ")?;
+/// let steps = Pipeline::parse("chunk_iname(i, 4)")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel fill(x: f32[10])
+/// domain { [i] : 0 <= i <= 9 }
+/// domain { [i_outer, i_inner] : 0 <= i_outer <= 3 and 0 <= i_inner and i_inner + floor((5*i_outer)/2) <= floor((5*i_outer + 1)/2) + 1 }
+/// let i = i_inner + floor((5*i_outer)/2)
+/// x[i] = 1.0 {id=set, inames=i_outer:i_inner}
+/// tree {
+///     for i_outer {
+///         for i_inner {
+///             set
+///         }
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ChunkIname {
+    /// The iname.
+    pub iname: Name,
+    /// How many chunks.
+    pub chunks: Number,
+    /// Name of the loop over chunks; by default the iname with `_outer` behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outer: Option<Name>,
+    /// Name of the loop inside a chunk; by default the iname with `_inner` behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Name>,
+}
+
+impl ChunkIname {
+    /// Chunks with default names.
+    pub fn new(iname: impl Into<Name>, chunks: impl Into<Number>) -> Self {
+        ChunkIname { iname: iname.into(), chunks: chunks.into(), outer: None, inner: None }
+    }
+}
+
+impl BuiltIn for ChunkIname {
+    const NAME: &'static str = "chunk_iname";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(ChunkIname {
+            iname: args.name("the iname to split")?,
+            chunks: args.number("the number of chunks")?,
+            outer: args.key_name("outer")?,
+            inner: args.key_name("inner")?,
+        })
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.chunks]
+    }
+}
+
+impl Transform for ChunkIname {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let iname = &self.iname;
+        require_iname(kernel, iname)?;
+        require_untagged(kernel, iname, "split")?;
+        let chunks = self.chunks.at_least(1, "the number of chunks")?;
+        let range = extent::range(kernel, iname)?;
+        let Some((lower, length)) = range.and_then(|r| Some((r.lower, r.length?))) else {
+            return Err(Diagnostic::new(
+                "not-constant-length",
+                format!("`{iname}` cannot be cut into chunks: its length is not constant"),
+            )
+            .help(format!(
+                "fix the parameters, or choose the length of a piece with `split_iname({iname}, 128)`"
+            )));
+        };
+        let name = |given: &Option<Name>, suffix: &str| {
+            given.clone().unwrap_or_else(|| Name::new(format!("{iname}_{suffix}")))
+        };
+        let (outer, inner) = (name(&self.outer, "outer"), name(&self.inner, "inner"));
+        require_fresh(kernel, &outer, "outer")?;
+        require_fresh(kernel, &inner, "inner")?;
+        if outer == inner {
+            return Err(Diagnostic::new("name-taken", format!("both loops would be called `{outer}`"))
+                .help("give `outer=` and `inner=` different names"));
+        }
+        kernel.edit(|data| {
+            let (o, i) = (Aff::var(&outer), Aff::var(&inner));
+            // In lowest terms, so that the divisions are small.
+            let (mut common, mut rest) = (length, chunks);
+            while rest != 0 {
+                (common, rest) = (rest, common % rest);
+            }
+            let (times, by) = (length / common.max(1), chunks / common.max(1));
+            let begin = |chunk: &Aff| chunk.scale(times)?.floor_div(by);
+            let own = begin(&o)?;
+            let next = begin(&o.add_constant(1)?)?;
+            data.domains.push(Domain {
+                inames: vec![outer.clone(), inner.clone()],
+                constraints: vec![
+                    Constraint::nonneg(o.clone()),
+                    Constraint::lt(&o, &Aff::constant(chunks))?,
+                    Constraint::nonneg(i.clone()),
+                    Constraint::lt(&i, &next.sub(&own)?)?,
+                ],
+            });
+            let value = own.add(&i)?.add(&lower)?;
+            data.definitions.push(Definition { iname: iname.clone(), value });
+            let by = [outer.clone(), inner.clone()];
+            replace_in_lists(data, iname, &by);
+            data.tree = Tree::replace_loop(&data.tree, iname, &by);
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Display for ChunkIname {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "chunk_iname({}, {}", self.iname, self.chunks)?;
+        for (key, name) in [("outer", &self.outer), ("inner", &self.inner)] {
+            if let Some(name) = name {
+                write!(f, ", {key}={name}")?;
+            }
+        }
+        f.write_str(")")
+    }
+}

@@ -1,0 +1,332 @@
+//! Gives a temporary a copy for each iteration of loops, and takes such copies back.
+
+use std::{collections::BTreeSet, fmt};
+
+use loopwright_kernel_ir::{
+    Access, AddressSpace, Aff, Axis, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Number, Transform,
+    add_prefetch::require_array,
+    call::Args,
+    edit::{map_expressions, require_iname},
+    extent, names,
+    step::BuiltIn,
+};
+
+/// `privatize_temporary(t, [i])`: gives a temporary a copy for each value of an iname.
+///
+/// # Meaning
+///
+/// The temporary gets an axis in front for each of the inames, as long as its range, and each access of it the subscripts `i - lo`: `t`
+/// becomes `t[i]`. It is scalar expansion, which makes a loop fit for [`Distribute`](crate::Distribute), for lanes or for threads that
+/// share the temporary.
+///
+/// # Legality
+///
+/// Each instruction that touches the temporary runs over the inames. A private or shared temporary takes only inames of constant length. Legal
+/// is the step if no value goes from one iteration to another: { w -> r : w writes t, r reads what w wrote, i(w) != i(r) } is empty.
+///
+/// In text: `privatize_temporary(t, [i, j])`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel pass(x: f32[n], y: f32[n], n: i32)
+/// assume 1 <= n
+/// domain { [i] : 0 <= i < n }
+/// temp t: f32 global
+/// t = 2.0 * x[i] {id=first}
+/// y[i] = t + 1.0 {id=second}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// privatize_temporary(t, [i])
+/// distribute(i)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel pass(x: f32[n], y: f32[n], n: i32)
+/// assume 1 <= n
+/// domain { [i] : 0 <= i < n }
+/// domain { [i_2] : 0 <= i_2 < n }
+/// temp t: f32[n] global
+/// t[i] = 2.0 * x[i] {id=first, inames=i}
+/// y[i_2] = t[i_2] + 1.0 {id=second, inames=i_2, map=[i: i_2]}
+/// tree {
+///     for i {
+///         first
+///     }
+///     for i_2 {
+///         second
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PrivatizeTemporary {
+    /// The temporary.
+    pub temporary: Name,
+    /// The inames, an axis each.
+    pub inames: Vec<Name>,
+}
+
+/// `unprivatize_temporary(t, 0)`: takes an axis of a temporary away, so that all its cells along it are one.
+///
+/// # Meaning
+///
+/// The axis goes from the shape, and its subscript from each access. It is the inverse of
+/// [`PrivatizeTemporary`](crate::PrivatizeTemporary), and contraction of an array to a scalar.
+///
+/// # Legality
+///
+/// The temporary has the axis. Legal is the step if no value is overwritten before its last read: { w -> r, v : r reads what w wrote, v writes a
+/// cell that differs from r's on this axis only, w < v < r } is empty.
+///
+/// In text: `unprivatize_temporary(t, 0)`, the axis counted from 0.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel pass(x: f32[n], y: f32[n], n: i32)
+/// assume 1 <= n
+/// domain { [i] : 0 <= i < n }
+/// temp t: f32[n] global
+/// t[i] = 2.0 * x[i] {id=first}
+/// y[i] = t[i] + 1.0 {id=second}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// unprivatize_temporary(t, 0)
+/// set_address_space(t, private)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel pass(x: f32[n], y: f32[n], n: i32)
+/// assume 1 <= n
+/// domain { [i] : 0 <= i < n }
+/// temp t: f32 private
+/// t = 2.0 * x[i] {id=first, inames=i}
+/// y[i] = t + 1.0 {id=second, inames=i}
+/// tree {
+///     for i {
+///         first
+///         second
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct UnprivatizeTemporary {
+    /// The temporary.
+    pub temporary: Name,
+    /// The axis, from 0 on.
+    pub axis: Number,
+}
+
+impl PrivatizeTemporary {
+    /// A copy for each value of these inames.
+    pub fn new<N: Into<Name>>(temporary: impl Into<Name>, inames: impl IntoIterator<Item = N>) -> Self {
+        PrivatizeTemporary {
+            temporary: temporary.into(),
+            inames: inames.into_iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl UnprivatizeTemporary {
+    /// One cell along this axis.
+    pub fn new(temporary: impl Into<Name>, axis: impl Into<Number>) -> Self {
+        UnprivatizeTemporary { temporary: temporary.into(), axis: axis.into() }
+    }
+}
+
+impl BuiltIn for PrivatizeTemporary {
+    const NAME: &'static str = "privatize_temporary";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(PrivatizeTemporary {
+            temporary: args.name("the temporary")?,
+            inames: args.all_names("the inames, as `[i]`")?,
+        })
+    }
+}
+
+impl BuiltIn for UnprivatizeTemporary {
+    const NAME: &'static str = "unprivatize_temporary";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(UnprivatizeTemporary { temporary: args.name("the temporary")?, axis: args.number("the axis")? })
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.axis]
+    }
+}
+
+/// Refuses what is no temporary, and temporaries that bound loops, which are single numbers.
+pub(crate) fn require_temporary(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
+    require_array(data, name)?;
+    if data.temporary(name).is_none() {
+        return Err(Diagnostic::new("not-a-temporary", format!("`{name}` is an argument, not a temporary"))
+            .help("the storage of arguments belongs to the caller"));
+    }
+    if data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name)) {
+        return Err(Diagnostic::new(
+            "bounds-a-loop",
+            format!("`{name}` bounds a loop, and stays one number"),
+        ));
+    }
+    Ok(())
+}
+
+/// Whether an instruction reads or writes an array or scalar temporary.
+pub(crate) fn touches(instruction: &Instruction, array: &Name) -> bool {
+    let mut found = instruction.targets.iter().any(|t| t.array == *array);
+    let index = instruction.targets.iter().flat_map(|t| &t.index);
+    for e in [&instruction.value].into_iter().chain(&instruction.predicate).chain(index) {
+        e.visit(&mut |e| match e {
+            Expr::Subscript(access) => found |= access.array == *array,
+            Expr::Name(name) => found |= name == array,
+            _ => {}
+        });
+    }
+    found
+}
+
+/// Replaces the subscripts of all accesses of an array, reads and writes, in one instruction. A scalar is an access without subscripts.
+pub(crate) fn map_accesses(
+    instruction: &mut Instruction,
+    array: &Name,
+    new_index: &dyn Fn(&[Expr]) -> Vec<Expr>,
+) {
+    fn walk(e: &Expr, array: &Name, new_index: &dyn Fn(&[Expr]) -> Vec<Expr>) -> Expr {
+        let index = match e {
+            Expr::Name(name) if name == array => new_index(&[]),
+            Expr::Subscript(access) if access.array == *array => {
+                let inside: Vec<Expr> = access.index.iter().map(|e| walk(e, array, new_index)).collect();
+                new_index(&inside)
+            }
+            _ => return e.map_children(&mut |child| walk(child, array, new_index)),
+        };
+        match index.is_empty() {
+            true => Expr::Name(array.clone()),
+            false => Expr::Subscript(Access { array: array.clone(), index }),
+        }
+    }
+    map_expressions(instruction, &mut |e| walk(e, array, new_index));
+    for target in instruction.targets.iter_mut().filter(|t| t.array == *array) {
+        target.index = new_index(&target.index);
+    }
+}
+
+impl Transform for PrivatizeTemporary {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let t = &self.temporary;
+        require_temporary(kernel, t)?;
+        let space = kernel.temporary(t).map_or(AddressSpace::Private, |a| a.space);
+        let mut axes = Vec::new();
+        let mut subscripts = Vec::new();
+        let mut listed = BTreeSet::new();
+        for iname in &self.inames {
+            require_iname(kernel, iname)?;
+            if !listed.insert(iname) {
+                return Err(Diagnostic::new("iname-listed-twice", format!("`{iname}` is listed twice")));
+            }
+            let range = extent::range(kernel, iname)?.ok_or_else(|| {
+                Diagnostic::new(
+                    "no-least-value",
+                    format!("`{t}` cannot get an axis for `{iname}`: its least value is not one function of the parameters"),
+                )
+            })?;
+            let length: Aff = match (range.length, &range.upper) {
+                (Some(length), _) => length.into(),
+                (None, Some(upper)) if space == AddressSpace::Global => {
+                    upper.sub(&range.lower)?.add_constant(1)?
+                }
+                _ => {
+                    return Err(Diagnostic::new(
+                        "not-constant-length",
+                        format!("`{t}` is {space} and cannot get an axis for `{iname}`, whose length is not constant"),
+                    )
+                    .help("split the iname and use its inner part, or put the temporary into global memory"));
+                }
+            };
+            axes.push(Axis::new(Expr::from_aff(&length)));
+            subscripts.push(Expr::from_aff(&Aff::var(iname).sub(&range.lower)?));
+        }
+        for instruction in kernel.instructions.iter().filter(|i| touches(i, t)) {
+            if let Some(missing) = self.inames.iter().find(|n| !instruction.within.contains(n)) {
+                return Err(Diagnostic::new(
+                    "outside-the-loop",
+                    format!("`{}` touches `{t}` outside of the loop over `{missing}`", instruction.id),
+                )
+                .help("choose inames that all instructions with the temporary run over"));
+            }
+        }
+        kernel.edit(|data| {
+            for a in data.temporaries.iter_mut().filter(|a| a.name == *t) {
+                let added = axes.len();
+                a.axes.splice(0..0, axes.iter().cloned());
+                if !a.order.is_empty() {
+                    a.order = (0..added).chain(a.order.iter().map(|k| k + added)).collect();
+                }
+            }
+            for instruction in &mut data.instructions {
+                map_accesses(instruction, t, &|index| {
+                    subscripts.iter().cloned().chain(index.iter().cloned()).collect()
+                });
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Transform for UnprivatizeTemporary {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let t = &self.temporary;
+        require_temporary(kernel, t)?;
+        let number = self.axis.at_least(0, "the axis")?;
+        let axes = kernel.temporary(t).map_or(0, |a| a.axes.len());
+        let Some(axis) = usize::try_from(number).ok().filter(|a| *a < axes) else {
+            return Err(Diagnostic::new(
+                "no-such-axis",
+                format!("`{t}` has {axes} axes and no axis {number}"),
+            )
+            .help("axes are counted from 0"));
+        };
+        kernel.edit(|data| {
+            for a in data.temporaries.iter_mut().filter(|a| a.name == *t) {
+                a.axes.remove(axis);
+                a.order.retain(|k| *k != axis);
+                a.order.iter_mut().filter(|k| **k > axis).for_each(|k| *k -= 1);
+            }
+            for instruction in &mut data.instructions {
+                map_accesses(instruction, t, &|index| {
+                    index.iter().enumerate().filter(|(k, _)| *k != axis).map(|(_, e)| e.clone()).collect()
+                });
+            }
+            Ok(())
+        })
+    }
+}
+
+impl fmt::Display for PrivatizeTemporary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "privatize_temporary({}, [{}])", self.temporary, names::comma(&self.inames))
+    }
+}
+
+impl fmt::Display for UnprivatizeTemporary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "unprivatize_temporary({}, {})", self.temporary, self.axis)
+    }
+}
