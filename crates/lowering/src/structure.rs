@@ -356,19 +356,31 @@ impl State<'_, '_> {
             )
             .help("split the thread axes by smaller numbers"));
         }
-        let uses = |wanted: Tag| {
-            parts
-                .iter()
-                .any(|p| self.analysis.parts[*p].inames.iter().any(|i| self.analysis.kernel.tag(i) == wanted))
+        let find = |wanted: &dyn Fn(&Name) -> bool| {
+            parts.iter().flat_map(|p| &self.analysis.parts[*p].inames).find(|i| wanted(i)).cloned()
         };
-        if uses(Tag::Lane) && !(block[0].is_power_of_two() && (2..=32).contains(&block[0])) {
+        let uses = |wanted: Tag| find(&|i| self.analysis.kernel.tag(i) == wanted);
+        let lanes = block[0].is_power_of_two() && (2..=32).contains(&block[0]);
+        if let (Some(lane), false) = (uses(Tag::Lane), lanes) {
+            let length = |i: &Name| self.analysis.extents.get(i).and_then(|e| e.constant);
+            let widest = find(&|i| {
+                let tag = self.analysis.kernel.tag(i);
+                tag.thread_axis() == Some(0) && length(i) == Some(i64::from(block[0]))
+            });
+            let why = match widest.filter(|i| *i != lane) {
+                Some(i) => format!("as many as `{i}: {}` has values", self.analysis.kernel.tag(&i)),
+                None => "its number of values".into(),
+            };
             return Err(Diagnostic::new(
                 "lane-length",
-                format!("an iname tagged `lane` has {} values; it takes 2, 4, 8, 16 or 32", block[0]),
+                format!(
+                    "`{lane}` is tagged `lane`, but the x axis of its block has {} threads, {why}; a warp is divided into 2, 4, 8, 16 or 32 lanes",
+                    block[0]
+                ),
             )
-            .help("split it by one of these"));
+            .help("split what runs on the x axis by one of these numbers, or tag it `thread.y`"));
         }
-        if uses(Tag::Warp) && block[0] != 32 {
+        if uses(Tag::Warp).is_some() && block[0] != 32 {
             return Err(Diagnostic::new(
                 "warp-without-lanes",
                 format!(
