@@ -13,6 +13,9 @@ use crate::{
 /// How a domain is to be read when it is no conjunction.
 const UNION_HELP: &str = "a domain is one conjunction: declare two domains with different inames, or move the condition to the instruction as `if`";
 
+/// How many comparisons one chain may have: each becomes constraints that every question about the domain goes through.
+const CHAIN_LIMIT: usize = 64;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Comparison {
     Le,
@@ -159,6 +162,12 @@ impl Parser {
                 }
             }
             (left, start, count) = (right, right_start, count + 1);
+            if count > CHAIN_LIMIT {
+                return Err(self
+                    .error("too-deep", format!("a chain of more than {CHAIN_LIMIT} comparisons"))
+                    .help("leave out what follows from the rest")
+                    .into());
+            }
         }
     }
 
