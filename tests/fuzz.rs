@@ -204,7 +204,7 @@ fn whole_way(kernel: &str, pipeline: &str) -> Counts {
 #[test]
 fn texts_that_are_nearly_right() {
     let seeds = seeds();
-    let cases: u64 = std::env::var("LOOPWRIGHT_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(600);
+    let cases: u64 = std::env::var("LOOPWRIGHT_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(3000);
     let first: u64 = std::env::var("LOOPWRIGHT_SEED").ok().and_then(|v| v.parse().ok()).unwrap_or(0);
     let all: Vec<(u64, Result<Counts, String>)> = (first..first + cases)
         .into_par_iter()
