@@ -59,7 +59,8 @@ pub(crate) fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopK
         let inner = fresh(&kernel, &format!("{iname}_inner"));
         kernel = SplitIname::new(&iname, *threads).named(outer.clone(), inner.clone()).apply(&kernel)?;
         kernel = tag(&kernel, &inner, thread_tag(*axis))?;
-        let left = (length + threads - 1) / threads;
+        // Rounded up; `length + threads - 1` may go past 64 bits.
+        let left = length / threads + i64::from(length % threads != 0);
         let last = shape.last().is_some_and(|(a, _)| a == axis);
         if chain && !last {
             fetch.push((outer, left));
