@@ -32,6 +32,7 @@ mod reduce;
 mod structure;
 mod sync;
 mod translate;
+mod typing;
 mod vectorize;
 
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};

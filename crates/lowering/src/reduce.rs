@@ -14,7 +14,8 @@ use crate::{
     env::Env,
     fold::and,
     program::{self, LeafId, LocalArray, MemRef, Memory, Note, Stmt, Value, ValueKind},
-    translate::{Scope, Target, Typing},
+    translate::{Scope, Target},
+    typing::Typing,
 };
 
 impl Emitter<'_, '_> {
