@@ -84,13 +84,7 @@ impl Plan<'_> {
                 return Ok(Outcome::Wrong { message });
             }
             if let Ok(stages) = compiled.stages_for(sample) {
-                cost.registers = stages.resources().iter().map(|r| r.registers).max().unwrap_or(0);
-                cost.spilled = stages
-                    .resources()
-                    .iter()
-                    .map(|r| r.spill_load_bytes + r.spill_store_bytes)
-                    .max()
-                    .unwrap_or(0);
+                cost.compiled(&stages.program, stages.resources(), self.device.limits());
             }
             let bound = sets.iter().map(|args| compiled.bind(args)).collect::<Result<Vec<Bound>, _>>()?;
             let all: Vec<&Bound> = bound.iter().collect();

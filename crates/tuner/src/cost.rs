@@ -15,7 +15,7 @@
 
 use loopwright_emulator::Counters;
 use loopwright_lowering::program::{DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
-use loopwright_runtime::cuda::{DeviceInfo, occupancy};
+use loopwright_runtime::cuda::{DeviceInfo, Occupancy, occupancy};
 use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +104,14 @@ pub struct Counted<'a> {
 }
 
 impl Cost {
+    /// Notes what the compiler says of the candidate: registers, spills, and the occupancy that follows. The estimate stays.
+    pub fn compiled(&mut self, program: &Program, resources: &[KernelResources], info: &DeviceInfo) {
+        self.registers = resources.iter().map(|r| r.registers).max().unwrap_or(0);
+        self.spilled = resources.iter().map(|r| r.spill_load_bytes + r.spill_store_bytes).max().unwrap_or(0);
+        let fractions = program.kernels.iter().map(|k| held(k, resources, info).fraction());
+        self.occupancy = fractions.fold(1.0, f64::min);
+    }
+
     /// The estimate for a machine.
     pub fn of(counted: &Counted<'_>, machine: &Machine, info: &DeviceInfo) -> Cost {
         let Counted { program, counters: c, resources, scale, .. } = counted;
@@ -128,10 +136,7 @@ impl Cost {
         let mut resident = 0.0f64;
         let mut warps = f64::INFINITY;
         for kernel in &program.kernels {
-            let compiled = resources.iter().find(|r| r.name == *kernel.name);
-            let registers = compiled.map_or(32, |r| r.registers);
-            let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
-            let held = occupancy(info, kernel.threads(), registers, shared);
+            let held = held(kernel, resources, info);
             cost.occupancy = cost.occupancy.min(held.fraction());
             resident = resident.max(f64::from(held.blocks));
             warps = warps.min(f64::from(held.warps));
@@ -164,6 +169,13 @@ impl Cost {
         cost.estimate_ms = 1e3 * seconds;
         cost
     }
+}
+
+/// How many blocks of a kernel a multiprocessor holds; of 32 registers a thread where nothing was compiled.
+fn held(kernel: &DeviceKernel, resources: &[KernelResources], info: &DeviceInfo) -> Occupancy {
+    let compiled = resources.iter().find(|r| r.name == *kernel.name);
+    let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
+    occupancy(info, kernel.threads(), compiled.map_or(32, |r| r.registers), shared)
 }
 
 fn operations(c: &Counters) -> f64 {
