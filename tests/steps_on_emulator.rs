@@ -16,6 +16,7 @@ const STEPS: &[(&str, usize)] = &[
     ("alias", 1),
     ("chunk", 2),
     ("distribute", 2),
+    ("double_buffer", 2),
     ("fuse_loops", 3),
     ("index_set_split", 4),
     ("map_domain", 2),

@@ -3,10 +3,11 @@
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, ChunkIname, Distribute, DuplicateInames, FixParameters, FuseLoops,
-    JoinInames, Number, PadArrayAxis, Peel, Pipeline, Precompute, PrivatizeTemporary, RenameIname, Reorder,
-    Reverse, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, Step,
-    TagArrayAxes, TagInames, Tile, Together, Transform, UnprivatizeTemporary, Unroll, UntagInames,
+    AddPrefetch, AliasTemporaries, Assume, ChunkIname, Distribute, DoubleBuffer, DuplicateInames,
+    FixParameters, FuseLoops, JoinInames, Number, PadArrayAxis, Peel, Pipeline, Precompute,
+    PrivatizeTemporary, RenameIname, Reorder, Reverse, SetAddressSpace, SetPrecision, SplitIname,
+    SplitReductionInward, SplitReductionOutward, Step, TagArrayAxes, TagInames, Tile, Together, Transform,
+    UnprivatizeTemporary, Unroll, UntagInames,
 };
 
 /// Names as users write them: one text with commas, or a list.
@@ -192,6 +193,10 @@ pub trait Transforms: Sized {
     /// See [`AliasTemporaries`].
     fn alias_temporaries(&self, temporaries: impl IntoNames) -> Result<Self, Diagnostic> {
         self.step(AliasTemporaries::new(temporaries.into_names()))
+    }
+    /// See [`DoubleBuffer`].
+    fn double_buffer(&self, temporary: &str, iname: &str) -> Result<Self, Diagnostic> {
+        self.step(DoubleBuffer::new(temporary, iname))
     }
     /// See [`ChunkIname`].
     fn chunk_iname(&self, iname: &str, chunks: impl Into<Number>) -> Result<Self, Diagnostic> {

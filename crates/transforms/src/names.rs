@@ -21,6 +21,7 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("pad_array", "pad_array_axis"),
     ("parallel", "tag_inames"),
     ("prefetch", "add_prefetch"),
+    ("pipeline_loop", "double_buffer"),
     ("prioritize_loops", "reorder"),
     ("privatize_array", "privatize_temporary for axes, set_address_space(name, private) for the memory"),
     ("privatize_temporaries_with_inames", "privatize_temporary"),

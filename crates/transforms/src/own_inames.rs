@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Domain, Expr, KernelData, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Domain, Expr, KernelData, Name, PartRef};
+use loopwright_poly::System;
 
 use crate::{
     edit::{map_expressions, map_reductions},
@@ -36,16 +37,20 @@ pub(crate) fn give_own_inames(
             values.insert(definition.iname.clone(), value.substitute(&direct)?);
         }
     }
+    let of_value = |n: &Name| values.get(n).cloned();
+    let mut before: Vec<Vec<Constraint>> = Vec::new();
     let mut constraints: Vec<Constraint> = Vec::new();
     for part in &with {
+        let mut rows = Vec::new();
         for c in data.instances(part) {
-            if c.names().iter().any(|n| values.contains_key(n)) {
-                let c = c.substitute(&|n| values.get(n).cloned())?;
-                if !constraints.contains(&c) {
-                    constraints.push(c);
-                }
+            let changes = c.names().iter().any(|n| values.contains_key(n));
+            let c = c.substitute(&of_value)?;
+            if changes && !constraints.contains(&c) {
+                constraints.push(c.clone());
             }
+            rows.push(c);
         }
+        before.push(rows);
     }
     data.domains.push(Domain { inames: pairs.iter().map(|(_, new)| new.clone()).collect(), constraints });
     let declared: Vec<(Name, Aff)> =
@@ -75,6 +80,37 @@ pub(crate) fn give_own_inames(
         for (n, value) in &declared {
             if pairs.iter().all(|(_, new)| own.contains(new) || !value.mentions(new)) {
                 instruction.map.entry(n.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    keep_guards(data, &with, &before)
+}
+
+/// A domain may also say when its instruction runs at all, in constraints that speak of none of its own inames (as that of a copy does). What
+/// the parts have lost of it goes into the new domain, the last one.
+fn keep_guards(
+    data: &mut KernelData,
+    parts: &[PartRef],
+    before: &[Vec<Constraint>],
+) -> Result<(), Diagnostic> {
+    for (part, rows) in parts.iter().zip(before) {
+        let has = data.instances(part);
+        let lost: Vec<Constraint> = rows.iter().filter(|c| !has.contains(c)).cloned().collect();
+        if let Some(domain) = data.domains.last_mut() {
+            domain.constraints.extend(lost);
+        }
+    }
+    for (part, rows) in parts.iter().zip(before) {
+        let system = System::new(&[data.assumptions.clone(), rows.clone()].concat())?;
+        for c in data.instances(part).iter().filter(|c| !rows.contains(c)) {
+            if !system.implies(c)? {
+                return Err(Diagnostic::new(
+                    "ranges-differ",
+                    format!(
+                        "`{part}` cannot have inames in common with the others: {c} would restrict it as well"
+                    ),
+                )
+                .help("give the instructions inames of their own one after the other"));
             }
         }
     }

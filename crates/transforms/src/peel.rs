@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name, PartRef};
 use loopwright_poly::Bound;
 use serde::{Deserialize, Serialize};
 
@@ -112,33 +112,53 @@ impl BuiltIn for Peel {
 }
 
 /// The first and the last value of a loop as functions of the loops around it and parameters, where they are one function each.
-type End = Result<Aff, Diagnostic>;
+pub(crate) type End = Result<Aff, Diagnostic>;
 
+/// The ends of a loop, which all parts inside have to agree on.
 fn ends(data: &KernelData, iname: &Name) -> Result<(End, End), Diagnostic> {
+    let mut found: Option<(End, End)> = None;
+    for (part, _) in parts_with_inames(data).into_iter().filter(|(_, inames)| inames.contains(iname)) {
+        let own = ends_of(data, iname, &part)?;
+        found = Some(match found {
+            None => own,
+            Some(all) => (agreed(iname, all.0, own.0), agreed(iname, all.1, own.1)),
+        });
+    }
+    found
+        .ok_or_else(|| Diagnostic::new("not-nested", format!("no instruction runs in a loop over `{iname}`")))
+}
+
+fn agreed(iname: &Name, all: End, own: End) -> End {
+    let (all, own) = (all?, own?);
+    if all == own {
+        return Ok(all);
+    }
+    Err(Diagnostic::new(
+        "no-least-value",
+        format!("`{iname}` cannot be peeled: it ends at {all} for some instructions and at {own} for others"),
+    )
+    .help("cut it with `index_set_split` at a condition of your own"))
+}
+
+/// The ends of a loop for one part.
+pub(crate) fn ends_of(data: &KernelData, iname: &Name, part: &PartRef) -> Result<(End, End), Diagnostic> {
     let around = path_to(&data.tree, iname).unwrap_or_default();
-    let part = parts_with_inames(data)
-        .into_iter()
-        .filter(|(_, inames)| inames.contains(iname))
-        .min_by_key(|(_, inames)| inames.len());
-    let Some((part, _)) = part else {
-        return Err(Diagnostic::new("not-nested", format!("no instruction runs in a loop over `{iname}`")));
-    };
     let scalar = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
-    let bounds = extent::instances_of(data, &part)?.bounds(iname, &|n| scalar(n) || around.contains(n))?;
-    let end = |list: &[Bound], which: &str| {
+    let bounds = extent::instances_of(data, part)?.bounds(iname, &|n| scalar(n) || around.contains(n))?;
+    let end = |list: &[Bound], first: bool| {
         match list {
-        [b] => match which {
-            "first" => Ok(b.ceil()?),
-            _ => Ok(b.floor()?),
-        },
+        [b] => Ok(if first { b.ceil()? } else { b.floor()? }),
         _ => Err(Diagnostic::new(
             "no-least-value",
-            format!("`{iname}` cannot be peeled: its {which} value is not one function of loops around it and parameters"),
+            format!(
+                "`{iname}` cannot be peeled: its {} value is not one function of loops around it and parameters",
+                if first { "first" } else { "last" }
+            ),
         )
         .help("cut it with `index_set_split` at a condition of your own")),
     }
     };
-    Ok((end(&bounds.lower, "first"), end(&bounds.upper, "last")))
+    Ok((end(&bounds.lower, true), end(&bounds.upper, false)))
 }
 
 impl Transform for Peel {

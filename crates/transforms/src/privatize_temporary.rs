@@ -299,7 +299,7 @@ impl Transform for UnprivatizeTemporary {
         let Some(axis) = usize::try_from(number).ok().filter(|a| *a < axes) else {
             return Err(Diagnostic::new(
                 "no-such-axis",
-                format!("`{t}` has {axes} axes and no axis {number}"),
+                format!("`{t}` has no axis {number}; there are {axes}"),
             )
             .help("axes are counted from 0"));
         };

@@ -6,8 +6,8 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, ChunkIname, Composite, Distribute, DuplicateInames, FixParameters,
-    FuseLoops, IndexSetSplit, JoinInames, MapDomain, Number, PadArrayAxis, Peel, Precompute,
+    AddPrefetch, AliasTemporaries, Assume, ChunkIname, Composite, Distribute, DoubleBuffer, DuplicateInames,
+    FixParameters, FuseLoops, IndexSetSplit, JoinInames, MapDomain, Number, PadArrayAxis, Peel, Precompute,
     PrivatizeTemporary, Registry, RenameIname, Reorder, Reverse, SetAddressSpace, SetPrecision, SplitIname,
     SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile, Together,
     UnprivatizeTemporary, Unroll, UntagInames, UserStep,
@@ -131,6 +131,7 @@ steps! {
     UnprivatizeTemporary,
     AliasTemporaries,
     ChunkIname,
+    DoubleBuffer,
 }
 
 impl From<Together> for Step {
