@@ -256,6 +256,7 @@ impl LoopKernel {
             reductions: Vec::new(),
             functions: Vec::new(),
             options: Options::default(),
+            vouched: Vec::new(),
             declared: None,
         };
         KernelBuilder { data, error: None }

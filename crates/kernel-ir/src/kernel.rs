@@ -29,6 +29,15 @@ pub struct Definition {
     pub value: Aff,
 }
 
+/// A step that no proof stands behind: the user says that it is legal.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Vouched {
+    /// Why it is legal, in the user's words.
+    pub reason: Name,
+    /// The step's text; `None` while the step is still to come.
+    pub step: Option<Name>,
+}
+
 /// Choices that hold for the whole kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Options {
@@ -71,6 +80,9 @@ pub struct KernelData {
     pub functions: Vec<DeviceFunction>,
     /// Choices for the whole kernel.
     pub options: Options,
+    /// Steps whose legality the user has vouched for, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vouched: Vec<Vouched>,
     /// The kernel as it was declared; `None` while this is that kernel.
     pub declared: Option<LoopKernel>,
 }

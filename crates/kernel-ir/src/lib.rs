@@ -49,7 +49,7 @@ pub use dtype::{DType, Type};
 pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};
 pub use function::DeviceFunction;
 pub use instruction::{Access, Instruction, Role};
-pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options};
+pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options, Vouched};
 pub use lookup::Lookup;
 pub use loopwright_poly::{Aff, Constraint, Kind, Name, Term};
 pub use math::{MATH_FUNCTIONS, MathFunction, math_function};

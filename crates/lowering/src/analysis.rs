@@ -10,12 +10,13 @@ use loopwright_kernel_ir::{
     Access as Element, AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
     Name, Part, PartRef, Reduce, Tag, Tree,
 };
-use loopwright_legality::{Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES};
+use loopwright_legality::{
+    Access, BLOCK_COORDINATES, DataReads, Execution, Load, Presence, THREAD_COORDINATES,
+};
 use loopwright_poly::System;
 
 use crate::{
     accumulate::{Filling, fill_partial_tiles},
-    data_reads::DataReads,
     dead::dead_instructions,
 };
 

@@ -12,7 +12,6 @@ mod accumulate;
 mod analysis;
 mod bounds;
 mod counted;
-mod data_reads;
 mod dead;
 mod declare;
 mod emit;

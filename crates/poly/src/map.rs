@@ -23,7 +23,7 @@ pub struct Map {
 }
 
 /// Names for outputs that no input has.
-fn apart(ins: &[Name], outs: &[Name]) -> Vec<Name> {
+pub(crate) fn apart(ins: &[Name], outs: &[Name]) -> Vec<Name> {
     let mut taken: BTreeSet<Name> = ins.iter().cloned().collect();
     let name = |out: &Name| {
         let fresh = fresh(out, &taken);

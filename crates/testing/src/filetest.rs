@@ -1,7 +1,7 @@
 //! Filetests: a kernel's text, a pipeline, and what becomes of them.
 //!
 //! A file has three sections: the kernel, `==== pipeline`, and the outcome, which is `==== refused` with the rendered diagnostic or
-//! `==== cuda` with the printed CUDA C. `LOOPWRIGHT_BLESS=1` writes what is found into the files; read the difference before
+//! `==== cuda` with the printed CUDA C. Where the verdict on a step refuses it, `==== lowering the refused` says what lowering would do. `LOOPWRIGHT_BLESS=1` writes what is found into the files; read the difference before
 //! keeping it.
 
 use std::{fs, path::Path};
@@ -55,10 +55,36 @@ pub fn outcome(kernel: &str, pipeline: &str) -> Outcome {
         let cuda = cuda_source(&program)?.text;
         Ok(Accepted { declared: declared.clone(), program, cuda })
     };
-    match printed() {
-        Ok(accepted) => Outcome::Accepted(Box::new(accepted)),
-        Err(d) => refused(&d),
+    let refusal = match printed() {
+        Ok(accepted) => return Outcome::Accepted(Box::new(accepted)),
+        Err(d) => d,
+    };
+    // Lowering is the second line of defence: what does it say where a step was refused for its verdict?
+    let forced = Pipeline::parse(pipeline).and_then(|p| p.apply_unjudged(&declared));
+    match forced {
+        Ok(kernel) if is_verdict(&refusal) => {
+            let second = match lower(&kernel, LowerOptions::default()) {
+                Ok(_) => "nothing against it".to_string(),
+                Err(d) => d.to_string(),
+            };
+            Outcome::Refused(format!("{refusal}\n==== lowering the refused\n{second}"))
+        }
+        _ => refused(&refusal),
     }
+}
+
+/// Whether a refusal is the verdict on a step.
+fn is_verdict(d: &Diagnostic) -> bool {
+    const VERDICTS: [&str; 7] = [
+        "race",
+        "dependence-violated",
+        "stale-value",
+        "unwritten-value",
+        "instances-lost",
+        "reduction-points",
+        "legality-unknown",
+    ];
+    VERDICTS.contains(&d.code) && d.message.starts_with("step ")
 }
 
 impl Outcome {

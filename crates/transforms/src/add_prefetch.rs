@@ -12,6 +12,7 @@ use crate::{
     Number, Transform,
     call::Args,
     edit::{fresh, map_expressions, require_fresh, require_iname},
+    extent,
     footprint::{self, Read, Span},
     names, place, spread,
     step::BuiltIn,
@@ -29,9 +30,10 @@ use crate::{
 ///
 /// # Legality
 ///
-/// Refused are arrays that the kernel writes, subscripts that are not affine, footprints without a constant length, and bases that differ
-/// between the threads that would share the buffer. The copies stand between reads of an array that nobody writes, so that the values are
-/// the same.
+/// Refused are subscripts that are not affine, footprints without a constant length, and bases that differ between the threads that
+/// would share the buffer. Every read of the buffer must see a copy of the cell that it read before, made after the last write of
+/// that cell before the read and before the next one: where the kernel writes the array, the copy stands inside the loops around its reads
+/// and writes, and the step is refused with a counter-example where that is not enough.
 ///
 /// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`, `name=a_tile`, `pad=1` (elements added to each row,
 /// against bank conflicts), `inames=[r, c]` (of the copy, an axis each), `readers=[id, ...]` (only their reads).
@@ -250,9 +252,17 @@ pub(crate) fn site(
         return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
             .help("name an array that an instruction reads"));
     };
-    // The loops around the copy: all down to the innermost one that the base depends on.
+    // The loops around the copy: all down to the innermost one that the base depends on, or that the array is written in.
     let path = place::path_of(&data.tree, first);
-    let depth = path.iter().rposition(depends).map_or(0, |k| k + 1);
+    let written = data
+        .instructions
+        .iter()
+        .filter(|i| i.targets.iter().any(|t| t.array == *array))
+        .map(|i| place::path_of(&data.tree, &extent::last_part(data, &i.id)))
+        .map(|writer| path.iter().zip(&writer).take_while(|(a, b)| a == b).count())
+        .max()
+        .unwrap_or(0);
+    let depth = path.iter().rposition(depends).map_or(0, |k| k + 1).max(written);
     let loops = path[..depth].to_vec();
     if let Some(swept) = loops.iter().find(|n| sweep.contains(n)) {
         let inner = loops.last().unwrap_or(swept);
@@ -347,14 +357,6 @@ impl AddPrefetch {
                 "prefetch-space",
                 "a prefetch goes to shared or private memory, not to global memory",
             ));
-        }
-        let writer = kernel.instructions.iter().find(|i| i.targets.iter().any(|t| t.array == self.array));
-        if let Some(writer) = writer {
-            return Err(Diagnostic::new(
-                "prefetch-of-written",
-                format!("`{}` is written by `{}`, so that a copy could be stale", self.array, writer.id),
-            )
-            .help("a temporary with one writer can be recomputed in place with `precompute`"));
         }
         Ok(())
     }

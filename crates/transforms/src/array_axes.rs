@@ -3,6 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{Array, Diagnostic, Expr, KernelData, LoopKernel, Name, parse_expression};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{Number, Transform, add_prefetch::require_array, call::Args, step::BuiltIn};
@@ -230,6 +231,10 @@ impl Transform for TagArrayAxes {
             Ok(())
         })
     }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("a layout gives different elements different places")
+    }
 }
 
 impl fmt::Display for TagArrayAxes {
@@ -350,6 +355,10 @@ impl Transform for PadArrayAxis {
             change_array(data, &self.array, |array| array.axes[axis].padding = by);
             Ok(())
         })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("a layout gives different elements different places")
     }
 }
 

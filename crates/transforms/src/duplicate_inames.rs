@@ -9,11 +9,10 @@ use crate::{
     Transform,
     add_prefetch::unknown_instruction,
     call::Args,
-    dependence::check_distribution,
     edit::{require_fresh, require_iname},
     names,
     own_inames::give_own_inames,
-    reorder::{body_of, path_to},
+    reorder::path_to,
     step::BuiltIn,
 };
 
@@ -177,20 +176,6 @@ fn cut(trees: &mut Vec<Tree>, iname: &Name, new: &Name, chosen: &[Name]) -> Resu
 }
 
 impl DuplicateInames {
-    /// Asks whether one half of the loops may run before the other.
-    fn check_order(&self, kernel: &LoopKernel, pairs: &[(Name, Name)]) -> Result<(), Diagnostic> {
-        let loops: Vec<Name> =
-            pairs.iter().rev().map(|(i, _)| i.clone()).filter(|i| !kernel.tag(i).is_parallel()).collect();
-        let Some(path) = loops.first().and_then(|outer| path_to(&kernel.tree, outer)) else { return Ok(()) };
-        let Some(body) = loops.first().and_then(|outer| body_of(&kernel.tree, outer)) else { return Ok(()) };
-        let leaves: Vec<PartRef> = body.iter().flat_map(Tree::leaves).cloned().collect();
-        let (mine, others): (Vec<PartRef>, Vec<PartRef>) =
-            leaves.iter().cloned().partition(|l| self.instructions.contains(&l.instruction));
-        let mine_first = leaves.first().is_some_and(|l| self.instructions.contains(&l.instruction));
-        let (first, behind) = if mine_first { (&mine, &others) } else { (&others, &mine) };
-        check_distribution(kernel, first, behind, &path[..path.len() - 1], &loops)
-    }
-
     fn one(&self, kernel: &LoopKernel, iname: &Name, new: &Name) -> Result<LoopKernel, Diagnostic> {
         require_iname(kernel, iname)?;
         require_fresh(kernel, new, "new")?;
@@ -256,7 +241,6 @@ impl Transform for DuplicateInames {
         for (iname, _) in &pairs {
             require_iname(kernel, iname)?;
         }
-        self.check_order(kernel, &pairs)?;
         let mut kernel = kernel.clone();
         for (iname, new) in &pairs {
             kernel = self.one(&kernel, iname, new)?;

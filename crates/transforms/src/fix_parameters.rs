@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use loopwright_kernel_ir::{Aff, Arg, Array, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -165,6 +166,10 @@ impl Transform for FixParameters {
             }
             check_consistent(data)
         })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("it holds for all values of the parameters, so for these")
     }
 }
 

@@ -94,6 +94,10 @@ pub trait Transforms: Sized {
     fn assume(&self, constraints: &str) -> Result<Self, Diagnostic> {
         self.step(Assume::parse(constraints)?)
     }
+    /// See [`crate::AssumeLegal`]: lets the next step pass though it is not known to be legal.
+    fn assume_legal(&self, reason: &str) -> Result<Self, Diagnostic> {
+        self.step(crate::AssumeLegal::new(reason))
+    }
     /// See [`FixParameters`].
     fn fix_parameters<'a>(
         &self,
@@ -218,6 +222,6 @@ impl Transforms for LoopKernel {
     }
 
     fn transform(&self, transform: &dyn Transform) -> Result<Self, Diagnostic> {
-        transform.apply(self)
+        Ok(crate::judged::apply_judged(transform, false, self)?.kernel)
     }
 }

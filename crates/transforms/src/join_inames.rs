@@ -5,6 +5,7 @@ use std::fmt;
 use loopwright_kernel_ir::{
     Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree,
 };
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -206,6 +207,10 @@ impl Transform for JoinInames {
             }
             Ok(())
         })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("the joined loop goes through the same points in the same order")
     }
 }
 

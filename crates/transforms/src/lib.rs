@@ -6,16 +6,17 @@
 //!
 //! The page [`tags`] shows each tag and each step beside the name that loopy's users know.
 //!
-//! Here the structure of the kernel is checked, and that no access of one thread passes another one of the same cell; what goes wrong
-//! between threads (races, values of other threads) is found when the kernel is lowered.
+//! Every step is judged (see [`Verdict`]): it is proved to compute the declared kernel for all values of the parameters, or refused with a
+//! counter-example, or refused because neither is known, unless the user vouches for it ([`AssumeLegal`]). [`Pipeline::explain`] shows the
+//! verdicts. Whether the barriers and kernel boundaries that an order needs can be placed is found when the kernel is lowered.
 
 mod add_prefetch;
 mod alias_temporaries;
 mod array_axes;
 mod assume;
+mod assume_legal;
 mod call;
 mod chunk_iname;
-mod dependence;
 mod distribute;
 mod double_buffer;
 mod duplicate_inames;
@@ -27,6 +28,7 @@ mod footprint;
 mod fuse_loops;
 mod index_set_split;
 mod join_inames;
+mod judged;
 mod map_domain;
 mod names;
 mod number;
@@ -59,6 +61,7 @@ pub use add_prefetch::AddPrefetch;
 pub use alias_temporaries::AliasTemporaries;
 pub use array_axes::{AxisTag, Layout, PadArrayAxis, TagArrayAxes};
 pub use assume::Assume;
+pub use assume_legal::AssumeLegal;
 pub use call::Call;
 pub use chunk_iname::ChunkIname;
 pub use distribute::Distribute;
@@ -69,6 +72,8 @@ pub use fluent::{IntoNames, Transforms};
 pub use fuse_loops::FuseLoops;
 pub use index_set_split::IndexSetSplit;
 pub use join_inames::JoinInames;
+pub use judged::{Explained, Explanation, Judged};
+pub use loopwright_legality::{Basis, Judgement, Verdict, Witness};
 pub use map_domain::MapDomain;
 pub use names::{FOREIGN_STEPS, ours};
 pub use number::Number;

@@ -9,7 +9,10 @@ use std::{
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Place};
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, Registry, Step, Transform, call, names, together::name_step};
+use crate::{
+    Explanation, Number, Registry, Step, Transform, call, names,
+    together::{name_step, raw_all},
+};
 
 /// Steps in their order. In text one step a line, with `#` comments; numbers may be open parameters (`$block`).
 ///
@@ -157,6 +160,11 @@ impl Pipeline {
         Ok(kernel)
     }
 
+    /// The kernel after all steps without asking whether they are legal. For tests that show that an illegal step really goes wrong.
+    pub fn apply_unjudged(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        raw_all(&self.steps, kernel)
+    }
+
     /// The kernel after each step, with the time that it took.
     pub fn apply_traced(&self, kernel: &LoopKernel) -> Result<Vec<Traced>, Diagnostic> {
         let mut kernel = kernel.clone();
@@ -175,6 +183,35 @@ impl Pipeline {
     fn refused(&self, diagnostic: Diagnostic, number: usize, step: &Step, kernel: &LoopKernel) -> Diagnostic {
         let named = name_step(diagnostic, number, step);
         kernel.locate(named.at(self.places.0.get(number).cloned()))
+    }
+
+    /// The kernel and the verdict after each step, up to the first that is refused: what each verdict rests on, and how long it took.
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::{Pipeline, Verdict};
+    ///
+    /// let kernel = LoopKernel::parse("\
+    /// kernel shift(x: f32[n], y: f32[n], n: i32)
+    /// domain { [i] : 1 <= i < n }
+    /// x[i] = y[i - 1] {id=get}
+    /// y[i] = x[i] {id=put}
+    /// ")?;
+    /// let explained = Pipeline::parse("split_iname(i, 32)\ntag_inames(i_inner: thread.x)")?.explain(&kernel);
+    /// let verdicts: Vec<String> = explained
+    ///     .steps
+    ///     .iter()
+    ///     .map(|s| match &s.outcome {
+    ///         Ok(judged) => judged.verdict.to_string(),
+    ///         Err(refusal) => refusal.to_string(),
+    ///     })
+    ///     .collect();
+    /// assert_eq!(verdicts[0], "proved: a split in place keeps all executions and their order");
+    /// assert!(verdicts[1].contains("put[i=1] writes y[1], get[i=2] must read it; get[i=2] runs first (n=3)"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn explain(&self, kernel: &LoopKernel) -> Explanation {
+        Explanation::of(&self.steps, kernel)
     }
 
     /// After loading: gives the user's own steps, which are saved as text, their code again.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Tree};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -147,6 +148,10 @@ impl Transform for RenameIname {
             }
             Ok(())
         })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("a new name changes nothing")
     }
 }
 

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, PartRef, Tree};
+use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
     call::Args,
-    dependence::check_order,
     edit::{replace_in_lists, require_iname},
     names,
     step::BuiltIn,
@@ -196,18 +195,6 @@ impl Transform for Reorder {
             }
         }
         check_commutes(kernel, &loops[first..=last])?;
-        let span = &path[at(first)..=at(last)];
-        let moved: Vec<Name> = span
-            .iter()
-            .map(|n| old.iter().position(|o| o == n).map_or_else(|| n.clone(), |k| loops[k].clone()))
-            .collect();
-        let inside: Vec<PartRef> = body_of(&kernel.tree, &span[0])
-            .unwrap_or_default()
-            .iter()
-            .flat_map(Tree::leaves)
-            .cloned()
-            .collect();
-        check_order(kernel, &inside, &path[..at(first)], span, &moved)?;
         kernel.edit(|data| {
             let new = |n: &Name| Some(loops[old.iter().position(|o| o == n)?].clone());
             rename_loops(&mut data.tree, &new);

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Precision};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{Transform, call::Args, step::BuiltIn};
@@ -49,6 +50,10 @@ impl Transform for SetPrecision {
             data.options.precision = self.precision;
             Ok(())
         })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("the same result up to the precision that is asked for")
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{Aff, Constraint, Definition, Diagnostic, Domain, LoopKernel, Name, Tree};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -144,6 +145,10 @@ impl Transform for SplitIname {
             data.tree = Tree::replace_loop(&data.tree, iname, &by);
             Ok(())
         })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("a split in place keeps all executions and their order")
     }
 }
 

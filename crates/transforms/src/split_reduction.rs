@@ -5,6 +5,7 @@ use std::fmt;
 use loopwright_kernel_ir::{
     Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tree,
 };
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{Transform, call::Args, edit::require_iname, extent, names, place::path_of, step::BuiltIn};
@@ -43,6 +44,10 @@ macro_rules! step {
         impl Transform for $name {
             fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
                 split(kernel, &self.inames, $side)
+            }
+
+            fn judgement(&self, _before: &LoopKernel) -> Judgement {
+                Judgement::Theorem("the same points are joined, up to reassociation")
             }
         }
 

@@ -3,22 +3,31 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, ChunkIname, Composite, Distribute, DoubleBuffer, DuplicateInames,
+    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, ChunkIname, Composite, Distribute, DoubleBuffer, DuplicateInames,
     FixParameters, FuseLoops, IndexSetSplit, JoinInames, MapDomain, Number, PadArrayAxis, Peel, Precompute,
     PrivatizeTemporary, Registry, RenameIname, Reorder, Reverse, SetAddressSpace, SetPrecision, SplitIname,
     SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile, Together,
     UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
+    judged::{Judged, apply_judged},
     names,
+    together::raw_all,
 };
 
 /// What changes a kernel: our own steps and the user's. The printed form (`Display`) is the step's text in a pipeline.
 pub trait Transform: fmt::Display + fmt::Debug + Send + Sync {
-    /// The changed kernel, or why not.
+    /// The changed kernel, or why not. The new instructions say by their role and their map what they are to the declared kernel.
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic>;
+
+    /// How the step is judged: by comparing the kernels before and after it, unless a theorem says that it is legal wherever it applies.
+    fn judgement(&self, before: &LoopKernel) -> Judgement {
+        let _ = before;
+        Judgement::Ask
+    }
 }
 
 /// A step that comes with the library.
@@ -110,6 +119,7 @@ steps! {
     JoinInames,
     AddPrefetch,
     Assume,
+    AssumeLegal,
     DuplicateInames,
     FixParameters,
     PadArrayAxis,
@@ -193,9 +203,39 @@ impl Step {
     }
 }
 
+impl Step {
+    /// The kernel after the step with the verdict on it. A composite step is judged step by step and has the verdict on its whole.
+    pub fn judged(&self, kernel: &LoopKernel) -> Result<Judged, Diagnostic> {
+        apply_judged(self.transform(), matches!(self, Step::AssumeLegal(_)), kernel)
+    }
+
+    /// The step's own transform, which does not judge.
+    pub fn rule(&self) -> &dyn Transform {
+        self.transform()
+    }
+
+    /// The kernel after the step, not judged: part of a group that is judged at its end.
+    pub(crate) fn raw(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        match self {
+            Step::Together(group) => raw_all(&group.steps, kernel),
+            Step::Composite(group) => raw_all(&group.steps, kernel),
+            step => step.transform().apply(kernel),
+        }
+    }
+}
+
+/// Applying a step judges it.
 impl Transform for Step {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        self.transform().apply(kernel)
+        match self {
+            Step::Composite(composite) => composite.apply(kernel),
+            step => Ok(step.judged(kernel)?.kernel),
+        }
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        // Its own application has judged it.
+        Judgement::Theorem("it was judged when it was applied")
     }
 }
 

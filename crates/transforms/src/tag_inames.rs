@@ -257,10 +257,6 @@ impl Transform for TagInames {
                     .help(format!("`untag_inames({iname})` first")));
                 }
                 extents.check_tag(iname, *tag)?;
-                if tag.is_jam() {
-                    splice(data, &mut parallel);
-                    crate::dependence::check_lanes(data, iname)?;
-                }
                 data.tags.insert(iname.clone(), *tag);
                 if tag.is_parallel() {
                     parallel.insert(iname);

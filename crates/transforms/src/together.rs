@@ -3,6 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{Step, Transform};
@@ -51,6 +52,15 @@ pub(crate) fn apply_all(steps: &[Step], kernel: &LoopKernel) -> Result<LoopKerne
     Ok(kernel)
 }
 
+/// Applies steps one after the other without judging them.
+pub(crate) fn raw_all(steps: &[Step], kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    let mut kernel = kernel.clone();
+    for (k, step) in steps.iter().enumerate() {
+        kernel = step.raw(&kernel).map_err(|d| name_step(d, k, step))?;
+    }
+    Ok(kernel)
+}
+
 /// The refusal with the step's number and text before its sentence.
 pub(crate) fn name_step(mut d: Diagnostic, number: usize, step: &Step) -> Diagnostic {
     let text = match step {
@@ -84,14 +94,20 @@ impl fmt::Display for Composite {
     }
 }
 
+/// The steps without verdicts: it is the group that is judged, as a [`Step`].
 impl Transform for Together {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        apply_all(&self.steps, kernel)
+        raw_all(&self.steps, kernel)
     }
 }
 
+/// Each of its steps is judged.
 impl Transform for Composite {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         apply_all(&self.steps, kernel)
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("each of its steps was judged")
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tag};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{TagInames, Transform, call::Args, step::BuiltIn};
@@ -81,6 +82,10 @@ impl BuiltIn for Unroll {
 impl Transform for Unroll {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         TagInames { tags: self.inames.iter().map(|i| (i.clone(), Tag::Unroll)).collect() }.apply(kernel)
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("unrolling keeps all executions and their order")
     }
 }
 

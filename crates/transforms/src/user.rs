@@ -7,6 +7,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{Step, Transform};
@@ -77,6 +78,10 @@ impl Transform for UserStep {
             )
             .help("register the function and call `pipeline.resolve(&registry)`")),
         }
+    }
+
+    fn judgement(&self, before: &LoopKernel) -> Judgement {
+        self.transform.as_ref().map_or(Judgement::Ask, |t| t.judgement(before))
     }
 }
 

@@ -60,6 +60,7 @@ fn segmented_sum() -> LoopKernel {
         reductions: vec![],
         functions: vec![],
         options: Options::default(),
+        vouched: Vec::new(),
         declared: None,
     })
     .unwrap()

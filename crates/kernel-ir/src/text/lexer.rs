@@ -17,6 +17,8 @@ pub(crate) enum Tok {
     Huge,
     Float(f64),
     Punct(&'static str),
+    /// Text between double quotes, on one line; the quotes are in the span.
+    Quoted,
     /// The CUDA C between the braces of a function, the braces included.
     Raw,
     /// A function's body without its closing brace.
@@ -96,6 +98,9 @@ pub(crate) fn lex(text: &str) -> Vec<Token> {
                     Tok::OpenRaw
                 }
             }
+        } else if let Some(length) = quoted(&bytes[at..]) {
+            at += length;
+            Tok::Quoted
         } else if let Some(p) = PUNCTUATION.iter().find(|p| text[at..].starts_with(**p)) {
             at += p.len();
             Tok::Punct(p)
@@ -108,6 +113,15 @@ pub(crate) fn lex(text: &str) -> Vec<Token> {
     }
     tokens.push(Token { tok: Tok::End, span: text.len()..text.len(), newline: true });
     tokens
+}
+
+/// The length of the quoted text at the start, if there is one that ends on its line.
+fn quoted(bytes: &[u8]) -> Option<usize> {
+    if bytes.first() != Some(&b'"') {
+        return None;
+    }
+    let end = bytes[1..].iter().position(|b| matches!(b, b'"' | b'\n'))? + 1;
+    (bytes[end] == b'"').then_some(end + 1)
 }
 
 /// The number at the start of a text, and its length.

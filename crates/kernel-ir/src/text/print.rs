@@ -265,6 +265,12 @@ impl Printer<'_> {
             // The lines of the source keep their own indentation: they are part of the value.
             line(format!("{}\n{indent}}}", function.source));
         }
+        for v in &data.vouched {
+            line(match &v.step {
+                Some(step) => format!("assume_legal \"{}\" for \"{step}\"", v.reason),
+                None => format!("assume_legal \"{}\"", v.reason),
+            });
+        }
         data.domains.iter().for_each(|d| line(format!("domain {d}")));
         for t in &data.temporaries {
             let space = match t.space {

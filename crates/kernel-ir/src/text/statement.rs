@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use crate::{
     AddressSpace, Arg, Array, Axis, BinaryOp, Definition, DeviceFunction, Expr, Fact, Instruction,
-    KernelData, Name, Options, Precision, ReductionOp, Role, Scalar, StateType, StateVar, Tag, Type,
+    KernelData, Name, Options, Precision, ReductionOp, Role, Scalar, StateType, StateVar, Tag, Type, Vouched,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -40,6 +40,7 @@ impl Draft {
                 reductions: Vec::new(),
                 functions: Vec::new(),
                 options: Options::default(),
+                vouched: Vec::new(),
                 declared: None,
             },
             map: SourceMap::new(&p.origin, &p.text),
@@ -52,6 +53,7 @@ impl Draft {
 /// Words that begin a line, unless `=`, `,` or `[` follows.
 const LINES: &[&str] = &[
     "assume",
+    "assume_legal",
     "fact",
     "temp",
     "let",
@@ -124,6 +126,16 @@ impl Parser {
         let (axes, order) = self.layout()?;
         self.eat_word("global");
         Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global }))
+    }
+
+    /// `"text"`, without quotes inside.
+    fn quoted(&mut self, what: &str) -> Parse<Name> {
+        if self.tok(0) != Tok::Quoted {
+            return Err(self.unexpected(&format!("{what}, in quotes")));
+        }
+        let span = self.span();
+        self.advance();
+        Ok(Name::new(&self.text[span.start + 1..span.end - 1]))
     }
 
     /// `[n, 16 pad 1] strides(ld, _) order(1, 0)`
@@ -237,6 +249,11 @@ impl Parser {
                 for (j, span) in spans.into_iter().enumerate() {
                     draft.map.spans.insert(Item::Assumption(first + j), span);
                 }
+            }
+            "assume_legal" => {
+                let reason = self.quoted("why the step is legal")?;
+                let step = if self.eat_word("for") { Some(self.quoted("the step")?) } else { None };
+                data.vouched.push(Vouched { reason, step });
             }
             "fact" => {
                 let fact = self.fact(data)?;

@@ -81,6 +81,20 @@ unsafe extern "C" {
     pub(super) fn isl_map_is_subset(left: Ptr, right: Ptr) -> c_int;
     pub(super) fn isl_map_wrap(map: Ptr) -> Ptr;
 
+    pub(super) fn isl_map_set_tuple_name(map: Ptr, kind: c_int, name: *const c_char) -> Ptr;
+    pub(super) fn isl_space_set_tuple_name(space: Ptr, kind: c_int, name: *const c_char) -> Ptr;
+    pub(super) fn isl_union_map_from_map(map: Ptr) -> Ptr;
+    pub(super) fn isl_union_map_union(left: Ptr, right: Ptr) -> Ptr;
+    pub(super) fn isl_union_map_extract_map(union: Ptr, space: Ptr) -> Ptr;
+    pub(super) fn isl_union_map_free(union: Ptr) -> Ptr;
+    pub(super) fn isl_union_access_info_from_sink(sink: Ptr) -> Ptr;
+    pub(super) fn isl_union_access_info_set_must_source(info: Ptr, source: Ptr) -> Ptr;
+    pub(super) fn isl_union_access_info_set_schedule_map(info: Ptr, schedule: Ptr) -> Ptr;
+    pub(super) fn isl_union_access_info_compute_flow(info: Ptr) -> Ptr;
+    pub(super) fn isl_union_flow_get_must_dependence(flow: Ptr) -> Ptr;
+    pub(super) fn isl_union_flow_get_must_no_source(flow: Ptr) -> Ptr;
+    pub(super) fn isl_union_flow_free(flow: Ptr) -> Ptr;
+
     pub(super) fn isl_set_get_basic_set_list(set: Ptr) -> Ptr;
     pub(super) fn isl_set_free(set: Ptr) -> Ptr;
     pub(super) fn isl_basic_set_list_n_basic_set(list: Ptr) -> c_int;

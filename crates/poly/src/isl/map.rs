@@ -78,7 +78,7 @@ fn matrix(context: &Rc<Context>, rows: &Rows, eq: bool) -> Result<Handle> {
     }
 }
 
-fn space(context: &Rc<Context>, shape: Shape) -> Result<Ptr> {
+pub(super) fn space(context: &Rc<Context>, shape: Shape) -> Result<Ptr> {
     // SAFETY: the context is alive; `set_dim_name` takes and gives the space and copies the name.
     unsafe {
         let mut space =
@@ -116,7 +116,7 @@ impl IslMap {
         Self::within(self.handle.context(), shape, disjuncts)
     }
 
-    fn within(context: &Rc<Context>, shape: Shape, disjuncts: &[Disjunct]) -> Result<Self> {
+    pub(super) fn within(context: &Rc<Context>, shape: Shape, disjuncts: &[Disjunct]) -> Result<Self> {
         let mut union: Option<Handle> = None;
         for Disjunct { rows } in disjuncts {
             if rows.width() < shape.width() {
@@ -156,6 +156,14 @@ impl IslMap {
             }
         };
         Ok(IslMap { handle, shape })
+    }
+
+    pub(super) fn into_handle(self) -> Handle {
+        self.handle
+    }
+
+    pub(super) fn of(handle: Handle, shape: Shape) -> Self {
+        IslMap { handle, shape }
     }
 
     fn unary(self, shape: Shape, f: impl FnOnce(Ptr) -> Ptr) -> Result<Self> {

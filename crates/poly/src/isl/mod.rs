@@ -2,6 +2,7 @@
 
 mod context;
 mod ffi;
+mod flow;
 mod map;
 #[cfg(test)]
 mod tests;
@@ -10,4 +11,5 @@ mod tests;
 pub(crate) use context::budget;
 pub(crate) use context::isl_only;
 pub use context::{DEFAULT_BUDGET, with_budget, with_isl_only};
+pub(crate) use flow::{IslAccess, flow};
 pub(crate) use map::{Answer, Disjunct, IslMap, Shape};

@@ -2,7 +2,7 @@
 //!
 //! Such a value stands in constraints and subscripts under a name: that of the scalar temporary which it was loaded into, or one that is
 //! made for it (`idx[i]`, which no kernel can declare). Beside the name stand the array and the subscripts, so that a
-//! question about two executions can use what is declared of the array: see [`loopwright_legality::Load`].
+//! question about two executions can use what is declared of the array: see [`crate::Load`].
 //!
 //! A scalar counts as loaded where one instruction alone writes it, without a condition, and stands before the reader in the loop tree;
 //! and where what it is loaded from is a function of coordinates, parameters and loops that are around the reader too.
@@ -12,12 +12,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use loopwright_kernel_ir::{Access, AddressSpace, Expr, Instruction, KernelData, Name, Part, PartRef};
 
 /// The arrays that are only read, and the scalar temporaries that are loaded from them.
-pub(crate) struct DataReads<'k> {
+pub struct DataReads<'k> {
     unwritten: BTreeSet<&'k Name>,
     scalars: BTreeMap<&'k Name, (&'k Instruction, &'k Access)>,
 }
 
 impl<'k> DataReads<'k> {
+    /// Those of a kernel.
     pub fn new(kernel: &'k KernelData) -> Self {
         let mut writers: BTreeMap<&Name, Vec<&Instruction>> = BTreeMap::new();
         for i in &kernel.instructions {

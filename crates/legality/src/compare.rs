@@ -1,0 +1,615 @@
+//! The fast proof: a new form of a kernel keeps the order of all pairs of accesses that conflict.
+//!
+//! If each part of the new form is linked to one of the old (see [`crate::link`]), both have the same executions. Two of them *conflict* where
+//! they touch the same cell and one writes. If every conflicting pair `x` before `y` of the old form stays `x` before `y`, every read sees
+//! the definition that it saw, and no two conflicting executions are left without an order: the new form is legal if the old one is.
+//!
+//! What is asked of a pair of events is a disjunction: a case of `x` before `y` in the old order ([`before`]) together with a case of not
+//! `x` before `y` in the new one ([`not_before`]). Most cases contradict each other in the comparisons alone, so that only pairs whose
+//! order or storage a step changed get to a question of [`System`]. Questions of the same text are asked once.
+//!
+//! A cell belongs to an owner (see [`Model`]). Where a step makes owners finer, as a thread tag does for a private temporary, pairs of
+//! different owners conflict no longer; but a value must not have passed between them (see [`Comparison::flows_stay`]).
+
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+};
+
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name};
+use loopwright_poly::{Result, System};
+
+use crate::{
+    Model, ModelPart, Touch,
+    link::{Link, cover, link, narrow_by},
+    model::Coordinate,
+    order::{Against, Possible, Way, before, common, not_before},
+};
+
+/// A pair whose order is not kept, as far as a question could tell.
+#[derive(Clone, Debug)]
+pub struct Suspect {
+    /// The array.
+    pub array: Name,
+    /// What is wrong.
+    pub against: Against,
+    /// The first part in the old order, by number in the new form.
+    pub first: usize,
+    /// The second one.
+    pub second: usize,
+    /// All such pairs; the names of the second one are primed.
+    pub pairs: System,
+}
+
+/// What the comparison found.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// The arrays whose flow is not provably the same, with the reason.
+    pub changed: BTreeMap<Name, String>,
+    /// The first pair that does not keep its order.
+    pub suspect: Option<Box<Suspect>>,
+    /// Parts of the new form without a part of the old one, with the reason.
+    pub unlinked: BTreeMap<usize, String>,
+    /// Parts of the old form that are gone.
+    pub gone: Vec<usize>,
+}
+
+impl Outcome {
+    /// Whether everything keeps its order.
+    pub fn is_kept(&self) -> bool {
+        self.changed.is_empty() && self.unlinked.is_empty() && self.gone.is_empty()
+    }
+}
+
+/// The comparison of two forms of a kernel.
+pub struct Comparison<'a, 'k> {
+    old: &'a Model<'k>,
+    new: &'a Model<'k>,
+    links: Vec<Option<Link>>,
+    outcome: Outcome,
+    answers: HashMap<Vec<Constraint>, bool>,
+    lowers: HashMap<Name, Option<Aff>>,
+    /// How many questions were asked.
+    pub questions: usize,
+}
+
+/// How the owners of an array's cells changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owners {
+    Same,
+    Finer,
+    Other,
+}
+
+fn prime(n: &Name) -> Name {
+    Name::new(format!("{n}'"))
+}
+
+fn row(left: &Aff, right: &Aff, relation: Ordering) -> Result<Constraint> {
+    match relation {
+        Ordering::Less => Constraint::lt(left, right),
+        Ordering::Equal => Constraint::equal(left, right),
+        Ordering::Greater => Constraint::lt(right, left),
+    }
+}
+
+impl<'a, 'k> Comparison<'a, 'k> {
+    /// Links the parts of two forms.
+    pub fn new(old: &'a Model<'k>, new: &'a Model<'k>) -> Self {
+        let mut outcome = Outcome::default();
+        let mut links = Vec::with_capacity(new.parts.len());
+        for (k, part) in new.parts.iter().enumerate() {
+            links.push(match link(old, new, part) {
+                Ok(link) => Some(link),
+                Err(why) => {
+                    outcome.unlinked.insert(k, why.0);
+                    None
+                }
+            });
+        }
+        let mut of_old: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (k, link) in links.iter().enumerate() {
+            if let Some(link) = link {
+                of_old.entry(link.old).or_default().push(k);
+            }
+        }
+        outcome.gone = (0..old.parts.len()).filter(|k| !of_old.contains_key(k)).collect();
+        for (o, parts) in of_old {
+            let linked: Vec<(&ModelPart, &Link)> =
+                parts.iter().filter_map(|k| Some((&new.parts[*k], links[*k].as_ref()?))).collect();
+            if cover(&old.parts[o], new, &linked) != Ok(true) {
+                for k in parts {
+                    links[k] = None;
+                    outcome
+                        .unlinked
+                        .insert(k, format!("`{}` runs through other instances", new.parts[k].part));
+                }
+            }
+        }
+        Comparison { old, new, links, outcome, answers: HashMap::new(), lowers: HashMap::new(), questions: 0 }
+    }
+
+    /// Asks about all arrays.
+    pub fn run(mut self) -> Result<(Outcome, Vec<Option<Link>>, usize)> {
+        let arrays: BTreeSet<Name> =
+            self.new.touches.keys().chain(self.old.touches.keys()).cloned().collect();
+        for array in arrays {
+            if let Some(why) = self.array(&array)? {
+                self.outcome.changed.insert(array, why);
+            }
+        }
+        Ok((self.outcome, self.links, self.questions))
+    }
+
+    /// Why the flow through an array may have changed.
+    fn array(&mut self, array: &Name) -> Result<Option<String>> {
+        let touches = |model: &Model<'_>| model.touches.get(array).cloned().unwrap_or_default();
+        let (was, is) = (touches(self.old), touches(self.new));
+        let linked = |(p, k): &(usize, usize)| self.links[*p].as_ref().is_some_and(|l| l.same[*k]);
+        let gone = was.iter().any(|(p, _)| self.outcome.gone.contains(p));
+        if gone || !is.iter().all(linked) {
+            return Ok(Some(format!("`{array}` is touched in other places")));
+        }
+        if !self.new.is_written(array) {
+            return Ok(None);
+        }
+        let owners = self.owners(array);
+        if owners == Owners::Other {
+            return Ok(Some(format!("the cells of `{array}` belong to others")));
+        }
+        if let Some(suspect) = self.pairs(array)? {
+            let part = |k: usize| &self.new.parts[k].part;
+            let why = format!(
+                "accesses of `{array}` in `{}` and `{}` may change their order",
+                part(suspect.first),
+                part(suspect.second)
+            );
+            self.outcome.suspect.get_or_insert(Box::new(suspect));
+            return Ok(Some(why));
+        }
+        if owners == Owners::Finer && !self.flows_stay(array)? {
+            return Ok(Some(format!(
+                "a value of `{array}` may pass between executions that own different copies of it"
+            )));
+        }
+        Ok(None)
+    }
+
+    /// The link of a part that has one, as all parts that are asked about here do.
+    fn link(&self, part: usize) -> Result<&Link> {
+        self.links[part].as_ref().ok_or_else(|| loopwright_poly::Error::Space("a part without a link".into()))
+    }
+
+    /// Inames whose values own the cells that a part touches, by axis; lanes come behind.
+    fn owner_inames(part: &ModelPart, space: AddressSpace) -> BTreeSet<Name> {
+        let mut found: BTreeSet<Name> = BTreeSet::new();
+        for axis in Model::owner_axes(space) {
+            if let Coordinate::Iname(n) = &part.place[axis] {
+                found.insert(n.clone());
+            }
+        }
+        if space == AddressSpace::Private {
+            found.extend(part.lanes.iter().cloned());
+        }
+        found
+    }
+
+    fn owners(&self, array: &Name) -> Owners {
+        let (was, is) = (self.old.space(array), self.new.space(array));
+        let mut owners = Owners::Same;
+        for (p, _) in &self.new.touches[array] {
+            let part = &self.new.parts[*p];
+            let Some(link) = &self.links[*p] else { return Owners::Other };
+            let mut before = BTreeSet::new();
+            for n in Self::owner_inames(&self.old.parts[link.old], was) {
+                match link.values.get(&n).and_then(Aff::as_var) {
+                    Some(n) => {
+                        before.insert(n.clone());
+                    }
+                    None => return Owners::Other,
+                }
+            }
+            let after = Self::owner_inames(part, is);
+            if before == after {
+                continue;
+            }
+            if !before.is_subset(&after) {
+                return Owners::Other;
+            }
+            owners = Owners::Finer;
+        }
+        owners
+    }
+
+    fn lower(&mut self, new: bool, iname: &Name) -> Result<Option<Aff>> {
+        if new && let Some(known) = self.lowers.get(iname) {
+            return Ok(known.clone());
+        }
+        let lower = if new { self.new.lower(iname)? } else { self.old.lower(iname)? };
+        if new {
+            self.lowers.insert(iname.clone(), lower.clone());
+        }
+        Ok(lower)
+    }
+
+    /// What it means that two parts of the new form touch cells of one owner: pairs of functions that are equal, the second one of the
+    /// second execution's inames.
+    fn one_owner(&mut self, p: usize, q: usize, array: &Name) -> Result<Vec<(Aff, Aff)>> {
+        let space = self.new.space(array);
+        let (a, b) = (&self.new.parts[p], &self.new.parts[q]);
+        let mut equal = Vec::new();
+        for axis in Model::owner_axes(space) {
+            match (&a.place[axis], &b.place[axis]) {
+                (Coordinate::Iname(m), Coordinate::Iname(n)) if m == n => {
+                    equal.push((Aff::var(m), Aff::var(n)));
+                }
+                (Coordinate::Iname(m), Coordinate::Iname(n)) => {
+                    let (m, n) = (m.clone(), n.clone());
+                    if let (Some(x), Some(y)) = (self.lower(true, &m)?, self.lower(true, &n)?) {
+                        equal.push((Aff::var(&m).sub(&x)?, Aff::var(&n).sub(&y)?));
+                    }
+                }
+                (Coordinate::Iname(m), Coordinate::First) => {
+                    let m = m.clone();
+                    if let Some(x) = self.lower(true, &m)? {
+                        equal.push((Aff::var(&m), x));
+                    }
+                }
+                (Coordinate::First, Coordinate::Iname(n)) => {
+                    let n = n.clone();
+                    if let Some(y) = self.lower(true, &n)? {
+                        equal.push((y, Aff::var(&n)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if space == AddressSpace::Private {
+            let (a, b) = (&self.new.parts[p], &self.new.parts[q]);
+            equal.extend(a.lanes.iter().filter(|l| b.lanes.contains(l)).map(|l| (Aff::var(l), Aff::var(l))));
+        }
+        Ok(equal)
+    }
+
+    /// The second execution's form of a function.
+    fn second(&self, aff: &Aff) -> Result<Aff> {
+        aff.substitute(&|n| (!self.new.is_parameter(n)).then(|| Aff::var(prime(n))))
+    }
+
+    /// A sign of the old order as a comparison of functions of new inames.
+    fn old_signs(&self, p: usize, q: usize, way: &Way) -> Result<Vec<(Aff, Aff, Ordering)>> {
+        way.iter()
+            .map(|s| {
+                let n = Aff::var(&s.iname);
+                Ok((self.link(p)?.apply(&n)?, self.link(q)?.apply(&n)?, s.relation))
+            })
+            .collect()
+    }
+
+    /// A pair of accesses of one array whose order is not kept.
+    fn pairs(&mut self, array: &Name) -> Result<Option<Suspect>> {
+        let touches = self.new.touches[array].clone();
+        let apart = self.others_stay(array, &touches);
+        for &(p, k) in &touches {
+            for &(q, l) in &touches {
+                if apart && p != q {
+                    continue;
+                }
+                if let Some(suspect) = self.pair(array, (p, k), (q, l))? {
+                    return Ok(Some(suspect));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Inames that have equal values in any two executions that touch one cell of the array: those of a subscript that all accesses have
+    /// in common, and those that own the cells.
+    fn equal_at_a_cell(&self, array: &Name, touches: &[(usize, usize)]) -> HashSet<Name> {
+        let new = self.new;
+        let mut equal = HashSet::new();
+        let Some(&(p, k)) = touches.first() else { return equal };
+        let (first, event) = (&new.parts[p], &new.parts[p].events[k]);
+        for (axis, s) in event.cell.iter().enumerate() {
+            let Some(s) = s else { continue };
+            let everywhere = touches
+                .iter()
+                .all(|(q, l)| new.parts[*q].events[*l].cell.get(axis) == Some(&Some(s.clone())));
+            if everywhere && new.is_radix(s) {
+                equal.extend(s.names().into_iter().filter(|n| first.inames.contains(n)));
+            }
+        }
+        let space = new.space(array);
+        for axis in Model::owner_axes(space) {
+            if let Coordinate::Iname(n) = &first.place[axis]
+                && touches.iter().all(|(q, _)| new.parts[*q].place[axis] == first.place[axis])
+            {
+                equal.insert(n.clone());
+            }
+        }
+        if space == AddressSpace::Private {
+            let all = |l: &&Name| touches.iter().all(|(q, _)| new.parts[*q].lanes.contains(l));
+            equal.extend(first.lanes.iter().filter(all).cloned());
+        }
+        equal
+    }
+
+    /// Whether executions of different parts that touch one cell provably keep their order: the loops that are around several of the
+    /// parts, without those whose values are equal at a cell, and the order of the leaves are what they were. (A sequential iname is one node
+    /// of the tree, so that the common loops of two parts are the names that both have.)
+    fn others_stay(&self, array: &Name, touches: &[(usize, usize)]) -> bool {
+        let (old, new) = (self.old, self.new);
+        let mut parts: Vec<usize> = touches.iter().map(|(p, _)| *p).collect();
+        parts.dedup();
+        let mut was = Vec::with_capacity(parts.len());
+        for p in &parts {
+            match &self.links[*p] {
+                Some(link) if link.identity => was.push(link.old),
+                _ => return false,
+            }
+        }
+        if !was.is_sorted() {
+            return false;
+        }
+        let equal = self.equal_at_a_cell(array, touches);
+        let mut around: HashMap<&Name, (usize, usize)> = HashMap::new();
+        for (p, o) in parts.iter().zip(&was) {
+            new.parts[*p].loops().for_each(|n| around.entry(n).or_default().0 += 1);
+            old.parts[*o].loops().for_each(|n| around.entry(n).or_default().1 += 1);
+        }
+        let matters =
+            |n: &&Name| !equal.contains(*n) && around.get(*n).is_some_and(|(new, old)| *new > 1 || *old > 1);
+        parts
+            .iter()
+            .zip(&was)
+            .all(|(p, o)| new.parts[*p].loops().filter(matters).eq(old.parts[*o].loops().filter(matters)))
+    }
+
+    fn pair(
+        &mut self,
+        array: &Name,
+        (p, k): (usize, usize),
+        (q, l): (usize, usize),
+    ) -> Result<Option<Suspect>> {
+        let (old, new) = (self.old, self.new);
+        let (a, b) = (&new.parts[p], &new.parts[q]);
+        let (e, f) = (&a.events[k], &b.events[l]);
+        if (e.touch, f.touch) == (Touch::Read, Touch::Read)
+            || (e.touch, f.touch) == (Touch::Update, Touch::Update)
+        {
+            return Ok(None);
+        }
+        let (c, d) = (&old.parts[self.link(p)?.old], &old.parts[self.link(q)?.old]);
+        if p != q && self.link(p)?.identity && self.link(q)?.identity && common(a, b) == common(c, d) {
+            // The same loops around both, in the same order.
+            return Ok(None);
+        }
+        let owner = self.one_owner(p, q, array)?;
+        let mut cells: Vec<(Aff, Aff)> = owner;
+        for (s, t) in e.cell.iter().zip(&f.cell) {
+            if let (Some(s), Some(t)) = (s, t) {
+                cells.push((s.clone(), t.clone()));
+            }
+        }
+        let mut possible = Possible::default();
+        for (s, t) in &cells {
+            if s == t && new.is_radix(s) {
+                for n in s.names().iter().filter(|n| !new.is_parameter(n)) {
+                    if !possible.narrow(n, Ordering::Equal) {
+                        return Ok(None);
+                    }
+                }
+            }
+        }
+        let (mut base, mut checked): (Option<System>, bool) = (None, false);
+        let reversed = not_before(a, e, b, f);
+        if reversed.is_empty() {
+            return Ok(None);
+        }
+        for way in before(c, e, d, f) {
+            let signs = self.old_signs(p, q, &way)?;
+            let mut here = possible.clone();
+            if !signs.iter().all(|(x, y, r)| narrow_by(&mut here, x, y, *r)) {
+                continue;
+            }
+            for (against, why) in &reversed {
+                let mut here = here.clone();
+                if !against.iter().all(|s| here.narrow(&s.iname, s.relation)) {
+                    continue;
+                }
+                let mut more = Vec::new();
+                for (x, y, r) in &signs {
+                    more.push(row(x, &self.second(y)?, *r)?);
+                }
+                for s in against {
+                    let n = Aff::var(&s.iname);
+                    more.push(row(&n, &self.second(&n)?, s.relation)?);
+                }
+                if base.is_none() {
+                    base = Some(self.base(p, q, &cells)?);
+                }
+                let Some(base) = &base else { continue };
+                if !checked {
+                    checked = true;
+                    if Self::ask(&mut self.answers, &mut self.questions, base)? {
+                        return Ok(None);
+                    }
+                }
+                let system = base.with(&more)?;
+                if !Self::ask(&mut self.answers, &mut self.questions, &system)?
+                    && !new.facts_exclude(a, b, &system)?
+                {
+                    return Ok(Some(Suspect {
+                        array: array.clone(),
+                        against: *why,
+                        first: p,
+                        second: q,
+                        pairs: system,
+                    }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Both executions, at one cell.
+    fn base(&self, p: usize, q: usize, cells: &[(Aff, Aff)]) -> Result<System> {
+        let mut rows = self.new.context.clone();
+        rows.extend(self.new.parts[p].constraints.iter().cloned());
+        for c in &self.new.parts[q].constraints {
+            rows.push(Constraint { kind: c.kind, aff: self.second(&c.aff)? });
+        }
+        for (s, t) in cells {
+            rows.push(Constraint::equal(s, &self.second(t)?)?);
+        }
+        System::new(&rows)
+    }
+
+    fn ask(
+        answers: &mut HashMap<Vec<Constraint>, bool>,
+        questions: &mut usize,
+        system: &System,
+    ) -> Result<bool> {
+        if let Some(known) = answers.get(system.constraints()) {
+            return Ok(*known);
+        }
+        *questions += 1;
+        let empty = system.is_empty()?;
+        answers.insert(system.constraints().to_vec(), empty);
+        Ok(empty)
+    }
+
+    /// Whether every read of an array whose owners became finer provably sees a write of its own owner.
+    ///
+    /// It does if some write of the cell comes before it in the same iteration of all old loops that own now: then no write of another
+    /// iteration comes between the two, so that the last one before the read is of the same iteration, and of the same owner. As all
+    /// pairs of one owner keep their order, it is the last one in the new order too.
+    fn flows_stay(&mut self, array: &Name) -> Result<bool> {
+        let touches = self.new.touches[array].clone();
+        let new = self.new;
+        let space = new.space(array);
+        let writes: Vec<(usize, usize)> =
+            touches.iter().copied().filter(|(p, k)| new.parts[*p].events[*k].touch != Touch::Read).collect();
+        // Axes on which writers differ; on the others every thread has all values.
+        let axes: Vec<usize> = Model::owner_axes(space)
+            .filter(|axis| {
+                writes.iter().any(|(p, _)| matches!(new.parts[*p].place[*axis], Coordinate::Iname(_)))
+            })
+            .collect();
+        let lanes: BTreeSet<&Name> = match space {
+            AddressSpace::Private => writes.iter().flat_map(|(p, _)| &new.parts[*p].lanes).collect(),
+            _ => BTreeSet::new(),
+        };
+        for &(q, l) in touches.iter().filter(|(q, l)| new.parts[*q].events[*l].touch == Touch::Read) {
+            let reader = &new.parts[q];
+            let mut owners: Vec<Name> = Vec::new();
+            for axis in &axes {
+                match &reader.place[*axis] {
+                    Coordinate::Iname(n) => owners.push(n.clone()),
+                    _ => return Ok(false),
+                }
+            }
+            for lane in &lanes {
+                if !reader.lanes.contains(lane) {
+                    return Ok(false);
+                }
+                owners.push((*lane).clone());
+            }
+            let mut found = false;
+            for &(p, k) in writes.iter().rev().filter(|(p, _)| *p < q) {
+                if self.writes_before(array, (p, k), (q, l), &axes, &owners)? {
+                    found = true;
+                    break;
+                }
+            }
+            if !found {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a write comes before each read of its cell in the same iteration of the old loops over `owners`, and in the same
+    /// place on `axes`.
+    fn writes_before(
+        &mut self,
+        array: &Name,
+        (p, k): (usize, usize),
+        (q, l): (usize, usize),
+        axes: &[usize],
+        owners: &[Name],
+    ) -> Result<bool> {
+        let new = self.new;
+        let (writer, reader) = (&new.parts[p], &new.parts[q]);
+        let (e, f) = (&writer.events[k], &reader.events[l]);
+        if p == q || writer.may || !self.link(p)?.identity || !self.link(q)?.identity {
+            return Ok(false);
+        }
+        let (was_writer, was_reader) =
+            (&self.old.parts[self.link(p)?.old], &self.old.parts[self.link(q)?.old]);
+        let (loops, position) = common(was_writer, was_reader);
+        let same_space = self.old.space(array) == new.space(array);
+        let own_already = |n: &Name| {
+            same_space
+                && (was_writer.hardware.contains(n) && was_reader.hardware.contains(n)
+                    || was_writer.lanes.contains(n) && was_reader.lanes.contains(n))
+        };
+        if position != Ordering::Less || !owners.iter().all(|n| loops.contains(n) || own_already(n)) {
+            return Ok(false);
+        }
+        if axes.iter().any(|axis| writer.place[*axis] != reader.place[*axis]) {
+            return Ok(false);
+        }
+        // The execution of the writer that has the reader's values, where it has no other inames.
+        if writer.inames.iter().all(|n| reader.inames.contains(n))
+            && e.cell == f.cell
+            && e.cell.iter().all(Option::is_some)
+        {
+            let missing: Vec<&Constraint> =
+                writer.constraints.iter().filter(|c| !reader.constraints.contains(c)).collect();
+            if missing.is_empty() {
+                return Ok(true);
+            }
+            let rows: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
+            let system = System::new(&rows)?;
+            self.questions += 1;
+            for c in missing {
+                if !system.implies(c)? {
+                    return Ok(false);
+                }
+            }
+            return Ok(true);
+        }
+        let known: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
+        let mut rows = known.clone();
+        for c in &writer.constraints {
+            rows.push(Constraint { kind: c.kind, aff: self.second(&c.aff)? });
+        }
+        for n in loops.iter().chain(owners) {
+            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+        }
+        for n in was_writer.hardware.iter().filter(|n| was_reader.hardware.contains(n)) {
+            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+        }
+        for (s, t) in f.cell.iter().zip(&e.cell) {
+            let (Some(s), Some(t)) = (s, t) else { return Ok(false) };
+            rows.push(Constraint::equal(s, &self.second(t)?)?);
+        }
+        let mine = |n: &Name| writer.inames.iter().any(|i| prime(i) == *n);
+        let plain = |c: &Constraint| {
+            c.names().iter().all(|n| new.is_parameter(n) || reader.inames.contains(n) || mine(n))
+        };
+        if !rows.iter().all(plain) {
+            return Ok(false);
+        }
+        self.questions += 1;
+        let [written] = &System::new(&rows)?.project_exactly(&mine)?[..] else { return Ok(false) };
+        let system = System::new(&known)?;
+        for c in written.constraints() {
+            if !system.implies(c)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}

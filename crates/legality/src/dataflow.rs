@@ -1,0 +1,544 @@
+//! The exact proof: every read sees the definition that its declared instance sees.
+//!
+//! Where the order of conflicting pairs is not kept, or copies and new storage come in, values are followed instead. For each read, isl finds
+//! the last write of its cell before it ([`loopwright_poly::flow`]), in the declared kernel and in the new one. A copy is followed to
+//! what it copies. The definition that is found has to be the declared one, in terms of declared instances, and what lives out is read
+//! once at the end.
+//!
+//! This is the design's V1 and V2 for one linearisation of the new order: time alone, which leaves executions of one part at one time
+//! unordered. If no two of these touch one cell, one of them writing (H, asked first), then all orders that the new kernel allows have the
+//! same last write for every read, so that one of them speaks for all. That all executions of different times are ordered where they
+//! conflict is seen to by lowering, which places barriers and kernel boundaries or refuses.
+
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, HashMap},
+};
+
+use loopwright_kernel_ir::{AddressSpace, Aff, Arg, Constraint, Expr, Name, Part, PartRef};
+use loopwright_poly::{Access, Map, Sources, System, flow};
+
+use crate::{
+    Model, ModelPart, Touch,
+    compare::Outcome,
+    copies::sees_initial,
+    link::Link,
+    model::Coordinate,
+    order::{Against, not_before},
+    roles::PartRole,
+};
+
+/// Why there is no proof.
+#[derive(Clone, Debug)]
+pub(crate) struct Why {
+    pub text: String,
+    /// Where to look for a counter-example.
+    pub pairs: Option<System>,
+}
+
+type Checked<T> = std::result::Result<T, Why>;
+
+fn why<T>(text: impl Into<String>) -> Checked<T> {
+    Err(Why { text: text.into(), pairs: None })
+}
+
+impl From<loopwright_poly::Error> for Why {
+    fn from(e: loopwright_poly::Error) -> Self {
+        Why { text: e.to_string(), pairs: None }
+    }
+}
+
+/// Copies of copies of copies are followed so far.
+const HOPS: usize = 4;
+
+/// Later than everything.
+const END: i64 = 1 << 40;
+
+/// What a read sees, by kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    /// A target of a declared instruction; the map goes to its declared inames.
+    Definition(Name, usize),
+    /// What an argument held at the beginning; the map goes to the cell.
+    Initial(Name),
+    /// Nothing; the map goes to a point.
+    Unwritten,
+}
+
+type View = BTreeMap<Seen, Map>;
+
+/// The values that the reads of one kernel see.
+struct Flows<'a, 'k> {
+    model: &'a Model<'k>,
+    /// Lengths of the parts of a time: the path, the lanes.
+    path: usize,
+    lanes: usize,
+    arrays: HashMap<(Name, Option<(usize, usize)>), Sources>,
+    lowers: HashMap<Name, Aff>,
+    context: Vec<Constraint>,
+    questions: usize,
+}
+
+fn coordinate(axis: usize) -> Name {
+    let names = [crate::THREAD_COORDINATES, crate::BLOCK_COORDINATES].concat();
+    Name::new(names.get(axis).copied().unwrap_or("axis"))
+}
+
+fn unite(view: &mut View, seen: Seen, map: Map) -> Checked<()> {
+    if map.is_empty()? {
+        return Ok(());
+    }
+    match view.get_mut(&seen) {
+        None => {
+            view.insert(seen, map);
+        }
+        Some(known) => *known = known.union(&map)?,
+    }
+    Ok(())
+}
+
+impl<'a, 'k> Flows<'a, 'k> {
+    fn new(model: &'a Model<'k>, context: &[Constraint]) -> Self {
+        let path = model.parts.iter().map(|p| 2 * p.path.len()).max().unwrap_or(0);
+        let lanes = model.parts.iter().map(|p| p.lanes.len()).max().unwrap_or(0);
+        Flows {
+            model,
+            path,
+            lanes,
+            arrays: HashMap::new(),
+            lowers: HashMap::new(),
+            context: context.to_vec(),
+            questions: 0,
+        }
+    }
+
+    /// The dimensions of a part's executions: its inames, and the axes on which every thread runs it.
+    fn dims(part: &ModelPart) -> Vec<Name> {
+        let every = (0..part.place.len()).filter(|a| part.place[*a] == Coordinate::Every).map(coordinate);
+        part.inames.iter().cloned().chain(every).collect()
+    }
+
+    fn domain(&self, part: &ModelPart) -> Checked<Vec<Constraint>> {
+        let mut rows = self.context.clone();
+        rows.extend(part.constraints.iter().cloned());
+        for axis in (0..part.place.len()).filter(|a| part.place[*a] == Coordinate::Every) {
+            rows.push(Constraint::nonneg(Aff::var(coordinate(axis))));
+        }
+        let dims = Self::dims(part);
+        for name in part.constraints.iter().flat_map(Constraint::names) {
+            if !dims.contains(&name) && !self.model.is_parameter(&name) {
+                return why(format!("the range of `{}` depends on the values of `{name}`", part.part));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn lower(&mut self, iname: &Name) -> Checked<Aff> {
+        if let Some(known) = self.lowers.get(iname) {
+            return Ok(known.clone());
+        }
+        let Some(lower) = self.model.lower(iname)? else {
+            return why(format!("the least value of `{iname}` is not one function of the parameters"));
+        };
+        self.lowers.insert(iname.clone(), lower.clone());
+        Ok(lower)
+    }
+
+    /// The lanes that own cells of a private array: those of all parts that touch it.
+    fn owning_lanes(&self, array: &Name) -> Vec<Name> {
+        let mut lanes: Option<Vec<Name>> = None;
+        for (p, _) in self.model.touches.get(array).into_iter().flatten() {
+            let own = &self.model.parts[*p].lanes;
+            lanes = Some(match lanes {
+                None => own.clone(),
+                Some(l) => l.into_iter().filter(|n| own.contains(n)).collect(),
+            });
+        }
+        lanes.unwrap_or_default()
+    }
+
+    fn access(&mut self, p: usize, k: usize) -> Checked<Access> {
+        let model = self.model;
+        let part = &model.parts[p];
+        let event = &part.events[k];
+        let mut cell = Vec::new();
+        let space = model.space(&event.array);
+        for axis in Model::owner_axes(space) {
+            cell.push(match &part.place[axis] {
+                Coordinate::Iname(n) => Aff::var(n).sub(&self.lower(n)?)?,
+                Coordinate::First => Aff::constant(0),
+                Coordinate::Every => Aff::var(coordinate(axis)),
+            });
+        }
+        if space == AddressSpace::Private {
+            cell.extend(self.owning_lanes(&event.array).iter().map(Aff::var));
+        }
+        for s in &event.cell {
+            let plain = |s: &&Aff| s.names().iter().all(|n| part.inames.contains(n) || model.is_parameter(n));
+            let Some(s) = s.as_ref().filter(plain) else {
+                return why(format!("a subscript of `{}` in `{}` is read from data", event.array, part.part));
+            };
+            cell.push(s.clone());
+        }
+        let mut time = Vec::new();
+        for step in &part.path {
+            time.push(Aff::constant(i64::try_from(step.position).unwrap_or(END - 1)));
+            time.push(step.iname.as_ref().map_or(Aff::default(), Aff::var));
+        }
+        time.resize(self.path, Aff::default());
+        time.push(Aff::constant(i64::from(event.touch != Touch::Read)));
+        time.extend(part.lanes.iter().map(Aff::var));
+        time.resize(self.path + 1 + self.lanes, Aff::default());
+        Ok(Access { dims: Self::dims(part), constraints: self.domain(part)?, cell, time })
+    }
+
+    /// The parts and events that write an array.
+    fn writes(&self, array: &Name) -> Checked<Vec<(usize, usize)>> {
+        let touches = self.model.touches.get(array).map_or(&[][..], Vec::as_slice);
+        let writes: Vec<(usize, usize)> = touches
+            .iter()
+            .copied()
+            .filter(|(p, k)| self.model.parts[*p].events[*k].touch != Touch::Read)
+            .collect();
+        if let Some((p, _)) = writes.iter().find(|(p, _)| self.model.parts[*p].may) {
+            return why(format!("whether `{}` writes depends on data", self.model.parts[*p].part));
+        }
+        Ok(writes)
+    }
+
+    /// The direct sources of a read; `None` stands for the end, with the array's cells as dimensions.
+    fn sources(
+        &mut self,
+        array: &Name,
+        read: Option<(usize, usize)>,
+    ) -> Checked<(Sources, Vec<(usize, usize)>)> {
+        let writes = self.writes(array)?;
+        let key = (array.clone(), read);
+        if let Some(known) = self.arrays.get(&key) {
+            return Ok((known.clone(), writes));
+        }
+        let mut accesses = Vec::new();
+        for (p, k) in &writes {
+            accesses.push(self.access(*p, *k)?);
+        }
+        let access = match read {
+            Some((p, k)) => self.access(p, k)?,
+            None => {
+                let rank = self.model.lookup.array(array).map_or(0, |a| a.axes.len());
+                let dims = cell_names(rank);
+                let mut time = vec![Aff::constant(END)];
+                time.resize(self.path + 1 + self.lanes, Aff::default());
+                let cell = dims.iter().map(Aff::var).collect();
+                Access { dims, constraints: self.context.clone(), cell, time }
+            }
+        };
+        self.questions += 1;
+        let Some(found) = flow(std::slice::from_ref(&access), &accesses)?.pop() else {
+            return why("no answer");
+        };
+        self.arrays.insert(key, found.clone());
+        Ok((found, writes))
+    }
+
+    /// What a read sees, copies followed.
+    fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
+        if hops == 0 {
+            return why(format!("`{array}` is copied too often to follow"));
+        }
+        let (sources, writes) = self.sources(array, read)?;
+        let mut view = View::new();
+        for (map, (w, k)) in sources.writes.iter().zip(writes) {
+            if map.is_empty()? {
+                continue;
+            }
+            let part = &self.model.parts[w];
+            match self.model.role(part) {
+                PartRole::Copies => {
+                    let copied = (0..part.events.len())
+                        .find(|e| part.events[*e].touch == Touch::Read && !part.events[*e].bound);
+                    let Some(copied) = copied else { return why(format!("`{}` copies nothing", part.part)) };
+                    let source = part.events[copied].array.clone();
+                    for (seen, next) in self.view(&source, Some((w, copied)), hops - 1)? {
+                        unite(&mut view, seen, map.then(&next)?)?;
+                    }
+                }
+                PartRole::Does(id, _) => {
+                    let target = part.events[..k].iter().filter(|e| e.touch == Touch::Write).count();
+                    let declared = self.declared_point(part, &id)?;
+                    unite(&mut view, Seen::Definition(id, target), map.then(&declared)?)?;
+                }
+                PartRole::Joins(..) => return why(format!("`{}` writes an array", part.part)),
+            }
+        }
+        if !sources.none.is_empty()? {
+            let argument =
+                self.model.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == *array));
+            let (cells, seen) = match (argument, read) {
+                (true, Some((p, k))) => {
+                    let part = &self.model.parts[p];
+                    let cell: Vec<Aff> = part.events[k].cell.iter().flatten().cloned().collect();
+                    (Map::from_affs(&Self::dims(part), &cell)?, Seen::Initial(array.clone()))
+                }
+                (true, None) => {
+                    let dims = sources.none.dims().to_vec();
+                    let cell: Vec<Aff> = dims.iter().map(Aff::var).collect();
+                    (Map::from_affs(&dims, &cell)?, Seen::Initial(array.clone()))
+                }
+                (false, _) => (Map::from_affs(sources.none.dims(), &[Aff::default()])?, Seen::Unwritten),
+            };
+            unite(&mut view, seen, cells.intersect_domain(&sources.none)?)?;
+        }
+        Ok(view)
+    }
+
+    /// An execution's declared instance.
+    fn declared_point(&self, part: &ModelPart, id: &Name) -> Checked<Map> {
+        let declared = self.model.kernel.declared();
+        let Some(instruction) = declared.instruction(id) else {
+            return why(format!("`{id}` is not declared"));
+        };
+        let values: Vec<Aff> = instruction
+            .within
+            .iter()
+            .map(|n| self.model.declared_value(part, n))
+            .collect::<loopwright_poly::Result<_>>()?;
+        Ok(Map::from_affs(&Self::dims(part), &values)?)
+    }
+}
+
+fn cell_names(rank: usize) -> Vec<Name> {
+    (0..rank).map(|k| Name::new(format!("cell{k}"))).collect()
+}
+
+/// The reads of a part that its expressions name, by event.
+fn reads(model: &Model<'_>, part: &ModelPart) -> Vec<usize> {
+    (0..part.events.len())
+        .filter(|k| {
+            let e = &part.events[*k];
+            e.touch == Touch::Read && !e.bound && !model.is_accumulator(&e.array)
+        })
+        .collect()
+}
+
+/// A pair of executions of one part at one time in different threads that touch one cell of a changed array, one of them writing.
+fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()> {
+    let prime = |n: &Name| Name::new(format!("{n}'"));
+    let second = |aff: &Aff| aff.substitute(&|n| (!new.is_parameter(n)).then(|| Aff::var(prime(n))));
+    for part in &new.parts {
+        for e in &part.events {
+            if e.touch == Touch::Read
+                || !outcome.changed.contains_key(&e.array)
+                || new.is_accumulator(&e.array)
+            {
+                continue;
+            }
+            for f in part.events.iter().filter(|f| f.array == e.array) {
+                for (way, against) in not_before(part, e, part, f) {
+                    if against != Against::Unordered {
+                        continue;
+                    }
+                    let differs = way.iter().find(|s| s.relation != Ordering::Equal);
+                    let owned = Model::owner_axes(new.space(&e.array)).any(|axis| {
+                        matches!((&part.place[axis], differs), (Coordinate::Iname(n), Some(s)) if *n == s.iname)
+                    });
+                    if owned {
+                        continue;
+                    }
+                    let mut rows = new.context.clone();
+                    rows.extend(part.constraints.iter().cloned());
+                    for c in &part.constraints {
+                        rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
+                    }
+                    for (s, t) in e.cell.iter().zip(&f.cell) {
+                        if let (Some(s), Some(t)) = (s, t) {
+                            rows.push(Constraint::equal(s, &second(t)?)?);
+                        }
+                    }
+                    for axis in Model::owner_axes(new.space(&e.array)) {
+                        if let Coordinate::Iname(n) = &part.place[axis] {
+                            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+                        }
+                    }
+                    for s in &way {
+                        let (x, y) = (Aff::var(&s.iname), Aff::var(prime(&s.iname)));
+                        rows.push(match s.relation {
+                            Ordering::Less => Constraint::lt(&x, &y)?,
+                            Ordering::Equal => Constraint::equal(&x, &y)?,
+                            Ordering::Greater => Constraint::lt(&y, &x)?,
+                        });
+                    }
+                    let system = System::new(&rows)?;
+                    *questions += 1;
+                    if !system.is_empty()? && !new.facts_exclude(part, part, &system)? {
+                        return Err(Why {
+                            text: format!("threads may meet in `{}` in `{}`", e.array, part.part),
+                            pairs: Some(system),
+                        });
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where something is seen that is not declared to be seen.
+fn compare(found: &View, expected: &View, what: &str) -> Checked<()> {
+    for (seen, map) in found {
+        let inside = match expected.get(seen) {
+            Some(expected) => map.is_subset(expected)?,
+            None => map.is_empty()?,
+        };
+        if !inside {
+            let outside = match expected.get(seen) {
+                Some(expected) => map.subtract(expected)?,
+                None => map.clone(),
+            };
+            let pairs = outside.disjuncts().iter().find(|s| s.is_empty() == Ok(false)).cloned();
+            return Err(Why { text: format!("{what} may see another definition"), pairs });
+        }
+    }
+    Ok(())
+}
+
+/// Whether every read whose flow may have changed sees the declared definition.
+pub(crate) fn check_flow(
+    declared: &Model<'_>,
+    new: &Model<'_>,
+    outcome: &Outcome,
+    links: &[Option<Link>],
+    questions: &mut usize,
+) -> Checked<()> {
+    // A reduction whose parts are no longer those of the old one.
+    for (array, text) in &outcome.changed {
+        if declared.is_accumulator(array) {
+            return why(text.clone());
+        }
+    }
+    race(new, outcome, questions)?;
+    let mut was = Flows::new(declared, &new.context);
+    let mut is = Flows::new(new, &new.context);
+    let result = check_reads(declared, new, outcome, links, &mut was, &mut is)
+        .and_then(|()| check_outputs(new, outcome, &mut was, &mut is));
+    *questions += was.questions + is.questions;
+    result
+}
+
+fn check_reads(
+    declared: &Model<'_>,
+    new: &Model<'_>,
+    outcome: &Outcome,
+    links: &[Option<Link>],
+    was: &mut Flows<'_, '_>,
+    is: &mut Flows<'_, '_>,
+) -> Checked<()> {
+    for (p, part) in new.parts.iter().enumerate() {
+        for e in part.events.iter().filter(|e| e.bound) {
+            if links[p].is_none() || outcome.changed.contains_key(&e.array) {
+                return why(format!("the range of `{}` depends on the values of `{}`", part.part, e.array));
+            }
+        }
+        let PartRole::Does(id, here) = new.role(part) else { continue };
+        if matches!(here, Part::Init(_)) {
+            continue;
+        }
+        let mine = reads(new, part);
+        let needed = |k: &usize| {
+            links[p].as_ref().is_none_or(|l| !l.same[*k])
+                || outcome.changed.contains_key(&part.events[*k].array)
+        };
+        if !mine.iter().any(needed) {
+            continue;
+        }
+        let Some(d) = declared.numbers.get(&PartRef { instruction: id.clone(), part: here }).copied() else {
+            return why(format!("`{}` does no part of the declared `{id}`", part.part));
+        };
+        let original = &declared.parts[d];
+        let theirs = reads(declared, original);
+        if mine.len() != theirs.len() {
+            return why(format!("`{}` reads other things than the declared `{id}`", part.part));
+        }
+        let values: Vec<Aff> = original
+            .inames
+            .iter()
+            .map(|n| new.declared_value(part, n))
+            .collect::<loopwright_poly::Result<_>>()?;
+        for (k, l) in mine.into_iter().zip(theirs) {
+            if !needed(&k) {
+                continue;
+            }
+            let (e, f) = (&part.events[k], &original.events[l]);
+            if e.array == f.array && !new.is_written(&e.array) && !declared.is_written(&f.array) {
+                // Nobody writes the array: the cell decides.
+                let value = |n: &Name| original.inames.iter().position(|i| i == n).map(|k| values[k].clone());
+                let mut same = e.cell.len() == f.cell.len();
+                for (axis, (s, t)) in e.cell.iter().zip(&f.cell).enumerate() {
+                    same = same
+                        && match (s, t) {
+                            (Some(s), Some(t)) if e.opaque.is_empty() && f.opaque.is_empty() => {
+                                let t = t.substitute(&value)?;
+                                *s == t || {
+                                    let rows = is.domain(part)?;
+                                    is.questions += 1;
+                                    System::new(&rows)?.implies(&Constraint::equal(s, &t)?)?
+                                }
+                            }
+                            _ => {
+                                let of = |o: &[Option<Expr>]| o.get(axis).cloned().flatten();
+                                let t = of(&f.opaque)
+                                    .map(|t| t.substitute(&|n| value(n).map(|a| Expr::from_aff(&a))));
+                                match (t, of(&e.opaque), s, f.cell.get(axis)) {
+                                    (Some(t), Some(u), ..) => t == u,
+                                    (None, None, Some(s), Some(Some(t))) => *s == t.substitute(&value)?,
+                                    _ => false,
+                                }
+                            }
+                        };
+                }
+                if same {
+                    continue;
+                }
+            }
+            if !new.is_written(&f.array) && !declared.is_written(&f.array) && f.opaque.is_empty() {
+                let value = |n: &Name| original.inames.iter().position(|i| i == n).map(|k| values[k].clone());
+                let cell: Option<Vec<Aff>> =
+                    f.cell.iter().flatten().map(|t| t.substitute(&value).ok()).collect();
+                if let Some(cell) = cell
+                    && sees_initial(new, (p, k), &f.array, &cell, &mut is.questions)?
+                {
+                    continue;
+                }
+            }
+            let to_declared = Map::from_affs(&Flows::dims(part), &values)?;
+            let mut expected = View::new();
+            for (seen, map) in was.view(&f.array, Some((d, l)), HOPS)? {
+                unite(&mut expected, seen, to_declared.then(&map)?)?;
+            }
+            let found = is.view(&e.array, Some((p, k)), HOPS)?;
+            compare(&found, &expected, &format!("the read of `{}` in `{}`", e.array, part.part))?;
+        }
+    }
+    Ok(())
+}
+
+/// What lives out is read once at the end.
+fn check_outputs(
+    new: &Model<'_>,
+    outcome: &Outcome,
+    was: &mut Flows<'_, '_>,
+    is: &mut Flows<'_, '_>,
+) -> Checked<()> {
+    for arg in &new.kernel.args {
+        let Arg::Array(array) = arg else { continue };
+        if !outcome.changed.contains_key(&array.name) {
+            continue;
+        }
+        if !was.model.is_written(&array.name) && !new.is_written(&array.name) {
+            continue;
+        }
+        let expected = was.view(&array.name, None, HOPS)?;
+        let found = is.view(&array.name, None, HOPS)?;
+        compare(&found, &expected, &format!("what reads `{}` afterwards", array.name))?;
+    }
+    Ok(())
+}

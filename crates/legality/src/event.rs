@@ -1,0 +1,285 @@
+//! What one part of an instruction reads and writes, in the order of its text.
+//!
+//! Accumulators of reductions are cells too, one for each instance of the reduction's `init`: `init` writes it, each `update` changes it,
+//! and the part that uses the result reads it. Updates of one accumulator commute unless the operator does not.
+
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{
+    Access, Aff, BinaryOp, Constraint, Expr, Instruction, KernelData, Lookup, Name, Part, PartRef, Reduce,
+};
+
+use crate::{DataReads, Load};
+
+/// What an event does to its cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Touch {
+    /// It reads the cell.
+    Read,
+    /// It writes the cell.
+    Write,
+    /// It adds a point to an accumulator; such events commute.
+    Update,
+}
+
+/// One access of one execution.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// The array, or the name of an accumulator (which no array can have).
+    pub array: Name,
+    /// What it does.
+    pub touch: Touch,
+    /// Subscripts over base inames, parameters and values read from data ([`Load`]); `None` where one is not quasi-affine in these.
+    pub cell: Vec<Option<Aff>>,
+    /// For subscripts with data in them: the expression over base inames. Empty if there are none.
+    pub opaque: Vec<Option<Expr>>,
+    /// A scalar that a loop's bound is read from.
+    pub bound: bool,
+}
+
+/// The cell of the accumulator of a reduction.
+pub fn accumulator(instruction: &Name, number: usize) -> Name {
+    Name::new(format!("{instruction}.{number}"))
+}
+
+/// The reduction around the one of this number, by number; [`Part::Finish`] where there is none.
+pub fn consumer(instruction: &Instruction, number: usize) -> Part {
+    fn walk(e: &Expr, target: usize, next: &mut usize) -> (bool, Option<usize>) {
+        // Gives whether the target is inside, and the number of the innermost reduction around it.
+        let mut inside = false;
+        let mut around = None;
+        for child in e.children() {
+            let (here, who) = walk(child, target, next);
+            if here {
+                inside = true;
+                around = who;
+            }
+        }
+        if matches!(e, Expr::Reduce(_)) {
+            let number = *next;
+            *next += 1;
+            if number == target {
+                return (true, None);
+            }
+            if inside && around.is_none() {
+                return (true, Some(number));
+            }
+        }
+        (inside, around)
+    }
+    match walk(&instruction.value, number, &mut 0).1 {
+        Some(outer) => Part::Update(outer),
+        None => Part::Finish,
+    }
+}
+
+/// The expressions that a part evaluates, reductions inside of them being other parts.
+fn evaluated(instruction: &Instruction, part: Part) -> Vec<&Expr> {
+    fn arguments<'a>(e: &'a Expr, number: usize, next: &mut usize, found: &mut Vec<&'a Expr>) {
+        for child in e.children() {
+            arguments(child, number, next, found);
+        }
+        if let Expr::Reduce(r) = e {
+            if *next == number {
+                found.extend(r.args.iter());
+            }
+            *next += 1;
+        }
+    }
+    let targets = instruction.targets.iter().flat_map(|t| &t.index);
+    match part {
+        Part::Whole | Part::Finish => {
+            [&instruction.value].into_iter().chain(&instruction.predicate).chain(targets).collect()
+        }
+        Part::Init(_) => Vec::new(),
+        Part::Update(n) => {
+            let mut found = Vec::new();
+            arguments(&instruction.value, n, &mut 0, &mut found);
+            found.into_iter().chain(&instruction.predicate).collect()
+        }
+    }
+}
+
+fn outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
+    if matches!(e, Expr::Reduce(_)) {
+        return;
+    }
+    f(e);
+    for child in e.children() {
+        outside_reductions(child, f);
+    }
+}
+
+/// The elements that a part reads, in text order.
+pub fn reads(lookup: &Lookup<'_>, instruction: &Instruction, part: Part) -> Vec<Access> {
+    let mut found = Vec::new();
+    for e in evaluated(instruction, part) {
+        outside_reductions(e, &mut |e| match e {
+            Expr::Subscript(access) => found.push(access.clone()),
+            Expr::Name(n) if lookup.array(n).is_some() => {
+                found.push(Access { array: n.clone(), index: Vec::new() });
+            }
+            _ => {}
+        });
+    }
+    found
+}
+
+/// The constraints that a predicate consists of, if it is a conjunction of comparisons of affine functions of inames and parameters.
+pub fn affine_predicate(lookup: &Lookup<'_>, e: &Expr) -> Option<Vec<Constraint>> {
+    let aff =
+        |e: &Expr| e.to_aff().filter(|a| a.names().iter().all(|n| lookup.is_iname(n) || lookup.is_scalar(n)));
+    match e {
+        Expr::Bool(true) => Some(Vec::new()),
+        Expr::Binary(BinaryOp::And, a, b) => {
+            let mut all = affine_predicate(lookup, a)?;
+            all.extend(affine_predicate(lookup, b)?);
+            Some(all)
+        }
+        Expr::Binary(op, a, b) => {
+            let (a, b) = (aff(a)?, aff(b)?);
+            let c = match op {
+                BinaryOp::Lt => Constraint::lt(&a, &b),
+                BinaryOp::Le => Constraint::le(&a, &b),
+                BinaryOp::Gt => Constraint::lt(&b, &a),
+                BinaryOp::Ge => Constraint::le(&b, &a),
+                BinaryOp::Eq => Constraint::equal(&a, &b),
+                _ => return None,
+            };
+            Some(vec![c.ok()?])
+        }
+        _ => None,
+    }
+}
+
+/// The values that a part reads from arrays which the kernel does not write, as far as they stand in subscripts and bounds.
+pub(crate) struct Loads<'a, 'k> {
+    pub lookup: &'a Lookup<'k>,
+    pub reads: &'a DataReads<'k>,
+    /// Whether a part stands before this one.
+    pub earlier: &'a dyn Fn(&PartRef) -> bool,
+    /// The base inames of the part.
+    pub inames: &'a [Name],
+    pub found: Vec<Load>,
+}
+
+impl Loads<'_, '_> {
+    /// The subscript over base inames, parameters and names of such values, if it is quasi-affine in them.
+    pub fn subscript(&mut self, e: &Expr) -> Option<Aff> {
+        let mut named = Vec::new();
+        let aff = self.reads.named(&expanded(self.lookup, e), &mut named).to_aff()?;
+        for (name, access) in named {
+            self.from(name, &access)?;
+        }
+        for name in aff.names() {
+            let known = self.lookup.is_iname(&name)
+                || self.lookup.is_scalar(&name)
+                || self.found.iter().any(|l| l.name == name);
+            if !known {
+                self.scalar(&name)?;
+            }
+        }
+        self.lookup.expand(&aff).ok()
+    }
+
+    /// What is known of a scalar that an earlier part loads from data.
+    pub fn scalar(&mut self, scalar: &Name) -> Option<()> {
+        let (part, access) = self.reads.load_of(scalar)?;
+        if !(self.earlier)(&part) {
+            return None;
+        }
+        self.from(scalar.clone(), access)
+    }
+
+    fn from(&mut self, name: Name, access: &Access) -> Option<()> {
+        if self.found.iter().any(|l| l.name == name) {
+            return Some(());
+        }
+        let mut arguments = Vec::new();
+        for e in &access.index {
+            let argument = self.subscript(e)?;
+            let mine = |n: &Name| {
+                self.lookup.is_scalar(n) || self.inames.contains(n) || self.found.iter().any(|l| l.name == *n)
+            };
+            if !argument.names().iter().all(mine) {
+                return None;
+            }
+            arguments.push(argument);
+        }
+        self.found.push(Load { name, array: access.array.clone(), arguments });
+        Some(())
+    }
+}
+
+/// The expression with every iname replaced by its value over base inames.
+pub fn expanded(lookup: &Lookup<'_>, e: &Expr) -> Expr {
+    e.substitute(&|n| {
+        lookup.definition(n)?;
+        lookup.expand(&Aff::var(n)).ok().map(|a| Expr::from_aff(&a))
+    })
+}
+
+/// All events of a part: reads, reads in bounds, accumulators that it uses, then what it writes.
+pub fn events(
+    data: &KernelData,
+    lookup: &Lookup<'_>,
+    instruction: &Instruction,
+    part: &PartRef,
+    constraints: &[Constraint],
+    loads: &mut Loads<'_, '_>,
+) -> Vec<Event> {
+    let plain = |a: &Aff| a.names().iter().all(|n| lookup.is_iname(n) || lookup.is_scalar(n));
+    let mut event = |access: &Access, touch: Touch| {
+        let cell: Vec<Option<Aff>> = access.index.iter().map(|e| loads.subscript(e)).collect();
+        let opaque = match cell.iter().all(|c| c.as_ref().is_some_and(plain)) {
+            true => Vec::new(),
+            false => access
+                .index
+                .iter()
+                .zip(&cell)
+                .map(|(e, known)| (!known.as_ref().is_some_and(plain)).then(|| expanded(lookup, e)))
+                .collect(),
+        };
+        Event { array: access.array.clone(), touch, cell, opaque, bound: false }
+    };
+    let mut found: Vec<Event> =
+        reads(lookup, instruction, part.part).iter().map(|a| event(a, Touch::Read)).collect();
+    if !matches!(part.part, Part::Init(_)) {
+        let names: BTreeSet<Name> = constraints.iter().flat_map(Constraint::names).collect();
+        let read = names.into_iter().filter(|n| !lookup.is_iname(n) && lookup.array(n).is_some());
+        found.extend(read.map(|array| Event {
+            array,
+            touch: Touch::Read,
+            cell: Vec::new(),
+            opaque: Vec::new(),
+            bound: true,
+        }));
+    }
+    let reductions: Vec<std::sync::Arc<Reduce>> = instruction.reductions();
+    let of_reduction = |n: usize, touch: Touch| {
+        let init = PartRef { instruction: instruction.id.clone(), part: Part::Init(n) };
+        Event {
+            array: accumulator(&instruction.id, n),
+            touch,
+            cell: lookup.part_inames(&init).iter().map(|i| Some(Aff::var(i))).collect(),
+            opaque: Vec::new(),
+            bound: false,
+        }
+    };
+    for n in 0..reductions.len() {
+        if consumer(instruction, n) == part.part {
+            found.push(of_reduction(n, Touch::Read));
+        }
+    }
+    match part.part {
+        Part::Init(n) => found.push(of_reduction(n, Touch::Write)),
+        Part::Update(n) => {
+            let commutes = reductions.get(n).and_then(|r| data.operator(&r.op)).is_none_or(|op| op.commutes);
+            found.push(of_reduction(n, if commutes { Touch::Update } else { Touch::Write }));
+        }
+        Part::Whole | Part::Finish => {
+            found.extend(instruction.targets.iter().map(|t| event(t, Touch::Write)));
+        }
+    }
+    found
+}

@@ -1,0 +1,124 @@
+//! The verdict on a step.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+
+use crate::{
+    Model,
+    compare::Comparison,
+    dataflow::check_flow,
+    roles::other_values,
+    search::{Search, search},
+    witness::Witness,
+};
+
+/// What a proof rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Basis {
+    /// A theorem about the step, which the library states and its tests confirm.
+    Theorem(&'static str),
+    /// All conflicting pairs of accesses keep their order.
+    Order,
+    /// Every read sees the declared definition.
+    Flow,
+}
+
+/// What a step is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Judgement {
+    /// The kernels before and after it are compared.
+    Ask,
+    /// It is legal wherever it applies, for this reason.
+    Theorem(&'static str),
+}
+
+/// The verdict on a step, given that the kernel before it is legal.
+#[derive(Clone, Debug)]
+pub enum Verdict {
+    /// It computes the declared kernel for all values of the parameters.
+    Proved {
+        /// What this rests on.
+        basis: Basis,
+        /// How many questions about integer sets were asked.
+        questions: usize,
+    },
+    /// It does not: a counter-example that was replayed.
+    Refuted(Box<Witness>),
+    /// Neither is known.
+    Unknown {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Verdict {
+    /// The refusal of a step with this verdict; `None` for a proof.
+    pub fn refusal(&self) -> Option<Diagnostic> {
+        match self {
+            Verdict::Proved { .. } => None,
+            Verdict::Refuted(witness) => Some(witness.diagnostic()),
+            Verdict::Unknown { reason } => Some(
+                Diagnostic::new("legality-unknown", format!("it is not known whether the result stays the same: {reason}"))
+                    .help("if you know that it does, write `assume_legal(\"why\")` before the step: it stays with the kernel"),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Proved { basis: Basis::Theorem(why), .. } => write!(f, "proved: {why}"),
+            Verdict::Proved { basis, questions } => {
+                let what = match basis {
+                    Basis::Flow => "every read sees the declared definition",
+                    _ => "all conflicting accesses keep their order",
+                };
+                let plural = if *questions == 1 { "" } else { "s" };
+                write!(f, "proved: {what} ({questions} question{plural})")
+            }
+            Verdict::Refuted(witness) => write!(f, "refuted: {witness}"),
+            Verdict::Unknown { reason } => write!(f, "unknown: {reason}"),
+        }
+    }
+}
+
+/// Whether `after` computes what its declared kernel does, given that `before` does.
+///
+/// First the two are compared (see [`Comparison`]), then `after` with the declared kernel. What cannot be proved is replayed for small
+/// values of the parameters: only what went wrong there is refuted.
+pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
+    match try_judge(before, after) {
+        Ok(verdict) => verdict,
+        Err(d) => Verdict::Unknown { reason: d.message },
+    }
+}
+
+fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnostic> {
+    if before == after {
+        return Ok(Verdict::Proved { basis: Basis::Order, questions: 0 });
+    }
+    let new = Model::new(after)?;
+    let old = Model::new(before)?;
+    if let Some(reason) = other_values(&new) {
+        return Ok(Verdict::Unknown { reason });
+    }
+    let (outcome, links, mut questions) = Comparison::new(&old, &new).run()?;
+    if outcome.is_kept() {
+        return Ok(Verdict::Proved { basis: Basis::Order, questions });
+    }
+    let declared = Model::new(after.declared())?;
+    let reason = match check_flow(&declared, &new, &outcome, &links, &mut questions) {
+        Ok(()) => return Ok(Verdict::Proved { basis: Basis::Flow, questions }),
+        Err(why) => why,
+    };
+    let pairs = outcome.suspect.map(|s| s.pairs).or(reason.pairs);
+    let sample = pairs.and_then(|s| s.sample(&Default::default()).ok().flatten());
+    let reason = reason.text;
+    Ok(match search(&declared, &new, sample.as_ref()) {
+        Search::Wrong(witness) => Verdict::Refuted(witness),
+        Search::Clean(_) => Verdict::Unknown { reason },
+        Search::Stopped(stop) => Verdict::Unknown { reason: format!("{reason}; {stop}") },
+    })
+}

@@ -1,0 +1,323 @@
+//! Which executions of two forms of a kernel are the same.
+//!
+//! A part of the new form is *linked* to the part of the old one that does the same part of the same declared instruction, with a value for
+//! each old iname in terms of new ones, if these values take different executions to different ones and both do the same declared
+//! instances. Several new parts may be linked to one old part, as after a split of the index set; together they must be all of it. A link is guessed from names (kept, defined by others, renamed in their order) and then checked.
+
+use std::collections::HashMap;
+
+use loopwright_kernel_ir::{Aff, Constraint, Expr, Name, Role};
+use loopwright_poly::{Result, Set, System};
+
+use crate::{Event, Model, ModelPart, order::Possible};
+
+/// The old part of a new one.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Its number.
+    pub old: usize,
+    /// The values of the old part's base inames, over the new part's.
+    pub values: HashMap<Name, Aff>,
+    /// Each old iname is the new one of the same name.
+    pub identity: bool,
+    /// Whether all of the old part's executions are known to be among the new part's.
+    pub onto: bool,
+    /// For each event of the new part, whether the old part's event of the same number does the same to the same cell.
+    pub same: Vec<bool>,
+}
+
+impl Link {
+    /// The function over old inames in terms of new ones.
+    pub fn apply(&self, aff: &Aff) -> Result<Aff> {
+        if self.identity {
+            return Ok(aff.clone());
+        }
+        aff.substitute(&|n| self.values.get(n).cloned())
+    }
+
+    fn constraint(&self, c: &Constraint) -> Result<Constraint> {
+        Ok(Constraint { kind: c.kind, aff: self.apply(&c.aff)? })
+    }
+}
+
+/// Why there is no link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unlinked(pub String);
+
+type Linked<T> = std::result::Result<T, Unlinked>;
+
+fn unlinked<T>(why: impl Into<String>) -> Linked<T> {
+    Err(Unlinked(why.into()))
+}
+
+impl From<loopwright_poly::Error> for Unlinked {
+    fn from(e: loopwright_poly::Error) -> Self {
+        Unlinked(e.to_string())
+    }
+}
+
+fn old_part(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Option<usize> {
+    let same_role = |k: &usize| {
+        let (a, b) = (&old.instruction(&old.parts[*k]).role, &new.instruction(part).role);
+        match (a, b) {
+            (Role::Does(a), Role::Does(b)) => a == b,
+            (Role::Copies { source: a }, Role::Copies { source: b }) => a == b,
+            _ => false,
+        }
+    };
+    if let Some(k) = old.numbers.get(&part.part).copied().filter(|k| same_role(k)) {
+        return Some(k);
+    }
+    // A new instruction that does what one old instruction alone does, whose name it continues where there are several.
+    let does = new.does(part)?;
+    let candidates: Vec<usize> = (0..old.parts.len())
+        .filter(|k| old.parts[*k].part.part == part.part.part && old.does(&old.parts[*k]) == Some(does))
+        .collect();
+    match candidates.as_slice() {
+        [one] => Some(*one),
+        several => several
+            .iter()
+            .copied()
+            .filter(|k| part.part.instruction.starts_with(old.parts[*k].part.instruction.as_str()))
+            .max_by_key(|k| old.parts[*k].part.instruction.len()),
+    }
+}
+
+/// The values of the old inames: kept ones, those that are defined by others now, and renamed ones in their order.
+fn guess(old: &ModelPart, new: &Model<'_>, part: &ModelPart) -> Result<Option<(HashMap<Name, Aff>, bool)>> {
+    let mut values = HashMap::new();
+    let mut missing = Vec::new();
+    for n in &old.inames {
+        if part.inames.contains(n) {
+            values.insert(n.clone(), Aff::var(n));
+        } else if new.lookup.definition(n).is_some()
+            && new.lookup.base_of(n).iter().all(|b| part.inames.contains(b))
+        {
+            values.insert(n.clone(), new.lookup.expand(&Aff::var(n))?);
+        } else {
+            missing.push(n);
+        }
+    }
+    if missing.is_empty() {
+        let identity =
+            values.len() == part.inames.len() && part.inames.iter().all(|n| values.contains_key(n));
+        return Ok(Some((values, identity)));
+    }
+    let taken: Vec<Name> = values.values().flat_map(Aff::names).collect();
+    let free: Vec<&Name> = part.inames.iter().filter(|n| !taken.contains(n)).collect();
+    if free.len() != missing.len() {
+        return Ok(None);
+    }
+    for (n, by) in missing.into_iter().zip(free) {
+        values.insert(n.clone(), Aff::var(by));
+    }
+    Ok(Some((values, false)))
+}
+
+fn system(new: &Model<'_>, constraints: &[Constraint]) -> Result<System> {
+    let rows: Vec<Constraint> = new.context.iter().chain(constraints).cloned().collect();
+    System::new(&rows)
+}
+
+fn implies_all(system: &System, all: &[Constraint]) -> Result<bool> {
+    for c in all {
+        if !system.implies(c)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the values take each of the new part's executions to an execution of the old one, no two to the same.
+fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Link) -> Result<bool> {
+    let preimage: Vec<Constraint> =
+        p.constraints.iter().map(|c| link.constraint(c)).collect::<Result<_>>()?;
+    let same = |a: &[Constraint], b: &[Constraint]| a.iter().all(|c| b.contains(c));
+    let inside =
+        same(&preimage, &part.constraints) || implies_all(&system(new, &part.constraints)?, &preimage)?;
+    if !inside {
+        return Ok(false);
+    }
+    // Names that are exchanged one for one are a bijection of all points.
+    let mut names: Vec<&Name> = link.values.values().filter_map(Aff::as_var).collect();
+    names.sort();
+    names.dedup();
+    if names.len() == p.inames.len() && names.len() == part.inames.len() {
+        link.onto =
+            same(&part.constraints, &preimage) || implies_all(&system(new, &preimage)?, &part.constraints)?;
+        return Ok(true);
+    }
+    let primed = |aff: &Aff| aff.substitute(&|n| (!new.is_parameter(n)).then(|| Aff::var(prime(n))));
+    let mut rows = new.context.clone();
+    for c in &part.constraints {
+        rows.push(c.clone());
+        rows.push(Constraint { kind: c.kind, aff: primed(&c.aff)? });
+    }
+    for value in link.values.values() {
+        rows.push(Constraint::equal(value, &primed(value)?)?);
+    }
+    let pairs = System::new(&rows)?;
+    for n in &part.inames {
+        let differ = Constraint::lt(&Aff::var(n), &Aff::var(prime(n)))?;
+        if !pairs.with(&[differ])?.is_empty()? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn prime(n: &Name) -> Name {
+    Name::new(format!("{n}'"))
+}
+
+fn old_name(n: &Name) -> Name {
+    Name::new(format!("{n}\""))
+}
+
+/// Whether the executions of some new parts are all those of an old part, none of them twice.
+pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)]) -> Result<bool> {
+    if let [(_, link)] = links
+        && link.onto
+    {
+        return Ok(true);
+    }
+    let primed = |aff: &Aff| aff.substitute(&|n| (!new.is_parameter(n)).then(|| Aff::var(prime(n))));
+    for (k, (a, one)) in links.iter().enumerate() {
+        for (b, other) in &links[..k] {
+            let mut rows = new.context.clone();
+            rows.extend(a.constraints.iter().cloned());
+            for c in &b.constraints {
+                rows.push(Constraint { kind: c.kind, aff: primed(&c.aff)? });
+            }
+            for n in &p.inames {
+                let value = |l: &Link| l.values.get(n).cloned().unwrap_or_default();
+                rows.push(Constraint::equal(&value(one), &primed(&value(other))?)?);
+            }
+            if !System::new(&rows)?.is_empty()? {
+                return Ok(false);
+            }
+        }
+    }
+    let dims: Vec<Name> = p.inames.iter().map(old_name).collect();
+    let mut images = Vec::new();
+    for (part, link) in links {
+        let mut rows = new.context.clone();
+        rows.extend(part.constraints.iter().cloned());
+        for n in &p.inames {
+            let value = link.values.get(n).cloned().unwrap_or_default();
+            rows.push(Constraint::equal(&Aff::var(old_name(n)), &value)?);
+        }
+        images.extend(System::new(&rows)?.project_exactly(&|n| part.inames.contains(n))?);
+    }
+    let image = Set::from_systems(&dims, images)?;
+    let renamed = |c: &Constraint| c.substitute(&|n| p.inames.contains(n).then(|| Aff::var(old_name(n))));
+    let mut rows = new.context.clone();
+    for c in &p.constraints {
+        rows.push(renamed(c)?);
+    }
+    Set::from_constraints(&dims, &rows)?.is_subset(&image)
+}
+
+/// Whether two events do the same to the same cell.
+fn same_event(old: &Model<'_>, link: &Link, a: &Event, b: &Event) -> Result<bool> {
+    if a.touch != b.touch || a.cell.len() != b.cell.len() || a.bound != b.bound {
+        return Ok(false);
+    }
+    if old.is_accumulator(&a.array) {
+        // Of the same reduction, of an instruction that may have another id.
+        let number = |array: &Name| array.rsplit_once('.').map(|(_, n)| n.to_string());
+        return Ok(number(&a.array) == number(&b.array));
+    }
+    if a.array != b.array {
+        return Ok(false);
+    }
+    for (k, (s, t)) in a.cell.iter().zip(&b.cell).enumerate() {
+        let same = match (s, t) {
+            (Some(s), Some(t)) if a.opaque.is_empty() && b.opaque.is_empty() => {
+                if link.identity {
+                    s == t
+                } else {
+                    link.apply(s)? == *t
+                }
+            }
+            _ => {
+                let by_value = |n: &Name| link.values.get(n).map(Expr::from_aff);
+                let of = |e: &Event| e.opaque.get(k).cloned().flatten();
+                let was = of(a).map(|e| if link.identity { e } else { e.substitute(&by_value) });
+                match (was, of(b)) {
+                    (Some(was), Some(is)) => was == is,
+                    (None, None) => match (s, t) {
+                        (Some(s), Some(t)) => link.apply(s)? == *t,
+                        _ => false,
+                    },
+                    _ => false,
+                }
+            }
+        };
+        if !same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The link of a new part.
+pub fn link(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Linked<Link> {
+    let name = &part.part;
+    let Some(k) = old_part(old, new, part) else { return unlinked(format!("`{name}` is new")) };
+    let p = &old.parts[k];
+    let Some((values, identity)) = guess(p, new, part)? else {
+        return unlinked(format!("`{name}` runs over other loops"));
+    };
+    let mut link = Link { old: k, values, identity, onto: false, same: vec![false; part.events.len()] };
+    if p.may != part.may {
+        return unlinked(format!("`{name}` has another predicate"));
+    }
+    if p.events.len() == part.events.len() {
+        link.same = p
+            .events
+            .iter()
+            .zip(&part.events)
+            .map(|(a, b)| same_event(old, &link, a, b))
+            .collect::<Result<_>>()?;
+    }
+    if !is_injection(p, new, part, &mut link)? {
+        return unlinked(format!("`{name}` runs through other instances"));
+    }
+    if let Some(does) = new.does(part) {
+        let declared = new.kernel.declared();
+        let inames: Vec<Name> = declared
+            .instruction(does)
+            .map(|i| {
+                i.within.iter().cloned().chain(i.reductions().iter().flat_map(|r| r.inames.clone())).collect()
+            })
+            .unwrap_or_default();
+        for iname in inames {
+            let (a, b) = (old.declared_value(p, &iname)?, new.declared_value(part, &iname)?);
+            // Inames of other reductions of the instruction say nothing about this part.
+            if a.names().iter().any(|n| old.lookup.is_iname(n) && !p.inames.contains(n)) {
+                continue;
+            }
+            if link.apply(&a)? != b {
+                let equal = Constraint::equal(&link.apply(&a)?, &b)?;
+                if !system(new, &part.constraints)?.implies(&equal)? {
+                    return unlinked(format!("`{name}` does other instances"));
+                }
+            }
+        }
+    }
+    Ok(link)
+}
+
+/// Known relations of inames from a sign whose sides are both single inames.
+pub(crate) fn narrow_by(
+    possible: &mut Possible,
+    left: &Aff,
+    right: &Aff,
+    relation: std::cmp::Ordering,
+) -> bool {
+    match (left.as_var(), right.as_var()) {
+        (Some(a), Some(b)) if a == b => possible.narrow(a, relation),
+        _ => true,
+    }
+}

@@ -1,0 +1,404 @@
+//! A kernel as legality sees it: executions of parts, when and where they run, what they touch, and what they are to the declared kernel.
+//!
+//! * **Executions** of a part are the integer points of its constraints over base inames; definitions of split inames are expanded.
+//! * **Time** is the path through the loop tree ([`Step`]): position among the children, iname of the loop, position, ...; lanes of a thread
+//!   come last, statement by statement, reads before writes.
+//! * **Place** is a coordinate on each axis of the block and the grid ([`Coordinate`]), by the same convention as in lowering: the value of
+//!   an iname on an axis less its least value, the first for a part that is elected, every one for a part that each thread runs for itself.
+//! * **Cells** ([`Event`]) belong to an owner: a private one to its thread (and lane), a shared one to its block.
+//! * Numbers that are read from data stand in constraints under the name of the temporary that holds them; two executions may see two
+//!   different values.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Arg, Constraint, Diagnostic, Instruction, Kind, Lookup, LoopKernel, Name, Part,
+    PartRef, Role, Tag, Term, Tree,
+};
+use loopwright_poly::{Result, System};
+
+use crate::{
+    DataReads, Event, Load, Touch,
+    event::{Loads, affine_predicate, events},
+    loads::add_facts,
+};
+
+/// The axes of a place: x, y, z of the block, then of the grid.
+pub const AXES: usize = 6;
+
+/// One component of a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Which child of its loop.
+    pub position: usize,
+    /// The loop; `None` for the part itself.
+    pub iname: Option<Name>,
+}
+
+/// Where an execution stands on an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Coordinate {
+    /// One of the part's inames is on the axis.
+    Iname(Name),
+    /// The first, elected for the part, or the only one of an axis that nothing uses.
+    First,
+    /// Each of them runs the part for itself.
+    Every,
+}
+
+/// One part of an instruction.
+#[derive(Clone, Debug)]
+pub struct ModelPart {
+    /// The part.
+    pub part: PartRef,
+    /// The number of its instruction.
+    pub instruction: usize,
+    /// Its base inames, outermost first.
+    pub inames: Vec<Name>,
+    /// What restricts its executions, over base inames, parameters and data.
+    pub constraints: Vec<Constraint>,
+    /// How many of the constraints come from domains; those of an affine predicate are behind them.
+    pub from_domains: usize,
+    /// Whether it may also do nothing, by a predicate on data.
+    pub may: bool,
+    /// Its path through the loop tree.
+    pub path: Vec<Step>,
+    /// Its inames that are lanes of a thread.
+    pub lanes: Vec<Name>,
+    /// Its inames on axes of the block or the grid.
+    pub hardware: Vec<Name>,
+    /// Where it runs.
+    pub place: [Coordinate; AXES],
+    /// What it touches.
+    pub events: Vec<Event>,
+    /// The values read from data that occur in its constraints and cells, as far as it is known from where.
+    pub loads: Vec<Load>,
+}
+
+impl ModelPart {
+    /// The loops around it, outermost first.
+    pub fn loops(&self) -> impl Iterator<Item = &Name> {
+        self.path.iter().filter_map(|s| s.iname.as_ref())
+    }
+}
+
+/// A kernel as legality sees it.
+pub struct Model<'k> {
+    /// The kernel.
+    pub kernel: &'k LoopKernel,
+    /// Tables of its names.
+    pub lookup: Lookup<'k>,
+    /// Its parts in text order.
+    pub parts: Vec<ModelPart>,
+    /// Their numbers.
+    pub numbers: HashMap<PartRef, usize>,
+    /// What holds for the parameters: assumptions, and that lengths are not negative.
+    pub context: Vec<Constraint>,
+    /// For each array, its events: numbers of part and event.
+    pub touches: BTreeMap<Name, Vec<(usize, usize)>>,
+    /// Constant ranges of base inames that a domain states.
+    pub ranges: HashMap<Name, (i64, i64)>,
+}
+
+/// Assumptions, and that the lengths of arrays are not negative.
+fn context(kernel: &LoopKernel) -> Vec<Constraint> {
+    let mut context = kernel.assumptions.clone();
+    for arg in &kernel.args {
+        let Arg::Array(array) = arg else { continue };
+        for axis in &array.axes {
+            if let Some(aff) = axis.length.to_aff()
+                && aff.as_constant().is_none()
+            {
+                let c = Constraint::nonneg(aff);
+                if !context.contains(&c) {
+                    context.push(c);
+                }
+            }
+        }
+    }
+    context
+}
+
+/// The constant ranges that domains state of single inames, as of the inner iname of a split.
+fn constant_ranges(kernel: &LoopKernel) -> HashMap<Name, (i64, i64)> {
+    let mut low: HashMap<&Name, i64> = HashMap::new();
+    let mut high: HashMap<&Name, i64> = HashMap::new();
+    for c in kernel.domains.iter().flat_map(|d| &d.constraints) {
+        let [(Term::Var(name), k)] = c.aff.terms() else { continue };
+        let constant = c.aff.constant_term();
+        match (c.kind, k) {
+            (Kind::Ge, 1) => {
+                let least = constant.saturating_neg();
+                low.entry(name).and_modify(|l| *l = (*l).max(least)).or_insert(least);
+            }
+            (Kind::Ge, -1) => {
+                high.entry(name).and_modify(|h| *h = (*h).min(constant)).or_insert(constant);
+            }
+            _ => {}
+        }
+    }
+    low.into_iter().filter_map(|(n, l)| Some((n.clone(), (l, *high.get(n)?)))).collect()
+}
+
+fn axis_of(tag: Tag) -> Option<usize> {
+    tag.thread_axis().or_else(|| tag.block_axis().map(|a| a + 3))
+}
+
+impl<'k> Model<'k> {
+    /// The model of a kernel.
+    ///
+    /// Errors: a tree that names parts that do not exist, numbers beyond 64 bits.
+    pub fn new(kernel: &'k LoopKernel) -> std::result::Result<Self, Diagnostic> {
+        let mut model = Model {
+            kernel,
+            lookup: Lookup::new(kernel),
+            parts: Vec::new(),
+            numbers: HashMap::new(),
+            context: context(kernel),
+            touches: BTreeMap::new(),
+            ranges: constant_ranges(kernel),
+        };
+        let reads = DataReads::new(kernel);
+        let mut leaves: Vec<(Vec<Step>, PartRef)> = Vec::new();
+        paths(&kernel.tree, &mut Vec::new(), &mut leaves);
+        let used: Vec<bool> =
+            (0..AXES).map(|a| kernel.tags.values().any(|t| axis_of(*t) == Some(a))).collect();
+        for (path, part) in leaves {
+            let part = model.part(path, part, &used, &reads)?;
+            let number = model.parts.len();
+            for (k, event) in part.events.iter().enumerate() {
+                model.touches.entry(event.array.clone()).or_default().push((number, k));
+            }
+            model.numbers.insert(part.part.clone(), number);
+            model.parts.push(part);
+        }
+        Ok(model)
+    }
+
+    fn part(
+        &self,
+        path: Vec<Step>,
+        part: PartRef,
+        used: &[bool],
+        reads: &DataReads<'k>,
+    ) -> std::result::Result<ModelPart, Diagnostic> {
+        let kernel = self.kernel;
+        let number = self.lookup.instruction_number(&part.instruction).ok_or_else(|| {
+            Diagnostic::new(
+                "unknown-instruction",
+                format!("the loop tree names `{part}`, which does not exist"),
+            )
+        })?;
+        let instruction = &kernel.instructions[number];
+        let inames = self.lookup.part_inames(&part);
+        let mut constraints = Vec::new();
+        for c in self.lookup.instances(&inames) {
+            let c = Constraint { kind: c.kind, aff: self.lookup.expand(&c.aff)? };
+            if !constraints.contains(&c) {
+                constraints.push(c);
+            }
+        }
+        let mut loads = Loads {
+            lookup: &self.lookup,
+            reads,
+            earlier: &|part| self.numbers.contains_key(part),
+            inames: &inames,
+            found: Vec::new(),
+        };
+        for n in constraints.iter().flat_map(Constraint::names).collect::<BTreeSet<Name>>() {
+            if !self.lookup.is_iname(&n) && !self.lookup.is_scalar(&n) {
+                // Where nothing is known of it, it is an unknown integer.
+                let _ = loads.scalar(&n);
+            }
+        }
+        let events = events(kernel, &self.lookup, instruction, &part, &constraints, &mut loads);
+        let loads = loads.found;
+        let from_domains = constraints.len();
+        let mut may = false;
+        if let Some(predicate) = &instruction.predicate {
+            match affine_predicate(&self.lookup, predicate) {
+                Some(rows) => {
+                    for c in rows {
+                        constraints.push(Constraint { kind: c.kind, aff: self.lookup.expand(&c.aff)? });
+                    }
+                }
+                None => may = true,
+            }
+        }
+        let place = self.place(instruction, &part, &inames, used);
+        let tagged = |f: fn(Tag) -> bool| inames.iter().filter(|i| f(kernel.tag(i))).cloned().collect();
+        Ok(ModelPart {
+            instruction: number,
+            constraints,
+            from_domains,
+            may,
+            path,
+            lanes: tagged(Tag::is_jam),
+            hardware: tagged(Tag::is_hardware),
+            place,
+            events,
+            loads,
+            inames,
+            part,
+        })
+    }
+
+    /// Who runs the part on the axes where it has no iname: a private target is computed by every thread that reads it, a shared or
+    /// global one by one elected thread; what a reduction over an axis needs is replicated over it.
+    fn place(
+        &self,
+        instruction: &Instruction,
+        part: &PartRef,
+        inames: &[Name],
+        used: &[bool],
+    ) -> [Coordinate; AXES] {
+        let space = instruction
+            .targets
+            .iter()
+            .filter_map(|t| self.lookup.array(&t.array))
+            .map(|a| a.space)
+            .max()
+            .unwrap_or(AddressSpace::Private);
+        let reduced: Vec<Name> = match part.part {
+            Part::Whole | Part::Finish => Vec::new(),
+            Part::Init(_) | Part::Update(_) => instruction
+                .reductions()
+                .iter()
+                .flat_map(|r| r.inames.clone())
+                .flat_map(|i| self.lookup.base_of(&i).to_vec())
+                .collect(),
+        };
+        std::array::from_fn(|axis| {
+            let on = |i: &&Name| axis_of(self.kernel.tag(i)) == Some(axis);
+            if !used[axis] {
+                Coordinate::First
+            } else if let Some(iname) = inames.iter().find(on) {
+                Coordinate::Iname(iname.clone())
+            } else if reduced.iter().any(|i| on(&i)) {
+                Coordinate::Every
+            } else {
+                match (space, axis < 3) {
+                    (AddressSpace::Private, _) | (AddressSpace::Shared, false) => Coordinate::Every,
+                    _ => Coordinate::First,
+                }
+            }
+        })
+    }
+
+    /// The instruction of a part.
+    pub fn instruction(&self, part: &ModelPart) -> &'k Instruction {
+        &self.kernel.instructions[part.instruction]
+    }
+
+    /// The declared instruction whose instances the part does; `None` for a copy.
+    pub fn does(&self, part: &ModelPart) -> Option<&'k Name> {
+        match &self.instruction(part).role {
+            Role::Does(id) => Some(id),
+            Role::Copies { .. } => None,
+        }
+    }
+
+    /// The value of a declared iname in an execution of a part, over base inames.
+    pub fn declared_value(&self, part: &ModelPart, iname: &Name) -> Result<Aff> {
+        let value = match self.instruction(part).map.get(iname) {
+            Some(value) => value.clone(),
+            None => Aff::var(iname),
+        };
+        self.lookup.expand(&value)
+    }
+
+    /// Parameters that the assumptions give one value.
+    pub fn fixed(&self) -> BTreeMap<Name, i64> {
+        let mut fixed = BTreeMap::new();
+        for c in &self.kernel.assumptions {
+            if let (Kind::Eq, [(Term::Var(n), k)]) = (c.kind, c.aff.terms())
+                && k.abs() == 1
+            {
+                fixed.insert(n.clone(), c.aff.constant_term().saturating_mul(-k));
+            }
+        }
+        fixed
+    }
+
+    /// Whether a name is a parameter: neither iname nor data.
+    pub fn is_parameter(&self, name: &Name) -> bool {
+        self.lookup.is_scalar(name)
+    }
+
+    /// Who sees the cells of an array; accumulators count as global, for lowering joins them.
+    pub fn space(&self, array: &str) -> AddressSpace {
+        self.lookup.array(array).map_or(AddressSpace::Global, |a| a.space)
+    }
+
+    /// Whether the name is that of an accumulator.
+    pub fn is_accumulator(&self, array: &str) -> bool {
+        array.contains('.')
+    }
+
+    /// The axes whose coordinates own a cell of this space.
+    pub fn owner_axes(space: AddressSpace) -> std::ops::Range<usize> {
+        match space {
+            AddressSpace::Private => 0..AXES,
+            AddressSpace::Shared => 3..AXES,
+            AddressSpace::Global => 0..0,
+        }
+    }
+
+    /// Whether anything writes the array.
+    pub fn is_written(&self, array: &str) -> bool {
+        let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
+        touches.iter().any(|(p, k)| self.parts[*p].events[*k].touch != Touch::Read)
+    }
+
+    /// Whether what is declared of data leaves no pair of executions of two parts in a system, the names of the second one primed.
+    pub fn facts_exclude(&self, p: &ModelPart, q: &ModelPart, system: &System) -> Result<bool> {
+        if p.loads.is_empty() && q.loads.is_empty() {
+            return Ok(false);
+        }
+        let prime = |aff: &Aff| {
+            aff.substitute(&|n| (!self.is_parameter(n)).then(|| Aff::var(Name::new(format!("{n}'")))))
+        };
+        let mut loads = p.loads.clone();
+        for load in &q.loads {
+            let arguments = load.arguments.iter().map(prime).collect::<Result<_>>()?;
+            loads.push(Load {
+                name: Name::new(format!("{}'", load.name)),
+                array: load.array.clone(),
+                arguments,
+            });
+        }
+        add_facts(&mut system.clone(), &loads, &self.kernel.facts)
+    }
+
+    /// The least value of an iname on an axis, over parameters: what lowering counts its coordinate from.
+    pub fn lower(&self, iname: &Name) -> Result<Option<Aff>> {
+        let fewest = self.parts.iter().filter(|p| p.inames.contains(iname)).min_by_key(|p| p.inames.len());
+        let Some(part) = fewest else { return Ok(None) };
+        let mut rows = self.context.clone();
+        rows.extend(part.constraints[..part.from_domains].iter().cloned());
+        let system = System::new(&rows)?;
+        let bounds = system.bounds(iname, &|n| self.is_parameter(n))?;
+        Ok(match bounds.lower.as_slice() {
+            [b] if b.denominator == 1 => Some(b.aff.clone()),
+            _ if system.constant_range(&Aff::var(iname))?.0 == Some(0) => Some(Aff::constant(0)),
+            _ => None,
+        })
+    }
+}
+
+fn paths(trees: &[Tree], around: &mut Vec<Step>, found: &mut Vec<(Vec<Step>, PartRef)>) {
+    for (position, tree) in trees.iter().enumerate() {
+        match tree {
+            Tree::Leaf(part) => {
+                let mut path = around.clone();
+                path.push(Step { position, iname: None });
+                found.push((path, part.clone()));
+            }
+            Tree::Loop { iname, body } => {
+                around.push(Step { position, iname: Some(iname.clone()) });
+                paths(body, around, found);
+                around.pop();
+            }
+        }
+    }
+}

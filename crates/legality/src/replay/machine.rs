@@ -1,0 +1,581 @@
+//! The run itself.
+
+use std::collections::{BTreeMap, HashMap};
+
+use loopwright_kernel_ir::{AddressSpace, Arg, Name, Part, PartRef};
+
+use super::{
+    CellName, Instance, Parameters, Stop, Token,
+    points::{Function, points},
+};
+use crate::{Coordinate, Model, Touch, accumulator, model::AXES, roles::PartRole};
+
+/// One access of a part, ready to run.
+struct Access {
+    array: Name,
+    touch: Touch,
+    /// `None`: nobody writes the array, and its values do not matter.
+    cell: Option<Vec<Function>>,
+    accumulator: bool,
+    bound: bool,
+    /// Which target a write is.
+    target: usize,
+}
+
+struct Ready {
+    role: PartRole,
+    /// Declared inames with their values.
+    point: Vec<(Name, Function)>,
+    accesses: Vec<Access>,
+}
+
+/// One execution.
+struct Execution {
+    part: usize,
+    values: Vec<i64>,
+    place: [i64; AXES],
+    time: Vec<i64>,
+}
+
+type Key = (Name, Vec<i64>, Vec<i64>);
+
+/// What a run of the declared kernel says, and what a transformed one is held to.
+#[derive(Default)]
+pub struct Run {
+    /// The definitions that the reads of each instance see.
+    reads: HashMap<Instance, Vec<(CellName, Token)>>,
+    /// The points that each finished reduction has joined.
+    joined: HashMap<(Instance, usize), Vec<Vec<i64>>>,
+    /// What outputs hold at the end.
+    outputs: BTreeMap<CellName, Token>,
+    /// The order in which instances ran.
+    order: HashMap<Instance, usize>,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Two threads touch one cell at the same time, one of them writing.
+    Race {
+        /// The two instances, the one that is declared to come first first, and whether each writes.
+        instances: [(Instance, bool); 2],
+        /// The cell.
+        cell: CellName,
+        /// Inames on which the two differ.
+        differ: Vec<Name>,
+    },
+    /// A read sees another definition than declared.
+    Read {
+        /// Who reads.
+        reader: Instance,
+        /// The cell that it is declared to read.
+        cell: CellName,
+        /// What it has to see.
+        expected: Token,
+        /// What it sees.
+        found: Token,
+        /// Whether the definition that it has to see runs later now.
+        later: bool,
+    },
+    /// An output holds another definition at the end.
+    Output {
+        /// The cell.
+        cell: CellName,
+        /// What it has to hold.
+        expected: Token,
+        /// What it holds.
+        found: Token,
+        /// Whether the instance that has to write it has run.
+        ran: bool,
+    },
+    /// A reduction joins other points.
+    Points {
+        /// The instance that uses its result.
+        reader: Instance,
+        /// A point.
+        point: Vec<i64>,
+        /// How often it is joined.
+        times: usize,
+        /// How often it has to be.
+        expected: usize,
+    },
+}
+
+/// Runs at most this many executions.
+const LIMIT: usize = 60_000;
+
+fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
+    let declared = model.kernel.declared();
+    let mut ready = Vec::new();
+    for part in &model.parts {
+        let role = model.role(part);
+        let mut names: Vec<Name> = Vec::new();
+        if let PartRole::Does(id, _) | PartRole::Joins(id, _) = &role
+            && let Some(instruction) = declared.instruction(id)
+        {
+            names.extend(instruction.within.iter().cloned());
+            if let PartRole::Does(_, here) = &role {
+                let part = PartRef { instruction: id.clone(), part: *here };
+                names.extend(
+                    declared.part_inames(&part).into_iter().filter(|n| !instruction.within.contains(n)),
+                );
+            }
+        }
+        let mut point = Vec::new();
+        for n in names {
+            let value = model.declared_value(part, &n)?;
+            point.push((n, Function::new(&value, &part.inames, fixed)?));
+        }
+        if part.may {
+            return Err(Stop::Data(part.part.instruction.clone()));
+        }
+        let mut accesses = Vec::new();
+        let mut target = 0;
+        for e in &part.events {
+            let accumulator = model.is_accumulator(&e.array);
+            let matters = accumulator || model.is_written(&e.array) || declared_writes(model, &e.array);
+            let functions = || -> Result<Vec<Function>, Stop> {
+                e.cell
+                    .iter()
+                    .map(|s| match s {
+                        Some(s) => Function::new(s, &part.inames, fixed),
+                        None => Err(Stop::Data(e.array.clone())),
+                    })
+                    .collect()
+            };
+            let cell = if matters { Some(functions()?) } else { functions().ok() };
+            accesses.push(Access {
+                array: e.array.clone(),
+                touch: e.touch,
+                cell,
+                accumulator,
+                bound: e.bound,
+                target,
+            });
+            if e.touch == Touch::Write && !accumulator {
+                target += 1;
+            }
+        }
+        ready.push(Ready { role, point, accesses });
+    }
+    Ok(ready)
+}
+
+fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
+    model.kernel.declared().instructions.iter().any(|i| i.targets.iter().any(|t| t.array == *array))
+}
+
+fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Execution>, Stop> {
+    let mut found = Vec::new();
+    let mut extents = [1i64; AXES];
+    let mut lowers: HashMap<Name, i64> = HashMap::new();
+    for (number, part) in model.parts.iter().enumerate() {
+        for c in &part.place {
+            let Coordinate::Iname(n) = c else { continue };
+            if !lowers.contains_key(n) {
+                let lower = model.lower(n)?.and_then(|a| a.eval_in(fixed)).unwrap_or(0);
+                lowers.insert(n.clone(), lower);
+            }
+        }
+        for values in points(&part.constraints, &part.inames, fixed, LIMIT)? {
+            let mut place = [0; AXES];
+            for (axis, c) in part.place.iter().enumerate() {
+                if let Coordinate::Iname(n) = c {
+                    let k = part.inames.iter().position(|i| i == n).unwrap_or(0);
+                    place[axis] = values[k] - lowers[n];
+                    extents[axis] = extents[axis].max(place[axis] + 1);
+                }
+            }
+            let mut time = Vec::with_capacity(2 * part.path.len());
+            for step in &part.path {
+                time.push(i64::try_from(step.position).unwrap_or(i64::MAX));
+                if let Some(n) = &step.iname {
+                    time.push(part.inames.iter().position(|i| i == n).map_or(0, |k| values[k]));
+                }
+            }
+            found.push(Execution { part: number, values, place, time });
+            if found.len() > LIMIT {
+                return Err(Stop::Large);
+            }
+        }
+    }
+    // Parts that every thread runs for itself.
+    let mut all = Vec::with_capacity(found.len());
+    for x in found {
+        let part = &model.parts[x.part];
+        let mut places = vec![x.place];
+        for axis in 0..AXES {
+            if part.place[axis] == Coordinate::Every {
+                places = places
+                    .into_iter()
+                    .flat_map(|p| {
+                        (0..extents[axis]).map(move |v| {
+                            let mut q = p;
+                            q[axis] = v;
+                            q
+                        })
+                    })
+                    .collect();
+            }
+        }
+        for place in places {
+            all.push(Execution { part: x.part, values: x.values.clone(), place, time: x.time.clone() });
+            if all.len() > LIMIT {
+                return Err(Stop::Large);
+            }
+        }
+    }
+    let lanes = |x: &Execution| -> Vec<i64> {
+        let part = &model.parts[x.part];
+        part.lanes
+            .iter()
+            .map(|l| part.inames.iter().position(|i| i == l).map_or(0, |k| x.values[k]))
+            .collect()
+    };
+    all.sort_by(|x, y| {
+        x.time.cmp(&y.time).then_with(|| x.place.cmp(&y.place)).then_with(|| lanes(x).cmp(&lanes(y)))
+    });
+    Ok(all)
+}
+
+/// The inames of lanes that own cells of an array: those of all parts that touch it.
+fn owning_lanes(model: &Model<'_>, array: &Name) -> Vec<Name> {
+    let mut lanes: Option<Vec<Name>> = None;
+    for (p, _) in model.touches.get(array).into_iter().flatten() {
+        let own = &model.parts[*p].lanes;
+        lanes = Some(match lanes {
+            None => own.clone(),
+            Some(l) => l.into_iter().filter(|n| own.contains(n)).collect(),
+        });
+    }
+    lanes.unwrap_or_default()
+}
+
+/// The axes of the inames of each reduction.
+fn shared_axes(model: &Model<'_>) -> HashMap<Name, [bool; AXES]> {
+    let mut shared: HashMap<Name, [bool; AXES]> = HashMap::new();
+    for part in &model.parts {
+        let Part::Update(n) = part.part.part else { continue };
+        let init = PartRef { instruction: part.part.instruction.clone(), part: Part::Init(n) };
+        let around = model.numbers.get(&init).map(|k| &model.parts[*k].inames);
+        let mine = shared.entry(accumulator(&part.part.instruction, n)).or_default();
+        for (axis, c) in part.place.iter().enumerate() {
+            if let Coordinate::Iname(i) = c
+                && around.is_none_or(|a| !a.contains(i))
+            {
+                mine[axis] = true;
+            }
+        }
+    }
+    shared
+}
+
+struct Machine<'a, 'k> {
+    model: &'a Model<'k>,
+    cells: HashMap<Key, Token>,
+    sums: HashMap<Key, Vec<Vec<i64>>>,
+    lanes: HashMap<Name, Vec<Name>>,
+    /// For each accumulator, the axes that the inames of its reduction are on.
+    shared: HashMap<Name, [bool; AXES]>,
+    arguments: Vec<Name>,
+}
+
+impl Machine<'_, '_> {
+    fn key(&self, x: &Execution, a: &Access, index: Vec<i64>) -> Key {
+        let part = &self.model.parts[x.part];
+        let mut owner = Vec::new();
+        if a.accumulator {
+            // Each thread that runs the whole reduction for itself has an accumulator; threads that share it join theirs.
+            let shared = &self.shared[&a.array];
+            owner.extend((0..AXES).filter(|axis| !shared[*axis]).map(|axis| x.place[axis]));
+        } else {
+            for axis in Model::owner_axes(self.model.space(&a.array)) {
+                owner.push(x.place[axis]);
+            }
+            if self.model.space(&a.array) == AddressSpace::Private {
+                for l in self.lanes.get(&a.array).into_iter().flatten() {
+                    owner.push(part.inames.iter().position(|i| i == l).map_or(0, |k| x.values[k]));
+                }
+            }
+        }
+        (a.array.clone(), owner, index)
+    }
+
+    fn initial(&self, cell: &CellName) -> Token {
+        if self.arguments.contains(&cell.array) { Token::Initial(cell.clone()) } else { Token::Unwritten }
+    }
+}
+
+fn instance(ready: &Ready, x: &Execution) -> Instance {
+    let point = ready.point.iter().map(|(n, f)| (n.clone(), f.at(&x.values))).collect();
+    match &ready.role {
+        PartRole::Does(id, part) => Instance { instruction: id.clone(), part: *part, point },
+        PartRole::Joins(id, _) => Instance { instruction: id.clone(), part: Part::Whole, point },
+        PartRole::Copies => Instance { instruction: Name::new("copy"), part: Part::Whole, point },
+    }
+}
+
+/// Runs a kernel. Without `declared` it is the declared kernel, and the result is what others are held to; with it, `Err` of the outer
+/// result is a reason why there is no run, and `Err` of the inner one the first failure.
+pub fn replay(
+    model: &Model<'_>,
+    fixed: &Parameters,
+    declared: Option<&Run>,
+) -> Result<Result<Run, Failure>, Stop> {
+    let ready = prepare(model, fixed)?;
+    let all = executions(model, fixed)?;
+    let arguments = model
+        .kernel
+        .args
+        .iter()
+        .filter(|a| matches!(a, Arg::Array(_)))
+        .map(|a| a.name().clone())
+        .collect::<Vec<_>>();
+    let lanes = model.touches.keys().map(|a| (a.clone(), owning_lanes(model, a))).collect();
+    let shared = shared_axes(model);
+    let mut machine =
+        Machine { model, cells: HashMap::new(), sums: HashMap::new(), lanes, shared, arguments };
+    let mut run = Run::default();
+    let mut start = 0;
+    while start < all.len() {
+        let mut end = start + 1;
+        while end < all.len() && all[end].part == all[start].part && all[end].time == all[start].time {
+            end += 1;
+        }
+        let group = &all[start..end];
+        if let Err(failure) = machine.group(group, &ready[all[start].part], declared, &mut run)? {
+            return Ok(Err(failure));
+        }
+        start = end;
+    }
+    // What lives out is read once at the end.
+    for ((array, _, index), token) in &machine.cells {
+        if machine.arguments.contains(array) {
+            run.outputs.insert(CellName { array: array.clone(), index: index.clone() }, token.clone());
+        }
+    }
+    if let Some(declared) = declared {
+        let cells: std::collections::BTreeSet<&CellName> =
+            declared.outputs.keys().chain(run.outputs.keys()).collect();
+        for cell in cells {
+            let of = |run: &Run| run.outputs.get(cell).cloned().unwrap_or_else(|| machine.initial(cell));
+            let (expected, found) = (of(declared), of(&run));
+            if expected != found {
+                let ran = matches!(&expected, Token::Definition(i, _) if run.order.contains_key(i));
+                return Ok(Err(Failure::Output { cell: cell.clone(), expected, found, ran }));
+            }
+        }
+    }
+    Ok(Ok(run))
+}
+
+impl Machine<'_, '_> {
+    /// The executions of one part at one time.
+    fn group(
+        &mut self,
+        group: &[Execution],
+        ready: &Ready,
+        declared: Option<&Run>,
+        run: &mut Run,
+    ) -> Result<Result<(), Failure>, Stop> {
+        let mut touched: HashMap<Key, Vec<(usize, bool)>> = HashMap::new();
+        let mut copied: Vec<Token> = vec![Token::Unwritten; group.len()];
+        let mut added: Vec<Vec<Vec<i64>>> = vec![Vec::new(); group.len()];
+        let mut reads: Vec<Vec<(CellName, Token)>> = Vec::with_capacity(group.len());
+        let mut joined: Vec<Vec<(usize, Vec<Vec<i64>>)>> = vec![Vec::new(); group.len()];
+        let several = group.iter().any(|x| x.place != group[0].place);
+        for (k, x) in group.iter().enumerate() {
+            let mut seen = Vec::new();
+            for a in &ready.accesses {
+                let Some(functions) = &a.cell else {
+                    seen.push((CellName { array: a.array.clone(), index: Vec::new() }, Token::Unwritten));
+                    continue;
+                };
+                let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
+                let key = self.key(x, a, index);
+                if several && !a.accumulator {
+                    touched.entry(key.clone()).or_default().push((k, a.touch != Touch::Read));
+                }
+                if a.touch != Touch::Read {
+                    continue;
+                }
+                if a.accumulator {
+                    let points = self.sums.get(&key).cloned().unwrap_or_default();
+                    if matches!(ready.role, PartRole::Joins(..)) {
+                        added[k].extend(points);
+                    } else {
+                        let number = joined[k].len();
+                        joined[k].push((number, points));
+                    }
+                    continue;
+                }
+                let cell = CellName { array: key.0.clone(), index: key.2.clone() };
+                let token = self.cells.get(&key).cloned().unwrap_or_else(|| self.initial(&cell));
+                copied[k] = token.clone();
+                if !a.bound {
+                    seen.push((cell, token));
+                }
+            }
+            reads.push(seen);
+        }
+        if let Some(failure) = self.race(group, ready, &touched, declared) {
+            return Ok(Err(failure));
+        }
+        let who: Vec<Instance> = group.iter().map(|x| instance(ready, x)).collect();
+        if let PartRole::Does(id, _) = &ready.role {
+            for (k, who) in who.iter().enumerate() {
+                if let Some(declared) = declared {
+                    if declared.reads.get(who).is_some_and(|r| r.len() != reads[k].len()) {
+                        return Err(Stop::Other(format!("`{id}` is written in another way")));
+                    }
+                    if let Err(failure) = self.check(declared, run, who, &reads[k], &joined[k], id) {
+                        return Ok(Err(failure));
+                    }
+                } else {
+                    run.reads.insert(who.clone(), std::mem::take(&mut reads[k]));
+                    for (n, points) in &joined[k] {
+                        let mut points = points.clone();
+                        if self.sorts(id, *n) {
+                            points.sort();
+                        }
+                        run.joined.insert((who.clone(), *n), points);
+                    }
+                }
+            }
+            for who in &who {
+                let number = run.order.len();
+                run.order.entry(who.clone()).or_insert(number);
+            }
+        }
+        for (k, x) in group.iter().enumerate() {
+            let who = &who[k];
+            for a in &ready.accesses {
+                let Some(functions) = a.cell.as_ref().filter(|_| a.touch != Touch::Read) else { continue };
+                let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
+                let key = self.key(x, a, index);
+                if !a.accumulator {
+                    let token = match ready.role {
+                        PartRole::Copies => copied[k].clone(),
+                        _ => Token::Definition(who.clone(), a.target),
+                    };
+                    self.cells.insert(key, token);
+                    continue;
+                }
+                let is_init = matches!(self.model.parts[x.part].part.part, Part::Init(_));
+                let sum = self.sums.entry(key).or_default();
+                match &ready.role {
+                    _ if is_init => sum.clear(),
+                    PartRole::Joins(..) => sum.append(&mut added[k]),
+                    _ => sum.push(who.point.iter().map(|(_, v)| *v).collect()),
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Whether the order of the points of a reduction does not matter.
+    fn sorts(&self, id: &Name, number: usize) -> bool {
+        let declared = self.model.kernel.declared();
+        let reduce = declared.instruction(id).and_then(|i| i.reductions().get(number).cloned());
+        reduce.and_then(|r| declared.operator(&r.op)).is_none_or(|op| op.commutes)
+    }
+
+    fn race(
+        &self,
+        group: &[Execution],
+        ready: &Ready,
+        touched: &HashMap<Key, Vec<(usize, bool)>>,
+        declared: Option<&Run>,
+    ) -> Option<Failure> {
+        let mut found: Option<(Key, usize, usize, [bool; 2])> = None;
+        for (key, list) in touched {
+            let Some((w, _)) = list.iter().find(|(_, write)| *write) else { continue };
+            let other = list.iter().find(|(k, _)| group[*k].place != group[*w].place);
+            let Some((r, writes)) = other else { continue };
+            // The smallest one, so that the choice does not depend on the table's order.
+            let candidate = (key.clone(), *w, *r, [true, *writes]);
+            if found.as_ref().is_none_or(|f| (&candidate.0.2, candidate.1) < (&f.0.2, f.1)) {
+                found = Some(candidate);
+            }
+        }
+        let (key, w, r, writes) = found?;
+        let (a, b) = (instance(ready, &group[w]), instance(ready, &group[r]));
+        let part = &self.model.parts[group[w].part];
+        let differ = part
+            .hardware
+            .iter()
+            .filter(|n| {
+                let k = part.inames.iter().position(|i| i == *n).unwrap_or(0);
+                group[w].values[k] != group[r].values[k]
+            })
+            .cloned()
+            .collect();
+        let position = |i: &Instance| declared.and_then(|d| d.order.get(i).copied());
+        let mut instances = [(a, writes[0]), (b, writes[1])];
+        if position(&instances[1].0) < position(&instances[0].0) {
+            instances.reverse();
+        }
+        Some(Failure::Race { instances, cell: CellName { array: key.0, index: key.2 }, differ })
+    }
+
+    fn check(
+        &self,
+        declared: &Run,
+        run: &Run,
+        who: &Instance,
+        reads: &[(CellName, Token)],
+        joined: &[(usize, Vec<Vec<i64>>)],
+        id: &Name,
+    ) -> Result<(), Failure> {
+        // What is not declared may read what it likes.
+        let Some(expected) = declared.reads.get(who) else { return Ok(()) };
+        for ((cell, expected), (_, found)) in expected.iter().zip(reads) {
+            // What the declared kernel reads without a definition may be anything.
+            if expected != found && *expected != Token::Unwritten {
+                let later = match expected {
+                    Token::Definition(i, _) => !run.order.contains_key(i),
+                    _ => false,
+                };
+                return Err(Failure::Read {
+                    reader: who.clone(),
+                    cell: cell.clone(),
+                    expected: expected.clone(),
+                    found: found.clone(),
+                    later,
+                });
+            }
+        }
+        for (n, points) in joined {
+            let Some(expected) = declared.joined.get(&(who.clone(), *n)) else { continue };
+            let mut points = points.clone();
+            if self.sorts(id, *n) {
+                points.sort();
+            }
+            let reduce =
+                self.model.kernel.declared().instruction(id).and_then(|i| i.reductions().get(*n).cloned());
+            let idempotent = reduce
+                .and_then(|r| self.model.kernel.declared().operator(&r.op))
+                .is_some_and(|op| op.idempotent);
+            if idempotent {
+                points.dedup();
+            }
+            if points != *expected {
+                let times = |p: &[i64], list: &[Vec<i64>]| list.iter().filter(|q| **q == p).count();
+                let wrong = points
+                    .iter()
+                    .chain(expected)
+                    .filter(|p| times(p, &points) != times(p, expected))
+                    .min()
+                    .or(points.first());
+                let point = wrong.cloned().unwrap_or_default();
+                return Err(Failure::Points {
+                    reader: who.clone(),
+                    times: times(&point, &points),
+                    expected: times(&point, expected),
+                    point,
+                });
+            }
+        }
+        Ok(())
+    }
+}

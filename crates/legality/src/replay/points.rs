@@ -1,0 +1,170 @@
+//! The executions of a part for given values of the parameters.
+//!
+//! Name by name in the order of the part's inames: the constraints without the later names give bounds, which may be too wide where a
+//! projection is not exact; all constraints are checked at the end.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Term};
+use loopwright_poly::System;
+
+use super::Stop;
+
+/// A function of the values of a list of names.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    constant: i64,
+    slots: Vec<(usize, i64)>,
+    quotients: Vec<(Function, i64, i64)>,
+}
+
+impl Function {
+    /// The function over these names, all others having fixed values.
+    pub fn new(aff: &Aff, names: &[Name], fixed: &BTreeMap<Name, i64>) -> Result<Function, Stop> {
+        let mut f = Function { constant: aff.constant_term(), slots: Vec::new(), quotients: Vec::new() };
+        for (term, c) in aff.terms() {
+            match term {
+                Term::Var(n) => match (names.iter().position(|m| m == n), fixed.get(n)) {
+                    (Some(k), _) => f.slots.push((k, *c)),
+                    (None, Some(v)) => {
+                        f.constant = v
+                            .checked_mul(*c)
+                            .and_then(|v| f.constant.checked_add(v))
+                            .ok_or(Stop::Overflow)?;
+                    }
+                    (None, None) => return Err(Stop::Data(n.clone())),
+                },
+                Term::Div(div) => {
+                    f.quotients.push((Function::new(&div.numerator, names, fixed)?, div.denominator, *c));
+                }
+            }
+        }
+        Ok(f)
+    }
+
+    /// Its value.
+    pub fn at(&self, values: &[i64]) -> i64 {
+        let mut sum = self.constant;
+        for (k, c) in &self.slots {
+            sum = sum.wrapping_add(values[*k].wrapping_mul(*c));
+        }
+        for (f, d, c) in &self.quotients {
+            sum = sum.wrapping_add(f.at(values).div_euclid(*d).wrapping_mul(*c));
+        }
+        sum
+    }
+
+    fn slope(&self, slot: usize) -> Option<i64> {
+        let inside = self.quotients.iter().any(|(f, _, _)| f.mentions(slot));
+        if inside {
+            return None;
+        }
+        Some(self.slots.iter().find(|(k, _)| *k == slot).map_or(0, |(_, c)| *c))
+    }
+
+    fn mentions(&self, slot: usize) -> bool {
+        self.slots.iter().any(|(k, _)| *k == slot) || self.quotients.iter().any(|(f, _, _)| f.mentions(slot))
+    }
+}
+
+struct Row {
+    equal: bool,
+    f: Function,
+}
+
+impl Row {
+    fn holds(&self, values: &[i64]) -> bool {
+        let v = self.f.at(values);
+        if self.equal { v == 0 } else { v >= 0 }
+    }
+}
+
+fn rows(constraints: &[Constraint], names: &[Name], fixed: &BTreeMap<Name, i64>) -> Result<Vec<Row>, Stop> {
+    constraints
+        .iter()
+        .map(|c| Ok(Row { equal: c.kind == Kind::Eq, f: Function::new(&c.aff, names, fixed)? }))
+        .collect()
+}
+
+/// All integer points of the constraints, in lexicographic order of the names; at most `limit`.
+pub(crate) fn points(
+    constraints: &[Constraint],
+    names: &[Name],
+    fixed: &BTreeMap<Name, i64>,
+    limit: usize,
+) -> Result<Vec<Vec<i64>>, Stop> {
+    let all = rows(constraints, names, fixed)?;
+    let system = System::new(constraints)?.fix(fixed)?;
+    let mut levels = Vec::new();
+    for k in 0..names.len() {
+        let shadow = system.keep_only(&|n| names[..=k].contains(n))?.system;
+        levels.push(rows(shadow.constraints(), names, fixed)?);
+    }
+    let mut found = Vec::new();
+    let mut values = vec![0; names.len()];
+    go(0, &all, &levels, &mut values, &mut found, limit, names)?;
+    Ok(found)
+}
+
+fn go(
+    k: usize,
+    all: &[Row],
+    levels: &[Vec<Row>],
+    values: &mut Vec<i64>,
+    found: &mut Vec<Vec<i64>>,
+    limit: usize,
+    names: &[Name],
+) -> Result<(), Stop> {
+    if k == values.len() {
+        if all.iter().all(|r| r.holds(values)) {
+            if found.len() >= limit {
+                return Err(Stop::Large);
+            }
+            found.push(values.clone());
+        }
+        return Ok(());
+    }
+    let (mut low, mut high): (Option<i64>, Option<i64>) = (None, None);
+    values[k] = 0;
+    for row in &levels[k] {
+        let Some(slope) = row.f.slope(k) else { continue };
+        if slope == 0 {
+            continue;
+        }
+        // slope * x + rest >= 0
+        let rest = row.f.at(values);
+        let mut at_least = |slope: i64, rest: i64| {
+            if slope > 0 {
+                let v = -rest.div_euclid(slope);
+                low = Some(low.map_or(v, |l| l.max(v)));
+            } else {
+                let v = rest.div_euclid(-slope);
+                high = Some(high.map_or(v, |h| h.min(v)));
+            }
+        };
+        at_least(slope, rest);
+        if row.equal {
+            at_least(-slope, -rest);
+        }
+    }
+    let (Some(low), Some(high)) = (low, high) else {
+        // An empty level states no bounds.
+        let empty = levels[k].iter().any(|r| !r.f.mentions(k) && !r.holds(values));
+        return if empty { Ok(()) } else { Err(Stop::Unbounded(names[k].clone())) };
+    };
+    if high.saturating_sub(low) > 1 << 16 {
+        return Err(Stop::Large);
+    }
+    for v in low..=high {
+        values[k] = v;
+        // The later values are zero still: only rows of this level are decided.
+        if levels[k].iter().all(|r| r.holds(values)) {
+            go(k + 1, all, levels, values, found, limit, names)?;
+        }
+        for later in &mut values[k + 1..] {
+            *later = 0;
+        }
+    }
+    values[k] = 0;
+    Ok(())
+}

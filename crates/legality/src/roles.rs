@@ -1,0 +1,170 @@
+//! What the parts of a transformed instruction are to the parts of the declared one.
+//!
+//! A reduction may have become several nested ones of its operator (`sum(i_outer, sum(i_inner, e))`): the innermost one *adds* points of
+//! the declared reduction, those around it *join* partial results.
+
+use loopwright_kernel_ir::{Aff, Expr, Instruction, Name, Part, Role};
+
+use crate::{Model, ModelPart, event::affine_predicate};
+
+/// What a part does.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum PartRole {
+    /// It does instances of this part of the declared instruction.
+    Does(Name, Part),
+    /// It joins partial results of the declared reduction of this number.
+    Joins(Name, usize),
+    /// It copies a cell.
+    Copies,
+}
+
+/// For each reduction of a transformed instruction, by number, the number of the declared one and whether it adds its points.
+pub(crate) fn reductions(
+    model: &Model<'_>,
+    instruction: &Instruction,
+    declared: &Instruction,
+) -> Vec<(usize, bool)> {
+    let mine = instruction.reductions();
+    let theirs = declared.reductions();
+    let mut numbers: Vec<usize> = Vec::new();
+    for (n, reduce) in mine.iter().enumerate() {
+        let base: Vec<Name> = reduce.inames.iter().flat_map(|i| model.lookup.base_of(i).to_vec()).collect();
+        let covers = |r: &loopwright_kernel_ir::Reduce| {
+            r.inames.iter().any(|iname| {
+                let value = match instruction.map.get(iname) {
+                    Some(v) => v.names().into_iter().collect(),
+                    None => vec![iname.clone()],
+                };
+                value.iter().flat_map(|v| model.lookup.base_of(v)).any(|b| base.contains(b))
+            })
+        };
+        let same = |m: &usize| theirs.get(*m).is_some_and(|r| r.op == reduce.op && covers(r));
+        // Reductions over the same inames stand in their order.
+        let used = |m: &usize| numbers.iter().filter(|k| *k == m).count();
+        let candidates: Vec<usize> = (0..theirs.len()).filter(same).collect();
+        let number = if mine.len() == theirs.len() {
+            n.min(theirs.len().saturating_sub(1))
+        } else {
+            candidates.iter().copied().min_by_key(|m| (used(m), *m)).unwrap_or(0)
+        };
+        numbers.push(number);
+    }
+    let adds = |n: usize| {
+        // The innermost one comes first.
+        !mine.iter().enumerate().take(n).any(|(k, inner)| {
+            numbers[k] == numbers[n] && mine[n].args.iter().any(|e| e.reductions().iter().any(|r| r == inner))
+        })
+    };
+    numbers.iter().enumerate().map(|(n, m)| (*m, adds(n))).collect()
+}
+
+impl Model<'_> {
+    /// What a part is to the declared kernel.
+    pub fn role(&self, part: &ModelPart) -> PartRole {
+        let Some(does) = self.does(part) else { return PartRole::Copies };
+        let here = part.part.part;
+        let (Part::Init(n) | Part::Update(n)) = here else { return PartRole::Does(does.clone(), here) };
+        let Some(declared) = self.kernel.declared().instruction(does) else {
+            return PartRole::Does(does.clone(), here);
+        };
+        let (number, adds) =
+            reductions(self, self.instruction(part), declared).get(n).copied().unwrap_or((n, true));
+        match (here, adds) {
+            (_, false) => PartRole::Joins(does.clone(), number),
+            (Part::Init(_), _) => PartRole::Does(does.clone(), Part::Init(number)),
+            _ => PartRole::Does(does.clone(), Part::Update(number)),
+        }
+    }
+}
+
+/// Whether a transformed expression computes what the declared one does, reads being checked elsewhere.
+fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: &Expr) -> bool {
+    let is_read = |e: &Expr| match e {
+        Expr::Subscript(_) => true,
+        Expr::Name(n) => model.lookup.array(n).is_some(),
+        _ => false,
+    };
+    let declared_read = |e: &Expr| match e {
+        Expr::Subscript(_) => true,
+        Expr::Name(n) => model.kernel.declared().array(n).is_some(),
+        _ => false,
+    };
+    if declared_read(declared) || is_read(e) {
+        return declared_read(declared) && is_read(e);
+    }
+    if let (Some(a), Some(b)) = (declared.to_aff(), e.to_aff()) {
+        let value = |n: &Name| match instruction.map.get(n) {
+            Some(v) => model.lookup.expand(v).ok(),
+            None => model.lookup.expand(&Aff::var(n)).ok(),
+        };
+        let a = a.substitute(&value);
+        if let (Ok(a), Ok(b)) = (a, model.lookup.expand(&b)) {
+            return a == b || matches!(declared, Expr::Int(_)) && declared == e;
+        }
+        return false;
+    }
+    let all = |a: &[Expr], b: &[Expr]| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_value(model, instruction, a, b))
+    };
+    let one = |a: &Expr, b: &Expr| same_value(model, instruction, a, b);
+    match (declared, e) {
+        (Expr::Reduce(a), Expr::Reduce(b)) => {
+            if a.op != b.op {
+                return false;
+            }
+            // Partial results are joined by the same operator.
+            if let [Expr::Reduce(inner)] = b.args.as_slice()
+                && inner.op == a.op
+                && !matches!(a.args.as_slice(), [Expr::Reduce(r)] if r.op == a.op)
+            {
+                return one(declared, &b.args[0]);
+            }
+            all(&a.args, &b.args)
+        }
+        (Expr::Unary(p, a), Expr::Unary(q, b)) => p == q && one(a, b),
+        (Expr::Binary(p, a, c), Expr::Binary(q, b, d)) => p == q && one(a, b) && one(c, d),
+        (Expr::If(a, c, x), Expr::If(b, d, y)) => one(a, b) && one(c, d) && one(x, y),
+        (Expr::Cast(t, a), Expr::Cast(u, b)) => t == u && one(a, b),
+        (
+            Expr::Call { function: f, precision: p, args: a },
+            Expr::Call { function: g, precision: q, args: b },
+        ) => f == g && p == q && all(a, b),
+        _ => declared == e,
+    }
+}
+
+/// Why a transformed kernel may compute other values than the declared one, whatever its reads see.
+pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
+    let declared = model.kernel.declared();
+    let fixed = model.fixed();
+    let fix = |e: &Expr| match fixed.is_empty() {
+        true => e.clone(),
+        false => e.substitute(&|n| fixed.get(n).map(|v| Expr::Int(*v))),
+    };
+    for instruction in &model.kernel.instructions {
+        let Role::Does(id) = &instruction.role else {
+            if !matches!(instruction.value, Expr::Subscript(_) | Expr::Name(_))
+                || instruction.targets.len() != 1
+            {
+                return Some(format!("`{}` is to copy, but computes something", instruction.id));
+            }
+            continue;
+        };
+        let Some(original) = declared.instruction(id) else {
+            return Some(format!("`{}` does `{id}`, which is not declared", instruction.id));
+        };
+        let same = original.value == instruction.value
+            || same_value(model, instruction, &fix(&original.value), &instruction.value);
+        let condition = match (&original.predicate, &instruction.predicate) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a == b || same_value(model, instruction, &fix(a), b),
+            // A condition on inames only says which instances run.
+            (None, Some(b)) => affine_predicate(&model.lookup, b).is_some(),
+            (Some(_), None) => false,
+        };
+        if !same || !condition || original.targets.len() != instruction.targets.len() {
+            return Some(format!("`{}` computes another value than the declared `{id}`", instruction.id));
+        }
+    }
+    None
+}

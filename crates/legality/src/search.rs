@@ -1,0 +1,160 @@
+//! Looks for parameter values for which a transformed kernel goes wrong, small ones first.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Constraint, LoopKernel, Name};
+
+use crate::{
+    Model,
+    replay::{Failure, Parameters, Run, Stop, replay},
+    witness::Witness,
+};
+
+/// What a search came to.
+#[derive(Clone, Debug)]
+pub enum Search {
+    /// It goes wrong.
+    Wrong(Box<Witness>),
+    /// Nothing went wrong for so many choices of values.
+    Clean(usize),
+    /// It cannot be run.
+    Stopped(Stop),
+}
+
+/// Choices of values that are tried at most.
+const TRIES: usize = 160;
+
+/// Sizes that are tried for all parameters alike after all small ones.
+const SIZES: [i64; 8] = [5, 6, 8, 9, 17, 33, 65, 130];
+
+/// The parameters that bounds and subscripts speak of.
+fn parameters(model: &Model<'_>) -> Vec<Name> {
+    let mut found: Vec<Name> = Vec::new();
+    let mut add = |names: std::collections::BTreeSet<Name>| {
+        for n in names {
+            if model.is_parameter(&n) && !found.contains(&n) {
+                found.push(n);
+            }
+        }
+    };
+    for part in &model.parts {
+        part.constraints.iter().for_each(|c| add(c.names()));
+        part.events.iter().flat_map(|e| &e.cell).flatten().for_each(|a| add(a.names()));
+    }
+    found.sort();
+    found
+}
+
+fn allowed(context: &[Constraint], values: &Parameters) -> bool {
+    context.iter().all(|c| c.holds(&|n| Some(values.get(n).copied().unwrap_or(1))) == Some(true))
+}
+
+/// All choices with values up to a limit, those of a small sum first.
+fn small(names: &[Name]) -> Vec<Parameters> {
+    let most = match names.len() {
+        0 | 1 => 10,
+        2 => 5,
+        3 => 3,
+        _ => 2,
+    };
+    let mut all: Vec<Vec<i64>> = vec![Vec::new()];
+    for _ in names {
+        all = all.into_iter().flat_map(|v| (0..=most).map(move |x| [v.clone(), vec![x]].concat())).collect();
+        if all.len() > 4096 {
+            break;
+        }
+    }
+    all.sort_by_key(|v| (v.iter().sum::<i64>(), v.clone()));
+    all.into_iter().map(|v| names.iter().cloned().zip(v).collect()).collect()
+}
+
+struct Trial<'a, 'd, 'k> {
+    declared: &'a Model<'d>,
+    after: &'a Model<'k>,
+}
+
+impl Trial<'_, '_, '_> {
+    fn run(&self, values: &Parameters) -> Result<Option<Failure>, Stop> {
+        let expected: Run = match replay(self.declared, values, None)? {
+            Ok(run) => run,
+            Err(_) => return Err(Stop::Other("the declared kernel is not sequential".into())),
+        };
+        Ok(replay(self.after, values, Some(&expected))?.err())
+    }
+}
+
+/// Replays a kernel for small values of its parameters, and for values that a question has found.
+pub fn search(declared: &Model<'_>, after: &Model<'_>, found: Option<&BTreeMap<Name, i64>>) -> Search {
+    let fixed = after.fixed();
+    let mut names = parameters(after);
+    names.extend(parameters(declared).into_iter().filter(|n| !names.contains(n)).collect::<Vec<_>>());
+    names.retain(|n| !fixed.contains_key(n));
+    let context = &after.context;
+    let trial = Trial { declared, after };
+    let with_fixed = |mut v: Parameters| {
+        v.extend(fixed.clone());
+        v
+    };
+    let mut choices: Vec<Parameters> =
+        small(&names).into_iter().map(with_fixed).filter(|v| allowed(context, v)).collect();
+    choices.truncate(TRIES);
+    let hint: Option<Parameters> = found
+        .map(|f| with_fixed(names.iter().map(|n| (n.clone(), f.get(n).copied().unwrap_or(1))).collect()));
+    choices.extend(hint.filter(|v| allowed(context, v)));
+    for size in SIZES {
+        let values = with_fixed(names.iter().map(|n| (n.clone(), size)).collect());
+        if allowed(context, &values) && !choices.contains(&values) {
+            choices.push(values);
+        }
+    }
+    let (mut clean, mut stopped) = (0, None);
+    for values in &choices {
+        match trial.run(values) {
+            Ok(None) => clean += 1,
+            Ok(Some(failure)) => return Search::Wrong(Box::new(minimise(&trial, values, failure, context))),
+            Err(Stop::Large) if clean > 0 => break,
+            Err(stop @ (Stop::Data(_) | Stop::Unbounded(_) | Stop::Other(_))) => {
+                return Search::Stopped(stop);
+            }
+            Err(stop) => stopped = Some(stop),
+        }
+    }
+    match (clean, stopped) {
+        (0, Some(stop)) => Search::Stopped(stop),
+        _ => Search::Clean(clean),
+    }
+}
+
+/// Makes one value after the other smaller while it still goes wrong.
+fn minimise(
+    trial: &Trial<'_, '_, '_>,
+    values: &Parameters,
+    failure: Failure,
+    context: &[Constraint],
+) -> Witness {
+    let (mut values, mut failure) = (values.clone(), failure);
+    for name in values.keys().cloned().collect::<Vec<_>>() {
+        for _ in 0..300 {
+            let mut less = values.clone();
+            let Some(v) = less.get_mut(&name) else { break };
+            *v -= 1;
+            if *v < 0 || !allowed(context, &less) {
+                break;
+            }
+            match trial.run(&less) {
+                Ok(Some(f)) => (values, failure) = (less, f),
+                _ => break,
+            }
+        }
+    }
+    Witness::new(trial.after.kernel, failure, values)
+}
+
+/// Whether a transformed kernel agrees with its declared one for these values of its parameters: the first failure, or none.
+///
+/// Errors: what depends on data, or is too large to run.
+pub fn agrees(kernel: &LoopKernel, values: &Parameters) -> Result<Option<Failure>, Stop> {
+    let declared = Model::new(kernel.declared())?;
+    let after = Model::new(kernel)?;
+    Trial { declared: &declared, after: &after }.run(values)
+}

@@ -1,0 +1,208 @@
+//! What shows that a step is wrong: two instances, the cell that they share, values of the parameters, both orders, and a repair.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+
+use crate::replay::{CellName, Failure, Instance, Parameters, Token};
+
+/// A counter-example that was replayed and went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Witness {
+    /// Its stable code.
+    pub code: &'static str,
+    /// The instances involved, in their declared order.
+    pub instances: Vec<Instance>,
+    /// The cell.
+    pub cell: Option<CellName>,
+    /// Values of the parameters, as small as could be found.
+    pub parameters: Parameters,
+    /// What the declared kernel does.
+    pub declared: String,
+    /// What the transformed kernel does.
+    pub transformed: String,
+    /// What would repair it, where that is known.
+    pub repair: Option<String>,
+    /// What went wrong in the run.
+    pub failure: Failure,
+}
+
+fn list<'a>(names: impl IntoIterator<Item = &'a Name>) -> String {
+    names.into_iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn wrote(token: &Token) -> String {
+    match token {
+        Token::Unwritten => "nobody wrote".into(),
+        Token::Initial(cell) => format!("{cell} held before"),
+        Token::Definition(i, _) => format!("{i} wrote"),
+    }
+}
+
+impl Witness {
+    /// The witness of a failed run of a kernel.
+    pub fn new(after: &LoopKernel, failure: Failure, parameters: Parameters) -> Witness {
+        let mut witness = Witness {
+            code: "",
+            instances: Vec::new(),
+            cell: None,
+            parameters,
+            declared: String::new(),
+            transformed: String::new(),
+            repair: None,
+            failure,
+        };
+        witness.describe(after);
+        witness
+    }
+
+    fn describe(&mut self, after: &LoopKernel) {
+        match self.failure.clone() {
+            Failure::Race { instances: [(a, a_writes), (b, b_writes)], cell, differ } => {
+                self.code = "race";
+                self.declared = match (a_writes, b_writes) {
+                    (true, true) if a == b => format!("{a} writes {cell} once"),
+                    (true, true) => format!("{a} writes {cell}, {b} writes it after it"),
+                    (true, false) => format!("{a} writes {cell}, {b} must read it"),
+                    _ => format!("{a} must read {cell} before {b} writes it"),
+                };
+                let tags: Vec<String> = differ.iter().map(|n| format!("`{n}` on {}", after.tag(n))).collect();
+                self.transformed = match tags.is_empty() {
+                    true => "nothing orders them, for several threads run it".into(),
+                    false => format!("with {} nothing orders them", tags.join(" and ")),
+                };
+                if !differ.is_empty() {
+                    self.repair = Some(format!(
+                        "leave {} sequential, write different cells, or skew the loops first so that these lie at different times",
+                        list(&differ)
+                    ));
+                }
+                self.cell = Some(cell);
+                self.instances = vec![a, b];
+            }
+            Failure::Read { reader, cell, expected, found, later } => {
+                match (&expected, &found) {
+                    (Token::Definition(w, _), Token::Unwritten) => {
+                        self.code = "unwritten-value";
+                        self.declared = format!("{w} writes {cell}, {reader} must read it");
+                        self.transformed = match later {
+                            true => format!("{reader} runs first and reads what nobody has written"),
+                            false => format!("{reader} reads a copy that nobody has written"),
+                        };
+                        self.repair = Some(
+                            "compute or copy the value where its reader runs, or keep it in memory that both see".into(),
+                        );
+                    }
+                    (Token::Definition(w, _), found) => {
+                        self.code = if later { "dependence-violated" } else { "stale-value" };
+                        self.declared = format!("{w} writes {cell}, {reader} must read it");
+                        self.transformed = match later {
+                            true => format!("{reader} runs first"),
+                            false => format!("{reader} reads what {}", wrote(found)),
+                        };
+                        self.repair = Some(match later {
+                            true => "keep the order of the two, or skew the loops first".into(),
+                            false => "keep a copy for each value that is still needed, or copy it anew after each write".into(),
+                        });
+                    }
+                    (_, Token::Definition(z, _)) => {
+                        self.code = "dependence-violated";
+                        self.declared = format!("{reader} must read {cell} before {z} writes it");
+                        self.transformed = format!("{z} runs first");
+                        self.repair = Some(
+                            "keep the order of the two, or read the old values into a copy first (add_prefetch)".into(),
+                        );
+                    }
+                    (_, found) => {
+                        self.code = "unwritten-value";
+                        self.declared = format!("{reader} must read {cell}");
+                        self.transformed = match found {
+                            Token::Initial(other) => format!("{reader} reads {other}"),
+                            _ => format!("{reader} reads a copy that nobody has written"),
+                        };
+                        self.repair = Some("widen the copy so that it covers all reads".into());
+                    }
+                }
+                self.instances.extend([&expected, &found].into_iter().filter_map(|t| match t {
+                    Token::Definition(i, _) => Some(i.clone()),
+                    _ => None,
+                }));
+                self.instances.push(reader);
+                self.cell = Some(cell);
+            }
+            Failure::Output { cell, expected, found, ran } => {
+                self.code = match (&expected, ran) {
+                    (Token::Definition(..), false) => "instances-lost",
+                    (Token::Definition(..), true) if matches!(found, Token::Definition(..)) => {
+                        "dependence-violated"
+                    }
+                    _ => "stale-value",
+                };
+                self.declared = match &expected {
+                    Token::Definition(i, _) => format!("{i} is the last to write {cell}"),
+                    _ => format!("nobody writes {cell}"),
+                };
+                self.transformed = match (&expected, ran, &found) {
+                    (Token::Definition(i, _), false, _) => format!("{i} does not run"),
+                    (_, _, Token::Definition(i, _)) => format!("{i} is"),
+                    (_, _, other) => format!("it ends with what {}", wrote(other)),
+                };
+                self.repair =
+                    (self.code == "dependence-violated").then(|| "keep the order of the two".into());
+                self.instances = [expected, found]
+                    .into_iter()
+                    .filter_map(|t| match t {
+                        Token::Definition(i, _) => Some(i),
+                        _ => None,
+                    })
+                    .collect();
+                self.cell = Some(cell);
+            }
+            Failure::Points { reader, point, times, expected } => {
+                self.code = "reduction-points";
+                let point: Vec<String> = point.iter().map(i64::to_string).collect();
+                let times_text = |n: usize| match n {
+                    0 => "not".to_string(),
+                    1 => "once".to_string(),
+                    n => format!("{n} times"),
+                };
+                self.declared =
+                    format!("{reader} joins the point ({}) {}", point.join(", "), times_text(expected));
+                self.transformed = match times == expected {
+                    true => "the points come in another order, and the operator does not commute".into(),
+                    false => format!("it joins it {}", times_text(times)),
+                };
+                self.instances = vec![reader];
+            }
+        }
+    }
+
+    /// The refusal.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let message = match self.code {
+            "race" => "different threads would touch one cell at the same time, and one of them writes",
+            "dependence-violated" => "a dependence would be turned round",
+            "stale-value" => "a value would be lost or an old one come back",
+            "unwritten-value" => "a value would be read that nobody has written",
+            "instances-lost" => "an instance would not run",
+            _ => "a reduction would join other points",
+        };
+        let diagnostic = Diagnostic::new(self.code, message).witness(self.to_string());
+        match &self.repair {
+            Some(repair) => diagnostic.help(repair.clone()),
+            None => diagnostic,
+        }
+    }
+}
+
+/// `S0[i=3] writes a[3], S0[i=4] must read it; with `i` on thread.x nothing orders them (n=5)`
+impl fmt::Display for Witness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.declared, self.transformed)?;
+        if !self.parameters.is_empty() {
+            let values: Vec<String> = self.parameters.iter().map(|(n, v)| format!("{n}={v}")).collect();
+            write!(f, " ({})", values.join(", "))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! Takes the responsibility for a step that cannot be proved.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Vouched};
+use loopwright_legality::Judgement;
+use serde::{Deserialize, Serialize};
+
+use crate::{Transform, call::Args, step::BuiltIn};
+
+/// `assume_legal("rows never overlap")`: lets the next step pass though it is not known to be legal.
+///
+/// # Meaning
+///
+/// The reason is written into the kernel together with the step, and printed with it from then on. If the next step can be proved after
+/// all, nothing is written down. A step that is refuted, with a counter-example, stays refused.
+///
+/// # Legality
+///
+/// The user's.
+///
+/// In text: `assume_legal("why")`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel scatter(x: f32[n], to: i32[n], y: f32[n], n: i32)
+/// domain { [i] : 0 <= i < n }
+/// y[to[i]] = x[i] {id=put}
+/// ")?;
+/// let unproved = Pipeline::parse("tag_inames(i: block.x)")?;
+/// assert_eq!(unproved.apply(&before).unwrap_err().code, "legality-unknown");
+/// let steps = Pipeline::parse("\
+/// assume_legal(\"to is a permutation\")
+/// tag_inames(i: block.x)
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel scatter(x: f32[n], to: i32[n], y: f32[n], n: i32)
+/// assume_legal \"to is a permutation\" for \"tag_inames(i: block.x)\"
+/// domain { [i] : 0 <= i < n }
+/// tag i: block.x
+/// y[to[i]] = x[i] {id=put, inames=i}
+/// tree {
+///     put
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AssumeLegal {
+    /// Why the next step is legal.
+    pub reason: Name,
+}
+
+impl AssumeLegal {
+    /// The next step is legal, for this reason.
+    pub fn new(reason: impl Into<Name>) -> Self {
+        AssumeLegal { reason: reason.into() }
+    }
+}
+
+impl BuiltIn for AssumeLegal {
+    const NAME: &'static str = "assume_legal";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let reason = args.raw().join(", ");
+        if reason.is_empty() {
+            return Err(
+                args.error("`assume_legal` needs a reason, as `assume_legal(\"rows never overlap\")`")
+            );
+        }
+        Ok(AssumeLegal::new(reason))
+    }
+}
+
+impl Transform for AssumeLegal {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let reason = self.reason.trim();
+        if reason.is_empty() || reason.contains(['"', '\n']) {
+            return Err(Diagnostic::new(
+                "assume-legal-reason",
+                "the reason is one line of text without double quotes",
+            ));
+        }
+        kernel.edit(|data| {
+            if let Some(pending) = data.vouched.iter_mut().find(|v| v.step.is_none()) {
+                pending.reason = Name::new(reason);
+            } else {
+                data.vouched.push(Vouched { reason: Name::new(reason), step: None });
+            }
+            Ok(())
+        })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("it changes nothing but what is written down")
+    }
+}
+
+impl fmt::Display for AssumeLegal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "assume_legal(\"{}\")", self.reason)
+    }
+}

@@ -1,0 +1,157 @@
+//! Steps with their verdicts.
+//!
+//! A step first makes the new kernel, checking its own structural conditions; then the new kernel is judged against the one before (see
+//! [`loopwright_legality::judge`]), unless a theorem says that the step is legal wherever it applies. What is refuted is refused; what is
+//! unknown is refused too, unless the user has vouched for it by `assume_legal`.
+
+use std::{fmt, time::Instant};
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_legality::{Basis, Judgement, Verdict, judge};
+
+use crate::{Step, Transform};
+
+/// What judging a step came to.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    /// The kernel after it.
+    pub kernel: LoopKernel,
+    /// The verdict. `Unknown` is there only where the user has vouched for the step.
+    pub verdict: Verdict,
+    /// How long the step itself took.
+    pub transform_microseconds: f64,
+    /// How long judging took.
+    pub judge_microseconds: f64,
+}
+
+fn pending(kernel: &LoopKernel) -> bool {
+    kernel.vouched.iter().any(|v| v.step.is_none())
+}
+
+/// The verdict on a transform that made `after` of `before`.
+pub(crate) fn verdict(transform: &dyn Transform, before: &LoopKernel, after: &LoopKernel) -> Verdict {
+    match transform.judgement(before) {
+        Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
+        Judgement::Ask => judge(before, after),
+    }
+}
+
+/// Applies a transform and judges it. `name` is what the kernel calls it where the user has vouched for it.
+pub(crate) fn apply_judged(
+    transform: &dyn Transform,
+    is_vouching: bool,
+    kernel: &LoopKernel,
+) -> Result<Judged, Diagnostic> {
+    let start = Instant::now();
+    let after = transform.apply(kernel)?;
+    let transform_microseconds = start.elapsed().as_secs_f64() * 1e6;
+    let start = Instant::now();
+    let verdict = verdict(transform, kernel, &after);
+    let judge_microseconds = start.elapsed().as_secs_f64() * 1e6;
+    let judged = |kernel, verdict| Judged { kernel, verdict, transform_microseconds, judge_microseconds };
+    if is_vouching || !pending(&after) {
+        return match verdict.refusal() {
+            None => Ok(judged(after, verdict)),
+            Some(refusal) => Err(refusal),
+        };
+    }
+    let settled = |step: Option<Name>| {
+        after.edit(|data| {
+            match step {
+                // Nothing had to be taken on trust.
+                None => data.vouched.retain(|v| v.step.is_some()),
+                Some(step) => {
+                    for v in data.vouched.iter_mut().filter(|v| v.step.is_none()) {
+                        v.step = Some(step.clone());
+                    }
+                }
+            }
+            Ok::<(), Diagnostic>(())
+        })
+    };
+    match &verdict {
+        Verdict::Proved { .. } => Ok(judged(settled(None)?, verdict)),
+        Verdict::Unknown { .. } => {
+            let text = transform.to_string().replace('"', "'");
+            let line = text.lines().next().unwrap_or_default().trim_end_matches(" {");
+            Ok(judged(settled(Some(Name::new(line)))?, verdict))
+        }
+        Verdict::Refuted(witness) => Err(witness.diagnostic()),
+    }
+}
+
+/// One step of an explained pipeline.
+#[derive(Clone, Debug)]
+pub struct Explained {
+    /// The step's text.
+    pub step: String,
+    /// What came of it, or its refusal.
+    pub outcome: Result<Judged, Diagnostic>,
+}
+
+/// A pipeline step by step, with verdicts.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The steps, up to the first that is refused.
+    pub steps: Vec<Explained>,
+}
+
+impl Explanation {
+    pub(crate) fn of(steps: &[Step], kernel: &LoopKernel) -> Explanation {
+        let mut kernel = kernel.clone();
+        let mut explained = Vec::new();
+        fn go(steps: &[Step], kernel: &mut LoopKernel, explained: &mut Vec<Explained>) -> bool {
+            for step in steps {
+                if let Step::Composite(c) = step {
+                    if !go(&c.steps, kernel, explained) {
+                        return false;
+                    }
+                    continue;
+                }
+                let outcome = step.judged(kernel);
+                let refused = outcome.is_err();
+                if let Ok(judged) = &outcome {
+                    *kernel = judged.kernel.clone();
+                }
+                explained.push(Explained { step: step.to_string(), outcome });
+                if refused {
+                    return false;
+                }
+            }
+            true
+        }
+        go(steps, &mut kernel, &mut explained);
+        Explanation { steps: explained }
+    }
+
+    /// The kernel at the end, or the refusal.
+    pub fn kernel(&self) -> Option<Result<&LoopKernel, &Diagnostic>> {
+        self.steps.last().map(|s| s.outcome.as_ref().map(|j| &j.kernel))
+    }
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (k, step) in self.steps.iter().enumerate() {
+            writeln!(f, "{}. {}", k + 1, step.step)?;
+            match &step.outcome {
+                Ok(judged) => {
+                    writeln!(
+                        f,
+                        "   {}; step {:.0} us, proof {:.0} us",
+                        judged.verdict, judged.transform_microseconds, judged.judge_microseconds
+                    )?;
+                    for line in judged.kernel.to_string().lines() {
+                        writeln!(f, "   | {line}")?;
+                    }
+                }
+                Err(refusal) => {
+                    for line in refusal.to_string().lines() {
+                        writeln!(f, "   {line}")?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
