@@ -92,7 +92,11 @@ fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: 
     if declared_read(declared) || is_read(e) {
         return declared_read(declared) && is_read(e);
     }
-    if let (Some(a), Some(b)) = (declared.to_aff(), e.to_aff()) {
+    // Values of temporaries are reads.
+    let integers =
+        |a: &Aff, is_read: &dyn Fn(&Expr) -> bool| !a.names().iter().any(|n| is_read(&Expr::Name(n.clone())));
+    let declared_aff = declared.to_aff().filter(|a| integers(a, &declared_read));
+    if let (Some(a), Some(b)) = (declared_aff, e.to_aff().filter(|b| integers(b, &is_read))) {
         let value = |n: &Name| match instruction.map.get(n) {
             Some(v) => model.lookup.expand(v).ok(),
             None => model.lookup.expand(&Aff::var(n)).ok(),
