@@ -150,7 +150,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         if gone || !is.iter().all(linked) {
             return Ok(Some(format!("`{array}` is touched in other places")));
         }
-        if !self.new.is_written(array) {
+        if !self.new.is_written(array) || !self.new.is_seen(array) {
             return Ok(None);
         }
         let owners = self.owners(array);

@@ -15,7 +15,7 @@ use std::{
     collections::{BTreeMap, HashMap},
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Arg, Constraint, Expr, Name, Part, PartRef};
+use loopwright_kernel_ir::{Aff, Arg, Constraint, Expr, Name, Part, PartRef};
 use loopwright_poly::{Access, Map, Sources, System, flow};
 
 use crate::{
@@ -144,19 +144,6 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok(lower)
     }
 
-    /// The lanes that own cells of a private array: those of all parts that touch it.
-    fn owning_lanes(&self, array: &Name) -> Vec<Name> {
-        let mut lanes: Option<Vec<Name>> = None;
-        for (p, _) in self.model.touches.get(array).into_iter().flatten() {
-            let own = &self.model.parts[*p].lanes;
-            lanes = Some(match lanes {
-                None => own.clone(),
-                Some(l) => l.into_iter().filter(|n| own.contains(n)).collect(),
-            });
-        }
-        lanes.unwrap_or_default()
-    }
-
     fn access(&mut self, p: usize, k: usize) -> Checked<Access> {
         let model = self.model;
         let part = &model.parts[p];
@@ -170,8 +157,9 @@ impl<'a, 'k> Flows<'a, 'k> {
                 Coordinate::Every => Aff::var(coordinate(axis)),
             });
         }
-        if space == AddressSpace::Private {
-            cell.extend(self.owning_lanes(&event.array).iter().map(Aff::var));
+        match model.owning_lanes(&event.array) {
+            Ok(lanes) => cell.extend(lanes.iter().map(Aff::var)),
+            Err(text) => return why(text),
         }
         for s in &event.cell {
             let plain = |s: &&Aff| s.names().iter().all(|n| part.inames.contains(n) || model.is_parameter(n));

@@ -344,6 +344,36 @@ impl<'k> Model<'k> {
         }
     }
 
+    /// The lanes that own cells of a private array: those that it is written in.
+    ///
+    /// Errors: parts that touch it outside of these lanes, which have no copy of their own.
+    pub fn owning_lanes(&self, array: &Name) -> std::result::Result<Vec<Name>, String> {
+        let mut lanes: Vec<Name> = Vec::new();
+        if self.space(array) != AddressSpace::Private {
+            return Ok(lanes);
+        }
+        let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
+        for (p, _) in touches.iter().filter(|(p, k)| self.parts[*p].events[*k].touch != Touch::Read) {
+            lanes.extend(self.parts[*p].lanes.iter().cloned());
+        }
+        lanes.sort();
+        lanes.dedup();
+        for (p, _) in touches {
+            let part = &self.parts[*p];
+            if let Some(lane) = lanes.iter().find(|l| !part.lanes.contains(l)) {
+                return Err(format!("`{}` touches `{array}` outside of the lanes of `{lane}`", part.part));
+            }
+        }
+        Ok(lanes)
+    }
+
+    /// Whether what an array holds can be seen: it is an argument, or something reads it. Lowering leaves out what cannot.
+    pub fn is_seen(&self, array: &str) -> bool {
+        let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
+        touches.iter().any(|(p, k)| self.parts[*p].events[*k].touch == Touch::Read)
+            || self.kernel.args.iter().any(|a| **a.name() == *array)
+    }
+
     /// Whether anything writes the array.
     pub fn is_written(&self, array: &str) -> bool {
         let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);

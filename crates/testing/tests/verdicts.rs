@@ -29,8 +29,8 @@ fn dependent(seed: u64) -> String {
     for k in 0..nests {
         text += &format!("domain {{ [i{k}] : 0 <= i{k} < n }}\n");
         if two {
-            let end = if rng.chance(20) { format!("i{k} + 1") } else { "m".to_string() };
-            text += &format!("domain {{ [q{k}] : 0 <= q{k} < {end} }}\n");
+            let more = if rng.chance(20) { format!(" and q{k} <= i{k}") } else { String::new() };
+            text += &format!("domain {{ [q{k}] : 0 <= q{k} < m{more} }}\n");
         }
         let private = rng.chance(30);
         if private {

@@ -17,6 +17,8 @@ struct Access {
     /// `None`: nobody writes the array, and its values do not matter.
     cell: Option<Vec<Function>>,
     accumulator: bool,
+    /// Whether different threads may not meet in its cells.
+    seen: bool,
     bound: bool,
     /// Which target a write is.
     target: usize,
@@ -149,6 +151,7 @@ fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
                 touch: e.touch,
                 cell,
                 accumulator,
+                seen: !accumulator && model.is_seen(&e.array),
                 bound: e.bound,
                 target,
             });
@@ -238,19 +241,6 @@ fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Execution>, S
     Ok(all)
 }
 
-/// The inames of lanes that own cells of an array: those of all parts that touch it.
-fn owning_lanes(model: &Model<'_>, array: &Name) -> Vec<Name> {
-    let mut lanes: Option<Vec<Name>> = None;
-    for (p, _) in model.touches.get(array).into_iter().flatten() {
-        let own = &model.parts[*p].lanes;
-        lanes = Some(match lanes {
-            None => own.clone(),
-            Some(l) => l.into_iter().filter(|n| own.contains(n)).collect(),
-        });
-    }
-    lanes.unwrap_or_default()
-}
-
 /// The axes of the inames of each reduction.
 fn shared_axes(model: &Model<'_>) -> HashMap<Name, [bool; AXES]> {
     let mut shared: HashMap<Name, [bool; AXES]> = HashMap::new();
@@ -331,7 +321,10 @@ pub fn replay(
         .filter(|a| matches!(a, Arg::Array(_)))
         .map(|a| a.name().clone())
         .collect::<Vec<_>>();
-    let lanes = model.touches.keys().map(|a| (a.clone(), owning_lanes(model, a))).collect();
+    let mut lanes = HashMap::new();
+    for array in model.touches.keys() {
+        lanes.insert(array.clone(), model.owning_lanes(array).map_err(Stop::Other)?);
+    }
     let shared = shared_axes(model);
     let mut machine =
         Machine { model, cells: HashMap::new(), sums: HashMap::new(), lanes, shared, arguments };
@@ -393,7 +386,7 @@ impl Machine<'_, '_> {
                 };
                 let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
                 let key = self.key(x, a, index);
-                if several && !a.accumulator {
+                if several && a.seen {
                     touched.entry(key.clone()).or_default().push((k, a.touch != Touch::Read));
                 }
                 if a.touch != Touch::Read {
