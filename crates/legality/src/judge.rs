@@ -119,6 +119,7 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     Ok(match search(&declared, &new, sample.as_ref()) {
         Search::Wrong(witness) => Verdict::Refuted(witness),
         Search::Clean(_) => Verdict::Unknown { reason },
+        Search::Stopped(stop) if reason.contains(&stop.to_string()) => Verdict::Unknown { reason },
         Search::Stopped(stop) => Verdict::Unknown { reason: format!("{reason}; {stop}") },
     })
 }
