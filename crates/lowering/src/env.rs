@@ -25,6 +25,8 @@ pub(crate) struct Env {
     pub named: Vec<(Name, Aff)>,
     /// Elements that the thread has loaded.
     pub loaded: Vec<(Access, Loaded)>,
+    /// The element that the statement writes, where it goes to an array of the thread first: its number and the lanes that are its axes.
+    pub stored: Option<(Access, usize, Vec<Name>)>,
     /// Canonical names that have a value here: coordinates and inames of loops and lanes around.
     pub bound: BTreeSet<Name>,
     /// What holds here.
@@ -38,6 +40,7 @@ impl Env {
             values: BTreeMap::new(),
             named: Vec::new(),
             loaded: Vec::new(),
+            stored: None,
             bound: BTreeSet::new(),
             system: System::new(known)?,
             answers: Rc::default(),

@@ -107,6 +107,14 @@ impl Emitter<'_, '_> {
     }
 
     fn assign(&mut self, target: &Access, value: Value, leaf: LeafId, env: &Env) -> Result<Stmt, Diagnostic> {
+        if let Some((access, number, lanes)) = &env.stored
+            && access == target
+        {
+            let lanes = self.lane_values(lanes, env)?;
+            let to = self.local_element(Memory::Private(*number), lanes);
+            let dtype = self.target_type(target)?;
+            return Ok(Stmt::Store { to, value: value.cast(dtype), leaf: Some(leaf) });
+        }
         Ok(match self.element(target, env)? {
             Target::Var(var) => Stmt::Set { var, value, leaf: Some(leaf) },
             Target::Element(to, dtype) => Stmt::Store { to, value: value.cast(dtype), leaf: Some(leaf) },

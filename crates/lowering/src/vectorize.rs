@@ -119,8 +119,12 @@ impl Emitter<'_, '_> {
             body.extend(copies);
             buffers.push((access.clone(), buffer));
         }
+        // An element that is read and written stays in its place: each lane reads before it writes.
         let write_buffer = match &write {
-            Some(target) => Some((target.clone(), self.vector_buffer(target, lanes)?)),
+            Some(target) => Some(match buffers.iter().find(|(access, _)| access == target) {
+                Some((access, buffer)) => (access.clone(), *buffer),
+                None => (target.clone(), self.vector_buffer(target, lanes)?),
+            }),
             None => None,
         };
         let mut lane_env = inside.clone();
@@ -129,9 +133,10 @@ impl Emitter<'_, '_> {
         lane_env.bound.insert(lane.clone());
         lane_env
             .learn(&[Constraint::nonneg(value.clone()), Constraint::lt(&value, &Aff::constant(lanes))?])?;
-        for (access, number) in buffers.into_iter().chain(write_buffer.clone()) {
+        for (access, number) in buffers {
             lane_env.loaded.push((access, Loaded::Array { number, lanes: vec![lane.clone()] }));
         }
+        lane_env.stored = write_buffer.clone().map(|(access, number)| (access, number, vec![lane.clone()]));
         let mut loop_body = self.lets(&mut lane_env)?;
         loop_body.extend(self.emit_statement(number, info, &lane_env)?);
         body.push(Stmt::For {

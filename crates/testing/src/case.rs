@@ -189,7 +189,7 @@ fn apply(step: &str, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
 
 /// The sizes that a case is run with.
 pub fn sizes() -> Vec<BTreeMap<Name, i64>> {
-    [(0, 3), (1, 1), (5, 9), (17, 4), (8, 33)]
+    [(0, 3), (1, 1), (5, 9), (17, 4), (8, 33), (12, 20)]
         .into_iter()
         .map(|(n, m)| BTreeMap::from([(Name::new("n"), n), (Name::new("m"), m)]))
         .collect()

@@ -135,9 +135,38 @@ fn path(rng: &mut Rng, trees: &[Tree]) -> Vec<String> {
     found
 }
 
+/// Lengths that are multiples of four, and lanes of four on the innermost inames: for accesses of whole vectors, loads and stores.
+fn vectors(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> Vec<String> {
+    let mut steps = vec!["assume(n % 4 = 0)".to_string(), "assume(m % 4 = 0)".to_string()];
+    let mut seen: Vec<Name> = Vec::new();
+    for instruction in &kernel.instructions {
+        let reduced = instruction.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>();
+        for iname in instruction.within.last().into_iter().chain(reduced.last()) {
+            let is_carried = carried.iter().any(|c| **c == **iname);
+            if seen.contains(iname) || is_carried || kernel.definition(iname).is_some() {
+                continue;
+            }
+            seen.push(iname.clone());
+            steps.push(format!("split_iname({iname}, 16)"));
+            steps.push(format!("split_iname({iname}_inner, 4, outer={iname}_t, inner={iname}_v)"));
+            steps.push(format!("tag_inames({iname}_v: vec)"));
+            if rng.chance(70) {
+                steps.push(format!("tag_inames({iname}_t: thread.x)"));
+            }
+            if rng.chance(70) {
+                steps.push(format!("tag_inames({iname}_outer: block.x)"));
+            }
+        }
+    }
+    steps
+}
+
 /// The first steps of a guided pipeline: blocks and threads for the outermost inames, something for the reductions.
 pub fn guided(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> Vec<String> {
     let mut steps = Vec::new();
+    if rng.chance(25) {
+        return vectors(rng, kernel, carried);
+    }
     let threads = rng.pick(&[4, 8, 32, 32, 64, 33]);
     let axis = rng.pick(&["thread.x", "thread.x", "thread.y"]);
     let outer_only = rng.chance(25);
