@@ -1,8 +1,8 @@
 //! The verdict on a step.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
 use crate::{
     Model,
@@ -49,6 +49,8 @@ pub enum Verdict {
     Unknown {
         /// Why.
         reason: String,
+        /// What would let it be known, if there is something.
+        repair: Option<String>,
     },
 }
 
@@ -58,10 +60,15 @@ impl Verdict {
         match self {
             Verdict::Proved { .. } => None,
             Verdict::Refuted(witness) => Some(witness.diagnostic()),
-            Verdict::Unknown { reason } => Some(
-                Diagnostic::new("legality-unknown", format!("it is not known whether the result stays the same: {reason}"))
-                    .help("if you know that it does, write `assume_legal(\"why\")` before the step: it stays with the kernel"),
-            ),
+            Verdict::Unknown { reason, repair } => {
+                let vouch = "if you know that it does, write `assume_legal(\"why\")` before the step: it stays with the kernel";
+                let help = match repair {
+                    Some(repair) => format!("{repair}; {vouch}"),
+                    None => vouch.to_string(),
+                };
+                let message = format!("it is not known whether the result stays the same: {reason}");
+                Some(Diagnostic::new("legality-unknown", message).help(help))
+            }
         }
     }
 }
@@ -79,7 +86,7 @@ impl fmt::Display for Verdict {
                 write!(f, "proved: {what} ({questions} question{plural})")
             }
             Verdict::Refuted(witness) => write!(f, "refuted: {witness}"),
-            Verdict::Unknown { reason } => write!(f, "unknown: {reason}"),
+            Verdict::Unknown { reason, .. } => write!(f, "unknown: {reason}"),
         }
     }
 }
@@ -91,7 +98,7 @@ impl fmt::Display for Verdict {
 pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
     match try_judge(before, after) {
         Ok(verdict) => verdict,
-        Err(d) => Verdict::Unknown { reason: d.message },
+        Err(d) => Verdict::Unknown { reason: d.message, repair: None },
     }
 }
 
@@ -102,7 +109,7 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     let new = Model::new(after)?;
     let old = Model::new(before)?;
     if let Some(reason) = other_values(&new) {
-        return Ok(Verdict::Unknown { reason });
+        return Ok(Verdict::Unknown { reason, repair: None });
     }
     let (outcome, links, mut questions) = Comparison::new(&old, &new).run()?;
     if outcome.is_kept() {
@@ -113,13 +120,24 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
         Ok(()) => return Ok(Verdict::Proved { basis: Basis::Flow, questions }),
         Err(why) => why,
     };
+    let repair = facts_wanted(&new, &outcome.changed);
     let pairs = outcome.suspect.map(|s| s.pairs).or(reason.pairs);
     let sample = pairs.and_then(|s| s.sample(&Default::default()).ok().flatten());
     let reason = reason.text;
     Ok(match search(&declared, &new, sample.as_ref()) {
         Search::Wrong(witness) => Verdict::Refuted(witness),
-        Search::Clean(_) => Verdict::Unknown { reason },
-        Search::Stopped(stop) if reason.contains(&stop.to_string()) => Verdict::Unknown { reason },
-        Search::Stopped(stop) => Verdict::Unknown { reason: format!("{reason}; {stop}") },
+        Search::Clean(_) => Verdict::Unknown { reason, repair },
+        Search::Stopped(stop) if reason.contains(&stop.to_string()) => Verdict::Unknown { reason, repair },
+        Search::Stopped(stop) => Verdict::Unknown { reason: format!("{reason}; {stop}"), repair },
     })
+}
+
+/// Which facts about data could help: those of arrays that cells of changed arrays hang on.
+fn facts_wanted(model: &Model<'_>, changed: &BTreeMap<Name, String>) -> Option<String> {
+    let touches = changed.keys().filter_map(|array| model.touches.get(array)).flatten();
+    let load = touches.flat_map(|(p, _)| &model.parts[*p].loads).next()?;
+    Some(format!(
+        "declare what is known of the data, as `fact injective({0})` or `fact monotone({0})`",
+        load.array
+    ))
 }

@@ -113,13 +113,18 @@ impl Witness {
                             "keep the order of the two, or read the old values into a copy first (add_prefetch)".into(),
                         );
                     }
-                    (_, found) => {
+                    (_, Token::Initial(other)) => {
+                        self.code = "wrong-cell";
+                        self.declared = format!("{reader} must read {cell}");
+                        self.transformed = format!("{reader} reads {other}");
+                        self.repair = Some(
+                            "keep a copy of each cell until its last read, as in slots of its own".into(),
+                        );
+                    }
+                    (_, Token::Unwritten) => {
                         self.code = "unwritten-value";
                         self.declared = format!("{reader} must read {cell}");
-                        self.transformed = match found {
-                            Token::Initial(other) => format!("{reader} reads {other}"),
-                            _ => format!("{reader} reads a copy that nobody has written"),
-                        };
+                        self.transformed = format!("{reader} reads a copy that nobody has written");
                         self.repair = Some("widen the copy so that it covers all reads".into());
                     }
                 }
@@ -184,6 +189,7 @@ impl Witness {
             "dependence-violated" => "a dependence would be turned round",
             "stale-value" => "a value would be lost or an old one come back",
             "unwritten-value" => "a value would be read that nobody has written",
+            "wrong-cell" => "a read would see another cell",
             "instances-lost" => "an instance would not run",
             _ => "a reduction would join other points",
         };

@@ -75,11 +75,12 @@ pub fn outcome(kernel: &str, pipeline: &str) -> Outcome {
 
 /// Whether a refusal is the verdict on a step.
 fn is_verdict(d: &Diagnostic) -> bool {
-    const VERDICTS: [&str; 7] = [
+    const VERDICTS: [&str; 8] = [
         "race",
         "dependence-violated",
         "stale-value",
         "unwritten-value",
+        "wrong-cell",
         "instances-lost",
         "reduction-points",
         "legality-unknown",

@@ -111,7 +111,7 @@ fn one(seed: u64, declared: &str, count: &mut Count) {
                 count.refuted += 1;
                 continue;
             }
-            Verdict::Unknown { reason } => {
+            Verdict::Unknown { reason, .. } => {
                 let data = declared.contains("fact") || reason.contains("depends on");
                 if !data && !theorem {
                     count.unknown += 1;

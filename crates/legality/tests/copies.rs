@@ -1,0 +1,239 @@
+//! Verdicts on kernels with copies, given as text with the kernel that they were declared as: what no step of the library makes too.
+
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_legality::{Verdict, agrees, judge};
+
+/// The verdict on a transformed kernel; a refutation is replayed once more.
+fn verdict(transformed: &str, declared: &str) -> String {
+    let text = format!("{transformed}declared {{\n{declared}}}\n");
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"));
+    match judge(kernel.declared(), &kernel) {
+        Verdict::Proved { .. } => "proved".into(),
+        Verdict::Refuted(witness) => {
+            assert_eq!(agrees(&kernel, &witness.parameters), Ok(Some(witness.failure.clone())));
+            format!("{}: {witness}", witness.code)
+        }
+        Verdict::Unknown { reason, .. } => format!("unknown: {reason}"),
+    }
+}
+
+const BLUR: &str = "\
+kernel blur(a: f32[n + 2], out: f32[n], n: i32)
+assume 1 <= n
+domain { [i] : 0 <= i < n }
+out[i] = a[i] + a[i + 1] + a[i + 2] {id=blur}
+";
+
+fn blur(last: usize, extra: &str) -> String {
+    format!(
+        "\
+kernel blur(a: f32[n + 2], out: f32[n], n: i32)
+assume 1 <= n
+domain {{ [i] : 0 <= i < n }}
+domain {{ [io, ii] : 0 <= ii <= 3 }}
+domain {{ [c] : 0 <= c <= {last} and 4*io + c < n + 2 and 0 <= io and 4*io < n }}
+temp tile: f32[6] shared
+let i = 4*io + ii
+tag ii: thread.x
+tag io: block.x
+tile[c] = a[4*io + c{extra}] {{id=fetch, inames=io:c, copies=a}}
+out[i] = tile[ii] + tile[ii + 1] + tile[ii + 2] {{id=blur, inames=io:ii}}
+tree {{
+    for c {{
+        fetch
+    }}
+    blur
+}}
+"
+    )
+}
+
+#[test]
+fn a_tile_needs_its_halo_and_the_right_cells() {
+    assert_eq!(verdict(&blur(5, ""), BLUR), "proved");
+    assert_eq!(
+        verdict(&blur(3, ""), BLUR),
+        "unwritten-value: blur[i=2] must read a[4]; blur[i=2] reads a copy that nobody has written (n=3)"
+    );
+    assert_eq!(
+        verdict(&blur(4, " - 0*c + 1"), BLUR),
+        "wrong-cell: blur[i=0] must read a[0]; blur[i=0] reads a[1] (n=1)"
+    );
+}
+
+fn pipelined(slots: usize) -> (String, &'static str) {
+    let declared = "\
+kernel pipe(a: f32[n, 4], b: f32[n, 4], n: i32)
+assume 1 <= n
+domain { [k, t] : 0 <= k < n and 0 <= t < 4 }
+b[k, t] = a[k, 3 - t] {id=use}
+";
+    let transformed = format!(
+        "\
+kernel pipe(a: f32[n, 4], b: f32[n, 4], n: i32)
+assume 1 <= n
+domain {{ [k, t] : 0 <= k < n and 0 <= t < 4 }}
+domain {{ [p] : 0 <= p < 4 }}
+domain {{ [q] : 0 <= q < 4 and k + 1 < n }}
+temp slot: f32[{slots}, 4] shared
+tag p: thread.x
+tag q: thread.x
+tag t: thread.x
+slot[0, p] = a[0, p] {{id=first, inames=p, copies=a}}
+slot[(k + 1) % {slots}, q] = a[k + 1, q] {{id=ahead, inames=k:q, copies=a}}
+b[k, t] = slot[k % {slots}, 3 - t] {{id=use, inames=k:t}}
+tree {{
+    first
+    for k {{
+        ahead
+        use
+    }}
+}}
+"
+    );
+    (transformed, declared)
+}
+
+#[test]
+fn a_pipelined_copy_needs_two_slots() {
+    let (two, declared) = pipelined(2);
+    assert_eq!(verdict(&two, declared), "proved");
+    let (one, _) = pipelined(1);
+    assert_eq!(
+        verdict(&one, declared),
+        "wrong-cell: use[k=0, t=0] must read a[0, 3]; use[k=0, t=0] reads a[1, 3] (n=2)"
+    );
+}
+
+const TWICE: &str = "\
+kernel twice(a: f32[18])
+domain { [i] : 0 <= i < 16 }
+a[i] = a[i] * 2.0 {id=twice}
+";
+
+fn buffered(last: usize, store: bool) -> String {
+    let (line, leaf) = match store {
+        true => ("a[4*b + d] = buf[d] {id=store, inames=b:d, copies=buf}\n", "    store\n"),
+        false => ("", ""),
+    };
+    format!(
+        "\
+kernel twice(a: f32[18])
+domain {{ [i] : 0 <= i < 16 }}
+domain {{ [b, r] : 0 <= r <= 3 }}
+domain {{ [c] : 0 <= c <= {last} and 0 <= b <= 3 }}
+domain {{ [d] : 0 <= d <= {last} and 0 <= b <= 3 }}
+temp buf: f32[6] shared
+let i = 4*b + r
+tag b: block.x
+tag c: thread.x
+tag d: thread.x
+tag r: thread.x
+buf[c] = a[4*b + c] {{id=load, inames=b:c, copies=a}}
+buf[r] = buf[r] * 2.0 {{id=twice, inames=b:r}}
+{line}tree {{
+    load
+    twice
+{leaf}}}
+"
+    )
+}
+
+#[test]
+fn a_buffer_stores_back_what_it_holds_and_no_more() {
+    assert_eq!(verdict(&buffered(3, true), TWICE), "proved");
+    let wide = verdict(&buffered(5, true), TWICE);
+    assert!(wide.starts_with("race: "), "{wide}");
+}
+
+#[test]
+fn a_copy_hoisted_over_a_write_is_stale() {
+    let declared = "\
+kernel steps(a: f32[8], b: f32[8], k: i32)
+assume 0 <= k
+domain { [t] : 0 <= t < k }
+domain { [i] : 1 <= i < 7 }
+domain { [j] : 1 <= j < 7 }
+b[i] = a[i - 1] + a[i + 1] {id=there, inames=t:i}
+a[j] = b[j] {id=back, inames=t:j}
+";
+    let transformed = |tree: &str, around: &str| {
+        format!(
+            "\
+kernel steps(a: f32[8], b: f32[8], k: i32)
+assume 0 <= k
+domain {{ [t] : 0 <= t < k }}
+domain {{ [i] : 1 <= i < 7 }}
+domain {{ [j] : 1 <= j < 7 }}
+domain {{ [c] : 0 <= c < 8 }}
+temp tile: f32[8] shared
+tag c: thread.x
+tag i: thread.x
+tag j: thread.x
+tile[c] = a[c] {{id=fetch, inames={around}c, copies=a}}
+b[i] = tile[i - 1] + tile[i + 1] {{id=there, inames=t:i}}
+a[j] = b[j] {{id=back, inames=t:j}}
+tree {{
+{tree}
+}}
+"
+        )
+    };
+    let inside = transformed("for t {\n fetch\n there\n back\n }", "t:");
+    assert_eq!(verdict(&inside, declared), "proved");
+    let hoisted = transformed("fetch\n for t {\n there\n back\n }", "");
+    assert_eq!(
+        verdict(&hoisted, declared),
+        "stale-value: back[t=0, j=2] writes a[2], there[t=1, i=1] must read it; there[t=1, i=1] reads what a[2] held before (k=2)"
+    );
+}
+
+#[test]
+fn a_lost_instance_and_other_values_are_found() {
+    let declared = "\
+kernel halves(a: f32[n], b: f32[n], n: i32)
+assume 1 <= n
+domain { [i] : 0 <= i < n }
+b[i] = a[i] * 0.5 {id=halve}
+";
+    let transformed = |range: &str, value: &str| {
+        format!(
+            "kernel halves(a: f32[n], b: f32[n], n: i32)\nassume 1 <= n\ndomain {{ [i] : {range} }}\n\
+             b[i] = {value} {{id=halve, inames=i}}\ntree {{\n for i {{\n halve\n }}\n}}\n"
+        )
+    };
+    assert_eq!(verdict(&transformed("0 <= i < n", "a[i] * 0.5"), declared), "proved");
+    assert_eq!(
+        verdict(&transformed("0 <= i < n - 1", "a[i] * 0.5"), declared),
+        "instances-lost: halve[i=0] is the last to write b[0]; halve[i=0] does not run (n=1)"
+    );
+    assert_eq!(
+        verdict(&transformed("0 <= i < n", "a[i] * 0.25"), declared),
+        "unknown: `halve` computes another value than the declared `halve`"
+    );
+    assert_eq!(
+        verdict(&transformed("0 <= i < n", "a[n - 1 - i] * 0.5"), declared),
+        "wrong-cell: halve[i=0] must read a[0]; halve[i=0] reads a[1] (n=2)"
+    );
+}
+
+#[test]
+fn each_point_of_a_reduction_is_joined_once() {
+    let declared = "\
+kernel total(x: f32[8], s: f32[1])
+domain { [k] : 0 <= k < 8 }
+s[0] = sum(k, x[k]) {id=total}
+";
+    let transformed = |length: usize, inner: usize| {
+        format!(
+            "kernel total(x: f32[8], s: f32[1])\ndomain {{ [k] : 0 <= k < {length} }}\n\
+             domain {{ [ko, ki] : 0 <= ki < {inner} }}\nlet k = 4*ko + ki\n\
+             s[0] = sum([ko, ki], x[k]) {{id=total}}\n\
+             tree {{\n total.init\n for ko {{\n for ki {{\n total.update\n }}\n }}\n total.finish\n}}\n"
+        )
+    };
+    assert_eq!(verdict(&transformed(8, 4), declared), "proved");
+    assert!(
+        verdict(&transformed(7, 4), declared).starts_with("reduction-points: total joins the point (7) once")
+    );
+}
