@@ -14,6 +14,7 @@ use loopwright_transforms::Pipeline;
 /// The steps whose filetests are run, by the beginning of the file's name, and how many files at least.
 const STEPS: &[(&str, usize)] = &[
     ("alias", 1),
+    ("buffer_array", 3),
     ("chunk", 2),
     ("distribute", 2),
     ("double_buffer", 2),

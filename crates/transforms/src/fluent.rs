@@ -3,8 +3,8 @@
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, ChunkIname, Distribute, DoubleBuffer, DuplicateInames,
-    FixParameters, FuseLoops, JoinInames, Number, PadArrayAxis, Peel, Pipeline, Precompute,
+    AddPrefetch, AliasTemporaries, Assume, BufferArray, ChunkIname, Distribute, DoubleBuffer,
+    DuplicateInames, FixParameters, FuseLoops, JoinInames, Number, PadArrayAxis, Peel, Pipeline, Precompute,
     PrivatizeTemporary, RenameIname, Reorder, Reverse, SetAddressSpace, SetPrecision, SplitIname,
     SplitReductionInward, SplitReductionOutward, Step, TagArrayAxes, TagInames, Tile, Together, Transform,
     UnprivatizeTemporary, Unroll, UntagInames,
@@ -197,6 +197,10 @@ pub trait Transforms: Sized {
     /// See [`AliasTemporaries`].
     fn alias_temporaries(&self, temporaries: impl IntoNames) -> Result<Self, Diagnostic> {
         self.step(AliasTemporaries::new(temporaries.into_names()))
+    }
+    /// See [`BufferArray`], which has options.
+    fn buffer_array(&self, array: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(BufferArray::new(array, sweep.into_names()))
     }
     /// See [`DoubleBuffer`].
     fn double_buffer(&self, temporary: &str, iname: &str) -> Result<Self, Diagnostic> {

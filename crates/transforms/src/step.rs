@@ -7,11 +7,11 @@ use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, ChunkIname, Composite, Distribute, DoubleBuffer,
-    DuplicateInames, FixParameters, FuseLoops, IndexSetSplit, JoinInames, MapDomain, Number, PadArrayAxis,
-    Peel, Precompute, PrivatizeTemporary, Registry, RenameIname, Reorder, Reverse, SetAddressSpace,
-    SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile,
-    Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
+    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, ChunkIname, Composite, Distribute,
+    DoubleBuffer, DuplicateInames, FixParameters, FuseLoops, IndexSetSplit, JoinInames, MapDomain, Number,
+    PadArrayAxis, Peel, Precompute, PrivatizeTemporary, Registry, RenameIname, Reorder, Reverse,
+    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes,
+    TagInames, Tile, Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
     judged::{Judged, apply_judged},
     names,
@@ -142,6 +142,7 @@ steps! {
     AliasTemporaries,
     ChunkIname,
     DoubleBuffer,
+    BufferArray,
 }
 
 impl From<Together> for Step {

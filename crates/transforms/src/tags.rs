@@ -42,6 +42,7 @@
 //! | [`privatize_temporary(t, [i])`](crate::PrivatizeTemporary) | `privatize_temporaries_with_inames(k, "i", "t")` |
 //! | [`unprivatize_temporary(t, 0)`](crate::UnprivatizeTemporary) | `unprivatize_temporaries_with_inames(k, "i", "t")` |
 //! | [`alias_temporaries([a, b])`](crate::AliasTemporaries) | `alias_temporaries(k, ["a", "b"])` |
+//! | [`buffer_array(c, [k])`](crate::BufferArray) | `buffer_array(k, "c", ["k"])` |
 //! | [`double_buffer(a_tile, k_outer)`](crate::DoubleBuffer) | – |
 //! | [`chunk_iname(i, 4)`](crate::ChunkIname) | `chunk_iname(k, "i", 4)` |
 //! | [`set_address_space(t, shared)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "local")` |
