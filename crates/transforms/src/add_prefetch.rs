@@ -232,7 +232,7 @@ pub(crate) struct Site {
     pub readers: Vec<PartRef>,
 }
 
-/// Finds where a buffer of these spans is filled.
+/// Finds where a buffer of these spans is filled. With `inside_writes`, a new copy is made in each iteration of a loop that writes the array.
 pub(crate) fn site(
     data: &KernelData,
     reads: &[Read],
@@ -240,6 +240,7 @@ pub(crate) fn site(
     sweep: &[Name],
     space: AddressSpace,
     array: &Name,
+    inside_writes: bool,
 ) -> Result<Site, Diagnostic> {
     let mut readers: Vec<PartRef> = Vec::new();
     for read in reads {
@@ -261,6 +262,7 @@ pub(crate) fn site(
         .map(|i| place::path_of(&data.tree, &extent::last_part(data, &i.id)))
         .map(|writer| path.iter().zip(&writer).take_while(|(a, b)| a == b).count())
         .max()
+        .filter(|_| inside_writes)
         .unwrap_or(0);
     let depth = path.iter().rposition(depends).map_or(0, |k| k + 1).max(written);
     let loops = path[..depth].to_vec();
@@ -417,7 +419,7 @@ impl Transform for AddPrefetch {
         };
         let reads = footprint::reads_of(kernel, &self.array, &self.readers)?;
         let spans = footprint::spans(kernel, &self.array, &reads, &self.sweep)?;
-        let site = site(kernel, &reads, &spans, &self.sweep, self.space, &self.array)?;
+        let site = site(kernel, &reads, &spans, &self.sweep, self.space, &self.array, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
         let inames = fetch_names(kernel, &self.inames, &self.array, kept.len())?;
         let fetch: Vec<(Name, usize, Span)> =

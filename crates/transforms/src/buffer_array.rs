@@ -206,7 +206,7 @@ impl Transform for BufferArray {
         };
         all.extend(writes.iter().cloned());
         let spans = footprint::spans(kernel, array, &all, &self.sweep)?;
-        let site = site(kernel, &all, &spans, &self.sweep, self.space, array)?;
+        let site = site(kernel, &all, &spans, &self.sweep, self.space, array, false)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
         let shape: Vec<Option<Aff>> = source.axes.iter().map(|a| a.length.to_aff()).collect();
         let keep =

@@ -218,7 +218,7 @@ impl Transform for Precompute {
         };
         let reads = footprint::reads_of(kernel, t, &[])?;
         let spans = footprint::spans(kernel, t, &reads, &self.sweep)?;
-        let site = site(kernel, &reads, &spans, &self.sweep, self.space, t)?;
+        let site = site(kernel, &reads, &spans, &self.sweep, self.space, t, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
         let inames = fetch_names(kernel, &self.inames, t, kept.len())?;
         let fetch: Vec<(Name, usize, Span)> =
