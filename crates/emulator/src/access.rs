@@ -8,7 +8,7 @@ use crate::{
     block::{Block, Failure, Outcome},
     bytecode::{Access, Reg, is_wide},
     fault::{Act, FaultKind},
-    lanes::{Narrow, WARP, Wide, active, lanes_of},
+    lanes::{Narrow, WARP, Wide, active, lanes_of, select},
     shadow::{Conflict, Stamp},
     traffic,
     warp::Warp,
@@ -43,6 +43,26 @@ impl Block<'_> {
         }
     }
 
+    /// The element of a private array that all lanes access, where that is known and in bounds.
+    #[inline]
+    fn uniform_cell(&self, warp: &Warp, access: &Access, elements: usize) -> Option<usize> {
+        if access.constant.is_some() || !access.uniform {
+            return access.constant;
+        }
+        let at = |reg: Reg| i64::from(warp.narrow[reg as usize][0] as i32);
+        let offset = at(access.offset);
+        let mut sum = 0i64;
+        for (subscript, (length, stride)) in access.subscripts.iter().zip(&access.axes) {
+            let value = at(*subscript);
+            if value < 0 || value >= *length {
+                return None;
+            }
+            sum = sum.wrapping_add(value.wrapping_mul(*stride));
+        }
+        let cell = usize::try_from(offset).ok().filter(|c| *c < elements)?;
+        (access.subscripts.is_empty() || sum == offset).then_some(cell)
+    }
+
     /// Whether a quick look at 32-bit indices shows that all is well.
     fn surely_in_bounds(&self, warp: &Warp, access: &Access, mask: u32) -> bool {
         if access.constant.is_some() {
@@ -51,6 +71,18 @@ impl Block<'_> {
         let room = self.size_of(access.memory);
         if access.wide_index || room > i64::from(i32::MAX) {
             return false;
+        }
+        if mask.is_power_of_two() {
+            let at = |reg: Reg| i64::from(warp.narrow[reg as usize][mask.trailing_zeros() as usize] as i32);
+            let offset = at(access.offset);
+            let (mut bad, mut sum) = (offset < 0 || offset >= room, 0i64);
+            for (n, subscript) in access.subscripts.iter().enumerate() {
+                let (length, stride) = self.axis(access, n);
+                let value = at(*subscript);
+                bad |= value < 0 || value >= length;
+                sum = sum.wrapping_add(value.wrapping_mul(stride));
+            }
+            return !bad && (access.subscripts.is_empty() || sum == offset);
         }
         let offset = &warp.narrow[access.offset as usize];
         let (mut bad, mut sum) = ([0u32; WARP], [0u32; WARP]);
@@ -395,6 +427,27 @@ impl Block<'_> {
     pub fn load(&mut self, warp: &mut Warp, access: u32, dst: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;
+        if let Memory::Private(n) = access.memory
+            && let array = &warp.private[n]
+            && let Some(cell) = self.uniform_cell(warp, access, array.valued.len())
+            && mask & !array.valued[cell] == 0
+        {
+            // What inactive lanes get matters to nobody but to reports of absent threads.
+            let whole = mask == u32::MAX || access.constant.is_some();
+            let mask = if whole { u32::MAX } else { mask };
+            if is_wide(access.dtype) {
+                let mut out = [0; WARP];
+                select(&mut out, &array.wide[cell], mask);
+                warp.wide[dst as usize] = out;
+            } else if whole {
+                warp.narrow[dst as usize] = array.narrow[cell];
+            } else {
+                let mut out = [0; WARP];
+                select(&mut out, &array.narrow[cell], mask);
+                warp.narrow[dst as usize] = out;
+            }
+            return Ok(());
+        }
         let offset = warp.index(access.wide_index, access.offset);
         self.check_bounds(warp, access, &offset, mask, 1)?;
         self.account(access, &offset, mask, access.dtype.bytes() as u64);
@@ -409,6 +462,19 @@ impl Block<'_> {
     pub fn store(&mut self, warp: &mut Warp, access: u32, src: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;
+        if let Memory::Private(n) = access.memory
+            && let elements = warp.private[n].valued.len()
+            && let Some(cell) = self.uniform_cell(warp, access, elements)
+        {
+            let array = &mut warp.private[n];
+            array.valued[cell] |= mask;
+            if is_wide(access.dtype) {
+                select(&mut array.wide[cell], &warp.wide[src as usize], mask);
+            } else {
+                select(&mut array.narrow[cell], &warp.narrow[src as usize], mask);
+            }
+            return Ok(());
+        }
         let offset = warp.index(access.wide_index, access.offset);
         self.check_bounds(warp, access, &offset, mask, 1)?;
         self.account(access, &offset, mask, access.dtype.bytes() as u64);
@@ -432,9 +498,26 @@ impl Block<'_> {
             self.check_alignment(warp, access, offset, count)?;
             self.account(access, offset, mask, access.dtype.bytes() as u64 * u64::from(lanes));
         }
-        for _ in 0..lanes {
+        // The elements of a private array that all lanes write alike; they are in bounds.
+        let row = match to.memory {
+            Memory::Private(n) => {
+                self.uniform_cell(warp, to, warp.private[n].valued.len()).map(|cell| (n, cell))
+            }
+            _ => None,
+        };
+        for k in 0..usize::from(lanes) {
             self.check_cells(warp, from, &offsets[0], mask)?;
             let words = self.fetch(warp, from, &offsets[0], mask);
+            if let Some((n, cell)) = row {
+                let array = &mut warp.private[n];
+                array.valued[cell + k] |= mask;
+                match &words {
+                    Words::Narrow(words) => select(&mut array.narrow[cell + k], words, mask),
+                    Words::Wide(words) => select(&mut array.wide[cell + k], words, mask),
+                }
+                offsets[0].iter_mut().for_each(|o| *o = o.wrapping_add(1));
+                continue;
+            }
             self.check_cells(warp, to, &offsets[1], mask)?;
             self.put(warp, to, &offsets[1], mask, &words);
             // Inactive lanes hold anything.

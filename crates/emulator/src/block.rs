@@ -11,7 +11,7 @@ use crate::{
     bytecode::{CLASSES, Class, Code, Inst, MathFn, Preset, Reg, is_wide},
     counters::{Counters, Operations},
     fault::{Act, Fault, FaultKind, Instance},
-    lanes::{self, LaneFault, WARP, active, lanes_of},
+    lanes::{self, LaneFault, WARP, active, lanes_of, select},
     memory::GlobalArray,
     options::{DeviceClosure, Options},
     shadow::{MOST_SYNCS, Stamp, Who},
@@ -124,9 +124,13 @@ impl<'a> Block<'a> {
         (self.barriers, self.steps) = (0, 0);
         for (preset, dtype, reg) in &self.launch.code.presets {
             if let Preset::BlockIdx(axis) = preset {
-                for warp in 0..self.warps.len() {
-                    let value = self.at[usize::from(*axis)] as u64;
-                    self.fill(warp, *dtype, *reg, |_| value);
+                let value = Number::from_bits(*dtype, self.at[usize::from(*axis)] as u64);
+                for warp in &mut self.warps {
+                    if is_wide(*dtype) {
+                        warp.wide[*reg as usize] = [value.bits(); WARP];
+                    } else {
+                        warp.narrow[*reg as usize] = [lanes::narrow_word(value); WARP];
+                    }
                 }
             }
         }
@@ -282,10 +286,10 @@ impl<'a> Block<'a> {
         let insts = &self.launch.code.insts[..];
         let limit = self.launch.options.max_steps;
         let mut pc = warp.pc as usize;
-        let begin = self.steps;
+        let mut steps = self.steps;
         loop {
-            self.steps += 1;
-            if self.steps > limit {
+            steps += 1;
+            if steps > limit {
                 return Err(self.too_many(&format!("a block took more than {limit} steps")));
             }
             let inst = insts[pc];
@@ -323,6 +327,12 @@ impl<'a> Block<'a> {
                 Inst::Binary { op, dtype, dst, a, b, class, exact, site } => {
                     self.count(class, warp.mask);
                     let (a, b) = (a as usize, b as usize);
+                    if dst as usize != a
+                        && dst as usize != b
+                        && lanes::binary_common(op, dtype, &mut warp.narrow, (dst as usize, a, b), exact)
+                    {
+                        continue;
+                    }
                     let result = if !is_wide(dtype) {
                         let (x, y) = (&warp.narrow[a], &warp.narrow[b]);
                         lanes::binary_narrow(op, dtype, x, y, warp.mask, exact)
@@ -336,6 +346,18 @@ impl<'a> Block<'a> {
                             .map(|out| warp.wide[dst as usize] = out)
                     };
                     result.map_err(|fault| self.lane_fault(fault, warp, site))?;
+                }
+                Inst::Uniform { op, dtype, dst, a, b, class, exact, site } => {
+                    self.count(class, warp.mask);
+                    let (x, y) = (&warp.narrow[a as usize], &warp.narrow[b as usize]);
+                    match lanes::binary_scalar(op, x[0], y[0], exact) {
+                        Some(value) => warp.narrow[dst as usize] = [value; WARP],
+                        None => {
+                            let result = lanes::binary_narrow(op, dtype, x, y, warp.mask, exact);
+                            let out = result.map_err(|fault| self.lane_fault(fault, warp, site))?;
+                            warp.narrow[dst as usize] = out;
+                        }
+                    }
                 }
                 Inst::Unary { op, dtype, dst, a, class, exact, site } => {
                     self.count(class, warp.mask);
@@ -410,8 +432,16 @@ impl<'a> Block<'a> {
                 }
                 Inst::Restore { slot } => warp.mask = warp.masks[slot as usize],
                 Inst::LoopEnter { slot } => warp.masks[slot as usize] = warp.mask,
-                Inst::LoopTest { wide, var, upper, down, end } => {
+                Inst::LoopTest { wide, uniform, var, upper, down, end } => {
                     let (var, upper) = (var as usize, upper as usize);
+                    if uniform {
+                        let (v, u) = (warp.narrow[var][0] as i32, warp.narrow[upper][0] as i32);
+                        if !(if down { v > u } else { v < u }) {
+                            warp.mask = 0;
+                            pc = end as usize;
+                        }
+                        continue;
+                    }
                     let test = if wide {
                         let op = if down { loopwright_lowering::program::BinOp::Gt } else { LESS };
                         lanes::compare_wide(op, DType::I64, &warp.wide[var], &warp.wide[upper])
@@ -423,7 +453,16 @@ impl<'a> Block<'a> {
                         pc = end as usize;
                     }
                 }
-                Inst::LoopNext { wide, var, step, head, site } => {
+                Inst::LoopNext { wide, uniform, var, step, head, site } => {
+                    if uniform {
+                        let lanes = &mut warp.narrow[var as usize];
+                        let v = i64::from(lanes[0] as i32);
+                        if let Ok(next) = i32::try_from(if step == 0 { v / 2 } else { v.saturating_add(step) }) {
+                            *lanes = [next as u32; WARP];
+                            pc = head as usize;
+                            continue;
+                        }
+                    }
                     let overflow = if wide {
                         advance_wide(&mut warp.wide[var as usize], step, warp.mask)
                     } else {
@@ -461,7 +500,8 @@ impl<'a> Block<'a> {
             }
         }
         warp.pc = pc as u32;
-        self.counters.steps += self.steps - begin;
+        self.counters.steps += steps - self.steps;
+        self.steps = steps;
         Ok(())
     }
 
@@ -525,12 +565,20 @@ impl<'a> Block<'a> {
             return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
         }
         self.counters.shuffles += 1;
+        if !wide && warp.mask == u32::MAX {
+            // All lanes take part and exist.
+            let from = &warp.narrow[value as usize];
+            let out = shuffled(mode, u32::from(width), from, &warp.narrow[operand as usize]);
+            warp.narrow[dst as usize] = out;
+            return Ok(());
+        }
         let width = i64::from(width);
         let operand = warp.narrow[operand as usize];
         let mut source = [0; WARP];
         for lane in active(warp.mask) {
             let (own, by) = (lane as i64, i64::from(operand[lane] as i32));
-            let group = own - own % width;
+            // Widths are powers of two.
+            let group = own & -width;
             let from = match mode {
                 ShuffleMode::Xor => own ^ by,
                 ShuffleMode::Down => own + by,
@@ -609,18 +657,32 @@ fn advance_wide(var: &mut [u64; WARP], step: i64, mask: u32) -> Option<usize> {
     active(mask).find(|lane| (before[*lane] as i64).checked_add(step).is_none())
 }
 
-/// Moves the lanes of the mask.
-#[inline(always)]
-fn select<T: Copy>(to: &mut [T; WARP], from: &[T; WARP], mask: u32) {
-    if mask == u32::MAX {
-        *to = *from;
-        return;
+/// A shuffle in which all lanes take part: a lane that would take from outside of its group keeps its own value.
+fn shuffled(mode: ShuffleMode, width: u32, from: &[u32; WARP], operand: &[u32; WARP]) -> [u32; WARP] {
+    let by = operand[0];
+    if mode == ShuffleMode::Xor && by < width && operand.iter().fold(0, |d, o| d | (o ^ by)) == 0 {
+        return match by {
+            1 => std::array::from_fn(|i| from[i ^ 1]),
+            2 => std::array::from_fn(|i| from[i ^ 2]),
+            4 => std::array::from_fn(|i| from[i ^ 4]),
+            8 => std::array::from_fn(|i| from[i ^ 8]),
+            16 => std::array::from_fn(|i| from[i ^ 16]),
+            _ => std::array::from_fn(|i| from[(i ^ by as usize) % WARP]),
+        };
     }
+    let mut out = [0; WARP];
     for i in 0..WARP {
-        if mask >> i & 1 != 0 {
-            to[i] = from[i];
-        }
+        let (own, by) = (i as u32, operand[i]);
+        let group = own & width.wrapping_neg();
+        let source = match mode {
+            ShuffleMode::Xor => own ^ by,
+            ShuffleMode::Down => own.wrapping_add(by),
+            ShuffleMode::Index => group + (by & (width - 1)),
+        };
+        let inside = source.wrapping_sub(group) < width;
+        out[i] = from[if inside { source } else { own } as usize % WARP];
     }
+    out
 }
 
 /// The lowest lane of a mask.

@@ -108,6 +108,17 @@ pub(crate) enum Inst {
         exact: bool,
         site: u32,
     },
+    /// As `Binary` on i32 or bool, no division, with operands that are the same in all lanes, so that the result is too.
+    Uniform {
+        op: BinOp,
+        dtype: DType,
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+        class: Class,
+        exact: bool,
+        site: u32,
+    },
     Unary {
         op: UnOp,
         dtype: DType,
@@ -193,6 +204,8 @@ pub(crate) enum Inst {
     /// Keeps the lanes with `var < upper` (or `var > upper`); goes to `end` where none is left.
     LoopTest {
         wide: bool,
+        /// Both are narrow and the same in all lanes.
+        uniform: bool,
         var: Reg,
         upper: Reg,
         down: bool,
@@ -201,6 +214,8 @@ pub(crate) enum Inst {
     /// `var += step`, or `var /= 2` where `step` is 0; goes to `head`.
     LoopNext {
         wide: bool,
+        /// The variable is narrow and the same in all lanes.
+        uniform: bool,
         var: Reg,
         step: i64,
         head: Pc,
@@ -246,6 +261,8 @@ pub(crate) struct Access {
     pub axes: Vec<(i64, i64)>,
     /// The offset of a shared or private element, where it is constant and known to be right.
     pub constant: Option<usize>,
+    /// Whether the offset and all subscripts are narrow and the same in all lanes, active or not.
+    pub uniform: bool,
     pub write: bool,
     pub site: u32,
 }

@@ -36,6 +36,10 @@ pub(crate) struct Compiler<'a> {
     pub vars: Vec<Place>,
     /// The next free register of each file.
     pub next: [u32; 2],
+    /// Of each file, the registers that hold the same value in all lanes, active or not.
+    uniform: [Vec<bool>; 2],
+    /// How many statements give each variable a value.
+    writers: Vec<u32>,
     /// The next free slot for masks.
     pub masks: u32,
     /// The number of the innermost name in scope plus one.
@@ -70,6 +74,8 @@ pub(crate) fn compile<'a>(
         },
         vars: Vec::new(),
         next: [0; 2],
+        uniform: [Vec::new(), Vec::new()],
+        writers: vec![0; kernel.vars.len()],
         masks: 0,
         scope: 0,
         leaf: None,
@@ -104,7 +110,29 @@ impl<'a> Compiler<'a> {
         self.next[file] += 1;
         let count = if file == 1 { &mut self.code.wide } else { &mut self.code.narrow };
         *count = (*count).max(self.next[file] as usize);
+        self.set_uniform(dtype, reg, false);
         reg
+    }
+
+    /// Remembers whether what was last put into the register is the same in all lanes.
+    pub fn set_uniform(&mut self, dtype: DType, reg: Reg, uniform: bool) {
+        let known = &mut self.uniform[usize::from(is_wide(dtype))];
+        if known.len() <= reg as usize {
+            known.resize(reg as usize + 1, false);
+        }
+        known[reg as usize] = uniform;
+    }
+
+    /// Whether the register holds the same value in all lanes, active or not.
+    pub fn is_uniform(&self, dtype: DType, reg: Reg) -> bool {
+        self.uniform[usize::from(is_wide(dtype))].get(reg as usize).is_some_and(|u| *u)
+    }
+
+    /// A variable that several statements write may be written in some lanes only.
+    fn settle_uniform(&mut self, var: VarId, dtype: DType, reg: Reg) {
+        if self.writers[var.0] != 1 {
+            self.set_uniform(dtype, reg, false);
+        }
     }
 
     /// Two free slots for masks, until they are given back.
@@ -164,6 +192,11 @@ impl<'a> Compiler<'a> {
             {
                 *w = true;
             }
+            if let Stmt::Let { var, .. } | Stmt::Set { var, .. } | Stmt::For { var, .. } = s
+                && let Some(writers) = self.writers.get_mut(var.0)
+            {
+                *writers += 1;
+            }
             for value in values_of(s) {
                 value.visit(&mut |v| {
                     if let Some(preset) = preset_of(v)
@@ -176,6 +209,7 @@ impl<'a> Compiler<'a> {
         });
         for (preset, dtype) in presets {
             let reg = self.fresh(dtype);
+            self.set_uniform(dtype, reg, !matches!(preset, Preset::ThreadIdx(_)));
             self.code.presets.push((preset, dtype, reg));
         }
         for (var, watch) in self.kernel.vars.iter().zip(watch) {
@@ -250,6 +284,7 @@ impl<'a> Compiler<'a> {
                 let (place, dtype) = self.place(*var)?;
                 self.exact = leaf.is_none() && dtype == self.program.index && self.options.checks.overflow;
                 self.typed(value, dtype, Some(place.reg))?;
+                self.settle_uniform(*var, dtype, place.reg);
                 self.exact = false;
                 if let Some(slot) = place.watched {
                     self.emit(Inst::Define { slot });
@@ -296,6 +331,7 @@ impl<'a> Compiler<'a> {
                 };
                 self.exact = self.options.checks.overflow;
                 self.typed(lower, index, Some(place.reg))?;
+                self.settle_uniform(*var, index, place.reg);
                 let bound = self.typed(upper, index, None)?;
                 self.exact = false;
                 if let Some(slot) = place.watched {
@@ -305,15 +341,18 @@ impl<'a> Compiler<'a> {
                 let upper = self.fresh(index);
                 let wide = is_wide(index);
                 self.emit(Inst::Move { wide, dst: upper, src: bound });
+                let counts_alike = !wide && self.is_uniform(index, place.reg);
+                let ends_alike = counts_alike && self.is_uniform(index, bound);
                 let scope = self.scope;
                 self.show(*var)?;
                 let site = self.site(None);
                 let slot = self.enter();
                 self.emit(Inst::LoopEnter { slot });
                 let head = self.here();
-                let test = self.emit(Inst::LoopTest { wide, var: place.reg, upper, down: step == 0, end: 0 });
+                let (var, uniform) = (place.reg, ends_alike);
+                let test = self.emit(Inst::LoopTest { wide, uniform, var, upper, down: step == 0, end: 0 });
                 self.body(body)?;
-                self.emit(Inst::LoopNext { wide, var: place.reg, step, head, site });
+                self.emit(Inst::LoopNext { wide, uniform: counts_alike, var, step, head, site });
                 let here = self.here();
                 if let Inst::LoopTest { end, .. } = &mut self.code.insts[test] {
                     *end = here;
@@ -463,7 +502,11 @@ impl<'a> Compiler<'a> {
         let memory = to.memory;
         let axes = self.local_axes(memory);
         let constant = constant_offset(to, &axes);
-        let access = Access { memory, dtype, wide_index, offset, subscripts, axes, constant, write, site };
+        let uniform = !wide_index
+            && self.is_uniform(index, offset)
+            && subscripts.iter().all(|s| self.is_uniform(index, *s));
+        let access =
+            Access { memory, dtype, wide_index, offset, subscripts, axes, constant, uniform, write, site };
         self.code.accesses.push(access);
         Ok(self.code.accesses.len() as u32 - 1)
     }

@@ -189,6 +189,7 @@ impl<'a> Compiler<'a> {
             | ValueKind::ThreadIdx(_) => {
                 let src = self.value(value)?;
                 self.emit(Inst::Move { wide: is_wide(dtype), dst, src });
+                self.set_uniform(dtype, dst, self.is_uniform(dtype, src));
             }
         }
         Ok(())
@@ -197,6 +198,7 @@ impl<'a> Compiler<'a> {
     fn cast(&mut self, from: DType, to: DType, src: Reg, dst: Reg) {
         let class = self.class(Class::Conversion);
         self.emit(Inst::Cast { from, to, dst, src, class });
+        self.set_uniform(to, dst, self.is_uniform(from, src));
     }
 
     /// The register of an operand, with half precision widened to f32.
@@ -258,7 +260,24 @@ impl<'a> Compiler<'a> {
         let class = self.class(class_of(op, computed));
         let exact = self.exact && computed == self.program.index;
         let site = self.site(None);
-        self.emit(Inst::Binary { op, dtype: computed, dst: to, a, b, class, exact, site });
+        // A division leaves inactive lanes out.
+        let divides = matches!(op, BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem);
+        let uniform = !divides && self.is_uniform(computed, a) && self.is_uniform(computed, b);
+        let dtype_of_result = if op.is_comparison() { DType::Bool } else { computed };
+        let done_once = match computed {
+            DType::I32 => {
+                op.is_comparison()
+                    || matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Min | BinOp::Max)
+            }
+            DType::Bool => matches!(op, BinOp::And | BinOp::Or),
+            _ => false,
+        };
+        self.emit(if uniform && done_once {
+            Inst::Uniform { op, dtype: computed, dst: to, a, b, class, exact, site }
+        } else {
+            Inst::Binary { op, dtype: computed, dst: to, a, b, class, exact, site }
+        });
+        self.set_uniform(dtype_of_result, to, uniform);
         self.round(computed, dtype, to, dst);
         Ok(())
     }
@@ -330,6 +349,10 @@ impl<'a> Compiler<'a> {
         if self.harmless(a) && self.harmless(b) {
             let (a, b) = (self.value(a)?, self.value(b)?);
             self.emit(Inst::Blend { wide, dst, c: cond, a, b });
+            let uniform = self.is_uniform(DType::Bool, cond)
+                && self.is_uniform(dtype, a)
+                && self.is_uniform(dtype, b);
+            self.set_uniform(dtype, dst, uniform);
             return Ok(());
         }
         let result = self.fresh(dtype);
