@@ -14,6 +14,7 @@ use crate::{
     lanes::{self, LaneFault, WARP, active, lanes_of, select},
     memory::GlobalArray,
     options::{DeviceClosure, Options},
+    quick,
     shadow::{MOST_SYNCS, Stamp, Who},
     trace::{Target, Trace},
     warp::{SharedArray, State, Warp},
@@ -329,7 +330,7 @@ impl<'a> Block<'a> {
                     let (a, b) = (a as usize, b as usize);
                     if dst as usize != a
                         && dst as usize != b
-                        && lanes::binary_common(op, dtype, &mut warp.narrow, (dst as usize, a, b), exact)
+                        && quick::binary_common(op, dtype, &mut warp.narrow, (dst as usize, a, b), exact)
                     {
                         continue;
                     }
@@ -350,7 +351,7 @@ impl<'a> Block<'a> {
                 Inst::Uniform { op, dtype, dst, a, b, class, exact, site } => {
                     self.count(class, warp.mask);
                     let (x, y) = (&warp.narrow[a as usize], &warp.narrow[b as usize]);
-                    match lanes::binary_scalar(op, x[0], y[0], exact) {
+                    match quick::binary_scalar(op, x[0], y[0], exact) {
                         Some(value) => warp.narrow[dst as usize] = [value; WARP],
                         None => {
                             let result = lanes::binary_narrow(op, dtype, x, y, warp.mask, exact);
@@ -457,7 +458,9 @@ impl<'a> Block<'a> {
                     if uniform {
                         let lanes = &mut warp.narrow[var as usize];
                         let v = i64::from(lanes[0] as i32);
-                        if let Ok(next) = i32::try_from(if step == 0 { v / 2 } else { v.saturating_add(step) }) {
+                        if let Ok(next) =
+                            i32::try_from(if step == 0 { v / 2 } else { v.saturating_add(step) })
+                        {
                             *lanes = [next as u32; WARP];
                             pc = head as usize;
                             continue;
@@ -568,7 +571,7 @@ impl<'a> Block<'a> {
         if !wide && warp.mask == u32::MAX {
             // All lanes take part and exist.
             let from = &warp.narrow[value as usize];
-            let out = shuffled(mode, u32::from(width), from, &warp.narrow[operand as usize]);
+            let out = quick::shuffled(mode, u32::from(width), from, &warp.narrow[operand as usize]);
             warp.narrow[dst as usize] = out;
             return Ok(());
         }
@@ -655,34 +658,6 @@ fn advance_wide(var: &mut [u64; WARP], step: i64, mask: u32) -> Option<usize> {
         return None;
     }
     active(mask).find(|lane| (before[*lane] as i64).checked_add(step).is_none())
-}
-
-/// A shuffle in which all lanes take part: a lane that would take from outside of its group keeps its own value.
-fn shuffled(mode: ShuffleMode, width: u32, from: &[u32; WARP], operand: &[u32; WARP]) -> [u32; WARP] {
-    let by = operand[0];
-    if mode == ShuffleMode::Xor && by < width && operand.iter().fold(0, |d, o| d | (o ^ by)) == 0 {
-        return match by {
-            1 => std::array::from_fn(|i| from[i ^ 1]),
-            2 => std::array::from_fn(|i| from[i ^ 2]),
-            4 => std::array::from_fn(|i| from[i ^ 4]),
-            8 => std::array::from_fn(|i| from[i ^ 8]),
-            16 => std::array::from_fn(|i| from[i ^ 16]),
-            _ => std::array::from_fn(|i| from[(i ^ by as usize) % WARP]),
-        };
-    }
-    let mut out = [0; WARP];
-    for i in 0..WARP {
-        let (own, by) = (i as u32, operand[i]);
-        let group = own & width.wrapping_neg();
-        let source = match mode {
-            ShuffleMode::Xor => own ^ by,
-            ShuffleMode::Down => own.wrapping_add(by),
-            ShuffleMode::Index => group + (by & (width - 1)),
-        };
-        let inside = source.wrapping_sub(group) < width;
-        out[i] = from[if inside { source } else { own } as usize % WARP];
-    }
-    out
 }
 
 /// The lowest lane of a mask.

@@ -349,9 +349,8 @@ impl<'a> Compiler<'a> {
         if self.harmless(a) && self.harmless(b) {
             let (a, b) = (self.value(a)?, self.value(b)?);
             self.emit(Inst::Blend { wide, dst, c: cond, a, b });
-            let uniform = self.is_uniform(DType::Bool, cond)
-                && self.is_uniform(dtype, a)
-                && self.is_uniform(dtype, b);
+            let uniform =
+                self.is_uniform(DType::Bool, cond) && self.is_uniform(dtype, a) && self.is_uniform(dtype, b);
             self.set_uniform(dtype, dst, uniform);
             return Ok(());
         }

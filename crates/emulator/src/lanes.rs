@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use loopwright_kernel_ir::{DType, Number};
 use loopwright_lowering::program::{BinOp, UnOp};
 
-use crate::bytecode::MathFn;
+use crate::{bytecode::MathFn, quick};
 
 /// Lanes of a warp.
 pub(crate) const WARP: usize = 32;
@@ -298,97 +298,6 @@ macro_rules! float_arithmetic {
 float_arithmetic!(arithmetic_f32, f32, u32);
 float_arithmetic!(arithmetic_f64, f64, u64);
 
-/// `file[dst] = f(file[a], file[b])`, lane by lane. Eight lanes are read before they are written, so that this is vector code without
-/// asking whether the registers overlap.
-#[inline(always)]
-fn zip(file: &mut [Narrow], (dst, a, b): (usize, usize, usize), f: impl Fn(u32, u32) -> u32) {
-    for k in (0..WARP).step_by(8) {
-        let (x, y) = (&file[a], &file[b]);
-        let mut out = [0; 8];
-        for i in 0..8 {
-            out[i] = f(x[k + i], y[k + i]);
-        }
-        file[dst][k..k + 8].copy_from_slice(&out);
-    }
-}
-
-/// The bits that the magnitudes of the lanes need.
-#[inline(always)]
-fn magnitude(a: &Narrow) -> u32 {
-    let mut bits = 0;
-    for v in a {
-        bits |= *v ^ ((*v as i32 >> 31) as u32);
-    }
-    u32::BITS - bits.leading_zeros()
-}
-
-/// The operations that most steps are, within the file of 32-bit words. `false`: it is none of them, or one in which an integer
-/// overflows, and nothing has happened.
-#[inline(always)]
-pub(crate) fn binary_common(
-    op: BinOp,
-    dtype: DType,
-    file: &mut [Narrow],
-    regs: (usize, usize, usize),
-    exact: bool,
-) -> bool {
-    match (dtype, op) {
-        (DType::F32, BinOp::Add) => {
-            zip(file, regs, |a, b| (f32::from_bits(a) + f32::from_bits(b)).to_bits());
-        }
-        (DType::F32, BinOp::Mul) => {
-            zip(file, regs, |a, b| (f32::from_bits(a) * f32::from_bits(b)).to_bits());
-        }
-        (DType::I32, BinOp::Add) => {
-            let (x, y) = (&file[regs.1], &file[regs.2]);
-            let mut over = 0;
-            for i in 0..WARP {
-                let sum = x[i].wrapping_add(y[i]);
-                over |= (x[i] ^ sum) & (y[i] ^ sum);
-            }
-            if exact && over >> 31 != 0 {
-                return false;
-            }
-            zip(file, regs, u32::wrapping_add);
-        }
-        (DType::I32, BinOp::Mul) => {
-            // |a| <= 2^p and |b| <= 2^q with p + q < 31.
-            if exact && magnitude(&file[regs.1]) + magnitude(&file[regs.2]) > 30 {
-                return false;
-            }
-            zip(file, regs, u32::wrapping_mul);
-        }
-        (DType::I32, BinOp::Lt) => zip(file, regs, |a, b| u32::from((a as i32) < b as i32)),
-        (DType::I32, BinOp::Eq) => zip(file, regs, |a, b| u32::from(a == b)),
-        _ => return false,
-    }
-    true
-}
-
-/// An operation on one i32, or comparison or logic on one pair of words: what [`binary_narrow`] does for lanes that are all equal. `None`
-/// where it overflows and that is a fault, and for what is not done here.
-#[inline(always)]
-pub(crate) fn binary_scalar(op: BinOp, a: u32, b: u32, exact: bool) -> Option<u32> {
-    let (x, y) = (a as i32, b as i32);
-    let checked = |(value, over): (i32, bool)| (!(exact && over)).then_some(value as u32);
-    match op {
-        BinOp::Add => checked(x.overflowing_add(y)),
-        BinOp::Sub => checked(x.overflowing_sub(y)),
-        BinOp::Mul => checked(x.overflowing_mul(y)),
-        BinOp::Min => Some(x.min(y) as u32),
-        BinOp::Max => Some(x.max(y) as u32),
-        BinOp::Lt => Some((x < y).into()),
-        BinOp::Le => Some((x <= y).into()),
-        BinOp::Gt => Some((x > y).into()),
-        BinOp::Ge => Some((x >= y).into()),
-        BinOp::Eq => Some((x == y).into()),
-        BinOp::Ne => Some((x != y).into()),
-        BinOp::And => Some(a & b),
-        BinOp::Or => Some(a | b),
-        _ => None,
-    }
-}
-
 /// Moves the lanes of the mask.
 #[inline(always)]
 pub(crate) fn select<T: Copy>(to: &mut [T; WARP], from: &[T; WARP], mask: u32) {
@@ -419,7 +328,10 @@ pub(crate) fn binary_narrow(
     }
     match dtype {
         DType::F32 => Ok(arithmetic_f32(op, a, b)),
-        DType::I32 => arithmetic::<i32>(op, a, b, mask, exact),
+        DType::I32 => match quick::divide_by_power(op, a, b, mask) {
+            Some(out) => Ok(out),
+            None => arithmetic::<i32>(op, a, b, mask, exact),
+        },
         DType::U32 => arithmetic::<u32>(op, a, b, mask, exact),
         DType::I8 => arithmetic::<i8>(op, a, b, mask, exact),
         DType::I16 => arithmetic::<i16>(op, a, b, mask, exact),

@@ -7,7 +7,7 @@
 //! machine   the host's part: arguments, launches, blocks over cores, the second and third look at a fault
 //!   block     one block: warps between barriers, the interpreter of the code
 //!     access    loads and stores: bounds, values, races, traffic
-//!     lanes     what the operations mean
+//!     lanes     what the operations mean; quick: faster ways of the most common ones
 //!   compile   statements and values to flat code (bytecode)
 //!   shadow    who accessed a cell last; trace: the same with all details for one cell
 //! ```
@@ -33,6 +33,7 @@ mod lanes;
 mod machine;
 mod memory;
 mod options;
+mod quick;
 mod shadow;
 mod trace;
 mod traffic;

@@ -9,6 +9,9 @@ use crate::{
 /// unless it is misaligned, which does not occur.
 pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraffic {
     let lanes = u64::from(mask.count_ones());
+    if lanes == 1 {
+        return GlobalTraffic { requests: 1, sectors: 1, bytes };
+    }
     let mut sectors = 0;
     let mut last = -1;
     let mut rising = true;
@@ -52,6 +55,21 @@ pub(crate) fn shared(address: &[i64; WARP], mask: u32, bytes: u64) -> SharedTraf
 
 /// The most different words that one bank has to deliver.
 fn passes(address: &[i64; WARP], members: u32, words: i64) -> u64 {
+    if members.is_power_of_two() {
+        return 1;
+    }
+    if words == 1 && members == u32::MAX {
+        // All lanes want one word, or neighbouring words.
+        let (mut same, mut run) = (0, 0);
+        for (lane, a) in address.iter().enumerate() {
+            let distance = (a >> 2).wrapping_sub(address[0] >> 2);
+            same |= distance;
+            run |= distance ^ lane as i64;
+        }
+        if same == 0 || run == 0 {
+            return 1;
+        }
+    }
     let mut first = [-1i64; WARP];
     let mut clash = false;
     for lane in active(members) {
