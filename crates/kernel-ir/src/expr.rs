@@ -11,9 +11,41 @@ use serde::{Deserialize, Serialize};
 use crate::{Access, Type};
 
 /// A floating-point literal, compared by its bits.
+///
+/// Serialised as a number, and as the word of the text, `inf` or `nan`, where JSON has no number.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "StoredFloat", into = "StoredFloat")]
 pub struct Float(pub f64);
+
+/// How a literal stands in a file.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum StoredFloat {
+    Number(f64),
+    Word(String),
+}
+
+impl From<Float> for StoredFloat {
+    fn from(Float(v): Float) -> Self {
+        if v.is_finite() { StoredFloat::Number(v) } else { StoredFloat::Word(v.to_string().to_lowercase()) }
+    }
+}
+
+impl TryFrom<StoredFloat> for Float {
+    type Error = String;
+
+    fn try_from(stored: StoredFloat) -> Result<Self, String> {
+        match stored {
+            StoredFloat::Number(v) => Ok(Float(v)),
+            StoredFloat::Word(word) => match word.as_str() {
+                "inf" => Ok(Float(f64::INFINITY)),
+                "-inf" => Ok(Float(f64::NEG_INFINITY)),
+                "nan" => Ok(Float(f64::NAN)),
+                _ => Err(format!("`{word}` is no floating-point literal")),
+            },
+        }
+    }
+}
 
 impl PartialEq for Float {
     fn eq(&self, other: &Self) -> bool {

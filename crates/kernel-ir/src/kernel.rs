@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, collections::BTreeMap, ops::Deref, sync::Arc};
 
 use loopwright_poly::{Aff, Constraint, Name};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
     Arg, Array, DeviceFunction, Diagnostics, Expr, Fact, Instruction, Lookup, Precision, Reduce, ReductionOp,
@@ -88,9 +88,23 @@ pub struct KernelData {
 }
 
 /// A kernel: immutable, cheap to clone, comparable, hashable.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// Serialised as its [`KernelData`]. Reading one back validates it, since a file may say anything.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct LoopKernel(Arc<KernelData>);
+
+impl<'de> Deserialize<'de> for LoopKernel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let kernel = LoopKernel::from_data(KernelData::deserialize(deserializer)?);
+        kernel.validate().map_err(de::Error::custom)?;
+        // A text says nothing that no kernel can be; data may, as a name where none is looked up.
+        match LoopKernel::parse(&kernel.to_text()) {
+            Ok(again) if again == kernel => Ok(kernel),
+            _ => Err(de::Error::custom("the data are those of no kernel: its text does not give them back")),
+        }
+    }
+}
 
 impl Deref for LoopKernel {
     type Target = KernelData;
@@ -106,7 +120,9 @@ impl LoopKernel {
     /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of unknown order.
     /// Everything else that can be wrong is found by `validate`.
     pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
-        nest::refuse_cycles(&Lookup::new(&data))?;
+        if let Some((_, diagnostic)) = nest::cycle(&Lookup::new(&data)) {
+            return Err(diagnostic.into());
+        }
         nest::fill_within(&mut data);
         data.tree = nest::tree_in_text_order(&Lookup::new(&data))
             .map_err(|errors| Diagnostics(errors.into_iter().map(|(_, d)| d).collect()))?;

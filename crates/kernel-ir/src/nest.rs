@@ -62,17 +62,19 @@ fn positions(lookup: &Lookup<'_>) -> HashMap<Name, usize> {
     order(lookup).into_iter().enumerate().map(|(k, n)| (n, k)).collect()
 }
 
-/// Refuses domains that wait for each other: no loop of them could be the outer one.
-pub(crate) fn refuse_cycles(lookup: &Lookup<'_>) -> Result<(), Diagnostic> {
+/// A domain that waits for itself through others, with the refusal: no loop of theirs could be the outer one.
+pub(crate) fn cycle(lookup: &Lookup<'_>) -> Option<(usize, Diagnostic)> {
     let graph = domain_graph(lookup);
-    let Err(cycle) = toposort(&graph, None) else { return Ok(()) };
-    let inames = &lookup.kernel().domains[graph[cycle.node_id()]].inames;
+    let cycle = toposort(&graph, None).err()?;
+    let domain = graph[cycle.node_id()];
+    let inames = &lookup.kernel().domains[domain].inames;
     let names: Vec<String> = inames.iter().map(|i| format!("`{i}`")).collect();
-    Err(Diagnostic::new(
+    let diagnostic = Diagnostic::new(
         "cyclic-domains",
         format!("the domain of {} depends on itself through the bounds of other domains", names.join(", ")),
     )
-    .help("bound one of the inames by parameters alone, so that it can be the outer loop"))
+    .help("bound one of the inames by parameters alone, so that it can be the outer loop");
+    Some((domain, diagnostic))
 }
 
 /// The inames that a name in a domain stands for: itself, or for a scalar temporary those of the instructions that write it.
@@ -218,8 +220,11 @@ fn parts_in_order(data: &KernelData, instruction: &Instruction) -> Vec<PartRef> 
                 continue;
             }
             done.push(loops);
-            let inside: Vec<Name> = around.iter().chain(loops).cloned().collect();
-            level(&inside, inames, enclosing, part, found);
+            // A reduction over nothing, which validation refuses, has nothing inside that is not here.
+            if !loops.is_empty() {
+                let inside: Vec<Name> = around.iter().chain(loops).cloned().collect();
+                level(&inside, inames, enclosing, part, found);
+            }
             found.extend(here.iter().filter(|m| inames[**m].inames == loops).map(|m| part(Part::Update(*m))));
         }
     }

@@ -14,8 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Name, Result};
 
+mod stored;
+
 /// `floor(numerator / denominator)`, the denominator positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "stored::StoredDiv")]
 pub struct FloorDiv {
     /// What is divided.
     pub numerator: Aff,
@@ -34,6 +37,7 @@ pub enum Term {
 
 /// A quasi-affine function of named integers. See the module's head.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "stored::StoredAff")]
 pub struct Aff {
     terms: Vec<(Term, i64)>,
     constant: i64,

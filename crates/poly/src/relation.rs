@@ -20,6 +20,7 @@ pub(crate) const DISJUNCT_LIMIT: usize = 1024;
 
 /// See the module's head.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "StoredRelation")]
 pub(crate) struct Relation {
     pub(crate) params: Vec<Name>,
     pub(crate) in_tuple: Option<Name>,
@@ -27,6 +28,26 @@ pub(crate) struct Relation {
     pub(crate) out_tuple: Option<Name>,
     pub(crate) outs: Vec<Name>,
     pub(crate) disjuncts: Vec<System>,
+}
+
+/// The fields of a [`Relation`] as they are read from a file, which may say anything.
+#[derive(Deserialize)]
+struct StoredRelation {
+    params: Vec<Name>,
+    in_tuple: Option<Name>,
+    ins: Vec<Name>,
+    out_tuple: Option<Name>,
+    outs: Vec<Name>,
+    disjuncts: Vec<System>,
+}
+
+impl TryFrom<StoredRelation> for Relation {
+    type Error = Error;
+
+    fn try_from(stored: StoredRelation) -> Result<Self> {
+        let StoredRelation { params, in_tuple, ins, out_tuple, outs, disjuncts } = stored;
+        Ok(Relation { in_tuple, out_tuple, ..Relation::new(&params, &ins, &outs, disjuncts)? })
+    }
 }
 
 impl Relation {

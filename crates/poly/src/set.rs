@@ -11,9 +11,27 @@ use crate::{Aff, Constraint, Error, Map, Name, Result, System, parse, relation::
 /// Equality and hash are those of the stored constraints; whether two sets have the same points is [`Set::is_equal`]. Dimensions of
 /// operands are matched by position. Questions may fail with [`Error::Budget`] or [`Error::Overflow`], never with a wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(try_from = "Relation", into = "Relation")]
 pub struct Set {
     pub(crate) relation: Relation,
+}
+
+/// From a file, which may say anything.
+impl TryFrom<Relation> for Set {
+    type Error = Error;
+
+    fn try_from(relation: Relation) -> Result<Self> {
+        match relation.ins.is_empty() && relation.in_tuple.is_none() {
+            true => Ok(Set { relation }),
+            false => Err(Error::Space("a set has one tuple, this is a map".into())),
+        }
+    }
+}
+
+impl From<Set> for Relation {
+    fn from(set: Set) -> Self {
+        set.relation
+    }
 }
 
 impl Set {

@@ -145,6 +145,9 @@ pub(crate) fn complete(
         findings.extend(loops);
     }
     if findings.is_empty() {
+        findings.extend(validate::no_tree(&data));
+    }
+    if findings.is_empty() {
         Ok(LoopKernel::from_data(data))
     } else {
         Err(validate::placed(findings, map(&data).as_ref()))

@@ -1,8 +1,8 @@
 //! Domains, assumptions, definitions and tags: known names, and a bound on either side of every iname.
 
 use crate::{
-    Aff, Arg, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Term, Type, text::source_map::Item,
-    validate::Check,
+    Aff, Arg, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Term, Type, nest,
+    text::source_map::Item, validate::Check,
 };
 
 /// What a name in affine text is.
@@ -116,6 +116,9 @@ pub(crate) fn check(check: &mut Check<'_>) {
             }
         }
     }
+    if let Some((k, d)) = nest::cycle(check.lookup) {
+        check.add(Item::Domain(k), "", d);
+    }
     for (k, domain) in data.domains.iter().enumerate() {
         if domain.inames.is_empty() {
             let d = Diagnostic::new("no-inames", "this domain has no iname")
@@ -212,6 +215,13 @@ fn tags(check: &mut Check<'_>) {
         if let Some(value) = check.lookup.definition(iname) {
             let d = Diagnostic::new("wrong-tag", format!("`{iname}` is no loop any more: it is `{value}`"))
                 .help("tag the inames of its value instead");
+            check.add(item, iname, d);
+            continue;
+        }
+        // The text has three axes; data from elsewhere may say anything.
+        if let crate::Tag::Block(axis @ 3..) | crate::Tag::Thread(axis @ 3..) = tag {
+            let d = Diagnostic::new("wrong-tag", format!("`{iname}` is on axis {axis}, and there are three"))
+                .help("the axes are 0, 1 and 2, for x, y and z");
             check.add(item, iname, d);
             continue;
         }

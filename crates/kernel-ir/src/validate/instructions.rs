@@ -196,6 +196,11 @@ fn bound(check: &Check<'_>, name: &Name) -> bool {
 fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &mut BTreeSet<Name>) {
     let data = check.data;
     let text = e.to_string();
+    if r.inames.is_empty() {
+        let d = Diagnostic::new("reduction-place", format!("`{text}` reduces over no iname"))
+            .help("name the inames that it goes over, as `sum(i, x[i])` or `sum([i, j], x[i, j])`");
+        return check.add(item.clone(), &text, d);
+    }
     let Some(op) = data.operator(&r.op) else {
         let names = ReductionOp::LIBRARY.into_iter().chain(data.reductions.iter().map(|o| o.name.as_str()));
         let help = crate::suggest::did_you_mean(&r.op, names).unwrap_or_else(|| {

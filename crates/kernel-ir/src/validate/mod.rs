@@ -48,6 +48,7 @@ impl Finding {
                 | "unknown-function"
                 | "wrong-arity"
                 | "bound-not-loaded"
+                | "cyclic-domains"
         )
     }
 
@@ -137,12 +138,23 @@ pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
     check.found
 }
 
+/// A kernel of instructions whose tree has nothing at all, where one follows from the text or was given.
+pub(crate) fn no_tree(data: &KernelData) -> Option<Finding> {
+    let diagnostic = Diagnostic::new("wrong-tree", "the tree is empty, and the kernel has instructions")
+        .help("each part of each instruction stands once, in the loops of its sequential inames");
+    (data.tree.is_empty() && !data.instructions.is_empty())
+        .then(|| Finding::new(diagnostic, Item::Header, ""))
+}
+
 impl LoopKernel {
     /// Whether the kernel makes sense; if not, everything that is wrong with it. Places are in its printed form.
     pub fn validate(&self) -> Result<(), Diagnostics> {
         let mut found = structure(self);
         if found.is_empty() {
             found = check(self);
+        }
+        if found.is_empty() {
+            found.extend(no_tree(self));
         }
         if found.is_empty() { Ok(()) } else { Err(placed(found, map_of_print(self).as_ref())) }
     }
