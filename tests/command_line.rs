@@ -101,6 +101,49 @@ fn check_says_what_was_decided() {
     assert!(text.contains("block (128, 1, 1), 0 barriers, 0 bytes of shared memory"), "{text}");
 }
 
+/// What no current device can launch is refused where the kernel is looked at, before there are arguments.
+#[test]
+fn check_knows_the_limit_of_shared_memory() {
+    let folder = Folder::new("limits");
+    let kernel = |cells: usize| {
+        format!(
+            "kernel k(x: f32[n, {cells}], y: f32[n, {cells}], n: i32)\nassume 0 <= n\ntemp t: f32[{cells}] shared\n\
+             domain {{ [b] : 0 <= b < n }}\ndomain {{ [i] : 0 <= i < {cells} }}\ndomain {{ [j] : 0 <= j < {cells} }}\n\
+             t[i] = x[b, i] {{inames=b:i}}\ny[b, j] = t[{cells} - 1 - j]\n"
+        )
+    };
+    let pipeline = folder.file(
+        "threads.pipe",
+        "split_iname(i, 256)\nsplit_iname(j, 256)\ntag_inames(b: block.x, i_inner: thread.x, j_inner: thread.x)\n",
+    );
+    // 227 KiB are 58112 elements.
+    let text = out(&call(&["check", &folder.file("largest.lw", &kernel(58112)), &pipeline]));
+    assert!(text.contains("232448 bytes of shared memory"), "{text}");
+    let text = refusal(&call(&["check", &folder.file("larger.lw", &kernel(58368)), &pipeline]));
+    assert!(
+        text.contains("error[device-limit]: `k` cannot be launched: a block takes 233472 bytes of shared memory, and the device has 232448 for one"),
+        "{text}"
+    );
+}
+
+/// More memory than there is is a refusal, neither an abort nor the end of the process by the system.
+#[test]
+fn sizes_beyond_the_memory_are_refused() {
+    let folder = Folder::new("memory");
+    let kernel = folder.file(
+        "add.lw",
+        "kernel add(x: f32[n], y: f32[n], n: i64)\nassume 0 <= n\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] + y[i]\n",
+    );
+    for n in ["1000000000000000000", "1000000000000", "100000000000", "20000000000"] {
+        let set = format!("n={n}");
+        for fill in ["--random", "--zeros"] {
+            let args = ["run", &kernel, "--device", "emulator", "--set", &set, fill, "x", fill, "y"];
+            let text = refusal(&call(&args));
+            assert!(text.contains("memory"), "{text}");
+        }
+    }
+}
+
 #[test]
 fn cuda_prints_the_text() {
     let kernel = example("kernels/axpy.lw");

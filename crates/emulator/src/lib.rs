@@ -23,6 +23,7 @@
 
 mod access;
 mod arguments;
+mod available;
 mod block;
 mod bytecode;
 mod compile;

@@ -46,7 +46,8 @@ pub struct Options {
     pub count: bool,
     /// The most steps of the emulator's code that the warps of one block may take together.
     pub max_steps: u64,
-    /// The most bytes that arrays, the launch's own included, may take.
+    /// The most bytes that arrays, the launch's own included, may take with what is remembered of their cells. By default a quarter of
+    /// the memory that was available when the process first asked, and 64 GiB at most.
     pub max_bytes: u64,
     /// How many blocks run at once; `None` means one for each core.
     pub threads: Option<usize>,
@@ -60,7 +61,7 @@ impl Default for Options {
             checks: Checks::ALL,
             count: true,
             max_steps: 1 << 34,
-            max_bytes: 1 << 36,
+            max_bytes: crate::available::share(),
             threads: None,
             functions: BTreeMap::new(),
         }

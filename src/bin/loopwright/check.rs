@@ -34,6 +34,8 @@ pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), 
 /// `loopwright check`
 pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
+    // What no current device can launch is wrong before there is one.
+    loopwright::runtime::check_device_limits(&program, Device::emulator().limits())?;
     let mut text = String::new();
     // Writing to a string cannot fail.
     let _ = writeln!(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Name};
 use loopwright_lowering::index_range;
-use loopwright_lowering::program::{Owner, Program};
+use loopwright_lowering::program::{DeviceKernel, Owner, Program};
 
 use super::args::ArrayArg;
 use super::bound::{Bound, Execution};
@@ -14,7 +14,7 @@ use super::device::{Inner, Stream};
 use super::resolve::{Resolved, resolve};
 use super::variant::{Key, Variant};
 use super::{Args, Compiled, DeviceTensor, Tensor, emulate, facts, host};
-use crate::cuda::{self, FunctionInfo, LaunchShape, limits};
+use crate::cuda::{self, DeviceInfo, FunctionInfo, LaunchShape, limits};
 
 /// The form that arguments ask for.
 pub(super) fn key_for(compiled: &Compiled, args: &Args) -> Result<Key, Diagnostic> {
@@ -166,6 +166,30 @@ fn check_device_array(
     Ok(())
 }
 
+/// Whether a device can ever launch a program: block sizes and shared memory, without grids, which the arguments decide.
+pub fn check_device_limits(program: &Program, device: &DeviceInfo) -> Result<(), Diagnostic> {
+    for kernel in &program.kernels {
+        let function = FunctionInfo {
+            name: kernel.name.to_string(),
+            max_threads_per_block: device.max_threads_per_block,
+            ..FunctionInfo::default()
+        };
+        check_launch(kernel, &function, device, [0; 3])?;
+    }
+    Ok(())
+}
+
+fn check_launch(
+    kernel: &DeviceKernel,
+    function: &FunctionInfo,
+    device: &DeviceInfo,
+    grid: [u64; 3],
+) -> Result<(), Diagnostic> {
+    let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
+    let shape = LaunchShape { grid, block: kernel.block, dynamic_shared: shared };
+    Ok(limits::check(device, function, &shape).map_err(cuda::CudaError::from)?)
+}
+
 /// The limits of the device, before anything is launched.
 fn check_limits(compiled: &Compiled, variant: &Variant, steps: &[host::Step]) -> Result<(), Diagnostic> {
     let info = compiled.device().limits();
@@ -179,9 +203,7 @@ fn check_limits(compiled: &Compiled, variant: &Variant, steps: &[host::Step]) ->
                 ..FunctionInfo::default()
             },
         };
-        let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
-        let shape = LaunchShape { grid, block: kernel.block, dynamic_shared: shared };
-        Ok(limits::check(info, &function, &shape).map_err(cuda::CudaError::from)?)
+        check_launch(kernel, &function, info, grid)
     };
     // A kernel that could never run is refused even where these arguments leave it out.
     for number in 0..variant.program.kernels.len() {

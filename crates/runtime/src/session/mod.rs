@@ -46,6 +46,7 @@ mod variant;
 
 pub use args::Args;
 pub use ask::{bind_open_types, expected_arrays, fact_range};
+pub use bind::check_device_limits;
 pub use bound::{Bound, Outputs};
 pub use compile_for::{Binary, compile_for};
 pub use compiled::{CompileOptions, Compiled};

@@ -40,6 +40,22 @@ pub(super) fn elements(shape: &[usize], dtype: DType) -> Result<usize, Diagnosti
         })
 }
 
+fn too_large(shape: &[usize], bytes: usize) -> Diagnostic {
+    Diagnostic::new(
+        "out-of-memory",
+        format!("an array of shape {shape:?} takes {bytes} bytes, more than the machine can give"),
+    )
+    .help("work on smaller pieces")
+}
+
+/// A buffer of zeros, or a refusal: an allocation that fails would end the process.
+fn zeros(shape: &[usize], dtype: DType) -> Result<Buffer, Diagnostic> {
+    let count = elements(shape, dtype)?;
+    let bytes = count * dtype.bytes();
+    Vec::<u8>::new().try_reserve_exact(bytes).map_err(|_| too_large(shape, bytes))?;
+    Ok(Buffer::zeros(dtype, count))
+}
+
 impl Tensor {
     /// These elements, row by row.
     pub fn from_vec<T: Element>(shape: &[usize], values: Vec<T>) -> Result<Tensor, Diagnostic> {
@@ -72,7 +88,7 @@ impl Tensor {
 
     /// Zeros.
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor, Diagnostic> {
-        let buffer = Buffer::zeros(dtype, elements(shape, dtype)?);
+        let buffer = zeros(shape, dtype)?;
         Ok(Tensor { shape: shape.to_vec(), buffer: Arc::new(buffer), initialised: true })
     }
 
@@ -84,7 +100,12 @@ impl Tensor {
     /// Pseudo-random elements, the same for the same seed: floating-point numbers in -1..1 in steps of 2^-7 (so that sums of few are
     /// exact even in half precision), integers in -8..8 or 0..8, truth values.
     pub fn random(shape: &[usize], dtype: DType, seed: u64) -> Result<Tensor, Diagnostic> {
-        let mut buffer = Buffer::zeros(dtype, elements(shape, dtype)?);
+        let mut buffer = zeros(shape, dtype)?;
+        // Zeros take no memory until they are written, as they are here.
+        let bytes = buffer.len() * dtype.bytes();
+        if bytes as u64 > loopwright_emulator::Options::default().max_bytes {
+            return Err(too_large(shape, bytes));
+        }
         let mut state = seed;
         for k in 0..buffer.len() {
             // splitmix64
