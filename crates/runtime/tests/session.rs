@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments as Options, Completion, Failed, Trial};
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Number};
 use loopwright_lowering::{LowerOptions, index_range, lower};
+use loopwright_runtime::disasm::Disassembler;
 use loopwright_runtime::{Arch, Args, CompileOptions, Device, Tensor, compile_for, nvrtc};
 use loopwright_transforms::{Pipeline, Transforms};
 
@@ -277,7 +278,7 @@ fn data_may_stay_on_the_device(device: &Device) -> Outcome {
     )
 }
 
-fn launches_on_two_streams_have_scratch_of_their_own(device: &Device) -> Outcome {
+fn launches_on_several_streams_have_scratch_of_their_own(device: &Device) -> Outcome {
     // Blocks depend on one another through t, which therefore is global.
     let text = "
 kernel reverse_twice(x: f32[n], out: f32[n], n: i32)
@@ -295,7 +296,7 @@ tag_inames(i_outer: block.x, i_inner: thread.x, j_outer: block.x, j_inner: threa
     let compiled = ok(device.compile(&kernel(text, pipeline)))?;
     let n = 1000;
     let mut launches = Vec::new();
-    for k in 0..2 {
+    for k in 0..4 {
         let x = ok(Tensor::from_fn(&[n], |i| (i * (k + 1)) as f32))?;
         let stream = ok(device.stream())?;
         launches.push((k, ok(compiled.bind_on(&stream, &Args::new().tensor("x", &x)))?));
@@ -367,6 +368,17 @@ fn stages_show_every_form(device: &Device) -> Outcome {
         assert!(stages.resources()[0].registers > 0);
         assert!(stages.ptx().is_some_and(|ptx| ptx.contains(".entry segmented_sum")));
         assert!(stages.log().is_some());
+        match Disassembler::find() {
+            Some(_) => {
+                // The last instruction of every kernel, on every architecture.
+                let sass = ok(stages.sass())?;
+                assert!(sass.contains("segmented_sum") && sass.contains("EXIT"), "{sass}");
+            }
+            None => {
+                println!("left out: there is no disassembler");
+                assert!(stages.sass().is_err_and(|d| d.to_string().contains("make setup")));
+            }
+        }
     } else {
         assert_eq!(stages.not_compiled.map(|d| d.code), Some("no-compiler"));
     }
@@ -575,8 +587,8 @@ fn main() -> ExitCode {
         ("facts_are_checked_on_request", facts_are_checked_on_request),
         ("data_may_stay_on_the_device", data_may_stay_on_the_device),
         (
-            "launches_on_two_streams_have_scratch_of_their_own",
-            launches_on_two_streams_have_scratch_of_their_own,
+            "launches_on_several_streams_have_scratch_of_their_own",
+            launches_on_several_streams_have_scratch_of_their_own,
         ),
         ("layouts_are_those_that_the_kernel_declares", layouts_are_those_that_the_kernel_declares),
         (
