@@ -180,7 +180,7 @@ fn every_type_is_read_computed_with_and_reduced() {
             (0..3 * length as i64).map(|k| i64::from(k % 7 == 3) + i64::from(k % 11 == 5)).collect();
         let element = |k: usize| match dtype {
             DType::Bool => (numbers[k] != 0 && k % length % 2 == 1) as i64 as f64,
-            _ => (numbers[k] * if k % length % 2 == 0 { 1 } else { 2 }) as f64,
+            _ => (numbers[k] * (1 + (k % length % 2) as i64)) as f64,
         };
         let y: Vec<f64> = (0..3 * length).map(element).collect();
         let out: Vec<f64> = y
