@@ -1,8 +1,8 @@
 //! How long it takes from declaring a kernel to its CUDA C: medians, in milliseconds, without a cache, after a warm-up.
 //!
 //! `cargo run --release --example codegen_time` prints a table; with `-- --json` one JSON object with a key a case, each an object of
-//! milliseconds by stage (`declare`, `transform`, `lower`, `print`, and `total` for all of them) and the printed `text`. Names of cases behind it
-//! leave the others out, for a profiler.
+//! milliseconds by stage (`declare`, `transform`, `lower`, `print`, and `total` for all of them), `total_without_proofs`, where no step is asked
+//! whether it is legal, and the printed `text`. Names of cases behind it leave the others out, for a profiler.
 
 #[path = "common/speed_cases.rs"]
 mod speed_cases;
@@ -16,7 +16,7 @@ use loopwright_transforms::Pipeline;
 use serde_json::{Map, Value, json};
 use speed_cases::Case;
 
-const STAGES: [&str; 5] = ["declare", "transform", "lower", "print", "total"];
+const STAGES: [&str; 6] = ["declare", "transform", "lower", "print", "total", "total_without_proofs"];
 const WARM_UP: usize = 3;
 const REPEATS: usize = 11;
 
@@ -45,11 +45,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The medians of the stages and of their sum, and the text.
-fn measure(case: &Case) -> Result<([f64; 5], String), Box<dyn Error>> {
-    let mut times: [Vec<f64>; 5] = Default::default();
+fn measure(case: &Case) -> Result<([f64; 6], String), Box<dyn Error>> {
+    let mut times: [Vec<f64>; 6] = Default::default();
     let mut text = String::new();
     for turn in 0..WARM_UP + REPEATS {
-        let (stages, printed) = generate(case)?;
+        let ([declared, transformed, lowered, source, total], printed) = generate(case, true)?;
+        let ([.., without_proofs], _) = generate(case, false)?;
+        let stages = [declared, transformed, lowered, source, total, without_proofs];
         if turn >= WARM_UP {
             times.iter_mut().zip(stages).for_each(|(all, one)| all.push(one));
         }
@@ -63,11 +65,14 @@ fn measure(case: &Case) -> Result<([f64; 5], String), Box<dyn Error>> {
 }
 
 /// One way from the declared kernel to its text.
-fn generate(case: &Case) -> Result<([f64; 5], String), Box<dyn Error>> {
+fn generate(case: &Case, proofs: bool) -> Result<([f64; 5], String), Box<dyn Error>> {
     let start = Instant::now();
     let kernel = LoopKernel::parse(&case.kernel)?;
     let declared = start.elapsed();
-    let transformed_kernel = Pipeline::parse(&case.pipeline)?.apply(&kernel)?;
+    let transformed_kernel = {
+        let pipeline = Pipeline::parse(&case.pipeline)?;
+        if proofs { pipeline.apply(&kernel)? } else { pipeline.apply_unjudged(&kernel)? }
+    };
     let transformed = start.elapsed();
     let program = lower(&transformed_kernel, LowerOptions::default())?;
     let lowered = start.elapsed();
