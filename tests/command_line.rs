@@ -117,9 +117,9 @@ fn check_knows_the_limit_of_shared_memory() {
         "split_iname(i, 256)\nsplit_iname(j, 256)\ntag_inames(b: block.x, i_inner: thread.x, j_inner: thread.x)\n",
     );
     // 227 KiB are 58112 elements.
-    let text = out(&call(&["check", &folder.file("largest.lw", &kernel(58112)), &pipeline]));
+    let text = out(&call(&["check", &folder.file("largest.lw", kernel(58112)), &pipeline]));
     assert!(text.contains("232448 bytes of shared memory"), "{text}");
-    let text = refusal(&call(&["check", &folder.file("larger.lw", &kernel(58368)), &pipeline]));
+    let text = refusal(&call(&["check", &folder.file("larger.lw", kernel(58368)), &pipeline]));
     assert!(
         text.contains("error[device-limit]: `k` cannot be launched: a block takes 233472 bytes of shared memory, and the device has 232448 for one"),
         "{text}"
