@@ -154,7 +154,7 @@ pub trait Transforms: Sized {
     fn unroll(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
         self.step(Unroll { inames: inames.into_names() })
     }
-    /// See [`MapDomain`]; `[t, i] -> [w, t], w = 2*t + i`.
+    /// See [`MapDomain`](crate::MapDomain); `[t, i] -> [w, t], w = 2*t + i`.
     fn map_domain(&self, map: &str) -> Result<Self, Diagnostic> {
         self.step(Step::parse(&format!("map_domain({map})"))?)
     }
@@ -169,7 +169,7 @@ pub trait Transforms: Sized {
     ) -> Result<Self, Diagnostic> {
         self.step(Tile::new(tiles))
     }
-    /// See [`IndexSetSplit`]; a condition such as `i < k`.
+    /// See [`IndexSetSplit`](crate::IndexSetSplit); a condition such as `i < k`.
     fn index_set_split(&self, iname: &str, condition: &str, suffix: &str) -> Result<Self, Diagnostic> {
         self.step(Step::parse(&format!("index_set_split({iname}, {condition}, suffix={suffix})"))?)
     }

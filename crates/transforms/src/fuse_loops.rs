@@ -30,8 +30,8 @@ use crate::{
 /// # Legality
 ///
 /// The loops are children of one loop, with nothing between them. The values of the iname that the parts run through must not change: bounds
-/// that one loop has and another one has not must follow from the others for each part, { S[i] : bounds of S } = { S[i] : bounds of S and of
-/// the fused loop }. (A shift or a split with `map_domain` or `index_set_split` makes ranges equal.) Legal is the new order if no dependence
+/// that one loop has and another one has not must follow from the others for each part, `{ S[i] : bounds of S } = { S[i] : bounds of S and of
+/// the fused loop }`. (A shift or a split with `map_domain` or `index_set_split` makes ranges equal.) Legal is the new order if no dependence
 /// goes backwards in it: { x in a later body -> y in an earlier body : y needs x, x at an equal or earlier value } loses none that was
 /// kept before.
 ///

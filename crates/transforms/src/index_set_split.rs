@@ -28,7 +28,7 @@ use crate::{
 ///
 /// # Legality
 ///
-/// Each instance is in exactly one of the copies, { S[i] : c } or { S[i] : not c }, and their order is what it was, so that the step
+/// Each instance is in exactly one of the copies, `{ S[i] : c }` or `{ S[i] : not c }`, and their order is what it was, so that the step
 /// is legal by itself. Refused are inames of reductions, whose accumulator is one, tagged inames, and conditions that are no inequality of
 /// the iname, inames around it and parameters.
 ///

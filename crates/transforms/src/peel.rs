@@ -26,8 +26,8 @@ use crate::{
 ///
 /// # Legality
 ///
-/// It is an [`IndexSetSplit`](crate::IndexSetSplit), which keeps all instances and their order: { S[i] : lo <= i < lo + first },
-/// { S[i] : lo + first <= i <= hi - last }, { S[i] : hi - last < i <= hi }. The first (last) value of the iname has to be one function of
+/// It is an [`IndexSetSplit`](crate::IndexSetSplit), which keeps all instances and their order: `{ S[i] : lo <= i < lo + first }`,
+/// `{ S[i] : lo + first <= i <= hi - last }`, `{ S[i] : hi - last < i <= hi }`. The first (last) value of the iname has to be one function of
 /// the loops around it and of parameters.
 ///
 /// In text: `peel(i, first=1)`, `peel(i, last=2)`, or both.

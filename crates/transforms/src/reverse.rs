@@ -24,7 +24,7 @@ use crate::{
 /// # Legality
 ///
 /// The iname is untagged, and no reduction over it has an operator that does not commute. Legal is the step if no dependence is carried by the
-/// loop: { S[i] -> T[i'] : i < i' and one needs the other } is empty for equal values of the loops around.
+/// loop: `{ S[i] -> T[i'] : i < i' and one needs the other }` is empty for equal values of the loops around.
 ///
 /// In text: `reverse(i)`, with `new=i_rev` as the option by default.
 ///
