@@ -306,6 +306,10 @@ fn of_kernels_as_data() -> Vec<Diagnostic> {
     vec![
         refusal(LoopKernel::declare(cyclic).map_err(|d| d.0[0].clone())),
         refusal(LoopKernel::from_data(fewer).add_prefetch("x", "i")),
+        refusal(
+            loopwright::transforms::AssumeLegal::new("a \"quoted\" reason")
+                .apply(&kernel("kernel k(b: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\nb[i] = 1.0\n")),
+        ),
     ]
 }
 

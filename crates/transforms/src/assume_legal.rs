@@ -84,8 +84,9 @@ impl Transform for AssumeLegal {
         if reason.is_empty() || reason.contains(['"', '\n']) {
             return Err(Diagnostic::new(
                 "assume-legal-reason",
-                "the reason is one line of text without double quotes",
-            ));
+                "the reason is no line of text, or has double quotes",
+            )
+            .help("say why the next step is legal in one line without double quotes"));
         }
         kernel.edit(|data| {
             if let Some(pending) = data.vouched.iter_mut().find(|v| v.step.is_none()) {
