@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Number, Transform,
     call::Args,
-    edit::{replace_in_lists, require_fresh, require_iname, require_untagged},
+    edit::{replace_in_lists, require_iname, require_untagged},
     extent,
+    split_iname::split_names,
     step::BuiltIn,
 };
 
@@ -109,16 +110,7 @@ impl Transform for ChunkIname {
                 "fix the parameters, or choose the length of a piece with `split_iname({iname}, 128)`"
             )));
         };
-        let name = |given: &Option<Name>, suffix: &str| {
-            given.clone().unwrap_or_else(|| Name::new(format!("{iname}_{suffix}")))
-        };
-        let (outer, inner) = (name(&self.outer, "outer"), name(&self.inner, "inner"));
-        require_fresh(kernel, &outer, "outer")?;
-        require_fresh(kernel, &inner, "inner")?;
-        if outer == inner {
-            return Err(Diagnostic::new("name-taken", format!("both loops would be called `{outer}`"))
-                .help("give `outer=` and `inner=` different names"));
-        }
+        let (outer, inner) = split_names(kernel, iname, self.outer.as_ref(), self.inner.as_ref())?;
         kernel.edit(|data| {
             let (o, i) = (Aff::var(&outer), Aff::var(&inner));
             // In lowest terms, so that the divisions are small.

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Aff, Constraint, Definition, Diagnostic, Domain, LoopKernel, Name, Tree};
+use loopwright_kernel_ir::{
+    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree,
+};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
@@ -116,22 +118,33 @@ impl BuiltIn for SplitIname {
     }
 }
 
+/// The names of the two loops that take the place of one: those given, or the iname's with `_outer` and `_inner` behind it.
+pub(crate) fn split_names(
+    data: &KernelData,
+    iname: &Name,
+    outer: Option<&Name>,
+    inner: Option<&Name>,
+) -> Result<(Name, Name), Diagnostic> {
+    let name = |given: Option<&Name>, suffix: &str| {
+        given.cloned().unwrap_or_else(|| Name::new(format!("{iname}_{suffix}")))
+    };
+    let (outer, inner) = (name(outer, "outer"), name(inner, "inner"));
+    require_fresh(data, &outer, "outer")?;
+    require_fresh(data, &inner, "inner")?;
+    if outer == inner {
+        return Err(Diagnostic::new("name-taken", format!("both loops would be called `{outer}`"))
+            .help("give `outer=` and `inner=` different names"));
+    }
+    Ok((outer, inner))
+}
+
 impl Transform for SplitIname {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let iname = &self.iname;
         require_iname(kernel, iname)?;
         require_untagged(kernel, iname, "split")?;
         let length = self.length.at_least(1, "the length of the inner loop")?;
-        let name = |given: &Option<Name>, suffix: &str| {
-            given.clone().unwrap_or_else(|| Name::new(format!("{iname}_{suffix}")))
-        };
-        let (outer, inner) = (name(&self.outer, "outer"), name(&self.inner, "inner"));
-        require_fresh(kernel, &outer, "outer")?;
-        require_fresh(kernel, &inner, "inner")?;
-        if outer == inner {
-            return Err(Diagnostic::new("name-taken", format!("both loops would be called `{outer}`"))
-                .help("give `outer=` and `inner=` different names"));
-        }
+        let (outer, inner) = split_names(kernel, iname, self.outer.as_ref(), self.inner.as_ref())?;
         kernel.edit(|data| {
             let (o, i) = (Aff::var(&outer), Aff::var(&inner));
             data.domains.push(Domain {
