@@ -74,7 +74,7 @@ pub fn consumer(instruction: &Instruction, number: usize) -> Part {
 }
 
 /// The expressions that a part evaluates, reductions inside of them being other parts.
-fn evaluated(instruction: &Instruction, part: Part) -> Vec<&Expr> {
+pub fn evaluated(instruction: &Instruction, part: Part) -> Vec<&Expr> {
     fn arguments<'a>(e: &'a Expr, number: usize, next: &mut usize, found: &mut Vec<&'a Expr>) {
         for child in e.children() {
             arguments(child, number, next, found);
@@ -100,7 +100,8 @@ fn evaluated(instruction: &Instruction, part: Part) -> Vec<&Expr> {
     }
 }
 
-fn outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
+/// Visits an expression without going into reductions.
+pub fn outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     if matches!(e, Expr::Reduce(_)) {
         return;
     }

@@ -34,13 +34,13 @@ mod witness;
 pub use compare::{Comparison, Outcome, Suspect};
 pub use conflict::{Meeting, Query, Time, example, may_meet};
 pub use data_reads::DataReads;
-pub use event::{Event, Touch, accumulator, consumer};
+pub use event::{Event, Touch, accumulator, consumer, evaluated, outside_reductions};
 pub use execution::{
     Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, is_coordinate,
 };
 pub use judge::{Basis, Judgement, Verdict, judge};
 pub use link::{Link, Unlinked};
-pub use model::{Coordinate, Model, ModelPart, Step};
+pub use model::{Coordinate, Model, ModelPart, Step, context};
 pub use order::Against;
 pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, replay};
 pub use roles::PartRole;

@@ -101,7 +101,7 @@ pub struct Model<'k> {
 }
 
 /// Assumptions, and that the lengths of arrays are not negative.
-fn context(kernel: &LoopKernel) -> Vec<Constraint> {
+pub fn context(kernel: &LoopKernel) -> Vec<Constraint> {
     let mut context = kernel.assumptions.clone();
     for arg in &kernel.args {
         let Arg::Array(array) = arg else { continue };

@@ -21,7 +21,7 @@ use loopwright_kernel_ir::{
 use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
 use loopwright_poly::System;
 
-use crate::analysis::{Analysis, Guard, PartInfo, consumer, reduction};
+use crate::analysis::{Analysis, Guard, PartInfo, reduction};
 
 /// What a copy writes where its source has no cell, or none that is needed.
 #[derive(Clone, Debug)]
@@ -88,7 +88,7 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     let Some(reduce) = reduction(instruction, n) else { return Ok(None) };
     let plain = instruction.predicate.is_none()
         && info.execution.loads.is_empty()
-        && consumer(instruction, n) == Part::Finish
+        && loopwright_legality::consumer(instruction, n) == Part::Finish
         && reduce.args.iter().all(is_harmless)
         && !info.guards.iter().any(|g| g.canonical.names().iter().any(|n| analysis.data.contains(n)));
     if !plain {

@@ -7,11 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loopwright_kernel_ir::{
-    Access as Element, AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
+    Access as Element, AddressSpace, Aff, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
     Name, Part, PartRef, Reduce, Tag, Tree,
 };
 use loopwright_legality::{
-    Access, BLOCK_COORDINATES, DataReads, Execution, Load, Presence, THREAD_COORDINATES,
+    Access, BLOCK_COORDINATES, DataReads, Execution, Load, Presence, THREAD_COORDINATES, context, evaluated,
+    outside_reductions,
 };
 use loopwright_poly::System;
 
@@ -444,70 +445,11 @@ pub(crate) fn coordinate_name(tag: Tag) -> Option<&'static str> {
     BLOCK_COORDINATES.get(tag.block_axis()?).copied()
 }
 
-/// Assumptions, and that the lengths of arrays are not negative.
-fn context(kernel: &LoopKernel) -> Vec<Constraint> {
-    let mut context = kernel.assumptions.clone();
-    for arg in &kernel.args {
-        let Arg::Array(array) = arg else { continue };
-        for axis in &array.axes {
-            if let Some(aff) = axis.length.to_aff()
-                && aff.as_constant().is_none()
-            {
-                let c = Constraint::nonneg(aff);
-                if !context.contains(&c) {
-                    context.push(c);
-                }
-            }
-        }
-    }
-    context
-}
-
-/// The expressions that a part evaluates (without the insides of reductions that are other parts), and the elements it touches.
-pub(crate) fn evaluated<'a>(instruction: &'a Instruction, part: &PartRef) -> Vec<&'a Expr> {
-    match part.part {
-        Part::Whole | Part::Finish => std::iter::once(&instruction.value)
-            .chain(&instruction.predicate)
-            .chain(instruction.targets.iter().flat_map(|t| &t.index))
-            .collect(),
-        Part::Init(_) => Vec::new(),
-        Part::Update(n) => {
-            let mut found = Vec::new();
-            find_reduction(&instruction.value, n, &mut 0, &mut found);
-            found.into_iter().chain(&instruction.predicate).collect()
-        }
-    }
-}
-
-/// The arguments of the reduction of this number.
-fn find_reduction<'a>(e: &'a Expr, number: usize, next: &mut usize, found: &mut Vec<&'a Expr>) {
-    for child in e.children() {
-        find_reduction(child, number, next, found);
-    }
-    if let Expr::Reduce(r) = e {
-        if *next == number {
-            found.extend(r.args.iter());
-        }
-        *next += 1;
-    }
-}
-
-/// Visits an expression without going into reductions.
-pub(crate) fn visit_outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
-    if matches!(e, Expr::Reduce(_)) {
-        return;
-    }
-    f(e);
-    for child in e.children() {
-        visit_outside_reductions(child, f);
-    }
-}
-
 /// The elements that a part touches, with whether it writes them.
 pub(crate) fn elements(instruction: &Instruction, part: &PartRef) -> Vec<(Element, bool)> {
     let mut found = Vec::new();
-    for e in evaluated(instruction, part) {
-        visit_outside_reductions(e, &mut |e| match e {
+    for e in evaluated(instruction, part.part) {
+        outside_reductions(e, &mut |e| match e {
             Expr::Subscript(access) => found.push((access.clone(), false)),
             Expr::Name(name) => found.push((Element { array: name.clone(), index: Vec::new() }, false)),
             _ => {}
@@ -517,37 +459,6 @@ pub(crate) fn elements(instruction: &Instruction, part: &PartRef) -> Vec<(Elemen
         found.extend(instruction.targets.iter().map(|t| (t.clone(), true)));
     }
     found
-}
-
-/// The reduction that encloses the reduction of this number directly, by number, if any.
-pub(crate) fn consumer(instruction: &Instruction, number: usize) -> Part {
-    fn walk(e: &Expr, target: usize, next: &mut usize) -> (bool, Option<usize>) {
-        // Gives whether the target is inside, and the number of the innermost reduction around it.
-        let mut inside = false;
-        let mut around = None;
-        for child in e.children() {
-            let (here, who) = walk(child, target, next);
-            if here {
-                inside = true;
-                around = who;
-            }
-        }
-        if matches!(e, Expr::Reduce(_)) {
-            let number = *next;
-            *next += 1;
-            if number == target {
-                return (true, None);
-            }
-            if inside && around.is_none() {
-                return (true, Some(number));
-            }
-        }
-        (inside, around)
-    }
-    match walk(&instruction.value, number, &mut 0).1 {
-        Some(outer) => Part::Update(outer),
-        None => Part::Finish,
-    }
 }
 
 /// The reduction of this number.

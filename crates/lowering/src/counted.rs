@@ -10,7 +10,6 @@ use loopwright_kernel_ir::{Aff, Diagnostic, Name};
 use loopwright_legality::THREAD_COORDINATES;
 
 use crate::{
-    analysis::evaluated,
     bounds::LoopBounds,
     emitter::Emitter,
     env::Env,
@@ -136,7 +135,7 @@ impl Emitter<'_, '_> {
         for part in Item::parts(items) {
             let info = &analysis.parts[part];
             let instruction = analysis.instruction(info);
-            for e in evaluated(instruction, &info.execution.part) {
+            for e in loopwright_legality::evaluated(instruction, info.execution.part.part) {
                 note(e.names());
             }
             let filling = info.filling.iter().flat_map(|f| &f.guards);

@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{Name, Part, PartRef, Tree};
 use loopwright_legality::Presence;
 
-use crate::{analysis::Analysis, analysis::consumer, program::Note};
+use crate::{analysis::Analysis, program::Note};
 
 /// An element of a body.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ fn joins_before(analysis: &Analysis<'_>, number: usize, part: &PartRef) -> Vec<J
     }
     let mut joins = Vec::new();
     for (n, reduce) in instruction.reductions().iter().enumerate() {
-        if consumer(instruction, n) != part.part {
+        if loopwright_legality::consumer(instruction, n) != part.part {
             continue;
         }
         let inames: Vec<Name> =

@@ -11,7 +11,7 @@
 use loopwright_kernel_ir::{Access, AddressSpace, BinaryOp, Diagnostic, Expr, Name, Part, Tag};
 
 use crate::{
-    analysis::{Guard, PartInfo, evaluated},
+    analysis::{Guard, PartInfo},
     emitter::{Emitter, known},
     env::{Env, Loaded},
     items::Item,
@@ -32,7 +32,7 @@ impl Emitter<'_, '_> {
         let instruction = self.analysis.instruction(info);
         let predicate = instruction.predicate.as_ref();
         let mut found = Vec::new();
-        for e in evaluated(instruction, &info.execution.part) {
+        for e in loopwright_legality::evaluated(instruction, info.execution.part.part) {
             let certain = predicate.is_none() || predicate == Some(e);
             self.note_reads(e, certain && info.filling.is_none(), &mut found);
         }

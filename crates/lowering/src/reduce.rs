@@ -127,7 +127,7 @@ impl Emitter<'_, '_> {
         let instruction = analysis.instruction(info);
         let mut results = Results::default();
         for (n, reduce) in instruction.reductions().iter().enumerate() {
-            if crate::analysis::consumer(instruction, n) != info.execution.part.part {
+            if loopwright_legality::consumer(instruction, n) != info.execution.part.part {
                 continue;
             }
             let operator = self.operator(&reduce.op)?;

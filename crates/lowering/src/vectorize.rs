@@ -9,9 +9,10 @@
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, BinaryOp, Constraint, Diagnostic, Expr, Name, Part, Tag,
 };
+use loopwright_legality::{evaluated, outside_reductions};
 
 use crate::{
-    analysis::{Guard, PartInfo, evaluated, visit_outside_reductions},
+    analysis::{Guard, PartInfo},
     emitter::{Emitter, known},
     env::{Env, Loaded},
     layout::storage_order,
@@ -46,8 +47,8 @@ impl Emitter<'_, '_> {
         // Reads that all lanes make, and the write.
         let mut reads: Vec<Access> = Vec::new();
         let mut branches = false;
-        for e in evaluated(instruction, &info.execution.part) {
-            visit_outside_reductions(e, &mut |e| match e {
+        for e in evaluated(instruction, info.execution.part.part) {
+            outside_reductions(e, &mut |e| match e {
                 Expr::Subscript(access)
                     if !reads.contains(access) && !env.loaded.iter().any(|(a, _)| a == access) =>
                 {
