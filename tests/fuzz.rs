@@ -6,28 +6,8 @@ use std::path::{Path, PathBuf};
 
 use loopwright::prelude::*;
 use loopwright::transforms::Registry;
+use loopwright_testing::rng::Rng;
 use rayon::prelude::*;
-
-/// splitmix64
-struct Rng(u64);
-
-impl Rng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len())]
-    }
-}
 
 fn files(folder: &Path, ends: &[&str], found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -209,7 +189,7 @@ fn texts_that_are_nearly_right() {
     let all: Vec<(u64, Result<Counts, String>)> = (first..first + cases)
         .into_par_iter()
         .map(|seed| {
-            let mut rng = Rng(seed);
+            let mut rng = Rng::new(seed);
             let (kernel, pipeline) = seeds[rng.below(seeds.len())].clone();
             let (other_kernel, other_pipeline) = seeds[rng.below(seeds.len())].clone();
             let changed = match rng.below(6) {
