@@ -11,13 +11,18 @@ use std::{path::Path, process::ExitCode};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use loopwright_cuda_target::cuda_source;
-use loopwright_kernel_ir::LoopKernel;
-use loopwright_lowering::lower;
 use loopwright_runtime::{
     Arch,
     nvrtc::{self, CompileOptions, compile},
 };
-use loopwright_transforms::Pipeline;
+
+/// Where texts are pinned: those of the examples and of PolyBench, of the filetests, and of the crate outside the workspace.
+const PINNED: [&str; 4] = [
+    "tests/snapshots",
+    "tests/filetests/accepted",
+    "tests/filetests/cuda",
+    "tests/external-crate/tests/snapshots",
+];
 
 const ARCHITECTURES: [Arch; 3] = [Arch::SM_80, Arch::SM_90A, Arch::SM_100A];
 
@@ -36,12 +41,15 @@ fn accepted(text: &str, kernels: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// A text for each example pipeline, made when its test runs.
-fn example(kernel: &Path, pipeline: &Path) -> Result<(), Failed> {
-    let kernel = LoopKernel::parse(&std::fs::read_to_string(kernel)?)?;
-    let kernel = Pipeline::parse(&std::fs::read_to_string(pipeline)?)?.apply(&kernel)?;
-    let source = cuda_source(&lower(&kernel, Default::default())?)?;
-    accepted(&source.text, source.kernels.len())
+/// The CUDA C that a snapshot or a filetest pins: all that follows the head, as far as the next section.
+fn pinned(path: &Path) -> Option<String> {
+    let file = std::fs::read_to_string(path).ok()?;
+    let text = match path.extension()?.to_str()? {
+        "snap" => file.splitn(3, "---\n").nth(2)?,
+        "test" => file.split_once("==== cuda\n")?.1.split("\n==== ").next()?,
+        _ => return None,
+    };
+    text.contains("__global__").then(|| text.to_owned())
 }
 
 fn main() -> ExitCode {
@@ -61,20 +69,17 @@ fn main() -> ExitCode {
         };
         add(case.name, Box::new(test));
     }
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
-    let listed = |folder: &Path| {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for folder in PINNED {
         let mut paths: Vec<_> =
-            std::fs::read_dir(folder).into_iter().flatten().flatten().map(|f| f.path()).collect();
+            std::fs::read_dir(root.join(folder)).into_iter().flatten().flatten().map(|f| f.path()).collect();
         paths.sort();
-        paths
-    };
-    for folder in listed(&examples.join("pipelines")) {
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let kernel = examples.join(format!("kernels/{name}.lw"));
-        for pipeline in listed(&folder) {
-            let stem = pipeline.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            let kernel = kernel.clone();
-            add(format!("{name}/{stem}"), Box::new(move || example(&kernel, &pipeline)));
+        let texts: Vec<_> = paths.into_iter().filter_map(|path| Some((pinned(&path)?, path))).collect();
+        assert!(!texts.is_empty(), "no CUDA C in {folder}");
+        for (text, path) in texts {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let kernels = text.matches("extern \"C\" __global__").count();
+            add(format!("{folder}/{stem}"), Box::new(move || accepted(&text, kernels)));
         }
     }
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
