@@ -8,8 +8,8 @@
 //! ```
 //!
 //! The second instruction reads what other blocks wrote, so a kernel boundary comes between the two (`sync`). Its iname goes over the threads
-//! of one block where the x axis is free, otherwise it is a loop. Partial results are combined in an order that does not
-//! depend on timing.
+//! of one block where the x axis is free, otherwise it is a loop. Where neighbouring threads have results of their own, the blocks' axes of
+//! the partial results come first, so that neighbours lie side by side. They are combined in an order that does not depend on timing.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -116,11 +116,22 @@ fn one(
     }
     let system = System::new(&rows)?;
     let parameter = |name: &Name| analysis.is_parameter(name);
+    // Threads with results of their own store and join neighbouring cells; otherwise the threads that join go over the blocks.
+    let within = instruction.within.as_slice();
+    let neighbours = within.iter().any(|i| matches!(kernel.tag(i), Tag::Thread(0) | Tag::Lane | Tag::Vec));
+    let ordered = |blocks: &[Name]| -> Vec<Name> {
+        let (first, second) = if neighbours { (blocks, within) } else { (within, blocks) };
+        first.iter().chain(second).cloned().collect()
+    };
     let mut axes = Vec::new();
-    for iname in instruction.within.iter().chain(&on_grid) {
+    for iname in &ordered(&on_grid) {
         let bounds = system.bounds(iname, &parameter)?;
         let least = system.constant_range(&Aff::var(iname))?.0;
-        let ([upper], Some(0..)) = (bounds.upper.as_slice(), least) else {
+        let ends = bounds.upper.iter().map(|upper| upper.floor()).collect::<Result<Vec<_>, _>>()?;
+        // The inner iname of a split has its constant length, and what the length of the whole leaves of it.
+        let constant = ends.iter().filter_map(Aff::as_constant).min().map(Aff::constant);
+        let only = if let [end] = ends.as_slice() { Some(end.clone()) } else { None };
+        let (Some(end), Some(0..)) = (constant.or(only), least) else {
             return Err(Diagnostic::new(
                 "grid-reduction",
                 format!(
@@ -129,7 +140,7 @@ fn one(
                 ),
             ));
         };
-        axes.push(Axis::new(Expr::from_aff(&upper.floor()?.add_constant(1)?)));
+        axes.push(Axis::new(Expr::from_aff(&end.add_constant(1)?)));
     }
     let joined: Vec<Name> = on_grid.iter().map(|b| fresh(kernel, &format!("{b}_join"))).collect();
     let kept = system.keep_only(&|name: &Name| {
@@ -156,9 +167,7 @@ fn one(
             fresh(kernel, &format!("{target}_partial{suffix}"))
         })
         .collect();
-    let subscripts = |over: &[Name]| -> Vec<Expr> {
-        instruction.within.iter().chain(over).map(|i| Expr::Name(i.clone())).collect()
-    };
+    let subscripts = |over: &[Name]| -> Vec<Expr> { ordered(over).into_iter().map(Expr::Name).collect() };
     let partial_op = ReductionOp {
         name: fresh_operator(kernel, &format!("{}_partial", operator.name)),
         result: operator.state.iter().map(|s| Expr::Name(s.name.clone())).collect(),

@@ -166,6 +166,20 @@ domain { [i] : 0 <= i < n }
 y[i] = x[i] + x[i]
 ";
 
+/// Lengths that no array tells follow from what a pipeline has fixed.
+fn numbers_that_the_kernel_fixes_can_be_left_out(device: &Device) -> Outcome {
+    let text = "kernel ramp(y: i32[m, n], m: i32, n: i32)\nassume 0 <= m and 1 <= n\n\
+        domain { [i, j] : 0 <= i < m and 0 <= j < n }\ny[i, j] = 10 * i + j\n";
+    let compiled =
+        ok(device.compile(&kernel(text, "fix_parameters(n=4)\ntag_inames(i: block.x, j: thread.x)")))?;
+    let outputs = ok(compiled.run(&Args::new().scalar("m", 2)))?;
+    assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<i32>())?, [0, 1, 2, 3, 10, 11, 12, 13]);
+    let other = compiled.run(&Args::new().scalar("m", 2).scalar("n", 5));
+    let refusal = other.err().ok_or("another value is taken")?;
+    assert_eq!(refusal.code, "assumption", "{refusal}");
+    Ok(())
+}
+
 fn open_types_are_bound_by_arguments(device: &Device) -> Outcome {
     let compiled = ok(device.compile(&elementwise(OPEN)))?;
     assert_eq!(compiled.forms(), 0, "nothing is known yet");
@@ -578,10 +592,11 @@ type Test = (&'static str, fn(&Device) -> Outcome);
 
 fn main() -> ExitCode {
     let options = Options::from_args();
-    let tests: [Test; 13] = [
+    let tests: [Test; 14] = [
         ("a_sum_is_right", a_sum_is_right),
         ("wrong_arguments_are_refused", wrong_arguments_are_refused),
         ("numbers_that_no_shape_tells_have_to_be_given", numbers_that_no_shape_tells_have_to_be_given),
+        ("numbers_that_the_kernel_fixes_can_be_left_out", numbers_that_the_kernel_fixes_can_be_left_out),
         ("open_types_are_bound_by_arguments", open_types_are_bound_by_arguments),
         ("indices_are_as_wide_as_the_arguments_ask", indices_are_as_wide_as_the_arguments_ask),
         ("facts_are_checked_on_request", facts_are_checked_on_request),

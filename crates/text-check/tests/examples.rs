@@ -41,6 +41,11 @@ fn fulfilled(program: &Program, arguments: &Arguments) -> bool {
 
 /// Runs all pipelines of a kernel over the arguments, in both orders, and compares one array.
 fn check(name: &str, cases: &[(Arguments, &str, Vec<f32>)]) {
+    check_within(0.0, name, cases);
+}
+
+/// As `check`, each element within a part of itself.
+fn check_within(tolerance: f32, name: &str, cases: &[(Arguments, &str, Vec<f32>)]) {
     let checker = Checker::new().unwrap();
     let (names, programs): (Vec<_>, Vec<_>) = programs(name).into_iter().unzip();
     for (pipeline, compiled) in names.iter().zip(checker.compile_all(&programs)) {
@@ -51,10 +56,12 @@ fn check(name: &str, cases: &[(Arguments, &str, Vec<f32>)]) {
             for order in [Order::Forwards, Order::Backwards] {
                 let mut arguments = arguments.clone();
                 compiled.run(&mut arguments, order).unwrap_or_else(|e| panic!("{pipeline}: {e}"));
+                let found = arguments.get_floats(array);
+                let wrong = found.iter().zip(expected).position(|(f, e)| (f - e).abs() > tolerance * e.abs());
+                assert_eq!(found.len(), expected.len());
                 assert_eq!(
-                    arguments.get_floats(array),
-                    *expected,
-                    "{pipeline} {order:?} {:?}",
+                    wrong, None,
+                    "{pipeline} {order:?} {:?}: {found:?}, not {expected:?}",
                     arguments.scalars
                 );
             }
@@ -111,6 +118,59 @@ fn transpose() {
         (arguments.scalar("m", m as i64).scalar("n", n as i64), "b", expected)
     });
     check("transpose", &cases);
+}
+
+/// Rows of the lengths that the pipelines know, and of others.
+fn rows(expected: impl Fn(&[f32]) -> Vec<f32>) -> Vec<(Arguments, &'static str, Vec<f32>)> {
+    let cases =
+        [(3, 1000), (0, 4), (2, 4), (2, 1024), (2, 4096), (1, 16384)].map(|(m, n): (usize, usize)| {
+            let x: Vec<f32> = numbers(m * n).iter().map(|v| v / 8.0).collect();
+            let wanted = x.chunks(n).flat_map(&expected).collect();
+            let arguments = Arguments::new().floats("x", &x).floats("y", &vec![f32::NAN; m * n]);
+            (arguments.scalar("m", m as i64).scalar("n", n as i64), "y", wanted)
+        });
+    cases.to_vec()
+}
+
+#[test]
+fn softmax() {
+    let cases = rows(|row| {
+        let top = row.iter().fold(f64::NEG_INFINITY, |m, v| m.max(f64::from(*v)));
+        let weights: Vec<f64> = row.iter().map(|v| (f64::from(*v) - top).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        weights.iter().map(|w| (w / total) as f32).collect()
+    });
+    check_within(1e-5, "softmax", &cases);
+}
+
+#[test]
+fn layer_norm() {
+    let cases = rows(|row| {
+        let n = row.len() as f64;
+        let mean = row.iter().map(|v| f64::from(*v)).sum::<f64>() / n;
+        let variance = row.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / n;
+        let scaled = row.iter().map(|v| (f64::from(*v) - mean) / (variance + 0.5).sqrt());
+        // The elements are compared relative to themselves: none of them is near zero.
+        scaled.map(|v| (v * 0.25 + 3.0) as f32).collect()
+    });
+    let with_scales = cases.into_iter().map(|(arguments, array, wanted)| {
+        let Some(Scalar::Int(n)) = arguments.scalars.get("n") else { panic!("n is given") };
+        let n = usize::try_from(*n).unwrap();
+        let arguments = arguments.floats("gain", &vec![0.25; n]).floats("bias", &vec![3.0; n]);
+        (arguments.scalar("eps", 0.5), array, wanted)
+    });
+    check_within(1e-5, "layer_norm", &with_scales.collect::<Vec<_>>());
+}
+
+#[test]
+fn column_sum() {
+    let cases = [(2500, 132), (3, 4), (1, 128), (0, 8), (5, 0)].map(|(m, n)| {
+        let x = numbers(m * n);
+        let expected = (0..n).map(|j| (0..m).map(|i| x[i * n + j]).sum()).collect();
+        let arguments = Arguments::new().floats("x", &x).floats("out", &vec![f32::NAN; n]);
+        (arguments.scalar("m", m as i64).scalar("n", n as i64), "out", expected)
+    });
+    check("column_sum", &cases);
 }
 
 #[test]

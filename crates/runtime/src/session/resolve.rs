@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{Arg, Array, DType, Diagnostic, LoopKernel, Name, Number, Type};
+use loopwright_kernel_ir::{Arg, Array, DType, Diagnostic, Kind, LoopKernel, Name, Number, Type};
 
 use super::Args;
 use super::host::{Integers, eval_expr};
@@ -283,6 +283,19 @@ fn infer(kernel: &LoopKernel, args: &Args, integers: &mut Integers) -> Origins {
             if integers.len() == before {
                 break;
             }
+        }
+    }
+    // What no array tells, the kernel may have fixed itself.
+    for assumption in kernel.assumptions.iter().filter(|c| c.kind == Kind::Eq) {
+        let names = assumption.aff.names();
+        if let (1, Some(name)) = (names.len(), names.first())
+            && scalars.contains(name)
+            && !integers.contains_key(name)
+            && let coefficient @ (1 | -1) = assumption.aff.coefficient(name)
+            && assumption.aff.is_affine()
+        {
+            integers.insert(name.clone(), -coefficient * assumption.aff.constant_term());
+            origins.insert(name.clone(), format!("from `assume {assumption}`"));
         }
     }
     origins

@@ -1,0 +1,48 @@
+//! The programs of `examples/` run to their end: each checks its own results.
+//!
+//! `cargo test` builds them before the tests. `demo` (which `make demo` runs), `codegen_time` and `polybench` (which have tests of their own) are left
+//! out.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const ELSEWHERE: [&str; 2] = ["demo", "codegen_time"];
+
+/// The names of the examples that are single files.
+fn names() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .filter(|name| !ELSEWHERE.contains(&name.as_str()))
+        .collect();
+    names.sort();
+    names
+}
+
+/// Where cargo puts examples: beside the folder of this test's own program.
+fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let profile = own.parent().and_then(Path::parent).expect("a test lies in `deps` of its profile");
+    profile.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+#[test]
+fn every_example_ends_well() {
+    let names = names();
+    assert!(names.len() >= 9, "only {names:?}");
+    for name in names {
+        let program = program(&name);
+        assert!(program.exists(), "{} is not built: `cargo build --examples`", program.display());
+        let output = Command::new(&program).output().unwrap();
+        assert!(
+            output.status.success() && !output.stdout.is_empty(),
+            "{name}: {}\n{}{}",
+            output.status,
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
