@@ -90,6 +90,91 @@ fn print_gives_the_kernel_back() {
 }
 
 #[test]
+fn explain_shows_verdicts_and_changes() {
+    let kernel = example("kernels/transpose.lw");
+    let pipeline = example("pipelines/transpose/tiled.pipe");
+    let text = out(&call(&["explain", &kernel, &pipeline]));
+    assert!(text.starts_with("declared\n   | kernel transpose("), "{text}");
+    assert!(
+        text.contains("\n1. split_iname(i, 32)\n   proved: a split in place keeps all executions"),
+        "{text}"
+    );
+    assert!(text.contains("   | + temp a_tile: f32[32, 32] shared\n"), "{text}");
+    assert!(!text.contains(" us"), "the same bytes each time: {text}");
+    let whole = out(&call(&["explain", "--whole", &kernel, &pipeline]));
+    let steps = whole.lines().filter(|l| l.starts_with("   | kernel transpose(")).count();
+    assert_eq!(steps, 6, "the declared kernel and five steps: {whole}");
+    assert!(out(&call(&["explain", "--times", &kernel, &pipeline])).contains("\n1. step "));
+    // A refusal ends with status 2, its witness and its place, after the steps that went well.
+    let folder = Folder::new("explain");
+    let chain = folder.file(
+        "chain.lw",
+        "kernel chain(x: f32[n], n: i32)\nassume 0 <= n\ndomain { [i] : 1 <= i < n }\nx[i] = x[i - 1] {id=next}\n",
+    );
+    let steps = folder.file("chain.pipe", "split_iname(i, 32)\ntag_inames(i_outer: block.x)\n");
+    let refused = call(&["explain", &chain, &steps]);
+    let (text, error) = (String::from_utf8_lossy(&refused.stdout), String::from_utf8_lossy(&refused.stderr));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text.contains("1. split_iname(i, 32)\n") && !text.contains("2. "), "{text}");
+    assert!(error.contains("step 2, `tag_inames(i_outer: block.x)`: "), "{error}");
+    assert!(
+        error.contains("witness: ") && error.contains("next[i=32]") && error.contains("chain.pipe:2:1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn compare_and_bisect_name_a_step() {
+    let kernel = example("kernels/transpose.lw");
+    let (tiled, padded) =
+        (example("pipelines/transpose/tiled.pipe"), example("pipelines/transpose/tiled_padded.pipe"));
+    let text = out(&call(&["compare", &kernel, &tiled, &padded]));
+    assert!(text.starts_with("step 5 differs\n  first:  add_prefetch("), "{text}");
+    assert!(
+        text.ends_with("- temp a_tile: f32[32, 32] shared\n+ temp a_tile: f32[32, 32 pad 1] shared\n"),
+        "{text}"
+    );
+    assert_eq!(out(&call(&["compare", &kernel, &tiled, &tiled])), "the kernels are equal after every step\n");
+    refusal(&call(&["compare", &kernel, &tiled]));
+    // Values go to the pipeline that has a parameter for them; one of the two must.
+    let folder = Folder::new("compare");
+    let open = folder.file("open.pipe", "split_iname(i, $width)\n");
+    let text = out(&call(&["compare", &kernel, &open, &tiled, "-p", "width=16"]));
+    assert!(
+        text.starts_with("step 1 differs\n  first:  split_iname(i, 16)\n  second: split_iname(i, 32)\n"),
+        "{text}"
+    );
+    refusal(&call(&["compare", &kernel, &open, &tiled, "-p", "height=16"]));
+
+    let culprit = |args: &[&str]| out(&call(&[&["bisect", &kernel], args].concat()));
+    assert!(culprit(&[&tiled, "--barriers", "0"]).starts_with("step 5, `add_prefetch("));
+    assert_eq!(culprit(&[&tiled, "--barriers", "1"]), "no step made it false\n");
+    let sizes = ["--set", "m=64", "--set", "n=32"];
+    let conflicts = |pipeline: &str| culprit(&[&[pipeline, "--bank-conflicts", "0"], &sizes[..]].concat());
+    assert!(conflicts(&tiled).starts_with("step 5, `add_prefetch("));
+    assert_eq!(conflicts(&padded), "no step made it false\n");
+    assert_eq!(culprit(&[&[tiled.as_str(), "--result"], &sizes[..]].concat()), "no step made it false\n");
+    refusal(&call(&["bisect", &kernel, &tiled]));
+    assert!(
+        refusal(&call(&["bisect", &kernel, &tiled, "--moved", "0"])).contains("error["),
+        "sizes are needed"
+    );
+    // A step that the user vouched for wrongly is the one that made the result wrong.
+    let scatter = folder.file(
+        "scatter.lw",
+        "kernel scatter(to: i32[n], y: i32[n], n: i32)\nassume 0 <= n\nfact 0 <= to < n\n\
+         domain { [i] : 0 <= i < n }\ny[to[i]] = i {id=put}\n",
+    );
+    let reversed = folder.file(
+        "reversed.pipe",
+        "split_iname(i, 8)\nassume_legal(\"to is a permutation\")\nreverse(i_outer)\n",
+    );
+    let args = ["bisect", &scatter, &reversed, "--result", "--set", "n=100", "--zeros", "y"];
+    let text = out(&call(&args));
+    assert!(text.starts_with("step 3, `reverse(i_outer)`, made it false\n"), "{text}");
+}
+
+#[test]
 fn check_says_what_was_decided() {
     let kernel = example("kernels/segmented_sum.lw");
     let text = out(&call(&["check", &kernel, &example("pipelines/segmented_sum/block_per_segment.pipe")]));

@@ -9,7 +9,7 @@ use std::{fmt, time::Instant};
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::{Basis, Judgement, Verdict, judge};
 
-use crate::{Step, Transform};
+use crate::{Step, TextDiff, Transform};
 
 /// What judging a step came to.
 #[derive(Clone, Debug)]
@@ -89,66 +89,86 @@ pub struct Explained {
     pub outcome: Result<Judged, Diagnostic>,
 }
 
-/// A pipeline step by step, with verdicts.
+/// A pipeline step by step, with verdicts. Printed are the lines of the kernel that each step changed; `{:#}` prints whole kernels.
 #[derive(Clone, Debug)]
 pub struct Explanation {
+    /// The kernel before the first step.
+    pub start: LoopKernel,
     /// The steps, up to the first that is refused.
     pub steps: Vec<Explained>,
 }
 
 impl Explanation {
-    pub(crate) fn of(steps: &[Step], kernel: &LoopKernel) -> Explanation {
-        let mut kernel = kernel.clone();
+    /// The steps of a kernel; `refused` gives a refusal its place, with the number of its step among `steps`.
+    pub(crate) fn of(
+        steps: &[Step],
+        start: &LoopKernel,
+        refused: &dyn Fn(Diagnostic, usize, &LoopKernel) -> Diagnostic,
+    ) -> Explanation {
+        let mut kernel = start.clone();
         let mut explained = Vec::new();
-        fn go(steps: &[Step], kernel: &mut LoopKernel, explained: &mut Vec<Explained>) -> bool {
-            for step in steps {
+        fn go(
+            steps: &[Step],
+            kernel: &mut LoopKernel,
+            explained: &mut Vec<Explained>,
+            refused: &dyn Fn(Diagnostic, usize, &LoopKernel) -> Diagnostic,
+        ) -> bool {
+            for (number, step) in steps.iter().enumerate() {
                 if let Step::Composite(c) = step {
-                    if !go(&c.steps, kernel, explained) {
+                    // Its steps are explained one by one, and are refused as the composite step that they belong to.
+                    if !go(&c.steps, kernel, explained, &|d, _, kernel| refused(d, number, kernel)) {
                         return false;
                     }
                     continue;
                 }
-                let outcome = step.judged(kernel);
-                let refused = outcome.is_err();
+                let outcome = step.judged(kernel).map_err(|d| refused(d, number, kernel));
+                let is_refused = outcome.is_err();
                 if let Ok(judged) = &outcome {
                     *kernel = judged.kernel.clone();
                 }
                 explained.push(Explained { step: step.to_string(), outcome });
-                if refused {
+                if is_refused {
                     return false;
                 }
             }
             true
         }
-        go(steps, &mut kernel, &mut explained);
-        Explanation { steps: explained }
+        go(steps, &mut kernel, &mut explained, refused);
+        Explanation { start: start.clone(), steps: explained }
     }
 
     /// The kernel at the end, or the refusal.
     pub fn kernel(&self) -> Option<Result<&LoopKernel, &Diagnostic>> {
         self.steps.last().map(|s| s.outcome.as_ref().map(|j| &j.kernel))
     }
+
+    /// The refusal of the last step, if it was refused.
+    pub fn refusal(&self) -> Option<&Diagnostic> {
+        self.kernel().and_then(Result::err)
+    }
 }
 
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut before = self.start.to_string();
         for (k, step) in self.steps.iter().enumerate() {
-            writeln!(f, "{}. {}", k + 1, step.step)?;
+            let mut lines = step.step.lines();
+            writeln!(f, "{}. {}", k + 1, lines.next().unwrap_or_default())?;
+            lines.try_for_each(|line| writeln!(f, "   {line}"))?;
             match &step.outcome {
                 Ok(judged) => {
-                    writeln!(
-                        f,
-                        "   {}; step {:.0} us, proof {:.0} us",
-                        judged.verdict, judged.transform_microseconds, judged.judge_microseconds
-                    )?;
-                    for line in judged.kernel.to_string().lines() {
-                        writeln!(f, "   | {line}")?;
-                    }
+                    writeln!(f, "   {}", judged.verdict)?;
+                    let after = judged.kernel.to_string();
+                    let shown = match f.alternate() {
+                        true => after.clone(),
+                        false => TextDiff::of(&before, &after).to_string(),
+                    };
+                    shown.lines().try_for_each(|line| writeln!(f, "   | {line}"))?;
+                    before = after;
                 }
                 Err(refusal) => {
-                    for line in refusal.to_string().lines() {
-                        writeln!(f, "   {line}")?;
-                    }
+                    writeln!(f, "   refused")?;
+                    refusal.to_string().lines().try_for_each(|line| writeln!(f, "   {line}"))?;
                 }
             }
         }

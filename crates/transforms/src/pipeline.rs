@@ -211,7 +211,10 @@ impl Pipeline {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn explain(&self, kernel: &LoopKernel) -> Explanation {
-        Explanation::of(&self.steps, kernel)
+        Explanation::of(&self.steps, kernel, &|d, number, kernel| match self.steps.get(number) {
+            Some(step) => self.refused(d, number, step, kernel),
+            None => d,
+        })
     }
 
     /// After loading: gives the user's own steps, which are saved as text, their code again.

@@ -68,23 +68,21 @@ impl Form {
             }
             return Ok(Pipeline::new());
         };
-        let pipeline = read_pipeline(path)?;
-        let values = self
-            .parameters
-            .iter()
-            .map(|p| {
-                let (name, value) = pair(p)?;
-                let value = value.parse::<i64>().map_err(|_| {
-                    Diagnostic::new(
-                        "parameter",
-                        format!("`{value}` is no integer: parameter `{name}` needs one"),
-                    )
+        let values = self.values()?;
+        Ok(read_pipeline(path)?.bind(values.iter().map(|(n, v)| (n.as_str(), *v)))?)
+    }
+
+    /// The values for open parameters.
+    pub fn values(&self) -> Result<Vec<(String, i64)>, Failure> {
+        let value = |p: &String| {
+            let (name, value) = pair(p)?;
+            let value = value.parse::<i64>().map_err(|_| {
+                Diagnostic::new("parameter", format!("`{value}` is no integer: parameter `{name}` needs one"))
                     .help(format!("write a number, as `-p {name}=128`"))
-                })?;
-                Ok((name.to_owned(), value))
-            })
-            .collect::<Result<Vec<_>, Failure>>()?;
-        Ok(pipeline.bind(values.iter().map(|(n, v)| (n.as_str(), *v)))?)
+            })?;
+            Ok((name.to_owned(), value))
+        };
+        self.parameters.iter().map(value).collect()
     }
 
     /// The kernel that the pipeline makes.

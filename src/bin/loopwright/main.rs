@@ -4,8 +4,10 @@
 //! standard error.
 
 mod arguments;
+mod bisect;
 mod check;
 mod cuda;
+mod explain;
 mod input;
 mod report;
 mod run;
@@ -35,6 +37,12 @@ enum Command {
         #[arg(long)]
         steps: bool,
     },
+    /// Show each step of a pipeline with its verdict, what that rests on, and what it changed in the kernel.
+    Explain(explain::Explain),
+    /// Apply two pipelines to one kernel and show the first step that makes a difference.
+    Compare(explain::Compare),
+    /// Find the first step of a pipeline that made a property of the lowered kernel false.
+    Bisect(Box<bisect::Bisect>),
     /// Parse, transform and lower a kernel, and say what was decided: device kernels, grids, blocks, barriers.
     Check {
         #[command(flatten)]
@@ -63,6 +71,9 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Print { form, steps } => check::print(&form, steps).map_err(|f| form.locate(f)),
+        Command::Explain(explain) => explain.explain().map_err(|f| explain.form.locate(f)),
+        Command::Compare(compare) => compare.compare().map_err(|f| compare.form.locate(f)),
+        Command::Bisect(bisect) => bisect.bisect().map_err(|f| bisect.form.locate(f)),
         Command::Check { form, binding } => check::check(&form, &binding).map_err(|f| form.locate(f)),
         Command::Cuda { form, binding, compile } => {
             cuda::print(&form, &binding, compile.as_deref()).map_err(|f| form.locate(f))

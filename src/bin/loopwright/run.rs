@@ -93,25 +93,29 @@ impl Run {
             };
             tensor.to_npy(path)?;
         }
-        match self.verify {
-            None => Ok(()),
-            Some(tolerance) => {
-                // In the kernel's own types first, as it is declared; a long sum in another order may be closer to what f64 gives.
-                let mut wrong = first_difference(&compiled.reference(&args)?, &result, tolerance)?;
-                if wrong.is_some() {
-                    let precise = compiled.reference_in_f64(&args)?;
-                    if first_difference(&precise, &result, tolerance)?.is_none() {
-                        wrong = None;
-                    }
-                }
-                if let Some(wrong) = wrong {
-                    return Err(Failure::Wrong(wrong));
-                }
-                report::say("verified: equal to the declared kernel\n");
-                Ok(())
+        if let Some(tolerance) = self.verify {
+            if let Some(wrong) = wrong(&compiled, &args, &result, tolerance)? {
+                return Err(Failure::Wrong(wrong));
             }
+            report::say("verified: equal to the declared kernel\n");
         }
+        Ok(())
     }
+}
+
+/// How a result differs from what the declared kernel gives, if it does.
+pub fn wrong(
+    compiled: &Compiled,
+    args: &Args,
+    result: &Outputs,
+    tolerance: f64,
+) -> Result<Option<String>, Diagnostic> {
+    // In the kernel's own types first, as it is declared; a long sum in another order may be closer to what f64 gives.
+    let wrong = first_difference(&compiled.reference(args)?, result, tolerance)?;
+    if wrong.is_some() && first_difference(&compiled.reference_in_f64(args)?, result, tolerance)?.is_none() {
+        return Ok(None);
+    }
+    Ok(wrong)
 }
 
 /// Compares with what the plain interpreter gives for the declared kernel: what differs first, in words.

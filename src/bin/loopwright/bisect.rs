@@ -1,0 +1,99 @@
+//! `bisect`
+
+use clap::Args as ClapArgs;
+use loopwright::prelude::*;
+
+use crate::arguments::Arguments;
+use crate::input::{Binding, Failure, Form};
+use crate::report;
+use crate::run::wrong;
+
+/// The options of `loopwright bisect`. Several properties are one: that all of them hold.
+#[derive(ClapArgs)]
+pub struct Bisect {
+    #[command(flatten)]
+    pub form: Form,
+    /// At most so many barriers stand in the text of the device kernels.
+    #[arg(long, value_name = "N")]
+    barriers: Option<usize>,
+    /// At most so many device kernels.
+    #[arg(long, value_name = "N")]
+    kernels: Option<usize>,
+    /// At most so many bytes of shared memory in a block.
+    #[arg(long, value_name = "BYTES")]
+    shared: Option<u64>,
+    /// At most so many bank conflicts in a run on the emulator.
+    #[arg(long, value_name = "N")]
+    bank_conflicts: Option<u64>,
+    /// At most so many bytes moved between memory and the device in a run on the emulator.
+    #[arg(long, value_name = "BYTES")]
+    moved: Option<u64>,
+    /// A run on the emulator gives what the declared kernel does, to this tolerance.
+    #[arg(long, value_name = "TOLERANCE", num_args = 0..=1, default_missing_value = "1e-5")]
+    result: Option<f64>,
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+impl Bisect {
+    /// `loopwright bisect`
+    pub fn bisect(&self) -> Result<(), Failure> {
+        let asked = self.barriers.is_some() || self.kernels.is_some() || self.shared.is_some();
+        if !asked && !self.runs() {
+            return Err(Diagnostic::new("option", "`bisect` needs a property")
+                .help("write one, as `--barriers 0`, `--kernels 1`, `--shared 0`, `--bank-conflicts 0`, `--moved BYTES` or `--result`")
+                .into());
+        }
+        let declared = self.form.declared()?;
+        let pipeline = self.form.pipeline()?;
+        let mut refusals = Vec::new();
+        let found = pipeline
+            .bisect(&declared, |kernel| self.holds(kernel).inspect_err(|d| refusals.push(d.clone())))?;
+        // Where nothing could be asked, the first reason is the answer.
+        if refusals.len() > pipeline.steps().len() {
+            return Err(refusals.swap_remove(0).into());
+        }
+        report::say(&found.to_string());
+        Ok(())
+    }
+
+    fn runs(&self) -> bool {
+        self.bank_conflicts.is_some() || self.moved.is_some() || self.result.is_some()
+    }
+
+    /// Whether the kernel has the property. Refused where it cannot be lowered or run.
+    fn holds(&self, kernel: &LoopKernel) -> Result<bool, Diagnostic> {
+        let first = |failure: Failure| match failure {
+            Failure::Input(mut diagnostics) if !diagnostics.is_empty() => diagnostics.swap_remove(0),
+            Failure::Input(_) => Diagnostic::new("option", "nothing can be asked"),
+            Failure::Wrong(text) => Diagnostic::new("option", text),
+        };
+        let binding = Binding { types: self.arguments.types.clone(), index: None };
+        let bound = loopwright::runtime::bind_open_types(kernel, &binding.types().map_err(first)?)?;
+        let program = lower(&bound, LowerOptions::default())?;
+        let shared = program.kernels.iter().map(|k| k.shared_bytes()).max().unwrap_or(0);
+        if self.barriers.is_some_and(|most| program.barriers() > most)
+            || self.kernels.is_some_and(|most| program.kernels.len() > most)
+            || self.shared.is_some_and(|most| shared > most)
+        {
+            return Ok(false);
+        }
+        if !self.runs() {
+            return Ok(true);
+        }
+        let args = self.arguments.args(kernel, true).map_err(first)?;
+        let compiled = Device::emulator().compile(kernel)?;
+        let result = compiled.bind(&args)?.run()?;
+        let counts = result.report.as_ref().map(|r| &r.total);
+        if counts.is_some_and(|c| {
+            self.bank_conflicts.is_some_and(|most| c.bank_conflicts() > most)
+                || self.moved.is_some_and(|most| c.global_bytes_moved() > most)
+        }) {
+            return Ok(false);
+        }
+        match self.result {
+            None => Ok(true),
+            Some(tolerance) => Ok(wrong(&compiled, &args, &result, tolerance)?.is_none()),
+        }
+    }
+}

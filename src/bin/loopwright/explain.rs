@@ -1,0 +1,93 @@
+//! `explain` and `compare`
+
+use clap::Args as ClapArgs;
+use loopwright::prelude::*;
+
+use crate::input::{Failure, Form, read_pipeline};
+use crate::report;
+
+/// The options of `loopwright explain`.
+#[derive(ClapArgs)]
+pub struct Explain {
+    #[command(flatten)]
+    pub form: Form,
+    /// Show the whole kernel after each step instead of the lines that changed.
+    #[arg(long)]
+    whole: bool,
+    /// Show how long each step and its proof took.
+    #[arg(long)]
+    times: bool,
+}
+
+/// The options of `loopwright compare`.
+#[derive(ClapArgs)]
+pub struct Compare {
+    /// The kernel and the first pipeline.
+    #[command(flatten)]
+    pub form: Form,
+    /// The file of the second pipeline.
+    second: Option<String>,
+}
+
+impl Explain {
+    /// `loopwright explain`
+    pub fn explain(&self) -> Result<(), Failure> {
+        let declared = self.form.declared()?;
+        let mut explained = self.form.pipeline()?.explain(&declared);
+        let refusal = explained.refusal().cloned();
+        if refusal.is_some() {
+            // It goes where refusals go, with its place.
+            explained.steps.pop();
+        }
+        report::say(&format!("declared\n{}", indented(&declared.to_string())));
+        let text = if self.whole { format!("{explained:#}") } else { explained.to_string() };
+        report::say(&text);
+        if self.times {
+            for (k, step) in explained.steps.iter().enumerate() {
+                let Ok(judged) = &step.outcome else { continue };
+                report::say(&format!(
+                    "{}. step {:.0} us, proof {:.0} us\n",
+                    k + 1,
+                    judged.transform_microseconds,
+                    judged.judge_microseconds
+                ));
+            }
+        }
+        match refusal {
+            Some(refusal) => Err(refusal.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Compare {
+    /// `loopwright compare`
+    pub fn compare(&self) -> Result<(), Failure> {
+        let declared = self.form.declared()?;
+        let (Some(first), Some(second)) = (&self.form.pipeline, &self.second) else {
+            return Err(Diagnostic::new("option", "`compare` needs two pipelines")
+                .help("name two pipeline files after the kernel")
+                .into());
+        };
+        let (first, second) = (read_pipeline(first)?, read_pipeline(second)?);
+        // Each takes the values that it has a parameter for; a value for neither is refused.
+        let values = self.form.values()?;
+        let bind = |pipeline: &Pipeline, other: &Pipeline| {
+            let known = pipeline.parameters();
+            let here = |name: &str| known.iter().any(|p| **p == *name);
+            let elsewhere = |name: &str| other.parameters().iter().any(|p| **p == *name);
+            let own = values.iter().filter(|(name, _)| here(name) || !elsewhere(name));
+            pipeline.bind(own.map(|(name, value)| (name.as_str(), *value)))
+        };
+        let (first, second) = (bind(&first, &second)?, bind(&second, &first)?);
+        match first.compare(&second, &declared) {
+            Some(divergence) => report::say(&divergence.to_string()),
+            None => report::say("the kernels are equal after every step\n"),
+        }
+        Ok(())
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("   | {line}\n")).collect()
+}
