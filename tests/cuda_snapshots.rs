@@ -3,6 +3,7 @@
 mod common;
 
 use loopwright_cuda_target::cuda_source;
+use loopwright_lowering::program::Place;
 
 #[test]
 fn the_cuda_c_of_every_example_pipeline() {
@@ -32,4 +33,44 @@ fn the_cuda_c_of_the_polybench_pipelines() {
             insta::assert_snapshot!(name, source.text);
         });
     }
+}
+
+/// Each barrier, kernel boundary and host loop of the examples keeps a dependence, which its comment names and two executions show, in the
+/// declared order where the declared kernel knows both; joins of partial results need no more than their line.
+#[test]
+fn every_barrier_and_boundary_names_its_dependence() {
+    let mut shown = 0;
+    for example in common::examples().into_iter().chain(common::polybench()) {
+        let program = example.program();
+        let text = cuda_source(&program).unwrap_or_else(|d| panic!("{}: {d}", example.name())).text;
+        // Comments are wrapped: compare without white space and slashes.
+        let plain = |text: &str| text.replace(|c: char| c.is_whitespace() || c == '/', "");
+        let text = plain(&text);
+        let entries = program.explain().entries;
+        let launches = entries.iter().filter(|e| e.place == Place::Boundary).count();
+        assert!(launches + 1 >= program.kernels.len(), "{}", example.name());
+        for entry in entries {
+            let why = &entry.reason;
+            let said = entry.place == Place::Copy || text.contains(&plain(why));
+            assert!(said, "{}: `{why}` is not in the text", example.name());
+            match entry.place {
+                Place::Barrier if why.contains("partial results") => {}
+                Place::Barrier | Place::Boundary | Place::HostLoop => {
+                    shown += 1;
+                    let [line] = entry.details.as_slice() else {
+                        panic!("{}: {why}: {:?}", example.name(), entry.details)
+                    };
+                    assert!(
+                        why.contains(" writes ") && line.contains(" before "),
+                        "{}: {why}: {line}",
+                        example.name()
+                    );
+                    assert!(!line.contains("the other way round"), "{}: {line}", example.name());
+                }
+                Place::Copy => assert!(why.contains("made by `"), "{}: {why}", example.name()),
+                Place::Guard => assert!(!why.is_empty()),
+            }
+        }
+    }
+    assert!(shown > 40, "{shown}");
 }

@@ -301,7 +301,7 @@ pub fn threads(program: &Program, sizes: Sizes) -> i64 {
                     let blocks: i64 = kernel.grid.iter().map(|g| eval(g).unwrap_or(1)).product();
                     most = most.max(blocks * i64::from(kernel.threads()));
                 }
-                HostStmt::For { var, lower, upper, body } => {
+                HostStmt::For { var, lower, upper, body, .. } => {
                     let (Some(first), Some(end)) = (eval(lower), eval(upper)) else { continue };
                     for value in [first, first + (end - first) / 2, end - 1] {
                         values.insert(var.to_string(), value);

@@ -31,6 +31,9 @@ impl Context<'_> {
     }
 
     fn head(&self, out: &mut Lines) {
+        for note in &self.kernel.notes {
+            out.comment(&note.text, 0, None);
+        }
         let params: Vec<String> = self.kernel.params.iter().map(|p| self.param(p)).collect();
         let qualifiers = format!("extern \"C\" __global__ void __launch_bounds__({})", self.kernel.threads());
         let signature = format!("{}({}) {{", self.kernel.name, params.join(", "));

@@ -137,10 +137,10 @@ impl Context<'_> {
                         Some(mask) => format!("__syncwarp({mask});"),
                     },
                 };
-                out.noted(&call, &note.0, indent, None);
+                out.noted(&call, &note.text, indent, None);
             }
             Stmt::Collective { body, note, .. } => {
-                out.comment(&note.0, indent, None);
+                out.comment(&note.text, indent, None);
                 self.body(body, indent, out);
             }
         }
@@ -164,7 +164,7 @@ impl Context<'_> {
         let bound = self.raw(upper);
         let bound =
             if bound.is_unsigned() && upper.dtype == DType::I32 { bound.typed(DType::I32) } else { bound };
-        out.comment(&note.0, indent, leaf);
+        out.comment(&note.text, indent, leaf);
         if *unroll {
             out.push("#pragma unroll", indent, leaf);
         }
@@ -185,14 +185,14 @@ impl Context<'_> {
             let leaf = only_leaf(body);
             // The comment of the first condition stands above it, that of a later one inside.
             if before.is_empty() {
-                out.comment(&note.0, indent, leaf);
+                out.comment(&note.text, indent, leaf);
             }
             // A guard is of indices, a predicate may be of data.
             self.of_data.set(is_taken(cond));
             out.push(&format!("{before}if ({}) {{", self.condition(cond).text), indent, leaf);
             self.of_data.set(false);
             if !before.is_empty() {
-                out.comment(&note.0, indent + 4, leaf);
+                out.comment(&note.text, indent + 4, leaf);
             }
             self.body(body, indent + 4, out);
             match &otherwise[..] {

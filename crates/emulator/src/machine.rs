@@ -266,7 +266,7 @@ impl Run<'_> {
     fn host(&mut self, body: &[HostStmt]) -> Outcome<()> {
         for stmt in body {
             match stmt {
-                HostStmt::For { var, lower, upper, body } => {
+                HostStmt::For { var, lower, upper, body, .. } => {
                     let lower = self.eval(lower, "a bound of a host loop")?;
                     let upper = self.eval(upper, "a bound of a host loop")?;
                     for value in lower..upper {

@@ -20,6 +20,8 @@ pub enum Meeting {
     Blocks,
     /// Different lanes of one thread.
     Lanes,
+    /// Any two executions, of the same thread or not.
+    Any,
 }
 
 /// How the times of the two executions relate, along the loops that are around both.
@@ -55,6 +57,18 @@ fn primed(name: &Name) -> Name {
 /// Whether an execution of `a` (first) and one of `b` may touch the same cell in the asked relation.
 pub fn may_meet(a: &Execution, x: &Access, b: &Execution, y: &Access, query: &Query<'_>) -> Result<bool> {
     Ok(first_case(a, x, b, y, query)?.is_some())
+}
+
+/// The pairs of executions that may touch the same cell in the asked relation, of one of the ways in which they can be different threads,
+/// blocks or lanes: a system over all names, those of the second execution primed. `None` if there are none.
+pub fn meeting_pairs(
+    a: &Execution,
+    x: &Access,
+    b: &Execution,
+    y: &Access,
+    query: &Query<'_>,
+) -> Result<Option<System>> {
+    first_case(a, x, b, y, query)
 }
 
 /// A small example of two executions that may touch the same cell: values of all names, those of the second execution primed.
@@ -136,6 +150,7 @@ fn first_case(
             }
             a.lanes.iter().filter(|l| b.lanes.contains(l)).cloned().collect()
         }
+        Meeting::Any => Vec::new(),
     };
     let base = System::new(&rows)?;
     if base.is_empty()? {
@@ -145,6 +160,10 @@ fn first_case(
     for load in &b.loads {
         let arguments = load.arguments.iter().map(prime).collect::<Result<_>>()?;
         loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
+    }
+    if query.meeting == Meeting::Any {
+        let mut case = base.clone();
+        return Ok((!add_facts(&mut case, &loads, query.facts)?).then_some(case));
     }
     let symmetric = std::ptr::eq(a, b) && std::ptr::eq(x, y) && query.time == Time::Same;
     for name in &differ {

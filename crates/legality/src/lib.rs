@@ -32,7 +32,7 @@ mod search;
 mod witness;
 
 pub use compare::{Comparison, Outcome, Suspect};
-pub use conflict::{Meeting, Query, Time, example, may_meet};
+pub use conflict::{Meeting, Query, Time, example, may_meet, meeting_pairs};
 pub use data_reads::DataReads;
 pub use event::{Event, Touch, accumulator, consumer, evaluated, outside_reductions};
 pub use execution::{

@@ -22,6 +22,14 @@ pub(crate) struct LoopBounds {
     pub upper: Vec<Bound>,
 }
 
+/// The value of an iname whose bounds say that it has one, and exactly one.
+pub(crate) fn one_value<'b>(lower: &'b [Bound], upper: &[Bound]) -> Option<&'b Aff> {
+    match (lower, upper) {
+        ([low], [high]) if low.denominator == 1 && low == high => Some(&low.aff),
+        _ => None,
+    }
+}
+
 impl Emitter<'_, '_> {
     /// The bounds of the loop over an iname. `converges`: threads of the block meet inside; `unroll`: the bounds are to be constant.
     pub fn loop_bounds(

@@ -12,6 +12,7 @@ use loopwright_legality::{Presence, THREAD_COORDINATES};
 
 use crate::{
     analysis::{Guard, PartInfo},
+    bounds::one_value,
     emitter::Emitter,
     env::Env,
     fold::and,
@@ -69,7 +70,7 @@ impl Emitter<'_, '_> {
                     guarded.extend(self.emit_item(item, &mut inner)?);
                 }
             }
-            let note = self.guard_note(&guards, &items[k]);
+            let note = self.guard_note(&guards, &items[k], &inner);
             self.guarded(&mut body, &guards, guarded, note, env)?;
             k = end;
         }
@@ -178,40 +179,6 @@ impl Emitter<'_, '_> {
         Ok(kept)
     }
 
-    /// Why a guard stands there: a thread is elected, or a tile may be partial.
-    pub fn guard_note(&self, guards: &[Guard], item: &Item) -> Note {
-        let elected = |g: &Guard| {
-            g.canonical.aff.as_var().is_some_and(|v| loopwright_legality::is_coordinate(v))
-                && g.canonical.kind == loopwright_kernel_ir::Kind::Eq
-        };
-        let part = Item::parts(std::slice::from_ref(item)).first().map(|p| &self.analysis.parts[*p]);
-        let Some(part) = part else { return Note::default() };
-        let name = &part.execution.part;
-        let mut reasons = Vec::new();
-        if guards.iter().any(elected) {
-            reasons.push(format!("one thread runs {name}"));
-        }
-        let mut tiles: Vec<String> = Vec::new();
-        for g in guards.iter().filter(|g| !elected(g)) {
-            for n in g.declared.names() {
-                if self.analysis.lookup.definition(&n).is_some() && !tiles.contains(&n.to_string()) {
-                    tiles.push(n.to_string());
-                }
-            }
-        }
-        let instruction = self.analysis.instruction(part);
-        if let loopwright_kernel_ir::Role::Copies { source } = &instruction.role {
-            if guards.iter().any(|g| !elected(g)) {
-                reasons.push(format!("only cells of {source}"));
-            }
-        } else if !tiles.is_empty() {
-            reasons.push(format!("the last tile of {} may be partial", tiles.join(", ")));
-        } else if guards.iter().any(|g| !elected(g)) {
-            reasons.push(format!("domain of {name}"));
-        }
-        Note(reasons.join("; "))
-    }
-
     fn emit_item(&mut self, item: &Item, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
         match item {
             Item::Sync(note) => Ok(vec![Stmt::Sync { scope: Scope::Block, note: note.clone() }]),
@@ -279,7 +246,7 @@ impl Emitter<'_, '_> {
             }
         };
         let mut body = Vec::new();
-        let note = self.guard_note(&needed, &Item::Leaf(number));
+        let note = self.guard_note(&needed, &Item::Leaf(number), &inner);
         self.guarded(&mut body, &needed, statements, note, env)?;
         Ok(body)
     }
@@ -453,6 +420,21 @@ impl Emitter<'_, '_> {
         }
         for b in &bounds.upper {
             inner.learn(&[Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?])?;
+        }
+        if let Some(only) = one_value(&bounds.lower, &bounds.upper) {
+            inner.learn(&[Constraint::equal(&Aff::var(iname), only)?])?;
+            let value = self.aff_value(only, env)?;
+            let mut body = Vec::new();
+            if value.children().is_empty() {
+                inner.values.insert(iname.clone(), value);
+            } else {
+                let var = self.new_var(iname, self.index(), false);
+                inner.values.insert(iname.clone(), self.var_value(var));
+                body.push(Stmt::Let { var, value, leaf: None });
+            }
+            body.extend(self.lets(&mut inner)?);
+            body.extend(self.emit_items(items, &mut inner)?);
+            return Ok(body);
         }
         // A sum that is counted may leave the parts of it without a value that something below needs after all.
         let before = self.mark();

@@ -192,7 +192,7 @@ impl<'a> Checker<'a> {
     fn host(&mut self, body: &'a [HostStmt]) {
         for stmt in body {
             match stmt {
-                HostStmt::For { var, lower, upper, body } => {
+                HostStmt::For { var, lower, upper, body, .. } => {
                     let low = self.index(lower, &format!("the host's loop over `{var}`"));
                     let high = self.index(upper, &format!("the host's loop over `{var}`"));
                     let range = counter(low, high);

@@ -50,7 +50,7 @@ impl Emitter<'_, '_> {
             if !around.is_empty() && uses_shared(this.block, &join) {
                 stmts.push(Stmt::Sync {
                     scope: SyncScope::Block,
-                    note: Note("the partial results are written again for the next lane".into()),
+                    note: Note::new("the partial results are written again for the next lane"),
                 });
             }
             Ok(stmts)
@@ -85,7 +85,7 @@ impl Emitter<'_, '_> {
                 step: Step::Add(1),
                 unroll: true,
                 body,
-                note: Note(format!("join the partial results of the lanes `{lane}`")),
+                note: Note::new(format!("join the partial results of the lanes `{lane}`")),
             }])
         })
     }
@@ -172,7 +172,7 @@ impl Emitter<'_, '_> {
             step: Step::Halve,
             unroll: true,
             body,
-            note: Note(note.to_string()),
+            note: Note::new(note.to_string()),
         })
     }
 
@@ -225,7 +225,7 @@ impl Emitter<'_, '_> {
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let id = &instruction.id;
         let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
-        let note = Note(format!("join {id}'s partial results over {}", names.join(", ")));
+        let note = Note::new(format!("join {id}'s partial results over {}", names.join(", ")));
         let mut body = Vec::new();
         match self.join_plan(&join.axes) {
             JoinPlan::Nothing => {}
@@ -246,11 +246,11 @@ impl Emitter<'_, '_> {
                     cond: first_lane,
                     body: stores,
                     otherwise: Vec::new(),
-                    note: Note("one partial result a warp".into()),
+                    note: Note::new("one partial result a warp"),
                 });
                 body.push(Stmt::Sync {
                     scope: SyncScope::Block,
-                    note: Note(format!("all warps have stored their partial results of {id}")),
+                    note: Note::new(format!("all warps have stored their partial results of {id}")),
                 });
                 let base = mul(self.thread_quotient(group), self.index_int(i64::from(warps)));
                 let base = if groups == 1 { self.index_int(0) } else { base };
@@ -281,7 +281,7 @@ impl Emitter<'_, '_> {
                         cond: first_warp,
                         body: rest,
                         otherwise: Vec::new(),
-                        note: Note("the first warp joins the others' results".into()),
+                        note: Note::new("the first warp joins the others' results"),
                     });
                 }
             }
@@ -295,7 +295,7 @@ impl Emitter<'_, '_> {
                 }
                 body.push(Stmt::Sync {
                     scope: SyncScope::Block,
-                    note: Note(format!("all threads have stored their partial results of {id}")),
+                    note: Note::new(format!("all threads have stored their partial results of {id}")),
                 });
                 let mut base = self.index_int(0);
                 let mut stride = 1u32;
@@ -326,7 +326,7 @@ impl Emitter<'_, '_> {
                             cond,
                             body: rest,
                             otherwise: Vec::new(),
-                            note: Note("one thread joins the others' results".into()),
+                            note: Note::new("one thread joins the others' results"),
                         }),
                         None => body.extend(rest),
                     }

@@ -163,7 +163,7 @@ impl Emitter<'_, '_> {
         }
         stmts.extend(self.emit_lanes(number, info, lanes, &loaded)?);
         let mut body = Vec::new();
-        let note = self.guard_note(&guards, &Item::Leaf(number));
+        let note = self.guard_note(&guards, &Item::Leaf(number), env);
         self.guarded(&mut body, &guards, stmts, note, env)?;
         Ok(Some(body))
     }

@@ -16,6 +16,7 @@ impl Conflicts<'_, '_> {
             Meeting::Threads => "threads of a block",
             Meeting::Blocks => "blocks",
             Meeting::Lanes => "lanes of a thread",
+            Meeting::Any => "launches",
         };
         let parallel: Vec<String> = analysis.parts[p]
             .inames
@@ -26,6 +27,7 @@ impl Conflicts<'_, '_> {
                     Meeting::Threads => tag.thread_axis().is_some(),
                     Meeting::Blocks => tag.block_axis().is_some(),
                     Meeting::Lanes => tag.is_jam(),
+                    Meeting::Any => false,
                 }
             })
             .map(|i| format!("`{i}: {}`", analysis.kernel.tag(i)))

@@ -1,19 +1,21 @@
 //! The host's level: device kernels, their grids and blocks.
 //!
 //! Children of the host's level (the top of the loop tree, and the bodies of loops tagged `host`) that are no host loops go into one device
-//! kernel as long as blocks do not depend on one another; where they do, a kernel ends. As few kernels as possible.
+//! kernel as long as blocks do not depend on one another; where they do, a kernel ends. As few kernels as possible. Each kernel and each
+//! host loop notes the dependence that needs it. A host loop of one iteration is none: its iname is the value that it has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, LoopKernel, Name, Part, Tag, Tree,
 };
-use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES};
+use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time};
 use loopwright_poly::{Bound, System};
 
 use crate::{
     LowerOptions,
     analysis::Analysis,
+    bounds,
     declare::{finish, own_values, rename},
     emitter::{Emitter, Shared, known},
     env::Env,
@@ -22,8 +24,8 @@ use crate::{
     layout::layout,
     private,
     program::{
-        BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Owner, Param, Program, ProgramArg, ScalarArg,
-        Stmt, Value, ValueKind,
+        BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Note, Owner, Param, Program, ProgramArg,
+        ScalarArg, Stmt, Value, ValueKind,
     },
     sync,
 };
@@ -36,8 +38,14 @@ pub(crate) fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<Progra
     let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index };
     let args = declare_globals(&analysis, &mut shared)?;
     private::check(&analysis)?;
-    let mut state =
-        State { analysis: &analysis, shared, kernels: Vec::new(), parts: Vec::new(), host_known: Vec::new() };
+    let mut state = State {
+        analysis: &analysis,
+        shared,
+        kernels: Vec::new(),
+        parts: Vec::new(),
+        host_known: Vec::new(),
+        fixed: BTreeMap::new(),
+    };
     let host = state.host_body(&kernel.tree, &mut Vec::new())?;
     private::check_kernels(&analysis, &state.parts)?;
     let State { mut shared, mut kernels, .. } = state;
@@ -134,6 +142,39 @@ fn with_coordinates(rows: &mut Vec<Constraint>) {
     rows.extend(coordinates.map(|n| Constraint::nonneg(Aff::var(n))));
 }
 
+/// The note of a dependence on what is launched before.
+fn after(name: &str, note: Note) -> Note {
+    Note { text: format!("launched after {name}: {}", note.text), ..note }
+}
+
+/// The value of an iname whose only bounds say that it has one.
+fn one_value<'b>(lowers: &'b [Vec<Bound>], uppers: &[Vec<Bound>]) -> Option<&'b Aff> {
+    match (lowers, uppers) {
+        ([lower], [upper]) => bounds::one_value(lower, upper),
+        _ => None,
+    }
+}
+
+/// Of the bounds of one part those that do not follow from another one.
+fn strongest(bounds: Vec<Bound>, context: &System, lower: bool) -> Result<Vec<Bound>, Diagnostic> {
+    let mut kept = bounds;
+    let mut k = 0;
+    while k < kept.len() {
+        let mut implied = false;
+        for n in (0..kept.len()).filter(|n| *n != k) {
+            let (a, b) = (kept[k].aff.scale(kept[n].denominator)?, kept[n].aff.scale(kept[k].denominator)?);
+            let weaker = if lower { Constraint::le(&a, &b)? } else { Constraint::le(&b, &a)? };
+            implied |= context.implies(&weaker)?;
+        }
+        if implied {
+            kept.remove(k);
+        } else {
+            k += 1;
+        }
+    }
+    Ok(kept)
+}
+
 /// Leaves out, of the bounds of several parts, those that another part's bound is weaker than everywhere.
 fn weakest(lists: &mut Vec<Vec<Bound>>, context: &System, lower: bool) -> Result<(), Diagnostic> {
     let mut k = 0;
@@ -162,6 +203,15 @@ struct State<'a, 'k> {
     parts: Vec<Vec<usize>>,
     /// What the host loops around guarantee.
     host_known: Vec<Constraint>,
+    /// The values of host inames that have one value only.
+    fixed: BTreeMap<Name, Aff>,
+}
+
+/// What is launched before something at the same level of the host.
+struct Before {
+    parts: Vec<usize>,
+    /// What a comment calls it.
+    name: String,
 }
 
 impl State<'_, '_> {
@@ -169,21 +219,69 @@ impl State<'_, '_> {
     fn host_body(&mut self, trees: &[Tree], around: &mut Vec<Name>) -> Result<Vec<HostStmt>, Diagnostic> {
         let mut stmts = Vec::new();
         let mut segment: Vec<Tree> = Vec::new();
+        let mut before: Option<Before> = None;
         for tree in trees {
             match tree {
                 Tree::Loop { iname, body } if self.analysis.kernel.tag(iname) == Tag::Host => {
-                    if items_of(self.analysis, body).is_empty() {
+                    let parts = Item::parts(&items_of(self.analysis, body));
+                    if parts.is_empty() {
                         continue;
                     }
                     let ended = std::mem::take(&mut segment);
-                    stmts.extend(self.segment(&ended, around)?);
-                    stmts.push(self.host_loop(iname, body, around)?);
+                    stmts.extend(self.segment(&ended, around, &mut before)?);
+                    let first = self.kernels.len();
+                    let of_loop = self.host_loop(iname, body, around)?;
+                    self.note_boundary(first, before.as_ref(), &parts)?;
+                    let name = match of_loop.as_slice() {
+                        [HostStmt::For { .. }] => format!("the host loop over {iname}"),
+                        _ => self.name_of(self.kernels.len().saturating_sub(1)),
+                    };
+                    before = Some(Before { parts, name });
+                    stmts.extend(of_loop);
                 }
                 _ => segment.push(tree.clone()),
             }
         }
-        stmts.extend(self.segment(&segment, around)?);
+        stmts.extend(self.segment(&segment, around, &mut before)?);
         Ok(stmts)
+    }
+
+    fn name_of(&self, kernel: usize) -> String {
+        format!("{}_{kernel}", self.analysis.kernel.name)
+    }
+
+    /// Writes down why the kernel of this number does not belong to what is launched before it.
+    fn note_boundary(
+        &mut self,
+        kernel: usize,
+        before: Option<&Before>,
+        parts: &[usize],
+    ) -> Result<(), Diagnostic> {
+        let Some(before) = before else { return Ok(()) };
+        let both = [&before.parts[..], parts].concat();
+        let mut conflicts =
+            sync::Conflicts::of_launches(self.analysis, &both, self.extents_of_threads(&both));
+        let note = match conflicts.between_launches(&before.parts, parts, Time::Same)? {
+            Some(found) => after(&before.name, sync::because(found)),
+            None => Note::new(format!("launched after {}, on which it does not depend", before.name)),
+        };
+        if let Some(kernel) = self.kernels.get_mut(kernel) {
+            kernel.notes.insert(0, note);
+        }
+        Ok(())
+    }
+
+    /// The dependence that a host loop carries, as a note; `depth` loops are around it.
+    fn loop_note(&self, iname: &Name, parts: &[usize], depth: usize) -> Result<Note, Diagnostic> {
+        let mut conflicts =
+            sync::Conflicts::of_launches(self.analysis, parts, self.extents_of_threads(parts));
+        Ok(match conflicts.between_launches(parts, parts, Time::Earlier(depth))? {
+            Some(found) => {
+                let note = sync::because(found);
+                Note { text: format!("launched for each {iname}: {} at a later {iname}", note.text), ..note }
+            }
+            None => Note::new(format!("launched for each {iname}, though no iteration depends on another")),
+        })
     }
 
     fn host_loop(
@@ -191,9 +289,12 @@ impl State<'_, '_> {
         iname: &Name,
         body: &[Tree],
         around: &mut Vec<Name>,
-    ) -> Result<HostStmt, Diagnostic> {
+    ) -> Result<Vec<HostStmt>, Diagnostic> {
         let analysis = self.analysis;
         let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
+        let mut context = analysis.context.clone();
+        context.extend(self.host_known.iter().cloned());
+        let context = System::new(&context)?;
         // The parts inside may run through different ranges; the loop runs over all of them, and each part is guarded.
         let (mut lowers, mut uppers): (Vec<Vec<Bound>>, Vec<Vec<Bound>>) = (Vec::new(), Vec::new());
         for leaf in body.iter().flat_map(Tree::leaves) {
@@ -202,17 +303,27 @@ impl State<'_, '_> {
             rows.extend(info.execution.constraints.iter().cloned());
             with_coordinates(&mut rows);
             let bounds = System::new(&rows)?.bounds(iname, &keep)?;
-            for (lists, list) in [(&mut lowers, bounds.lower), (&mut uppers, bounds.upper)] {
+            let lower = strongest(bounds.lower, &context, true)?;
+            let upper = strongest(bounds.upper, &context, false)?;
+            for (lists, list) in [(&mut lowers, lower), (&mut uppers, upper)] {
                 if !lists.contains(&list) {
                     lists.push(list);
                 }
             }
         }
-        let mut context = analysis.context.clone();
-        context.extend(self.host_known.iter().cloned());
-        let context = System::new(&context)?;
         weakest(&mut lowers, &context, true)?;
         weakest(&mut uppers, &context, false)?;
+        if let Some(value) = one_value(&lowers, &uppers) {
+            let known = self.host_known.len();
+            self.host_known.push(Constraint::equal(&Aff::var(iname), value)?);
+            self.fixed.insert(iname.clone(), value.clone());
+            around.push(iname.clone());
+            let stmts = self.host_body(body, around)?;
+            around.pop();
+            self.fixed.remove(iname);
+            self.host_known.truncate(known);
+            return Ok(stmts);
+        }
         let env = self.host_env(around)?;
         let mut emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
         let mut extreme = |lists: &[Vec<Bound>], lower: bool| -> Result<Value, Diagnostic> {
@@ -253,16 +364,27 @@ impl State<'_, '_> {
                 self.host_known.push(Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?);
             }
         }
+        let first = self.kernels.len();
+        let parts = Item::parts(&items_of(analysis, body));
         let body = self.host_body(body, around)?;
         self.host_known.truncate(known);
         around.pop();
-        Ok(HostStmt::For { var: iname.clone(), lower, upper, body })
+        let note = self.loop_note(iname, &parts, around.len())?;
+        if let Some(kernel) = self.kernels.get_mut(first) {
+            kernel.notes.push(note.clone());
+        }
+        Ok(vec![HostStmt::For { var: iname.clone(), lower, upper, body, note }])
     }
 
-    fn host_env(&self, around: &[Name]) -> Result<Env, Diagnostic> {
+    fn host_env(&mut self, around: &[Name]) -> Result<Env, Diagnostic> {
         let mut env = Env::new(&self.analysis.context)?;
         for name in around {
-            let value = Value { dtype: self.shared.index, kind: ValueKind::Param(name.clone()) };
+            let value = match self.fixed.get(name) {
+                Some(aff) => {
+                    Emitter::new(self.analysis, &mut self.shared, [1; 3], "").aff_value(aff, &env)?
+                }
+                None => Value { dtype: self.shared.index, kind: ValueKind::Param(name.clone()) },
+            };
             env.values.insert(name.clone(), value);
             env.bound.insert(name.clone());
         }
@@ -270,7 +392,12 @@ impl State<'_, '_> {
     }
 
     /// Cuts neighbours at the host's level into device kernels.
-    fn segment(&mut self, trees: &[Tree], around: &[Name]) -> Result<Vec<HostStmt>, Diagnostic> {
+    fn segment(
+        &mut self,
+        trees: &[Tree],
+        around: &[Name],
+        before: &mut Option<Before>,
+    ) -> Result<Vec<HostStmt>, Diagnostic> {
         if trees.is_empty() {
             return Ok(Vec::new());
         }
@@ -304,14 +431,42 @@ impl State<'_, '_> {
         // A join belongs to the part after it.
         let mut stmts = Vec::new();
         let mut current = Vec::new();
+        let mut boundary: Option<Note> = None;
         for (k, item) in items.into_iter().enumerate() {
-            if cuts.contains(&k) && !current.is_empty() {
-                stmts.push(self.device_kernel(std::mem::take(&mut current), around)?);
+            if let Some(cut) = cuts.get(&k)
+                && !current.is_empty()
+            {
+                let ended = std::mem::take(&mut current);
+                stmts.push(self.noted_kernel(ended, around, boundary.take(), before)?);
+                boundary = Some(sync::because(cut.clone()));
             }
             current.push(item);
         }
-        stmts.push(self.device_kernel(current, around)?);
+        stmts.push(self.noted_kernel(current, around, boundary, before)?);
         Ok(stmts)
+    }
+
+    /// A device kernel and why it is one of its own: for the dependence at a cut, or for one on what is launched before it.
+    fn noted_kernel(
+        &mut self,
+        items: Vec<Item>,
+        around: &[Name],
+        boundary: Option<Note>,
+        before: &mut Option<Before>,
+    ) -> Result<HostStmt, Diagnostic> {
+        let parts = Item::parts(&items);
+        let number = self.kernels.len();
+        let stmt = self.device_kernel(items, around)?;
+        match (boundary, &before) {
+            (Some(note), Some(before)) => {
+                if let Some(kernel) = self.kernels.get_mut(number) {
+                    kernel.notes.insert(0, after(&before.name, note));
+                }
+            }
+            (_, before) => self.note_boundary(number, before.as_ref(), &parts)?,
+        }
+        *before = Some(Before { parts, name: self.name_of(number) });
+        Ok(stmt)
     }
 
     /// The first and the last item that touch each private or shared temporary.
@@ -453,7 +608,8 @@ impl State<'_, '_> {
         finish(&mut body, &mut vars);
         rename(&body, &mut vars, &taken);
         let params = params(&body, &self.shared.globals, analysis, around, &exchanged);
-        self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body });
+        let notes = Vec::new();
+        self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body, notes });
         Ok(HostStmt::Launch(self.kernels.len() - 1))
     }
 

@@ -14,14 +14,25 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name};
-use loopwright_legality::{BLOCK_COORDINATES, Meeting, Presence, Query, THREAD_COORDINATES, Time, may_meet};
+use loopwright_legality::{
+    BLOCK_COORDINATES, Meeting, Presence, Query, THREAD_COORDINATES, Time, meeting_pairs,
+};
 use loopwright_poly::System;
 
 use crate::{
     analysis::Analysis,
     items::{Item, Join},
-    program::Note,
+    program::{Dependence, Note, Reason},
 };
+
+/// Two accesses that may meet.
+pub(crate) struct Met {
+    pub array: Name,
+    /// Their numbers among the accesses of their parts.
+    pub accesses: [usize; 2],
+    /// All pairs of executions of them that may.
+    pub pairs: System,
+}
 
 /// The pairs of accesses of some parts that can meet in different threads, blocks or lanes.
 pub(crate) struct Conflicts<'a, 'k> {
@@ -48,7 +59,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 let Some(array) = analysis.lookup.array(&access.array) else { continue };
                 let relevant = match meeting {
                     Meeting::Threads => array.space != AddressSpace::Private,
-                    Meeting::Blocks => array.space == AddressSpace::Global,
+                    Meeting::Blocks | Meeting::Any => array.space == AddressSpace::Global,
                     Meeting::Lanes => true,
                 };
                 if relevant {
@@ -68,11 +79,41 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             }
         }
         for p in parts {
-            if let Some((array, _)) = conflicts.meet(*p, *p, Time::Same)? {
-                return Err(conflicts.race(&array, *p));
+            if let Some(met) = conflicts.meet(*p, *p, Time::Same)? {
+                return Err(conflicts.race(&met.array, *p));
             }
         }
         Ok(conflicts)
+    }
+
+    /// The accesses of these parts to memory that outlives a launch, and that one of them writes: what different launches meet in.
+    pub fn of_launches(analysis: &'a Analysis<'k>, parts: &[usize], block: [u32; 3]) -> Self {
+        let mut conflicts = Conflicts { analysis, block, meeting: Meeting::Blocks, accesses: HashMap::new() };
+        for &p in parts {
+            for (k, access) in analysis.parts[p].execution.accesses.iter().enumerate() {
+                if analysis.lookup.array(&access.array).is_some_and(|a| a.space == AddressSpace::Global) {
+                    let by_array = conflicts.accesses.entry(p).or_default();
+                    by_array.entry(access.array.clone()).or_default().push(k);
+                }
+            }
+        }
+        conflicts
+    }
+
+    /// A dependence of `second` on `first`, which are launched one after the other: between different blocks if there is one.
+    pub fn between_launches(
+        &mut self,
+        first: &[usize],
+        second: &[usize],
+        time: Time,
+    ) -> Result<Option<Dependence>, Diagnostic> {
+        for meeting in [Meeting::Blocks, Meeting::Any] {
+            self.meeting = meeting;
+            if let Some(found) = self.meet_any(first, second, time)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
     }
 
     /// The arrays through which different threads may hand values to each other.
@@ -186,9 +227,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         }
     }
 
-    /// Whether executions of two parts may meet, the first one's in the asked time: the array in which they do, and whether each
-    /// writes.
-    fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<(Name, [bool; 2])>, Diagnostic> {
+    /// Whether executions of two parts may meet, the first one's in the asked time.
+    fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<Met>, Diagnostic> {
         let (Some(of_p), Some(of_q)) = (self.accesses.get(&p), self.accesses.get(&q)) else {
             return Ok(None);
         };
@@ -206,8 +246,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                         continue;
                     }
                     let query = self.query(time, &shared);
-                    if may_meet(a, x, b, y, &query)? {
-                        return Ok(Some((array.clone(), [x.write, y.write])));
+                    if let Some(pairs) = meeting_pairs(a, x, b, y, &query)? {
+                        return Ok(Some(Met { array: array.clone(), accesses: [*k, *l], pairs }));
                     }
                 }
             }
@@ -215,22 +255,21 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(None)
     }
 
-    /// The first pair of one part of `first` and one of `second` that may meet, described.
-    fn meet_any(&self, first: &[usize], second: &[usize], time: Time) -> Result<Option<String>, Diagnostic> {
+    /// The first pair of one part of `first` and one of `second` that may meet.
+    fn meet_any(
+        &self,
+        first: &[usize],
+        second: &[usize],
+        time: Time,
+    ) -> Result<Option<Dependence>, Diagnostic> {
         for &p in first {
             for &q in second {
-                if let Some((array, writes)) = self.meet(p, q, time)? {
-                    return Ok(Some(self.describe(p, q, &array, writes)));
+                if let Some(met) = self.meet(p, q, time)? {
+                    return Ok(Some(self.dependence([p, q], met, time)?));
                 }
             }
         }
         Ok(None)
-    }
-
-    fn describe(&self, p: usize, q: usize, array: &Name, writes: [bool; 2]) -> String {
-        let verb = |writes: bool| if writes { "writes" } else { "reads" };
-        let part = |p: usize| &self.analysis.parts[p].execution.part;
-        format!("{} {} {array}, {} {} it", part(p), verb(writes[0]), part(q), verb(writes[1]))
     }
 
     /// The items with the barriers that they need; `depth` loops are around them. Joins that use shared memory need one around back
@@ -244,11 +283,11 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     ) -> Result<Vec<Item>, Diagnostic> {
         let parts: Vec<Vec<usize>> =
             items.iter().map(|i| self.relevant(Item::parts(std::slice::from_ref(i)))).collect();
-        let mut barriers: BTreeMap<usize, String> = BTreeMap::new();
+        let mut barriers: BTreeMap<usize, Note> = BTreeMap::new();
         let mut since: Vec<usize> = Vec::new();
         for (k, own) in parts.iter().enumerate() {
-            if let Some(note) = self.meet_any(&since, own, Time::Same)? {
-                barriers.insert(k, note);
+            if let Some(found) = self.meet_any(&since, own, Time::Same)? {
+                barriers.insert(k, because(found));
                 since.clear();
             }
             since.extend(own);
@@ -259,20 +298,22 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             let first = barriers.keys().next().copied().unwrap_or(end);
             let tail: Vec<usize> = parts[last..].concat();
             let head: Vec<usize> = parts[..first].concat();
-            let mut note = self.meet_any(&tail, &head, Time::Earlier(depth - 1))?;
+            let found = self.meet_any(&tail, &head, Time::Earlier(depth - 1))?;
+            let mut note = found.map(because);
             if note.is_none() && barriers.is_empty() {
                 // Scratch memory of a join is read at its end and written when it is reached again.
                 let scratch = items.iter().any(|i| matches!(i, Item::Join(j) if joins_use_shared(j)));
-                note = scratch.then(|| "the partial results are written again".to_string());
+                note = scratch.then(|| Note::new("the partial results are written again"));
             }
-            if let Some(note) = note {
-                barriers.insert(end, format!("{note} in the next iteration"));
+            if let Some(mut note) = note {
+                note.text.push_str(" in the next iteration");
+                barriers.insert(end, note);
             }
         }
         let mut placed = Vec::new();
         for (k, item) in items.into_iter().enumerate() {
             if let Some(note) = barriers.get(&k) {
-                placed.push(Item::Sync(Note(note.clone())));
+                placed.push(Item::Sync(note.clone()));
             }
             placed.push(match item {
                 Item::Loop { iname, body } => {
@@ -283,13 +324,13 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             });
         }
         if let Some(note) = barriers.get(&end) {
-            placed.push(Item::Sync(Note(note.clone())));
+            placed.push(Item::Sync(note.clone()));
         }
         Ok(placed)
     }
 
     /// Where a kernel has to end between neighbours at the host's level, `depth` host loops around: the numbers of the items that begin
-    /// a new kernel. `choose` picks the place of a cut after one item and before, or right before, another.
+    /// a new kernel, and why. `choose` picks the place of a cut after one item and before, or right before, another.
     ///
     /// Errors: blocks that depend on one another inside a loop that runs on the device.
     pub fn cuts(
@@ -297,17 +338,17 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         items: &[Item],
         depth: usize,
         choose: &dyn Fn(usize, usize) -> usize,
-    ) -> Result<BTreeSet<usize>, Diagnostic> {
+    ) -> Result<BTreeMap<usize, Dependence>, Diagnostic> {
         let parts: Vec<Vec<usize>> =
             items.iter().map(|i| self.relevant(Item::parts(std::slice::from_ref(i)))).collect();
-        let mut cuts = BTreeSet::new();
+        let mut cuts = BTreeMap::new();
         let mut start = 0;
         for (k, own) in parts.iter().enumerate() {
             let mut from = start;
             while from < k {
-                if self.meet_any(&parts[from], own, Time::Same)?.is_some() {
+                if let Some(found) = self.meet_any(&parts[from], own, Time::Same)? {
                     let cut = choose(from, k);
-                    cuts.insert(cut);
+                    cuts.insert(cut, found);
                     start = cut;
                 }
                 from = start.max(from + 1);
@@ -324,7 +365,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     /// No two blocks may depend on one another inside a loop of the device.
     fn refuse_inside(&self, iname: &Name, body: &[Item], depth: usize) -> Result<(), Diagnostic> {
         let parts = self.relevant(Item::parts(body));
-        let refuse = |note: String, how: &str| {
+        let refuse = |note: Dependence, how: &str| {
             Err(Diagnostic::new(
                 "blocks-depend",
                 format!("blocks depend on one another {how} `{iname}`: {note}"),
@@ -350,6 +391,11 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     fn relevant(&self, parts: Vec<usize>) -> Vec<usize> {
         parts.into_iter().filter(|p| self.accesses.contains_key(p)).collect()
     }
+}
+
+/// A note of a dependence.
+pub(crate) fn because(dependence: Dependence) -> Note {
+    Note { text: dependence.to_string(), reason: Reason::Dependence(Box::new(dependence)) }
 }
 
 /// The item that each part is in, by number.

@@ -154,7 +154,7 @@ impl Emitter<'_, '_> {
         }
         let guards = self.irredundant(&guards, env)?;
         let mut stmts = Vec::new();
-        let note = self.guard_note(&guards, &crate::items::Item::Leaf(number));
+        let note = self.guard_note(&guards, &crate::items::Item::Leaf(number), env);
         self.guarded(&mut stmts, &guards, body, note, env)?;
         Ok(Some(stmts))
     }

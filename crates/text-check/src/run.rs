@@ -177,7 +177,7 @@ impl Run<'_> {
     fn body(&mut self, body: &[HostStmt]) -> Result<(), Diagnostic> {
         for stmt in body {
             match stmt {
-                HostStmt::For { var, lower, upper, body } => {
+                HostStmt::For { var, lower, upper, body, .. } => {
                     for k in self.eval(lower)?..self.eval(upper)? {
                         self.host.insert(var.clone(), k);
                         self.body(body)?;

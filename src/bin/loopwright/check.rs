@@ -64,7 +64,7 @@ fn host(program: &Program, body: &[HostStmt], depth: usize, text: &mut String) {
     let indent = "  ".repeat(depth);
     for stmt in body {
         match stmt {
-            HostStmt::For { var, lower, upper, body } => {
+            HostStmt::For { var, lower, upper, body, .. } => {
                 let _ = writeln!(
                     text,
                     "{indent}host loop {var} from {} up to {}",
@@ -91,7 +91,7 @@ fn device_kernel(kernel: &DeviceKernel, indent: &str, text: &mut String) {
         if let Stmt::Sync { scope, note } = stmt {
             match scope {
                 Scope::Block => {
-                    notes.insert(barriers, note.0.clone());
+                    notes.insert(barriers, note.text.clone());
                     barriers += 1;
                 }
                 Scope::Warp => warps += 1,

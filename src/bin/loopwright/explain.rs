@@ -3,7 +3,8 @@
 use clap::Args as ClapArgs;
 use loopwright::prelude::*;
 
-use crate::input::{Failure, Form, read_pipeline};
+use crate::check::lowered;
+use crate::input::{Binding, Failure, Form, read_pipeline};
 use crate::report;
 
 /// The options of `loopwright explain`.
@@ -17,6 +18,12 @@ pub struct Explain {
     /// Show how long each step and its proof took.
     #[arg(long)]
     times: bool,
+    /// Explain the lowered program instead: the dependence behind every barrier, kernel boundary and host loop, with two executions that show
+    /// it, and the step behind every guard and copy.
+    #[arg(long)]
+    lowered: bool,
+    #[command(flatten)]
+    binding: Binding,
 }
 
 /// The options of `loopwright compare`.
@@ -32,6 +39,11 @@ pub struct Compare {
 impl Explain {
     /// `loopwright explain`
     pub fn explain(&self) -> Result<(), Failure> {
+        if self.lowered {
+            let (_, program) = lowered(&self.form, &self.binding)?;
+            report::say(&program.explain().to_string());
+            return Ok(());
+        }
         let declared = self.form.declared()?;
         let mut explained = self.form.pipeline()?.explain(&declared);
         let refusal = explained.refusal().cloned();

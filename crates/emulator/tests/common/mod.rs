@@ -125,7 +125,17 @@ pub fn leaf(id: &str, text: &str) -> Leaf {
 }
 pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKernel {
     let (vars, shared, private) = (vec![], vec![], vec![]);
-    DeviceKernel { name: Name::new("k"), params: vec![], grid, block, vars, shared, private, body }
+    DeviceKernel {
+        name: Name::new("k"),
+        params: vec![],
+        grid,
+        block,
+        vars,
+        shared,
+        private,
+        body,
+        notes: vec![],
+    }
 }
 /// A program of one launch; all I32 scalars named in `scalars` are arguments.
 pub fn program(globals: Vec<Global>, scalars: &[&str], kernel: DeviceKernel) -> Program {

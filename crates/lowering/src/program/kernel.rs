@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::{DType, Name};
 
-use super::{Stmt, Value};
+use super::{Note, Stmt, Value};
 
 /// The number of a variable in [`DeviceKernel::vars`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -87,6 +87,9 @@ pub struct DeviceKernel {
     pub private: Vec<LocalArray>,
     /// What each thread does.
     pub body: Vec<Stmt>,
+    /// Why it is a launch of its own: the dependence behind its boundary to what is launched before it, and that of the host loop that
+    /// it is the first in.
+    pub notes: Vec<Note>,
 }
 
 impl DeviceKernel {

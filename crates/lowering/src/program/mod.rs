@@ -8,14 +8,18 @@
 //! arrays and kernels are unique, those of variables in their scope, all legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under control
 //! flow that is uniform over their scope; bodies of [`Stmt::Collective`] are made of the other statements.
 
+mod explain;
 mod host_eval;
 mod kernel;
+mod reason;
 mod stmt;
 mod value;
 
+pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
-pub use stmt::{Join, Leaf, LeafId, Note, Scope, Step, Stmt};
+pub use reason::{Condition, Dependence, End, Example, Note, Reason};
+pub use stmt::{Join, Leaf, LeafId, Scope, Step, Stmt};
 pub use value::{BinOp, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
 
 use loopwright_kernel_ir::{Constraint, DType, DeviceFunction, Fact, Name};
@@ -81,6 +85,8 @@ pub enum HostStmt {
         upper: Value,
         /// What is repeated.
         body: Vec<HostStmt>,
+        /// The dependence that its order keeps.
+        note: Note,
     },
     /// Launches the kernel of this number; nothing is launched where its grid is empty.
     Launch(usize),

@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::{Name, PartRef, Role};
 
-use super::{MemRef, Value, VarId};
+use super::{MemRef, Note, Value, VarId};
 
 /// The number of a [`Leaf`] in [`super::Program::leaves`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,10 +20,6 @@ pub struct Leaf {
     /// The instruction's text, for comments and reports.
     pub text: String,
 }
-
-/// Why a guard, a loop, a barrier or a copy stands there: one line for a comment; empty where nothing needs saying.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Note(pub String);
 
 /// Among whom a synchronisation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

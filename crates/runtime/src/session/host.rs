@@ -146,7 +146,7 @@ fn walk(
                 }
                 steps.push(Step { kernel: *number, grid, hosts: hosts.clone() });
             }
-            HostStmt::For { var, lower, upper, body } => {
+            HostStmt::For { var, lower, upper, body, .. } => {
                 let bound = |value: &Value, hosts: &Integers| {
                     let lookup = |name: &Name| hosts.get(name).or_else(|| scalars.get(name)).copied();
                     eval_host(value, &lookup)

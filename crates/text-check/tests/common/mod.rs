@@ -22,6 +22,7 @@ impl Builder {
             shared: vec![],
             private: vec![],
             body: vec![],
+            notes: vec![],
         };
         let program = Program {
             name: name.into(),
@@ -83,7 +84,7 @@ impl Builder {
 }
 
 pub fn note(text: &str) -> Note {
-    Note(text.to_string())
+    Note::new(text)
 }
 
 /// The element of a one-dimensional array.

@@ -338,7 +338,13 @@ pub fn host_loop() -> Case {
     );
     b.program.kernels.push(back);
     let body = vec![HostStmt::Launch(0), HostStmt::Launch(1)];
-    b.program.host = vec![HostStmt::For { var: "pass".into(), lower: wide(0), upper: wide(3), body }];
+    b.program.host = vec![HostStmt::For {
+        var: "pass".into(),
+        lower: wide(0),
+        upper: wide(3),
+        body,
+        note: Default::default(),
+    }];
     let start: Vec<i64> = (0..70).map(|k| k - 35).collect();
     // Three rounds of x * (pass + 2) + thread.
     let end: Vec<i64> = (0..70).map(|k| (((k - 35) * 2 + k % 32) * 3 + k % 32) * 4 + k % 32).collect();

@@ -1,0 +1,134 @@
+//! A meeting of two accesses as a dependence that can be shown: who comes first, in which cell, and when the declared kernel runs both.
+
+use loopwright_kernel_ir::{Aff, Diagnostic, Lookup, Name, Part, PartRef, Role, Tree};
+use loopwright_legality::Time;
+
+use crate::{
+    program::{Dependence, End},
+    sync::{Conflicts, Met},
+};
+
+impl Conflicts<'_, '_> {
+    /// The dependence of two parts that meet.
+    pub fn dependence(&self, parts: [usize; 2], met: Met, time: Time) -> Result<Dependence, Diagnostic> {
+        let analysis = self.analysis;
+        let [first, second] = parts.map(|p| &analysis.parts[p].execution);
+        let prime =
+            |aff: Aff| aff.substitute(&|n| (!analysis.is_parameter(n)).then(|| Aff::var(format!("{n}'"))));
+        let mut other = self.end(parts[1], second.accesses[met.accesses[1]].write, &met.array)?;
+        for (_, value) in &mut other.instance {
+            *value = prime(std::mem::take(value))?;
+        }
+        for c in &mut other.domain {
+            c.aff = prime(std::mem::take(&mut c.aff))?;
+        }
+        for value in other.declared_time.iter_mut().flatten() {
+            *value = prime(std::mem::take(value))?;
+        }
+        let array = met.array;
+        let access = &first.accesses[met.accesses[0]];
+        let carried_by = match time {
+            Time::Same => None,
+            Time::Earlier(depth) => first.loops.get(depth).cloned(),
+        };
+        let parameters = met.pairs.names().into_iter().filter(|n| analysis.is_parameter(n)).collect();
+        Ok(Dependence {
+            array: array.clone(),
+            cell: access.subscripts.clone(),
+            first: self.end(parts[0], access.write, &array)?,
+            second: other,
+            carried_by,
+            parameters,
+            pairs: met.pairs,
+        })
+    }
+
+    /// One side of a dependence, over the names of its own execution. It is called by the declared instance that it does, unless it is one of
+    /// several parts that do it, which hand their share on in an array that the declared kernel does not have.
+    fn end(&self, part: usize, writes: bool, array: &Name) -> Result<End, Diagnostic> {
+        let analysis = self.analysis;
+        let info = &analysis.parts[part];
+        let instruction = analysis.instruction(info);
+        let own = &info.execution.part;
+        let declared = analysis.kernel.declared();
+        let lookup = Lookup::new(declared);
+        let does = match &instruction.role {
+            Role::Does(id) => {
+                lookup.instruction(id).map(|_| PartRef { instruction: id.clone(), part: own.part })
+            }
+            Role::Copies { .. } => None,
+        };
+        let Some(does) = does else {
+            let mut instance = Vec::new();
+            for iname in &info.inames {
+                instance.push((iname.clone(), analysis.canonical(&Aff::var(iname))?));
+            }
+            return Ok(End {
+                part: own.clone(),
+                writes,
+                name: own.to_string(),
+                instance,
+                domain: Vec::new(),
+                declared_time: None,
+            });
+        };
+        let value = |iname: &Name| {
+            let value = instruction.map.get(iname).cloned().unwrap_or_else(|| Aff::var(iname));
+            analysis.canonical(&value)
+        };
+        let mut instance = Vec::new();
+        let inames = lookup.part_inames(&does);
+        for iname in &inames {
+            instance.push((iname.clone(), value(iname)?));
+        }
+        let mut domain = Vec::new();
+        for c in lookup.instances(&inames) {
+            let c = lookup.expand_constraint(&c)?;
+            let of = |n: &Name| instance.iter().find(|(iname, _)| iname == n).map(|(_, v)| v.clone());
+            domain.push(c.substitute(&of)?);
+        }
+        let mut path = Vec::new();
+        let mut declared_time = None;
+        if lookup.array(array).is_some() && find(&declared.tree, &does, &mut path) {
+            let mut time = Vec::new();
+            for step in path {
+                time.push(match step {
+                    Step::Position(k) => Aff::constant(i64::try_from(k).unwrap_or(i64::MAX)),
+                    Step::Loop(iname) => value(&iname)?,
+                });
+            }
+            declared_time = Some(time);
+        }
+        let name = match does.part {
+            Part::Whole | Part::Finish => does.instruction.to_string(),
+            _ => does.to_string(),
+        };
+        Ok(End { part: own.clone(), writes, name, instance, domain, declared_time })
+    }
+}
+
+/// A component of a time.
+enum Step {
+    Position(usize),
+    Loop(Name),
+}
+
+/// The path to a leaf: positions among children and the loops between them.
+fn find(trees: &[Tree], part: &PartRef, path: &mut Vec<Step>) -> bool {
+    for (k, tree) in trees.iter().enumerate() {
+        path.push(Step::Position(k));
+        match tree {
+            Tree::Leaf(leaf) if leaf == part => return true,
+            Tree::Leaf(_) => {}
+            Tree::Loop { iname, body } => {
+                path.push(Step::Loop(iname.clone()));
+                if find(body, part, path) {
+                    return true;
+                }
+                path.pop();
+            }
+        }
+        path.pop();
+    }
+    false
+}

@@ -1,0 +1,184 @@
+//! Why a guard stands where it does: condition by condition, with the step behind each.
+//!
+//! A condition on one iname that a split made is there because the first or the last tile may reach beyond the domain; one that relates
+//! several inames is the shape of the domain itself, as a triangle's; one on a coordinate elects a thread for a part that has no iname on
+//! that axis; and a copy takes only cells that its source has.
+
+use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Role, Tag};
+use loopwright_poly::Term;
+
+use crate::{
+    analysis::{Guard, PartInfo, coordinate_name},
+    emitter::Emitter,
+    env::Env,
+    items::Item,
+    program::{Condition, Note, Reason, ValueKind},
+};
+
+/// What a condition is there for.
+enum Purpose {
+    /// A thread is elected on this coordinate.
+    Elect(Name),
+    /// The first tile of this iname may begin before the domain.
+    First(Name),
+    /// The last tile of this iname may reach beyond it.
+    Last(Name),
+    /// The domain has this shape.
+    Shape,
+}
+
+impl Emitter<'_, '_> {
+    /// Why the guards of an item stand there.
+    pub fn guard_note(&self, guards: &[Guard], item: &Item, env: &Env) -> Note {
+        let part = Item::parts(std::slice::from_ref(item)).first().map(|p| &self.analysis.parts[*p]);
+        let Some(part) = part.filter(|_| !guards.is_empty()) else { return Note::default() };
+        let name = &part.execution.part;
+        let instruction = self.analysis.instruction(part);
+        let purposes: Vec<Purpose> = guards.iter().map(|g| self.purpose(g, part)).collect();
+        let names = |wanted: &dyn Fn(&Purpose) -> Option<&Name>| {
+            let mut found: Vec<String> = Vec::new();
+            for n in purposes.iter().filter_map(wanted).map(|n| self.printed(n, env)) {
+                if !found.contains(&n) {
+                    found.push(n);
+                }
+            }
+            found
+        };
+        let mut reasons = Vec::new();
+        if purposes.iter().any(|p| matches!(p, Purpose::Elect(_))) {
+            reasons.push(format!("one thread runs {name}"));
+        }
+        if let Role::Copies { source } = &instruction.role {
+            if purposes.iter().any(|p| !matches!(p, Purpose::Elect(_))) {
+                reasons.push(format!("only cells of {source}"));
+            }
+        } else {
+            let first = names(&|p| if let Purpose::First(n) = p { Some(n) } else { None });
+            let last = names(&|p| if let Purpose::Last(n) = p { Some(n) } else { None });
+            let both: Vec<String> = last.iter().filter(|n| first.contains(n)).cloned().collect();
+            let tiles = |which: &str, of: &[String], but: &[String]| {
+                let of: Vec<&str> = of.iter().filter(|n| !but.contains(n)).map(String::as_str).collect();
+                (!of.is_empty()).then(|| format!("the {which} of {} may be partial", of.join(", ")))
+            };
+            reasons.extend(tiles("first and the last tile", &both, &[]));
+            reasons.extend(tiles("first tile", &first, &both));
+            reasons.extend(tiles("last tile", &last, &both));
+            let shapes = guards.iter().zip(&purposes).filter(|(_, p)| matches!(p, Purpose::Shape));
+            let shapes: Vec<String> =
+                shapes.map(|(g, _)| self.printed_constraint(&g.declared, env)).collect();
+            if !shapes.is_empty() {
+                reasons.push(format!("domain of {name}: {}", shapes.join(" and ")));
+            }
+        }
+        let conditions = guards.iter().zip(&purposes).map(|(g, p)| self.condition_of(g, p, part)).collect();
+        Note { text: reasons.join("; "), reason: Reason::Guard(conditions) }
+    }
+
+    fn purpose(&self, guard: &Guard, part: &PartInfo) -> Purpose {
+        let coordinate = guard.canonical.aff.as_var().filter(|v| loopwright_legality::is_coordinate(v));
+        if let (Some(coordinate), Kind::Eq) = (coordinate, guard.canonical.kind) {
+            return Purpose::Elect(coordinate.clone());
+        }
+        // What the host counts is one value for a whole launch; a coordinate stands for the iname that runs on it.
+        let kernel = self.analysis.kernel;
+        let on_axis =
+            |n: &Name| part.inames.iter().find(|i| coordinate_name(kernel.tag(i)) == Some(n.as_str()));
+        let mut inames: Vec<Name> = Vec::new();
+        let mut coefficient = 0;
+        for name in guard.declared.names() {
+            let iname = on_axis(&name).unwrap_or(&name);
+            if self.analysis.lookup.is_iname(iname) && kernel.tag(iname) != Tag::Host {
+                inames.push(iname.clone());
+                coefficient = guard.declared.aff.coefficient(&name);
+            }
+        }
+        let tiled = match inames.as_slice() {
+            [iname] if self.tile_length(iname).is_some() => Some(iname.clone()),
+            // A sum that is counted stands for the iname that its parts are parts of.
+            [_, _, ..] => {
+                let whole = self.analysis.kernel.definitions.iter().map(|d| &d.iname).find(|n| {
+                    let base = self.analysis.lookup.base_of(n);
+                    inames.iter().all(|i| base.contains(i)) && self.tile_length(n).is_some()
+                });
+                whole.cloned()
+            }
+            _ => None,
+        };
+        match (tiled, guard.declared.kind) {
+            (Some(iname), Kind::Ge) if coefficient > 0 => Purpose::First(iname),
+            (Some(iname), Kind::Ge) => Purpose::Last(iname),
+            _ => Purpose::Shape,
+        }
+    }
+
+    /// The length of the tiles of an iname that a split defined: `n*outer + inner`, where the inner one goes from 0 to n - 1.
+    fn tile_length(&self, iname: &Name) -> Option<i64> {
+        let value = self.analysis.lookup.definition(iname)?;
+        let [(Term::Var(a), m), (Term::Var(b), n)] = value.terms() else { return None };
+        let (inner, length) = match (m, n) {
+            (1, n) => (a, *n),
+            (m, 1) => (b, *m),
+            _ => return None,
+        };
+        let last = Constraint::le(&Aff::var(inner), &Aff::constant(length.checked_sub(1)?)).ok()?;
+        let (domain, _) = self.analysis.lookup.domain_of(inner)?;
+        self.analysis.kernel.domains.get(domain)?.constraints.contains(&last).then_some(length)
+    }
+
+    /// The name under which the text has the value of an iname.
+    fn printed(&self, name: &Name, env: &Env) -> String {
+        match env.values.get(name).map(|v| &v.kind) {
+            Some(ValueKind::Var(var)) => {
+                self.vars.get(var.0).map_or(name.to_string(), |v| v.name.to_string())
+            }
+            Some(ValueKind::Param(name)) => name.to_string(),
+            _ => name.to_string(),
+        }
+    }
+
+    fn printed_constraint(&self, constraint: &Constraint, env: &Env) -> String {
+        let renamed = constraint.aff.substitute(&|n| Some(Aff::var(self.printed(n, env))));
+        match renamed {
+            Ok(aff) => Constraint { kind: constraint.kind, aff }.to_string(),
+            Err(_) => constraint.to_string(),
+        }
+    }
+
+    fn condition_of(&self, guard: &Guard, purpose: &Purpose, part: &PartInfo) -> Condition {
+        let name = &part.execution.part;
+        let instruction = self.analysis.instruction(part);
+        let definition = |n: &Name| self.analysis.lookup.definition(n);
+        let made_by = |n: &Name| match definition(n).zip(self.tile_length(n)) {
+            Some((value, length)) => format!("`split_iname({n}, {length})` (`{n} = {value}`)"),
+            None => n.to_string(),
+        };
+        let why = match (purpose, &instruction.role) {
+            (Purpose::Elect(coordinate), _) => {
+                format!(
+                    "{name} has no iname on {coordinate}, over which `tag_inames` spread others: one runs it"
+                )
+            }
+            (_, Role::Copies { source }) => {
+                let step = instruction.made_by.as_ref().map_or(String::new(), |s| format!("`{s}`: "));
+                format!("{step}{name} copies only cells that {source} has")
+            }
+            (Purpose::First(n), _) => format!("{}: the first tile may be partial", made_by(n)),
+            (Purpose::Last(n), _) => format!("{}: the last tile may be partial", made_by(n)),
+            (Purpose::Shape, _) => {
+                // What a step made of an iname may be what relates it to others, as the skewed one of a wavefront.
+                let names = guard.declared.names();
+                let made = names.iter().filter(|n| definition(n).is_some() && self.tile_length(n).is_none());
+                let made: Vec<String> =
+                    made.filter_map(|n| Some(format!("`{n} = {}`", definition(n)?))).collect();
+                let with =
+                    if made.is_empty() { String::new() } else { format!(", with {}", made.join(" and ")) };
+                format!("the domain of {name}{with}")
+            }
+        };
+        let condition = match purpose {
+            Purpose::Elect(coordinate) => format!("{coordinate} = 0"),
+            _ => guard.declared.to_string(),
+        };
+        Condition { condition, why }
+    }
+}

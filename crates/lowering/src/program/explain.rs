@@ -1,0 +1,151 @@
+//! Why a program looks as it does: the dependence behind every barrier, kernel boundary and host loop, the step behind every guard and copy.
+
+use std::{collections::BTreeSet, fmt};
+
+use loopwright_kernel_ir::Role;
+
+use super::{HostStmt, LeafId, Note, Program, Reason, Scope, Stmt};
+
+/// What is explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// A loop of the host around launches.
+    HostLoop,
+    /// The end of one device kernel before the next.
+    Boundary,
+    /// A barrier among the threads of a block, or of a warp.
+    Barrier,
+    /// A guard.
+    Guard,
+    /// A copy that a step brought in.
+    Copy,
+}
+
+/// One thing with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explained {
+    /// What it is.
+    pub place: Place,
+    /// Number of the device kernel that it is in; `None` on the host.
+    pub kernel: Option<usize>,
+    /// The reason in one line.
+    pub reason: String,
+    /// What shows it: two executions of a dependence, the conditions of a guard.
+    pub details: Vec<String>,
+}
+
+/// A program with its reasons, in the order of the host's statements and of the kernels' text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramExplanation {
+    /// Names of the device kernels.
+    pub kernels: Vec<String>,
+    /// What is explained.
+    pub entries: Vec<Explained>,
+}
+
+impl Program {
+    /// Why every barrier, kernel boundary, host loop, guard and copy is there.
+    pub fn explain(&self) -> ProgramExplanation {
+        let kernels = self.kernels.iter().map(|k| k.name.to_string()).collect();
+        let mut explanation = ProgramExplanation { kernels, entries: Vec::new() };
+        explanation.host(self, &self.host);
+        explanation
+    }
+}
+
+impl ProgramExplanation {
+    fn host(&mut self, program: &Program, body: &[HostStmt]) {
+        for stmt in body {
+            match stmt {
+                HostStmt::For { body, note, .. } => {
+                    self.note(Place::HostLoop, None, note);
+                    self.host(program, body);
+                }
+                HostStmt::Launch(number) => self.kernel(program, *number),
+            }
+        }
+    }
+
+    fn kernel(&mut self, program: &Program, number: usize) {
+        let Some(kernel) = program.kernels.get(number) else { return };
+        // What the host loops around it say has been said there.
+        for note in kernel.notes.iter().filter(|n| n.text.starts_with("launched after")) {
+            self.note(Place::Boundary, Some(number), note);
+        }
+        let mut copied: BTreeSet<LeafId> = BTreeSet::new();
+        Stmt::visit(&kernel.body, &mut |stmt| match stmt {
+            Stmt::Sync { scope, note } => {
+                let text = match scope {
+                    Scope::Block => note.text.clone(),
+                    Scope::Warp => format!("among the threads of a warp: {}", note.text),
+                };
+                self.note(Place::Barrier, Some(number), &Note { text, ..note.clone() });
+            }
+            Stmt::If { note, .. } if !note.text.is_empty() => self.note(Place::Guard, Some(number), note),
+            Stmt::Let { leaf, .. }
+            | Stmt::Set { leaf, .. }
+            | Stmt::Store { leaf, .. }
+            | Stmt::VectorCopy { leaf, .. } => {
+                let Some(leaf) = leaf.filter(|id| copied.insert(*id)) else { return };
+                let Some(copy) = program.leaves.get(leaf.0) else { return };
+                if let Role::Copies { source } = &copy.role {
+                    let step =
+                        copy.made_by.as_ref().map_or("declared so".into(), |s| format!("made by `{s}`"));
+                    let reason = format!("{} copies {source}, {step}", copy.part);
+                    let details = vec![copy.text.clone()];
+                    self.entries.push(Explained {
+                        place: Place::Copy,
+                        kernel: Some(number),
+                        reason,
+                        details,
+                    });
+                }
+            }
+            _ => {}
+        });
+    }
+
+    fn note(&mut self, place: Place, kernel: Option<usize>, note: &Note) {
+        let details = match &note.reason {
+            Reason::Stated => Vec::new(),
+            Reason::Dependence(dependence) => match dependence.example() {
+                Some(example) => vec![dependence.shown(&example)],
+                None => vec![format!("the cell of {} hangs on data", dependence.array)],
+            },
+            Reason::Guard(conditions) => {
+                conditions.iter().map(|c| format!("{}: {}", c.condition, c.why)).collect()
+            }
+        };
+        self.entries.push(Explained { place, kernel, reason: note.text.clone(), details });
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Place::HostLoop => "host loop",
+            Place::Boundary => "kernel boundary",
+            Place::Barrier => "barrier",
+            Place::Guard => "guard",
+            Place::Copy => "copy",
+        })
+    }
+}
+
+impl fmt::Display for ProgramExplanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut current = None;
+        for entry in &self.entries {
+            if entry.kernel != current
+                && let Some(name) = entry.kernel.and_then(|k| self.kernels.get(k))
+            {
+                writeln!(f, "{name}")?;
+            }
+            current = entry.kernel;
+            let indent = if entry.kernel.is_some() { "  " } else { "" };
+            writeln!(f, "{indent}{}: {}", entry.place, entry.reason)?;
+            entry.details.iter().try_for_each(|line| writeln!(f, "{indent}    {line}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! Why a barrier, a kernel boundary, a host loop or a guard stands where it does.
+
+use std::{collections::BTreeMap, fmt};
+
+use loopwright_kernel_ir::{Aff, Constraint, Name, PartRef};
+use loopwright_poly::System;
+
+/// One line for a comment, empty where nothing needs saying, and what it rests on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Note {
+    /// The line.
+    pub text: String,
+    /// What it rests on.
+    pub reason: Reason,
+}
+
+impl Note {
+    /// A line that says it all.
+    pub fn new(text: impl Into<String>) -> Note {
+        Note { text: text.into(), reason: Reason::Stated }
+    }
+}
+
+/// What a [`Note`] rests on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Reason {
+    /// What its line says.
+    #[default]
+    Stated,
+    /// Executions that touch one cell keep their order.
+    Dependence(Box<Dependence>),
+    /// Each condition of a guard has a reason of its own.
+    Guard(Vec<Condition>),
+}
+
+/// One condition of a guard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The condition in the kernel's names.
+    pub condition: String,
+    /// Why it is tested, and the step behind that.
+    pub why: String,
+}
+
+/// One of the two sides of a [`Dependence`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// The part.
+    pub part: PartRef,
+    /// Whether it writes the cell.
+    pub writes: bool,
+    /// What its executions are called: the declared instruction, or the copy.
+    pub name: String,
+    /// The inames of what it is called by, with their values over the names of [`Dependence::pairs`].
+    pub instance: Vec<(Name, Aff)>,
+    /// The domain of what it is called, over the same names: a part may run beyond it where that does no harm.
+    pub domain: Vec<Constraint>,
+    /// When the declared kernel runs it, compared lexicographically; `None` for a copy, which the declared kernel does not know.
+    pub declared_time: Option<Vec<Aff>>,
+}
+
+/// Pairs of executions, the first before the second, that touch the same cell, one of them writing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dependence {
+    /// The array in which they meet.
+    pub array: Name,
+    /// The subscripts of the cell, as far as they are quasi-affine.
+    pub cell: Vec<Option<Aff>>,
+    /// What comes first.
+    pub first: End,
+    /// What comes after it.
+    pub second: End,
+    /// The loop of which the second runs in a later iteration; `None` within one iteration of all loops around both.
+    pub carried_by: Option<Name>,
+    /// The parameters among the names of the pairs.
+    pub parameters: Vec<Name>,
+    /// All pairs: values of the parameters and of what tells executions apart, the names of the second's primed.
+    pub pairs: System,
+}
+
+/// Two executions that show a [`Dependence`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Example {
+    /// Both with the values of their inames, as `update[i=1, j=0]`.
+    pub instances: [String; 2],
+    /// The cell, as `A[1, 0]`.
+    pub cell: String,
+    /// Values of the parameters.
+    pub parameters: BTreeMap<Name, i64>,
+    /// Whether the declared kernel runs them in this order too; `None` where it does not know one of them.
+    pub declared_order: Option<bool>,
+}
+
+impl Dependence {
+    /// Two executions with small numbers; `None` where the cell hangs on data.
+    pub fn example(&self) -> Option<Example> {
+        let sample =
+            |system: &System| system.sample_in_order(&BTreeMap::new(), &self.parameters).ok().flatten();
+        let domain = [&self.first.domain[..], &self.second.domain[..]].concat();
+        let inside = self.pairs.with(&domain).ok();
+        let point = inside.as_ref().and_then(sample).or_else(|| sample(&self.pairs))?;
+        let value = |aff: &Aff| aff.eval(&|n| point.get(n).copied().or(Some(0)));
+        let instance = |end: &End| -> Option<String> {
+            let mut values = Vec::new();
+            for (name, aff) in &end.instance {
+                values.push(format!("{name}={}", value(aff)?));
+            }
+            let values = values.join(", ");
+            Some(if values.is_empty() { end.name.clone() } else { format!("{}[{values}]", end.name) })
+        };
+        let mut cell = Vec::new();
+        for subscript in &self.cell {
+            cell.push(value(subscript.as_ref()?)?.to_string());
+        }
+        let time = |end: &End| {
+            let time = end.declared_time.as_ref()?;
+            time.iter().map(value).collect::<Option<Vec<i64>>>()
+        };
+        let declared_order =
+            time(&self.first).zip(time(&self.second)).filter(|(a, b)| a != b).map(|(a, b)| a < b);
+        let parameters = self.parameters.iter().filter_map(|n| Some((n.clone(), *point.get(n)?))).collect();
+        Some(Example {
+            instances: [instance(&self.first)?, instance(&self.second)?],
+            cell: if cell.is_empty() {
+                self.array.to_string()
+            } else {
+                format!("{}[{}]", self.array, cell.join(", "))
+            },
+            parameters,
+            declared_order,
+        })
+    }
+}
+
+fn verb(writes: bool) -> &'static str {
+    if writes { "writes" } else { "reads" }
+}
+
+/// `divide writes A, update reads it`
+impl fmt::Display for Dependence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (first, second) = (&self.first, &self.second);
+        write!(
+            f,
+            "{} {} {}, {} {} it",
+            first.part,
+            verb(first.writes),
+            self.array,
+            second.part,
+            verb(second.writes)
+        )
+    }
+}
+
+impl Dependence {
+    /// The example in words: `divide[i=1, j=0] writes A[1, 0] before update[i=2, j=1, k=0] reads it`.
+    pub fn shown(&self, example: &Example) -> String {
+        let [a, b] = &example.instances;
+        let (first, second) = (verb(self.first.writes), verb(self.second.writes));
+        let mut text = format!("{a} {first} {} before {b} {second} it", example.cell);
+        let order = match example.declared_order {
+            Some(true) => Some("as declared"),
+            Some(false) => Some("declared the other way round"),
+            None => None,
+        };
+        let values = example.parameters.iter().map(|(n, v)| format!("{n}={v}"));
+        let notes: Vec<String> = order.map(str::to_string).into_iter().chain(values).collect();
+        if !notes.is_empty() {
+            text.push_str(&format!(" ({})", notes.join(", ")));
+        }
+        text
+    }
+}
