@@ -124,6 +124,47 @@ fn explain_shows_verdicts_and_changes() {
 }
 
 #[test]
+fn explain_names_the_dependence_behind_what_lowering_placed() {
+    let lowered = |path: &str| {
+        let (kernel, pipeline) =
+            (example(&format!("polybench/{path}.lw")), example(&format!("polybench/{path}.pipe")));
+        out(&call(&["explain", "--lowered", &kernel, &pipeline]))
+    };
+    let text = lowered("trisolv");
+    let expected = "\
+host loop: launched for each w: subtract reads x, divide writes it at a later w
+    subtract[i=128, j=0] reads x[128] before divide[i=128] writes it (as declared, n=129)
+trisolv_1
+  kernel boundary: launched after trisolv_0: copy writes x, divide reads it
+    ";
+    assert!(text.contains(expected), "{text}");
+    assert!(
+        text.contains(
+            "i < n: `split_iname(i, 128)` (`i = 128*i_outer + i_inner`): the last tile may be partial"
+        ),
+        "{text}"
+    );
+    // A skewed iname is no tile, and a triangle is none.
+    assert!(lowered("seidel-2d").contains("1 <= j: the domain of mean, with `j = w - 4*t - 2*i`"));
+    assert!(lowered("syr2k").contains("j <= i: the domain of update"));
+    // The row and the column of floyd-warshall are one launch each, not loops of one.
+    let text = lowered("floyd-warshall");
+    assert_eq!(text.matches("host loop").count(), 1, "{text}");
+    assert!(text.contains("floyd_warshall_3\n  kernel boundary: launched after floyd_warshall_2: relax_right reads path, relax_at_right writes it\n"), "{text}");
+    // Two executions of a copy and its reader; the copy is none of the declared kernel's.
+    let tiled = [
+        "explain",
+        "--lowered",
+        &example("kernels/transpose.lw"),
+        &example("pipelines/transpose/tiled.pipe"),
+    ];
+    let text = out(&call(&tiled));
+    assert!(text.contains("copy: a_fetch copies a, made by `add_prefetch`"), "{text}");
+    assert!(text.contains("  barrier: a_fetch writes a_tile, copy reads it\n      a_fetch["), "{text}");
+    assert!(text.contains(" before copy[j="), "{text}");
+}
+
+#[test]
 fn compare_and_bisect_name_a_step() {
     let kernel = example("kernels/transpose.lw");
     let (tiled, padded) =

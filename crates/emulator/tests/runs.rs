@@ -242,7 +242,7 @@ fn host_loops_launch_with_their_variable_and_scratch_is_the_runs_own() {
         lower: int(0),
         upper: param("n"),
         body: vec![HostStmt::Launch(1)],
-        note: Note::default(),
+        note: Box::default(),
     };
     p.host = vec![HostStmt::Launch(0), looped("j"), HostStmt::Launch(2)];
     let args = Arguments::new().output("x", Buffer::zeros(I, 1)).scalar("n", 10i32);

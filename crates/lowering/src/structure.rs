@@ -371,8 +371,9 @@ impl State<'_, '_> {
         around.pop();
         let note = self.loop_note(iname, &parts, around.len())?;
         if let Some(kernel) = self.kernels.get_mut(first) {
-            kernel.notes.push(note.clone());
+            kernel.notes.insert(0, note.clone());
         }
+        let note = Box::new(note);
         Ok(vec![HostStmt::For { var: iname.clone(), lower, upper, body, note }])
     }
 

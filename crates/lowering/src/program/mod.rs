@@ -86,7 +86,7 @@ pub enum HostStmt {
         /// What is repeated.
         body: Vec<HostStmt>,
         /// The dependence that its order keeps.
-        note: Note,
+        note: Box<Note>,
     },
     /// Launches the kernel of this number; nothing is launched where its grid is empty.
     Launch(usize),
