@@ -40,6 +40,7 @@
 
 mod candidate;
 mod cost;
+mod gaussian_process;
 mod html;
 mod integer;
 mod judge;

@@ -3,16 +3,16 @@
 //! A [`Search`] is asked for a batch, told what became of it, and asked again, until it has no more. It knows the points and what the counts
 //! say about each (an estimate, or nothing for a point that is refused); it knows no device, so that recorded sweeps replay through it.
 //!
-//! *Guided* starts with the best estimates and some points drawn at random. It then fits the logarithm of the times by ridge regression
-//! on the logarithm of the estimate, one indicator for each value of each parameter, and products of neighbouring parameters' indicators left
-//! out; each batch takes the best predictions, and neighbours of the best point so far. Everything follows from the seed.
+//! *Guided* starts with the best estimates and some points drawn at random. A Gaussian process (`gaussian_process`) then predicts the
+//! logarithm of the times from the logarithms of the parameters and of the estimate, and each batch takes the points with the lowest
+//! confidence bounds. Everything follows from the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::Name;
 use serde::{Deserialize, Serialize};
 
 use crate::Point;
+use crate::gaussian_process::GaussianProcess;
 
 /// How the points of a space are gone through.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,7 +64,8 @@ pub struct Search<'a> {
     asked: BTreeSet<usize>,
     /// Times of those that have one.
     times: BTreeMap<usize, f64>,
-    features: Features,
+    /// Where the points lie for the model.
+    places: Vec<Vec<f64>>,
     batch: usize,
 }
 
@@ -88,7 +89,7 @@ impl<'a> Search<'a> {
             rng: Rng(seed),
             asked: BTreeSet::new(),
             times: BTreeMap::new(),
-            features: Features::of(points),
+            places: points.iter().zip(estimates).map(|(p, e)| place(p, *e)).collect(),
             batch: batch.max(1),
         }
     }
@@ -148,8 +149,8 @@ impl<'a> Search<'a> {
     }
 
     fn guided(&mut self, mut open: Vec<usize>, count: usize, budget: usize) -> Vec<usize> {
-        // A quarter of the budget goes to the best estimates, another to points drawn at random; then the model leads.
-        let first = budget.div_ceil(4);
+        // An eighth of the budget goes to the best estimates, another to points drawn at random; then the model leads.
+        let first = budget.div_ceil(8);
         let done = self.asked.len();
         if done < first {
             self.by_estimate(&mut open);
@@ -160,124 +161,32 @@ impl<'a> Search<'a> {
             return self.draw(&mut open, count.min(2 * first - done));
         }
         let Some(model) = self.fit() else { return self.draw(&mut open, count) };
-        let best = self.times.iter().min_by(|a, b| a.1.total_cmp(b.1)).map(|(k, _)| *k);
-        let mut chosen = Vec::with_capacity(count);
-        let predicted = |k: usize| model.predict(&self.features.row(k, self.estimate(k)));
-        let order = |pool: &mut Vec<usize>| {
-            pool.sort_by(|a, b| predicted(*a).total_cmp(&predicted(*b)).then(a.cmp(b)));
-        };
-        order(&mut open);
-        // Every other place of a batch is a neighbour's.
-        let mut near: Vec<usize> =
-            open.iter().copied().filter(|k| best.is_some_and(|b| self.features.neighbours(*k, b))).collect();
-        order(&mut near);
-        let (mut from_model, mut from_near) = (open.into_iter(), near.into_iter());
-        while chosen.len() < count {
-            let wanted = if chosen.len() % 2 == 0 { from_near.next() } else { None };
-            let Some(k) = wanted.or_else(|| from_model.next()) else { break };
-            if !chosen.contains(&k) {
-                chosen.push(k);
-            }
-        }
-        chosen
+        let mut bounds: Vec<(f64, usize)> =
+            open.into_iter().map(|k| (model.lower_bound(&self.places[k], BOLDNESS), k)).collect();
+        bounds.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        bounds.into_iter().take(count).map(|(_, k)| k).collect()
     }
 
-    fn fit(&self) -> Option<Model> {
-        let rows: Vec<(Vec<f64>, f64)> =
-            self.times.iter().map(|(k, ms)| (self.features.row(*k, self.estimate(*k)), ms.ln())).collect();
-        Model::fit(&rows)
+    fn fit(&self) -> Option<GaussianProcess> {
+        let mut logarithms: Vec<f64> = self.times.values().map(|ms| ms.ln()).collect();
+        logarithms.sort_by(f64::total_cmp);
+        // What is much slower than the rest need not be told apart: it would only bend the model.
+        let most = logarithms.get(logarithms.len() / 2)? + SLOW;
+        let known = self.times.iter().map(|(k, ms)| (self.places[*k].clone(), ms.ln().min(most))).collect();
+        GaussianProcess::fit(known)
     }
 }
 
-/// Indicators of the values of the parameters.
-struct Features {
-    /// For each point, the index of each parameter's value among its values.
-    levels: Vec<Vec<usize>>,
-    /// How many values each parameter has.
-    sizes: Vec<usize>,
-}
+/// By how many standard deviations a prediction may be too pessimistic.
+const BOLDNESS: f64 = 0.5;
+/// The logarithm of how many times slower than the median still counts: twice.
+const SLOW: f64 = 0.7;
 
-impl Features {
-    fn of(points: &[Point]) -> Features {
-        let mut values: Vec<(Name, BTreeSet<i64>)> = Vec::new();
-        for (name, value) in points.iter().flat_map(Point::values) {
-            match values.iter_mut().find(|(n, _)| n == name) {
-                Some((_, set)) => {
-                    set.insert(value);
-                }
-                None => values.push((name.clone(), BTreeSet::from([value]))),
-            }
-        }
-        let level = |point: &Point, (name, set): &(Name, BTreeSet<i64>)| {
-            point.get(name).map_or(0, |v| set.range(..v).count())
-        };
-        Features {
-            levels: points.iter().map(|p| values.iter().map(|v| level(p, v)).collect()).collect(),
-            sizes: values.iter().map(|(_, set)| set.len()).collect(),
-        }
-    }
-
-    fn row(&self, k: usize, estimate: f64) -> Vec<f64> {
-        let mut row = vec![1.0, if estimate.is_finite() && estimate > 0.0 { estimate.ln() } else { 0.0 }];
-        for (level, size) in self.levels[k].iter().zip(&self.sizes) {
-            row.extend((0..*size).map(|l| if l == *level { 1.0 } else { 0.0 }));
-        }
-        row
-    }
-
-    /// Whether two points differ by one step along one or two parameters.
-    fn neighbours(&self, a: usize, b: usize) -> bool {
-        let steps = self.levels[a].iter().zip(&self.levels[b]).map(|(x, y)| x.abs_diff(*y));
-        let (most, sum) = steps.fold((0, 0), |(most, sum), d| (most.max(d), sum + d));
-        most == 1 && sum <= 2
-    }
-}
-
-/// A linear model.
-struct Model(Vec<f64>);
-
-impl Model {
-    /// Ridge regression by the normal equations.
-    fn fit(rows: &[(Vec<f64>, f64)]) -> Option<Model> {
-        const RIDGE: f64 = 0.05;
-        let n = rows.first()?.0.len();
-        let mut a = vec![vec![0.0; n + 1]; n];
-        for (x, y) in rows {
-            for i in 0..n {
-                for j in 0..n {
-                    a[i][j] += x[i] * x[j];
-                }
-                a[i][n] += x[i] * y;
-            }
-        }
-        for (i, row) in a.iter_mut().enumerate() {
-            row[i] += RIDGE;
-        }
-        // Gaussian elimination; the matrix is positive definite.
-        for i in 0..n {
-            let pivot = a[i][i];
-            if pivot.abs() < 1e-12 {
-                return None;
-            }
-            let (above, below) = a.split_at_mut(i + 1);
-            for row in below {
-                let factor = row[i] / pivot;
-                for (value, known) in row[i..].iter_mut().zip(&above[i][i..]) {
-                    *value -= factor * known;
-                }
-            }
-        }
-        let mut x = vec![0.0; n];
-        for i in (0..n).rev() {
-            let known: f64 = (i + 1..n).map(|j| a[i][j] * x[j]).sum();
-            x[i] = (a[i][n] - known) / a[i][i];
-        }
-        Some(Model(x))
-    }
-
-    fn predict(&self, row: &[f64]) -> f64 {
-        self.0.iter().zip(row).map(|(a, b)| a * b).sum()
-    }
+/// Coordinates in which the time is smooth: what doubles a parameter is a step of one.
+fn place(point: &Point, estimate: Option<f64>) -> Vec<f64> {
+    let step = |v: i64| if v > 0 { (v as f64).log2() } else { v as f64 - 1.0 };
+    let estimate = estimate.filter(|e| e.is_finite() && *e > 0.0).map_or(0.0, f64::log2);
+    point.values().map(|(_, v)| step(v)).chain([estimate]).collect()
 }
 
 /// What a strategy would have found in a recorded sweep.
