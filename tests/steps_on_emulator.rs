@@ -20,6 +20,7 @@ const STEPS: &[(&str, usize)] = &[
     ("double_buffer", 2),
     ("fuse_loops", 3),
     ("index_set_split", 4),
+    ("map_array", 5),
     ("map_domain", 2),
     ("peel", 3),
     ("privatize", 2),

@@ -158,6 +158,10 @@ pub trait Transforms: Sized {
     fn map_domain(&self, map: &str) -> Result<Self, Diagnostic> {
         self.step(Step::parse(&format!("map_domain({map})"))?)
     }
+    /// See [`MapArray`](crate::MapArray); `[x, y] -> [y, x + y]`.
+    fn map_array(&self, array: &str, map: &str) -> Result<Self, Diagnostic> {
+        self.step(Step::parse(&format!("map_array({array}, {map})"))?)
+    }
     /// See [`Reverse`].
     fn reverse(&self, iname: &str) -> Result<Self, Diagnostic> {
         self.step(Reverse::new(iname))

@@ -35,7 +35,7 @@ pub(crate) struct Span {
 }
 
 /// The accesses of an array inside an expression, each with the number of the innermost reduction around it.
-fn accesses_in(e: &Expr, array: &str, next: &mut usize, found: &mut Vec<(Option<usize>, Access)>) {
+pub(crate) fn accesses_in(e: &Expr, array: &str, next: &mut usize, found: &mut Vec<(Option<usize>, Access)>) {
     let start = found.len();
     for child in e.children() {
         accesses_in(child, array, next, found);

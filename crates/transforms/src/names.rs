@@ -19,6 +19,9 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("join_iname", "join_inames"),
     ("loop_fusion", "fuse_loops"),
     ("pad_array", "pad_array_axis"),
+    ("transform_layout", "map_array"),
+    ("split_array_dim", "map_array, as [x] -> [x // 4, x % 4]"),
+    ("reshape", "map_array"),
     ("parallel", "tag_inames"),
     ("prefetch", "add_prefetch"),
     ("pipeline_loop", "double_buffer"),
@@ -94,6 +97,11 @@ pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         Some((last, [])) => last.clone(),
         Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
     }
+}
+
+/// `1, 2, 3`.
+pub(crate) fn numbers(values: impl IntoIterator<Item = i64>) -> String {
+    values.into_iter().map(|v| v.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// `a, b, c`.

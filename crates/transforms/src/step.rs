@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, ChunkIname, Composite, Distribute,
-    DoubleBuffer, DuplicateInames, FixParameters, FuseLoops, IndexSetSplit, JoinInames, MapDomain, Number,
-    PadArrayAxis, Peel, Precompute, PrivatizeTemporary, Registry, RenameIname, Reorder, Reverse,
+    DoubleBuffer, DuplicateInames, FixParameters, FuseLoops, IndexSetSplit, JoinInames, MapArray, MapDomain,
+    Number, PadArrayAxis, Peel, Precompute, PrivatizeTemporary, Registry, RenameIname, Reorder, Reverse,
     SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes,
     TagInames, Tile, Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
@@ -143,6 +143,7 @@ steps! {
     ChunkIname,
     DoubleBuffer,
     BufferArray,
+    MapArray,
 }
 
 impl From<Together> for Step {

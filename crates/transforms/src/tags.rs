@@ -48,6 +48,7 @@
 //! | [`set_address_space(t, shared)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "local")` |
 //! | [`make_global(t)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "global")` |
 //! | [`tag_array_axes(x, [N1, N0])`](crate::TagArrayAxes), `c`, `f` | `tag_array_axes(k, "x", "N1,N0")` |
+//! | [`map_array(t, [x, y] -> [y, x + y])`](crate::MapArray) | `split_array_dim`, for temporaries |
 //! | [`pad_array_axis(t, 1, 1)`](crate::PadArrayAxis) | `add_padding(k, "t", 1, align)` |
 //! | [`assume(n >= 1)`](crate::Assume) | `assume(k, "n >= 1")` |
 //! | [`fix_parameters(n=64)`](crate::FixParameters) | `fix_parameters(k, n=64)` |
