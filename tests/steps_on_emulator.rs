@@ -19,6 +19,7 @@ const STEPS: &[(&str, usize)] = &[
     ("distribute", 2),
     ("double_buffer", 2),
     ("fuse_loops", 3),
+    ("fuse_maximal", 2),
     ("index_set_split", 4),
     ("map_array", 5),
     ("map_domain", 2),

@@ -214,6 +214,10 @@ pub trait Transforms: Sized {
     fn chunk_iname(&self, iname: &str, chunks: impl Into<Number>) -> Result<Self, Diagnostic> {
         self.step(ChunkIname::new(iname, chunks))
     }
+    /// See [`FuseMaximal`](crate::FuseMaximal).
+    fn fuse_maximal(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+        self.step(crate::FuseMaximal::new(inames.into_names()))
+    }
     /// See [`FuseLoops`].
     fn fuse_loops(&self, inames: impl IntoNames, new: &str) -> Result<Self, Diagnostic> {
         self.step(FuseLoops::new(inames.into_names()).named(new))

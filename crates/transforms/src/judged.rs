@@ -87,6 +87,8 @@ pub struct Explained {
     pub step: String,
     /// What came of it, or its refusal.
     pub outcome: Result<Judged, Diagnostic>,
+    /// What it decided, where it had a choice.
+    pub notes: Vec<String>,
 }
 
 /// A pipeline step by step, with verdicts. Printed are the lines of the kernel that each step changed; `{:#}` prints whole kernels.
@@ -121,12 +123,13 @@ impl Explanation {
                     }
                     continue;
                 }
+                let notes = step.rule().notes(kernel);
                 let outcome = step.judged(kernel).map_err(|d| refused(d, number, kernel));
                 let is_refused = outcome.is_err();
                 if let Ok(judged) = &outcome {
                     *kernel = judged.kernel.clone();
                 }
-                explained.push(Explained { step: step.to_string(), outcome });
+                explained.push(Explained { step: step.to_string(), outcome, notes });
                 if is_refused {
                     return false;
                 }
@@ -158,6 +161,7 @@ impl fmt::Display for Explanation {
             match &step.outcome {
                 Ok(judged) => {
                     writeln!(f, "   {}", judged.verdict)?;
+                    step.notes.iter().try_for_each(|note| writeln!(f, "   {note}"))?;
                     let after = judged.kernel.to_string();
                     let shown = match f.alternate() {
                         true => after.clone(),

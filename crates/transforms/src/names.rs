@@ -18,6 +18,7 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("interchange", "reorder"),
     ("join_iname", "join_inames"),
     ("loop_fusion", "fuse_loops"),
+    ("get_kennedy_unweighted_fusion_candidates", "fuse_maximal"),
     ("pad_array", "pad_array_axis"),
     ("transform_layout", "map_array"),
     ("split_array_dim", "map_array, as [x] -> [x // 4, x % 4]"),

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, ChunkIname, Composite, Distribute,
-    DoubleBuffer, DuplicateInames, FixParameters, FuseLoops, IndexSetSplit, JoinInames, MapArray, MapDomain,
-    Number, PadArrayAxis, Peel, Precompute, PrivatizeTemporary, Registry, RenameIname, Reorder, Reverse,
-    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes,
-    TagInames, Tile, Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
+    DoubleBuffer, DuplicateInames, FixParameters, FuseLoops, FuseMaximal, IndexSetSplit, JoinInames,
+    MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute, PrivatizeTemporary, Registry, RenameIname,
+    Reorder, Reverse, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward,
+    TagArrayAxes, TagInames, Tile, Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
     judged::{Judged, apply_judged},
     names,
@@ -27,6 +27,12 @@ pub trait Transform: fmt::Display + fmt::Debug + Send + Sync {
     fn judgement(&self, before: &LoopKernel) -> Judgement {
         let _ = before;
         Judgement::Ask
+    }
+
+    /// What it decided for this kernel, where it had a choice: shown by [`Pipeline::explain`](crate::Pipeline::explain).
+    fn notes(&self, before: &LoopKernel) -> Vec<String> {
+        let _ = before;
+        Vec::new()
     }
 }
 
@@ -144,6 +150,7 @@ steps! {
     DoubleBuffer,
     BufferArray,
     MapArray,
+    FuseMaximal,
 }
 
 impl From<Together> for Step {

@@ -34,6 +34,7 @@
 //! | [`peel(i, first=1, last=1)`](crate::Peel) | `split_iname(..., slabs=(1, 1))` after a split |
 //! | [`distribute(i)`](crate::Distribute) | `duplicate_inames` |
 //! | [`fuse_loops([i, j])`](crate::FuseLoops) | `rename_inames(k, ["i", "j"], "i")` |
+//! | [`fuse_maximal(i, j, k)`](crate::FuseMaximal) | `get_kennedy_unweighted_fusion_candidates`, `rename_inames_in_batch` |
 //! | [`unroll(i)`](crate::Unroll) | `tag_inames(k, "i:unr")` |
 //! | [`add_prefetch(a, [i_inner, k_inner])`](crate::AddPrefetch) | `add_prefetch(k, "a", ["i_inner", "k_inner"])` |
 //! | [`precompute(t, [i_inner])`](crate::Precompute) | `precompute(k, "t_subst", "i_inner")` after `assignment_to_subst` |
