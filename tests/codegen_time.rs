@@ -5,6 +5,9 @@
 mod cases;
 #[path = "../examples/common/speed_cases.rs"]
 mod speed_cases;
+#[path = "../examples/common/speed_report.rs"]
+#[allow(dead_code, reason = "the example reports more than is tested")]
+mod speed_report;
 
 use loopwright_emulator::{Options, run};
 use loopwright_kernel_ir::{DType, LoopKernel};
@@ -68,5 +71,22 @@ fn the_texts_compute_what_the_kernels_declare() {
                 );
             }
         }
+    }
+}
+
+#[test]
+fn the_questions_of_tiled_kernels_are_told() {
+    assert_eq!(speed_report::QUESTIONS, ["questions", "question_median_ms", "question_worst_ms"]);
+    let turns = speed_report::Turns { warm_up: 0, counted: 1, middle: speed_report::best };
+    for (name, steps) in [("matmul", 3), ("stencil", 2)] {
+        let case = speed_cases::all().into_iter().find(|c| c.name == name).expect("a case");
+        let report = speed_report::Report::of(&case, turns).unwrap_or_else(|e| panic!("{name}: {e}"));
+        // The tags and the prefetches, which no theorem covers, and the program in the end.
+        assert_eq!(report.questions.len(), steps + 1, "{name}");
+        let [count, median, worst] = report.of_questions();
+        assert_eq!(count, report.questions.len() as f64);
+        assert!(0.0 < median && median <= worst, "{name}: {:?}", report.questions);
+        // All of it is part of the total.
+        assert!(report.stages.iter().all(|ms| *ms > 0.0), "{name}: {:?}", report.stages);
     }
 }

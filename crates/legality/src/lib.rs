@@ -40,6 +40,7 @@ pub use execution::{
 };
 pub use judge::{Basis, Judgement, Verdict, judge};
 pub use link::{Link, Unlinked};
+pub use loads::facts_exclude;
 pub use model::{Coordinate, Model, ModelPart, Step, context};
 pub use order::Against;
 pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, replay};

@@ -10,6 +10,11 @@ use loopwright_poly::{Result, System};
 
 use crate::Load;
 
+/// Whether what is declared of data leaves no point of a system that speaks of the values of these loads.
+pub fn facts_exclude(system: &System, loads: &[Load], facts: &[Fact]) -> Result<bool> {
+    add_facts(&mut system.clone(), loads, facts)
+}
+
 /// Adds to a system what follows from the facts about the values of these loads; whether it is empty then.
 pub(crate) fn add_facts(system: &mut System, loads: &[Load], facts: &[Fact]) -> Result<bool> {
     let mut pairs: Vec<(usize, usize)> = Vec::new();

@@ -51,6 +51,7 @@ impl PartInfo {
         self.execution.constraints =
             guards.iter().map(|g| g.canonical.clone()).filter(|c| !is_election(c)).collect();
         self.guards = guards;
+        self.beyond = true;
     }
 }
 

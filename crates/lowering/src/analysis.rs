@@ -19,6 +19,7 @@ use loopwright_poly::System;
 use crate::{
     accumulate::{Filling, fill_partial_tiles},
     dead::dead_instructions,
+    program::{Instances, Writes},
 };
 
 /// A constraint as declared and over canonical names.
@@ -41,6 +42,50 @@ pub(crate) struct PartInfo {
     pub execution: Execution,
     /// For a copy that writes its whole buffer: what it writes where there is nothing to copy.
     pub filling: Option<Filling>,
+    /// Its instances, as the kernel has them: `guards` say no more and no less, unless it is filled or reads filling.
+    pub instances: Vec<Constraint>,
+    /// Whether it runs for more than its instances.
+    pub beyond: bool,
+}
+
+impl PartInfo {
+    /// What a finished program is held to.
+    pub fn instances(&self, analysis: &Analysis<'_>) -> Instances {
+        let allowed = if self.beyond { &self.execution.constraints } else { &self.instances };
+        let instruction = analysis.instruction(self);
+        let in_memory =
+            |t: &Element| analysis.lookup.array(&t.array).is_some_and(|a| a.space != AddressSpace::Private);
+        let writes = match self.execution.part.part {
+            Part::Init(_) | Part::Update(_) => Writes::Computed,
+            Part::Whole | Part::Finish if instruction.targets.iter().any(in_memory) => Writes::Memory,
+            _ if matches!(instruction.value, Expr::Subscript(_)) => Writes::Loaded,
+            _ => Writes::Computed,
+        };
+        // An accumulator has a copy for each lane that is around it or reduced over.
+        let mut constraints = self.instances.clone();
+        if let Part::Init(n) = self.execution.part.part {
+            let update = PartRef { part: Part::Update(n), ..self.execution.part.clone() };
+            for lane in analysis.lookup.part_inames(&update) {
+                let Some(extent) = analysis.extents.get(&lane) else { continue };
+                if let (true, Some(low), Some(length)) =
+                    (analysis.kernel.tag(&lane).is_jam(), extent.lower.as_constant(), extent.constant)
+                    && let Ok(value) = Aff::var(&lane).add_constant(low.saturating_neg())
+                    && let Ok(below) = Constraint::lt(&value, &Aff::constant(length))
+                {
+                    constraints.extend([Constraint::nonneg(value), below]);
+                }
+            }
+        }
+        Instances {
+            constraints,
+            allowed: allowed.clone(),
+            lanes: self.lanes.clone(),
+            threads: self.execution.threads,
+            blocks: self.execution.blocks,
+            conditional: instruction.predicate.is_some(),
+            writes,
+        }
+    }
 }
 
 /// An iname's least value and number of values.
@@ -234,6 +279,7 @@ impl<'k> Analysis<'k> {
                 }
             }
         }
+        let instances = guards.iter().map(|g| g.canonical.clone()).collect();
         let mut guards = self.irredundant(guards, answers)?;
         let (threads, blocks) = self.presence(instruction, &part, &inames);
         let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();
@@ -283,7 +329,16 @@ impl<'k> Analysis<'k> {
                 guards.push(Guard { declared: c.clone(), canonical: c });
             }
         }
-        Ok(PartInfo { instruction: position, inames, lanes, guards, execution, filling: None })
+        Ok(PartInfo {
+            instruction: position,
+            inames,
+            lanes,
+            guards,
+            execution,
+            filling: None,
+            instances,
+            beyond: false,
+        })
     }
 
     /// A subscript over canonical names and values read from data; `None` where it is an integer of which nothing is known: not

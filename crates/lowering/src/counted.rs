@@ -105,7 +105,7 @@ impl Emitter<'_, '_> {
         let lower = add(mul(start, self.index_int(step)), rest_value);
         let canonical_here = Aff::var(iname).scale(step)?.add(&rest)?;
         let name = if whole { defined.clone() } else { Name::new(format!("{defined}_tile")) };
-        let var = self.new_var(&name, self.index(), false);
+        let var = self.new_index(&name, env.with_constants(&canonical_here)?);
         inner.values.insert(name.clone(), self.var_value(var));
         inner.named.push((name, canonical_here));
         let mut body = self.lets(inner)?;

@@ -297,7 +297,7 @@ impl Emitter<'_, '_> {
             ));
         };
         let mut inner = env.clone();
-        let var = self.new_var(lane, self.index(), false);
+        let var = self.new_index(lane, Aff::var(lane));
         inner.values.insert(lane.clone(), self.var_value(var));
         inner.bound.insert(lane.clone());
         self.learn_lane(lane, &mut inner)?;
@@ -350,7 +350,7 @@ impl Emitter<'_, '_> {
                 env.values.insert(definition.iname.clone(), value);
                 continue;
             }
-            let var = self.new_var(&definition.iname, self.index(), false);
+            let var = self.new_index(&definition.iname, env.with_constants(&canonical)?);
             env.values.insert(definition.iname.clone(), self.var_value(var));
             env.named.push((definition.iname.clone(), canonical));
             body.push(Stmt::Let { var, value, leaf: None });
@@ -388,7 +388,7 @@ impl Emitter<'_, '_> {
                     env.values.insert(iname.clone(), value);
                     continue;
                 }
-                let var = self.new_var(iname, self.index(), false);
+                let var = self.new_index(iname, analysis.canonical(&Aff::var(iname))?);
                 env.values.insert(iname.clone(), self.var_value(var));
                 // The builtins are unsigned: from here on bounds speak of the signed name.
                 if let Some(coordinate) = crate::analysis::coordinate_name(self.analysis.kernel.tag(iname))
@@ -459,7 +459,7 @@ impl Emitter<'_, '_> {
                 return Ok(body);
             }
         }
-        let var = self.new_var(iname, self.index(), false);
+        let var = self.new_index(iname, Aff::var(iname));
         inner.values.insert(iname.clone(), self.var_value(var));
         let mut body = self.lets(&mut inner)?;
         body.extend(self.emit_items(items, &mut inner)?);

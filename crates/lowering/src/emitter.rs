@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
-use loopwright_kernel_ir::{AddressSpace, Array, DType, Diagnostic, Name, ReductionOp, Type, is_reserved};
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Array, DType, Diagnostic, Name, ReductionOp, Type, is_reserved,
+};
 
 use crate::{
     analysis::Analysis,
@@ -145,8 +147,15 @@ impl<'a, 'k> Emitter<'a, 'k> {
 
     /// A new variable. Its name is made unique in its scope at the end.
     pub fn new_var(&mut self, like: &str, dtype: DType, mutable: bool) -> VarId {
-        self.vars.push(Var { name: Name::new(like.replace('.', "_")), dtype, mutable });
+        self.vars.push(Var { name: Name::new(like.replace('.', "_")), dtype, mutable, meaning: None });
         VarId(self.vars.len() - 1)
+    }
+
+    /// A new index that stands for this function of inames, coordinates and parameters.
+    pub fn new_index(&mut self, like: &str, meaning: Aff) -> VarId {
+        let var = self.new_var(like, self.index(), false);
+        self.vars[var.0].meaning = Some(meaning);
+        var
     }
 
     pub fn var_value(&self, var: VarId) -> Value {
@@ -167,6 +176,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
                 let targets: Vec<String> = instruction.targets.iter().map(ToString::to_string).collect();
                 format!("{} = {}", targets.join(", "), instruction.value)
             },
+            instances: Some(info.instances(self.analysis)),
         });
         let id = LeafId(self.shared_state.leaves.len() - 1);
         self.leaf_ids.insert(part, id);
@@ -213,7 +223,9 @@ impl<'a, 'k> Emitter<'a, 'k> {
                 let lanes = self.temporary_lanes(name)?;
                 let dims = self.constant(array)?;
                 if dims.is_empty() && lanes.is_empty() {
-                    Storage::Var(self.new_var(name, dtype, true))
+                    let var = self.new_var(name, dtype, true);
+                    self.vars[var.0].meaning = self.analysis.data.contains(name).then(|| Aff::var(name));
+                    Storage::Var(var)
                 } else {
                     let dims = self.lane_lengths(&lanes).into_iter().chain(dims).collect();
                     let name = self.unique(name);

@@ -64,6 +64,11 @@ impl Env {
         Ok(())
     }
 
+    /// The canonical function, where names that have one value here are that number.
+    pub fn with_constants(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
+        Ok(canonical.substitute(&|n| self.values.get(n)?.as_int().map(Aff::constant))?)
+    }
+
     /// The canonical function with sums that have a name here replaced by it, where that leaves fewer terms, or fewer names that
     /// have no value because a loop counts a sum of them.
     pub fn in_names(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {

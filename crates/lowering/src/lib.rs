@@ -7,6 +7,7 @@
 //! 3. In each device kernel, barriers go where different threads of a block may meet in a cell (`sync`).
 //! 4. Bodies are written out with tight loop bounds and the guards that are needed (`emit`), reductions realised by where their
 //!    inames run (`reduce`), variables declared (`declare`).
+//! 5. The finished program is read once more by what knows nothing of all that ([`verify`]).
 
 mod accumulate;
 mod analysis;
@@ -35,6 +36,7 @@ mod sync;
 mod translate;
 mod typing;
 mod vectorize;
+pub mod verify;
 
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 
@@ -54,8 +56,20 @@ impl Default for LowerOptions {
 /// Lowers a kernel whose types are all bound.
 ///
 /// Errors: races that nothing can synchronise, values of private or shared temporaries that other threads or blocks read, loops whose
-/// bounds differ between threads that have to meet inside, shapes that are not constant where they have to be.
+/// bounds differ between threads that have to meet inside, shapes that are not constant where they have to be; and what
+/// [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
+    let program = lower_unverified(kernel, options)?;
+    match verify::verify(&program) {
+        verify::Finding::Proved { .. } => Ok(program),
+        // What the user has vouched for may hang on what cannot be shown.
+        verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => Ok(program),
+        verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Err(kernel.locate(*why)),
+    }
+}
+
+/// As [`lower`], without the last question about the finished program. For measurements of what the question costs.
+pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let lowered = match grid_reduce::take_apart(kernel, options.index) {
         Ok(Some(kernel)) => structure::lower(&kernel, options),
         Ok(None) => structure::lower(kernel, options),

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, LoopKernel, Name, Part, Tag, Tree,
+    AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, LoopKernel, Name, Part, PartRef, Tag, Tree,
 };
 use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time};
 use loopwright_poly::{Bound, System};
@@ -24,8 +24,13 @@ use crate::{
     layout::layout,
     private,
     program::{
+<<<<<<< HEAD
         BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Note, Owner, Param, Program, ProgramArg,
         ScalarArg, Stmt, Value, ValueKind,
+=======
+        BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Owner, Param, Program, ProgramArg, ScalarArg,
+        Stmt, Value, ValueKind, Writes,
+>>>>>>> b628752 (Read the finished program once more: barriers met by all, instances run exactly, conflicts ordered; tell the time of each question)
     },
     sync,
 };
@@ -63,6 +68,11 @@ pub(crate) fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<Progra
                 shared.globals[g].read = true;
             }
         });
+    }
+    // Parts without a statement: their loops are empty, or something went wrong.
+    let emitted: BTreeSet<PartRef> = shared.leaves.iter().map(|l| l.part.clone()).collect();
+    for part in (0..analysis.parts.len()).filter(|p| !emitted.contains(&analysis.parts[*p].execution.part)) {
+        Emitter::new(&analysis, &mut shared, [1; 3], "").leaf(part);
     }
     let called = called_functions(&kernels);
     Ok(Program {
@@ -606,7 +616,16 @@ impl State<'_, '_> {
         body.extend(emitter.emit_items(&items, &mut env)?);
         let taken = emitter.taken_names();
         let Emitter { mut vars, shared, private, .. } = emitter;
+        let written = Stmt::results(&body, &self.shared.leaves);
         finish(&mut body, &mut vars);
+        // Values of a thread that nothing reads are gone by now, and need not be computed.
+        let kept = Stmt::results(&body, &self.shared.leaves);
+        for leaf in written.difference(&kept) {
+            let leaf = &mut self.shared.leaves[leaf.0];
+            if leaf.instances.as_ref().is_some_and(|i| i.writes != Writes::Memory) {
+                leaf.instances = None;
+            }
+        }
         rename(&body, &mut vars, &taken);
         let params = params(&body, &self.shared.globals, analysis, around, &exchanged);
         let notes = Vec::new();

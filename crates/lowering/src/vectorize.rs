@@ -129,7 +129,7 @@ impl Emitter<'_, '_> {
             None => None,
         };
         let mut lane_env = inside.clone();
-        let var = self.new_var(lane, self.index(), false);
+        let var = self.new_index(lane, Aff::var(lane));
         lane_env.values.insert(lane.clone(), self.var_value(var));
         lane_env.bound.insert(lane.clone());
         lane_env

@@ -92,7 +92,7 @@ pub fn for_(v: usize, lower: Value, upper: Value, body: Vec<Stmt>) -> Stmt {
     Stmt::For { var, lower, upper, step, unroll: false, body, note }
 }
 pub fn variable(name: &str, dtype: DType, mutable: bool) -> Var {
-    Var { name: Name::new(name), dtype, mutable }
+    Var { name: Name::new(name), dtype, mutable, meaning: None }
 }
 pub fn local(name: &str, dtype: DType, dims: &[u64]) -> LocalArray {
     LocalArray { name: Name::new(name), dtype, dims: dims.to_vec(), note: String::new() }
@@ -121,6 +121,7 @@ pub fn leaf(id: &str, text: &str) -> Leaf {
         role: Role::Does(Name::new(id)),
         made_by: None,
         text: text.to_owned(),
+        instances: None,
     }
 }
 pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKernel {

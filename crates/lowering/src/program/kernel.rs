@@ -1,6 +1,6 @@
 //! One device kernel.
 
-use loopwright_kernel_ir::{DType, Name};
+use loopwright_kernel_ir::{Aff, DType, Name};
 
 use super::{Note, Stmt, Value};
 
@@ -17,6 +17,9 @@ pub struct Var {
     pub dtype: DType,
     /// Whether it is assigned after its declaration.
     pub mutable: bool,
+    /// What an index is in terms of the kernel's executions: a function of inames, coordinates (`threadIdx.x`) and parameters. The
+    /// name itself for a scalar of the kernel that bounds are read from.
+    pub meaning: Option<Aff>,
 }
 
 /// An array of constant size in shared or private memory.

@@ -1,8 +1,15 @@
 //! Statements of a device kernel.
 
-use loopwright_kernel_ir::{Name, PartRef, Role};
+use std::collections::BTreeSet;
 
+<<<<<<< HEAD
 use super::{MemRef, Note, Value, VarId};
+=======
+use loopwright_kernel_ir::{Constraint, Name, PartRef, Role};
+use loopwright_legality::Presence;
+
+use super::{MemRef, Memory, Value, ValueKind, VarId};
+>>>>>>> b628752 (Read the finished program once more: barriers met by all, instances run exactly, conflicts ordered; tell the time of each question)
 
 /// The number of a [`Leaf`] in [`super::Program::leaves`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +26,39 @@ pub struct Leaf {
     pub made_by: Option<Name>,
     /// The instruction's text, for comments and reports.
     pub text: String,
+    /// For which executions it has to run, if that is known: a program that is written by hand need not say.
+    pub instances: Option<Instances>,
+}
+
+/// The executions of a part. Names are those of inames of loops and lanes, coordinates, parameters, and scalars read from data; an iname on an
+/// axis of the block or the grid is its coordinate plus its least value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instances {
+    /// The kernel's instances: all of them have to run.
+    pub constraints: Vec<Constraint>,
+    /// What may run: the instances, or more where what runs besides does nothing, as an update of a partial tile that reads filling.
+    pub allowed: Vec<Constraint>,
+    /// Inames that are lanes of a thread.
+    pub lanes: Vec<Name>,
+    /// How the part stands to the axes of the block.
+    pub threads: [Presence; 3],
+    /// How it stands to the axes of the grid.
+    pub blocks: [Presence; 3],
+    /// Whether a condition on data decides besides.
+    pub conditional: bool,
+    /// What its statements write in the end.
+    pub writes: Writes,
+}
+
+/// What the statements of a part write in the end; besides, they may write what they load ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// Shared or global memory.
+    Memory,
+    /// A value of the thread that is computed, as that of an accumulator.
+    Computed,
+    /// A value of the thread that is loaded as it is.
+    Loaded,
 }
 
 /// Among whom a synchronisation is.
@@ -143,6 +183,44 @@ pub enum Stmt {
 }
 
 impl Stmt {
+    /// The part that the statement itself comes from.
+    pub fn leaf(&self) -> Option<LeafId> {
+        match self {
+            Stmt::Let { leaf, .. }
+            | Stmt::Set { leaf, .. }
+            | Stmt::Store { leaf, .. }
+            | Stmt::VectorCopy { leaf, .. } => *leaf,
+            _ => None,
+        }
+    }
+
+    /// Whether it writes what its part is for, not something that is loaded ahead.
+    pub fn is_result(&self, leaves: &[Leaf]) -> bool {
+        let Some(leaf) = self.leaf() else { return false };
+        let Some(instances) = leaves.get(leaf.0).and_then(|l| l.instances.as_ref()) else { return true };
+        // Values of the thread are not loaded ahead.
+        let loads = |value: &Value| match &value.kind {
+            ValueKind::Load(element) => !matches!(element.memory, Memory::Private(_)),
+            _ => false,
+        };
+        match (instances.writes, self) {
+            (Writes::Memory, Stmt::Store { to, .. } | Stmt::VectorCopy { to, .. }) => {
+                !matches!(to.memory, Memory::Private(_))
+            }
+            (Writes::Memory, _) => false,
+            (Writes::Loaded, _) | (Writes::Computed, Stmt::Set { .. }) => true,
+            (Writes::Computed, Stmt::Let { value, .. } | Stmt::Store { value, .. }) => !loads(value),
+            (Writes::Computed, _) => false,
+        }
+    }
+
+    /// The parts whose results are written in a body.
+    pub fn results(body: &[Stmt], leaves: &[Leaf]) -> BTreeSet<LeafId> {
+        let mut found = BTreeSet::new();
+        Stmt::visit(body, &mut |s| found.extend(s.leaf().filter(|_| s.is_result(leaves))));
+        found
+    }
+
     /// Calls `f` on each statement, outer before inner.
     pub fn visit<'a>(body: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
         for stmt in body {

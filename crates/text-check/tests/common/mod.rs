@@ -68,7 +68,7 @@ impl Builder {
 
     pub fn var(&mut self, name: &str, dtype: DType, mutable: bool) -> VarId {
         let vars = &mut self.kernel().vars;
-        vars.push(Var { name: name.into(), dtype, mutable });
+        vars.push(Var { name: name.into(), dtype, mutable, meaning: None });
         VarId(vars.len() - 1)
     }
 
@@ -78,7 +78,8 @@ impl Builder {
 
     pub fn leaf(&mut self, id: &str, role: Role, made_by: Option<&str>) -> Option<LeafId> {
         let part = PartRef { instruction: id.into(), part: Part::Whole };
-        self.program.leaves.push(Leaf { part, role, made_by: made_by.map(Name::new), text: id.to_string() });
+        let (made_by, text) = (made_by.map(Name::new), id.to_string());
+        self.program.leaves.push(Leaf { part, role, made_by, text, instances: None });
         Some(LeafId(self.program.leaves.len() - 1))
     }
 }

@@ -1,0 +1,178 @@
+//! Values of the text as affine functions, conditions as constraints.
+
+use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES};
+use loopwright_poly::Result;
+
+use super::reading::{Reading, Rows};
+use crate::program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind};
+
+impl Reading<'_> {
+    /// The value over coordinates, loops, parameters and data; `None` where it is not affine in these.
+    pub fn aff(&mut self, value: &Value) -> Result<Option<Aff>> {
+        Ok(match &value.kind {
+            ValueKind::Int(v) => Some(Aff::constant(*v)),
+            ValueKind::Param(name) => Some(Aff::var(name)),
+            ValueKind::BlockIdx(axis) => BLOCK_COORDINATES.get(usize::from(*axis)).map(|n| Aff::var(*n)),
+            ValueKind::ThreadIdx(axis) => THREAD_COORDINATES.get(usize::from(*axis)).map(|n| Aff::var(*n)),
+            ValueKind::Var(var) => self.variable(var.0),
+            // Whether the type holds it is asked of all index arithmetic (see `index_range`).
+            ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => self.aff(a)?,
+            ValueKind::Unary(UnOp::Neg, a) => match self.aff(a)? {
+                Some(a) => Some(a.neg()?),
+                None => None,
+            },
+            ValueKind::Binary(op, a, b) => {
+                let (Some(a), Some(b)) = (self.aff(a)?, self.aff(b)?) else { return Ok(None) };
+                match (op, a.as_constant(), b.as_constant()) {
+                    (BinOp::Add, ..) => Some(a.add(&b)?),
+                    (BinOp::Sub, ..) => Some(a.sub(&b)?),
+                    (BinOp::Mul, Some(k), _) => Some(b.scale(k)?),
+                    (BinOp::Mul, _, Some(k)) => Some(a.scale(k)?),
+                    // The truncating forms stand only where they are the same.
+                    (BinOp::FloorDiv | BinOp::TruncDiv, _, Some(k)) if k > 0 => Some(a.floor_div(k)?),
+                    (BinOp::FloorMod | BinOp::TruncRem, _, Some(k)) if k > 0 => Some(a.modulo(k)?),
+                    _ => None,
+                }
+            }
+            ValueKind::Load(element) if value.dtype.is_integer() => self.loaded(element)?,
+            _ => None,
+        })
+    }
+
+    /// An element of an array that no kernel writes, as a named function of its subscripts.
+    fn loaded(&mut self, element: &MemRef) -> Result<Option<Aff>> {
+        let Memory::Global(number) = element.memory else { return Ok(None) };
+        let Some(global) = self.program.globals.get(number).filter(|g| !g.written) else { return Ok(None) };
+        let mut arguments = Vec::new();
+        for s in &element.subscripts {
+            let Some(s) = self.aff(s)? else { return Ok(None) };
+            arguments.push(s);
+        }
+        let texts: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let name = Name::new(format!("{}[{}]", global.name, texts.join(", ")));
+        let load = Load { name: name.clone(), array: global.name.clone(), arguments };
+        self.know(load);
+        Ok(Some(Aff::var(name)))
+    }
+
+    /// Adds what it means that a condition has this truth value. Whether that is all that it means.
+    pub fn condition(&mut self, cond: &Value, side: bool, rows: &mut Rows) -> Result<bool> {
+        match (&cond.kind, side) {
+            (ValueKind::Bool(v), _) if *v == side => Ok(true),
+            (ValueKind::Unary(UnOp::Not, a), _) => self.condition(a, !side, rows),
+            (ValueKind::Binary(BinOp::And, a, b), true) | (ValueKind::Binary(BinOp::Or, a, b), false) => {
+                let first = self.condition(a, side, rows)?;
+                Ok(self.condition(b, side, rows)? && first)
+            }
+            (ValueKind::Binary(op, a, b), _) => {
+                let op = match (op, side) {
+                    (op, true) => *op,
+                    (BinOp::Lt, false) => BinOp::Ge,
+                    (BinOp::Le, false) => BinOp::Gt,
+                    (BinOp::Gt, false) => BinOp::Le,
+                    (BinOp::Ge, false) => BinOp::Lt,
+                    (BinOp::Ne, false) => BinOp::Eq,
+                    _ => return Ok(false),
+                };
+                if !a.dtype.is_integer() {
+                    return Ok(false);
+                }
+                match op {
+                    BinOp::Lt => self.compare(a, b, 1, rows),
+                    BinOp::Le => self.compare(a, b, 0, rows),
+                    BinOp::Gt => self.compare(b, a, 1, rows),
+                    BinOp::Ge => self.compare(b, a, 0, rows),
+                    BinOp::Eq => match (self.aff(a)?, self.aff(b)?) {
+                        (Some(a), Some(b)) => {
+                            rows.all.push(Constraint::equal(&a, &b)?);
+                            Ok(true)
+                        }
+                        _ => Ok(false),
+                    },
+                    _ => Ok(false),
+                }
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// `low + gap <= high`, each bound of a minimum or maximum by itself.
+    fn compare(&mut self, low: &Value, high: &Value, gap: i64, rows: &mut Rows) -> Result<bool> {
+        if let ValueKind::Binary(BinOp::Max, a, b) = &low.kind {
+            let first = self.compare(a, high, gap, rows)?;
+            return Ok(self.compare(b, high, gap, rows)? && first);
+        }
+        if let ValueKind::Binary(BinOp::Min, a, b) = &high.kind {
+            let first = self.compare(low, a, gap, rows)?;
+            return Ok(self.compare(low, b, gap, rows)? && first);
+        }
+        Ok(match (self.aff(low)?, self.aff(high)?) {
+            (Some(low), Some(high)) => {
+                rows.all.push(Constraint::le(&low.add_constant(gap)?, &high)?);
+                true
+            }
+            _ => false,
+        })
+    }
+
+    /// `bound <= counter`.
+    pub fn above(&mut self, counter: &Aff, bound: &Value, rows: &mut Rows) -> Result<bool> {
+        // `counter` against `bound + k` is `counter - k` against `bound`.
+        if let ValueKind::Binary(BinOp::Add, a, b) = &bound.kind
+            && matches!(a.kind, ValueKind::Binary(BinOp::Min | BinOp::Max, ..))
+            && let Some(k) = b.as_int()
+        {
+            return self.above(&counter.add_constant(k.saturating_neg())?, a, rows);
+        }
+        if let ValueKind::Binary(BinOp::Max, a, b) = &bound.kind {
+            let first = self.above(counter, a, rows)?;
+            return Ok(self.above(counter, b, rows)? && first);
+        }
+        if let ValueKind::Binary(BinOp::Min, a, b) = &bound.kind {
+            // One of the two: each condition of the one, or each of the other.
+            let (mut one, mut other) = (Rows::default(), Rows::default());
+            let exact = self.above(counter, a, &mut one)? & self.above(counter, b, &mut other)?;
+            let (one, other) = (one.alternatives(), other.alternatives());
+            rows.either.extend(one.iter().flat_map(|a| other.iter().map(|b| [&a[..], b].concat())));
+            return Ok(exact);
+        }
+        Ok(match self.aff(bound)? {
+            Some(bound) => {
+                rows.all.push(Constraint::le(&bound, counter)?);
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// `counter < bound`.
+    pub fn below(&mut self, counter: &Aff, bound: &Value, rows: &mut Rows) -> Result<bool> {
+        // `counter` against `bound + k` is `counter - k` against `bound`.
+        if let ValueKind::Binary(BinOp::Add, a, b) = &bound.kind
+            && matches!(a.kind, ValueKind::Binary(BinOp::Min | BinOp::Max, ..))
+            && let Some(k) = b.as_int()
+        {
+            return self.below(&counter.add_constant(k.saturating_neg())?, a, rows);
+        }
+        if let ValueKind::Binary(BinOp::Min, a, b) = &bound.kind {
+            let first = self.below(counter, a, rows)?;
+            return Ok(self.below(counter, b, rows)? && first);
+        }
+        if let ValueKind::Binary(BinOp::Max, a, b) = &bound.kind {
+            // One of the two: each condition of the one, or each of the other.
+            let (mut one, mut other) = (Rows::default(), Rows::default());
+            let exact = self.below(counter, a, &mut one)? & self.below(counter, b, &mut other)?;
+            let (one, other) = (one.alternatives(), other.alternatives());
+            rows.either.extend(one.iter().flat_map(|a| other.iter().map(|b| [&a[..], b].concat())));
+            return Ok(exact);
+        }
+        Ok(match self.aff(bound)? {
+            Some(bound) => {
+                rows.all.push(Constraint::lt(counter, &bound)?);
+                true
+            }
+            None => false,
+        })
+    }
+}

@@ -1,0 +1,261 @@
+//! Whether loops and guards of the text run each part for exactly its instances.
+//!
+//! A loop counts a function of inames, and so does each named index; with these in the place of the variables, the conditions under which a
+//! statement runs are constraints over the same names as its part's instances. Then
+//!
+//! * nothing is *lost*: every instance fulfils every condition, run by the thread that has its coordinates, the elected one, or
+//!   each one that runs the part for itself;
+//! * nothing is *extra*: whatever fulfils the conditions is an instance, and runs on the elected thread if there is one;
+//! * nothing runs twice: the coordinates and the values of the loops are functions of the instance. A loop that counts a multiple of an
+//!   iname must go on by that multiple, from a value that leaves no remainder.
+//!
+//! What sets accumulators to their first values may run more often than it has instances. What joins partial results is no part. An iname without a loop has one value there. Where
+//! a condition on data decides, instances may be lost to it.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Part};
+use loopwright_legality::{BLOCK_COORDINATES, Presence, THREAD_COORDINATES, is_coordinate};
+use loopwright_poly::{Result, System};
+
+use super::reading::{Named, Reading, Scope, ScopeId};
+use crate::program::{Instances, LeafId, Step};
+
+/// What is wrong with the executions of a statement.
+#[derive(Clone, Debug)]
+pub(super) enum Flaw {
+    /// Instances that do not run.
+    Lost(LeafId),
+    /// Executions that are no instances.
+    Extra(LeafId),
+    /// An index that is not what it stands for.
+    Index(Name),
+}
+
+/// What is wrong, where, and whether each point of the case shows it.
+#[derive(Clone, Debug)]
+pub(super) struct Misfit {
+    pub flaw: Flaw,
+    pub case: System,
+    pub exact: bool,
+}
+
+/// What it means that a constraint does not hold.
+pub(super) fn negations(c: &Constraint) -> Result<Vec<Constraint>> {
+    let below = Constraint::nonneg(c.aff.neg()?.add_constant(-1)?);
+    Ok(match c.kind {
+        Kind::Ge => vec![below],
+        Kind::Eq => vec![below, Constraint::nonneg(c.aff.add_constant(-1)?)],
+    })
+}
+
+/// The question for one launch.
+pub(super) struct Coverage<'r, 'p> {
+    reading: &'r Reading<'p>,
+    context: &'r [Constraint],
+    /// What follows from the same premises has been asked before.
+    known: HashMap<Vec<Constraint>, HashSet<Constraint>>,
+    pub questions: usize,
+}
+
+impl<'r, 'p> Coverage<'r, 'p> {
+    pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint]) -> Self {
+        Coverage { reading, context, known: HashMap::new(), questions: 0 }
+    }
+
+    /// The first statement that does not run for exactly the instances of its part. The leaves that are found are added to `seen`.
+    pub fn check(&mut self, seen: &mut HashSet<LeafId>) -> Result<Option<Misfit>> {
+        let reading = self.reading;
+        for named in &reading.named {
+            if let Some(misfit) = self.named(named)? {
+                return Ok(Some(misfit));
+            }
+        }
+        let mut asked: HashSet<(LeafId, ScopeId)> = HashSet::new();
+        for done in &reading.done {
+            if done.is_result {
+                seen.insert(done.leaf);
+            }
+            if !asked.insert((done.leaf, done.scope)) {
+                continue;
+            }
+            let Some(leaf) = reading.program.leaves.get(done.leaf.0) else { continue };
+            let Some(instances) = &leaf.instances else { continue };
+            let scope = reading.scope(done.scope);
+            let is_init = matches!(leaf.part.part, Part::Init(_));
+            if !instances.conditional
+                && let Some(misfit) = self.lost(done.leaf, instances, scope)?
+            {
+                return Ok(Some(misfit));
+            }
+            if !is_init && let Some(misfit) = self.extra(done.leaf, instances, scope)? {
+                return Ok(Some(misfit));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All instances, each with the threads that have to run it.
+    pub fn instances(
+        instances: &Instances,
+        context: &[Constraint],
+        reading: Option<&Reading<'_>>,
+    ) -> Result<Vec<Constraint>> {
+        let mut rows = context.to_vec();
+        rows.extend(instances.constraints.iter().cloned());
+        let axes = instances.threads.iter().zip(THREAD_COORDINATES);
+        for (presence, name) in axes.chain(instances.blocks.iter().zip(BLOCK_COORDINATES)) {
+            match presence {
+                Presence::Iname => {}
+                Presence::Elected => rows.push(Constraint::zero(Aff::var(name))),
+                Presence::Replicated => {
+                    let own = |c: &&Constraint| c.aff.mentions(name);
+                    rows.extend(reading.iter().flat_map(|r| r.scopes[0].rows.iter().filter(own)).cloned());
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    fn implied(&mut self, premises: &[Constraint], system: &System, c: &Constraint) -> Result<bool> {
+        if premises.contains(c) {
+            return Ok(true);
+        }
+        if self.known.get(premises).is_some_and(|known| known.contains(c)) {
+            return Ok(true);
+        }
+        self.questions += 1;
+        let implied = system.implies(c)?;
+        if implied {
+            self.known.entry(premises.to_vec()).or_default().insert(c.clone());
+        }
+        Ok(implied)
+    }
+
+    /// A point of the premises where a constraint does not hold.
+    fn against(&self, flaw: Flaw, system: &System, c: &Constraint, exact: bool) -> Result<Option<Misfit>> {
+        for not in negations(c)? {
+            let case = system.with(&[not])?;
+            if !case.is_empty()? {
+                let exact = exact && !case.names().iter().any(|n| self.reading.data.contains(n));
+                return Ok(Some(Misfit { flaw, case, exact }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn lost(&mut self, leaf: LeafId, instances: &Instances, scope: &Scope) -> Result<Option<Misfit>> {
+        let premises = Self::instances(instances, self.context, Some(self.reading))?;
+        let system = System::new(&premises)?;
+        if scope.unread {
+            return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case: system, exact: false }));
+        }
+        for c in &scope.rows {
+            if !self.implied(&premises, &system, c)?
+                && let Some(misfit) = self.against(Flaw::Lost(leaf), &system, c, true)?
+            {
+                return Ok(Some(misfit));
+            }
+        }
+        let axes = instances.threads.iter().zip(THREAD_COORDINATES);
+        let axes = axes.chain(instances.blocks.iter().zip(BLOCK_COORDINATES));
+        let every: Vec<&str> = axes.filter(|(p, _)| **p == Presence::Replicated).map(|(_, n)| n).collect();
+        for either in &scope.either {
+            // As many blocks as there are run it.
+            if either.iter().all(|c| every.iter().any(|n| c.aff.mentions(n))) {
+                continue;
+            }
+            let mut none = Vec::new();
+            for c in either {
+                none.extend(negations(c)?);
+            }
+            self.questions += 1;
+            let case = system.with(&none)?;
+            if !case.is_empty()? {
+                return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact: false }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn extra(&mut self, leaf: LeafId, instances: &Instances, scope: &Scope) -> Result<Option<Misfit>> {
+        let mut premises = self.context.to_vec();
+        premises.extend(scope.rows.iter().cloned());
+        let mut allowed = instances.allowed.clone();
+        for (presence, name) in instances.threads.iter().zip(THREAD_COORDINATES) {
+            if *presence == Presence::Elected {
+                allowed.push(Constraint::zero(Aff::var(name)));
+            }
+        }
+        for (presence, name) in instances.blocks.iter().zip(BLOCK_COORDINATES) {
+            if *presence == Presence::Elected {
+                allowed.push(Constraint::zero(Aff::var(name)));
+            }
+        }
+        // Inames that no loop counts here: lanes that are done together, and those of one value.
+        let reading = self.reading;
+        let bound: BTreeSet<Name> = premises.iter().flat_map(Constraint::names).collect();
+        let is_free = |n: &Name| {
+            !bound.contains(n) && !is_coordinate(n) && !reading.program.scalars().any(|s| s.name == *n)
+        };
+        let free: BTreeSet<Name> = allowed.iter().flat_map(Constraint::names).filter(is_free).collect();
+        for name in free {
+            if instances.lanes.contains(&name) {
+                let own = |c: &&Constraint| c.names().iter().all(|n| *n == name);
+                premises.extend(allowed.iter().filter(own).cloned());
+                continue;
+            }
+            let mut rows = premises.clone();
+            rows.extend(allowed.iter().cloned());
+            if let (Some(low), Some(high)) = System::new(&rows)?.constant_range(&Aff::var(&name))?
+                && low >= high
+            {
+                premises.push(Constraint::equal(&Aff::var(&name), &Aff::constant(low))?);
+            }
+        }
+        let system = System::new(&premises)?;
+        for c in &allowed {
+            if !self.implied(&premises, &system, c)?
+                && let Some(misfit) = self.against(Flaw::Extra(leaf), &system, c, scope.exact)?
+            {
+                return Ok(Some(misfit));
+            }
+        }
+        Ok(None)
+    }
+
+    fn named(&mut self, named: &Named) -> Result<Option<Misfit>> {
+        let (name, scope, equal) = match named {
+            Named::Index { name, scope, value, meaning } => {
+                (name, *scope, Constraint::equal(value, meaning)?)
+            }
+            Named::Loop { name, scope, lower, step, meaning, inames } => {
+                let flaw = Flaw::Index(name.clone());
+                let anywhere = |exact| {
+                    let rows = [self.context, &self.reading.scope(*scope).rows].concat();
+                    Ok(Some(Misfit { flaw: flaw.clone(), case: System::new(&rows)?, exact }))
+                };
+                let [iname] = inames.as_slice() else { return anywhere(false) };
+                let factor = meaning.coefficient(iname);
+                if factor.abs() == 1 {
+                    return Ok(None);
+                }
+                let (Step::Add(step), Some(lower), true) = (step, lower, factor != 0) else {
+                    return anywhere(false);
+                };
+                if step % factor != 0 {
+                    return anywhere(true);
+                }
+                let rest = meaning.sub(&Aff::var(iname).scale(factor)?)?;
+                let remainder = lower.sub(&rest)?.modulo(factor.abs())?;
+                (name, *scope, Constraint::zero(remainder))
+            }
+        };
+        let premises = [self.context, &self.reading.scope(scope).rows].concat();
+        let system = System::new(&premises)?;
+        if self.implied(&premises, &system, &equal)? {
+            return Ok(None);
+        }
+        self.against(Flaw::Index(name.clone()), &system, &equal, self.reading.scope(scope).exact)
+    }
+}

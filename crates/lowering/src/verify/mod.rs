@@ -1,0 +1,362 @@
+//! The last question: does the finished program do what the proofs are about?
+//!
+//! The steps of a pipeline are judged on kernels. [`verify`] reads the [`Program`] that came out in the end, as the printer and the emulator
+//! read it, with its real threads, loops, guards, barriers and launches, and knows nothing of how lowering came to them:
+//!
+//! 1. *Barriers are met by all* (`uniform`): conditions and bounds around a barrier have one value for all threads of a block.
+//! 2. *Instances are run* (`instances`): loops and guards run each statement for the instances of its part, none lost, none extra, none twice.
+//! 3. *Conflicts are ordered* (`order`): two accesses of one element of shared or global memory by different threads, one of them writing,
+//!    have a barrier between them if the threads are of one block, and a launch between them if not. All accesses count, those of
+//!    joins of partial results and of vector copies too.
+//!
+//! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run; where guards or subscripts hang on data, or on what is not
+//! affine, the same is [`Finding::Unknown`].
+
+mod affine;
+mod instances;
+mod order;
+mod reading;
+mod uniform;
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    fmt,
+};
+
+use loopwright_kernel_ir::{Constraint, Diagnostic, Name};
+use loopwright_legality::is_coordinate;
+use loopwright_poly::{Result, System};
+
+use crate::program::{HostStmt, LeafId, Program, Value};
+use instances::{Coverage, Flaw, Misfit};
+use order::{Meeting, Order, Who};
+use reading::{HostLoop, Reading, Terms, TouchId};
+
+/// What the last question found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Everything holds, for all values of the parameters.
+    Proved {
+        /// How many questions about integer sets were asked.
+        questions: usize,
+    },
+    /// Something does not, and there is an example.
+    Refuted(Box<Diagnostic>),
+    /// Something could not be shown.
+    Unknown(Box<Diagnostic>),
+}
+
+impl Finding {
+    /// The refusal; `None` of a proof.
+    pub fn refusal(self) -> Option<Diagnostic> {
+        match self {
+            Finding::Proved { .. } => None,
+            Finding::Refuted(d) | Finding::Unknown(d) => Some(*d),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Finding::Proved { questions } => write!(f, "proved ({questions} questions)"),
+            Finding::Refuted(d) => write!(f, "refuted: {d}"),
+            Finding::Unknown(d) => write!(f, "unknown: {d}"),
+        }
+    }
+}
+
+/// Asks it of a program. See the module's head.
+///
+/// ```
+/// use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Part, PartRef, Tag, Tree};
+/// use loopwright_lowering::{LowerOptions, lower, program::Stmt, verify::{Finding, verify}};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let declared = LoopKernel::parse("\
+/// kernel mirror(x: f32[n, 128], y: f32[n, 128], n: i32)
+/// domain { [b, t, u] : 0 <= b < n and 0 <= t < 128 and 0 <= u < 128 }
+/// temp row: f32[128] shared
+/// row[t] = x[b, t] {id=load}
+/// y[b, u] = row[127 - u] {id=store}
+/// ")?;
+/// // tag_inames(b: block.x, t: thread.x, u: thread.x)
+/// let kernel = declared.edit(|data| {
+///     let tags = [("b", Tag::Block(0)), ("t", Tag::Thread(0)), ("u", Tag::Thread(0))];
+///     data.tags = tags.map(|(iname, tag)| (Name::new(iname), tag)).into_iter().collect();
+///     let leaf = |id: &str| Tree::Leaf(PartRef { instruction: Name::new(id), part: Part::Whole });
+///     data.tree = vec![leaf("load"), leaf("store")];
+///     Ok::<(), Diagnostic>(())
+/// })?;
+/// let mut program = lower(&kernel, LowerOptions::default())?;
+/// assert!(matches!(verify(&program), Finding::Proved { .. }));
+///
+/// program.kernels[0].body.retain(|s| !matches!(s, Stmt::Sync { .. }));
+/// let Finding::Refuted(why) = verify(&program) else { panic!("two threads race") };
+/// assert_eq!(
+///     why.witness.as_deref(),
+///     Some("thread (0, 0, 0) in load writes row[0], thread (127, 0, 0) in store reads it; block (0, 0, 0), n=1"),
+/// );
+/// # Ok(())
+/// # }
+/// ```
+pub fn verify(program: &Program) -> Finding {
+    let mut questions = 0;
+    let mut seen = HashSet::new();
+    let found = launches(program, &program.host, &mut Vec::new(), &mut questions, &mut seen)
+        .and_then(|found| if found.is_some() { Ok(found) } else { forgotten(program, &seen) });
+    match found {
+        Ok(None) => Finding::Proved { questions },
+        Ok(Some(finding)) => finding,
+        Err(e) => Finding::Unknown(Box::new(e.into())),
+    }
+}
+
+/// The first thing that is wrong in the launches of a host body.
+fn launches<'p>(
+    program: &'p Program,
+    body: &'p [HostStmt],
+    around: &mut Vec<HostLoop<'p>>,
+    questions: &mut usize,
+    seen: &mut HashSet<LeafId>,
+) -> Result<Option<Finding>> {
+    for stmt in body {
+        let found = match stmt {
+            HostStmt::For { var, lower, upper, body, .. } => {
+                around.push((var.clone(), lower, upper));
+                let found = launches(program, body, around, questions, seen)?;
+                around.pop();
+                found
+            }
+            HostStmt::Launch(number) => match program.kernels.get(*number) {
+                Some(_) => launch(program, *number, around, questions, seen)?,
+                None => None,
+            },
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
+}
+
+fn launch(
+    program: &Program,
+    number: usize,
+    around: &[HostLoop<'_>],
+    questions: &mut usize,
+    seen: &mut HashSet<LeafId>,
+) -> Result<Option<Finding>> {
+    let kernel = &program.kernels[number];
+    let context = context(program)?;
+    let mut reading = Reading::new(program, kernel, around, Terms::Text)?;
+    if let Some(divergence) = reading.divergence(&context, questions)? {
+        let barrier = match divergence.barrier.as_str() {
+            "" => "a barrier".to_string(),
+            note => format!("the barrier of `{note}`"),
+        };
+        let message = format!("not all threads of a block of `{}` come to {barrier}", kernel.name);
+        let found = Diagnostic::new("divergent-barrier", message);
+        return Ok(Some(match divergence.case.map(|c| c.sample(&BTreeMap::new())).transpose()?.flatten() {
+            Some(point) => {
+                let (one, other) = (thread(&point, "", "threadIdx"), thread(&point, "'", "threadIdx"));
+                let rest = rest(&point, true);
+                Finding::Refuted(Box::new(found.witness(format!(
+                    "thread {one} does and thread {other} does not, or not as often; {rest}"
+                ))))
+            }
+            None => {
+                Finding::Unknown(Box::new(found.help("it hangs on values that may differ between threads")))
+            }
+        }));
+    }
+    let in_inames = Reading::new(program, kernel, around, Terms::Instances)?;
+    let mut coverage = Coverage::new(&in_inames, &context);
+    let misfit = coverage.check(seen)?;
+    *questions += coverage.questions;
+    if let Some(misfit) = misfit {
+        return Ok(Some(misfits(program, &kernel.name, &misfit)?));
+    }
+    let mut order = Order::new(&reading, &context);
+    let meeting = order.check()?;
+    *questions += order.questions;
+    meeting.map(|m| describe(&reading, &m)).transpose()
+}
+
+/// The first part that has instances, and no statement in any kernel.
+fn forgotten(program: &Program, seen: &HashSet<LeafId>) -> Result<Option<Finding>> {
+    let context = context(program)?;
+    for (k, leaf) in program.leaves.iter().enumerate() {
+        let Some(instances) = leaf.instances.as_ref().filter(|i| !i.conditional) else { continue };
+        if seen.contains(&LeafId(k)) {
+            continue;
+        }
+        let case = System::new(&Coverage::instances(instances, &context, None)?)?;
+        if !case.is_empty()? {
+            let misfit = Misfit { flaw: Flaw::Lost(LeafId(k)), case, exact: true };
+            return Ok(Some(misfits(program, &program.name, &misfit)?));
+        }
+    }
+    Ok(None)
+}
+
+/// What a misfit says: the instance that is lost or extra, where it runs or should.
+fn misfits(program: &Program, kernel: &Name, misfit: &Misfit) -> Result<Finding> {
+    let part = |leaf: LeafId| program.leaves.get(leaf.0).map_or_else(String::new, |l| l.part.to_string());
+    let (found, what) = match &misfit.flaw {
+        Flaw::Lost(leaf) => {
+            let message = format!("`{kernel}` may not run all instances of {}", part(*leaf));
+            (Diagnostic::new("lost-instance", message), format!("{} does not run", part(*leaf)))
+        }
+        Flaw::Extra(leaf) => {
+            let message = format!("`{kernel}` may run {} for more than its instances", part(*leaf));
+            (Diagnostic::new("extra-instance", message), format!("{} runs", part(*leaf)))
+        }
+        Flaw::Index(name) => {
+            let message = format!("`{name}` in `{kernel}` may not be what it stands for");
+            (Diagnostic::new("wrong-index", message), format!("`{name}` is wrong"))
+        }
+    };
+    let point = match misfit.exact {
+        true => misfit.case.sample(&BTreeMap::new())?,
+        false => None,
+    };
+    let Some(point) = point else { return Ok(Finding::Unknown(Box::new(found))) };
+    let values: Vec<String> =
+        point.iter().filter(|(n, _)| !is_coordinate(n)).map(|(n, v)| format!("{n}={v}")).collect();
+    let at = if values.is_empty() { String::new() } else { format!(", where {}", values.join(", ")) };
+    let witness = format!(
+        "{what} in thread {} of block {}{at}",
+        thread(&point, "", "threadIdx"),
+        thread(&point, "", "blockIdx")
+    );
+    Ok(Finding::Refuted(Box::new(found.witness(witness))))
+}
+
+/// What holds for the parameters: assumptions, and that no array has a negative length.
+fn context(program: &Program) -> Result<Vec<Constraint>> {
+    let mut context = program.assumptions.clone();
+    for length in program.globals.iter().flat_map(|g| &g.shape) {
+        if let Some(aff) = parameters(length)?
+            && aff.as_constant().is_none()
+        {
+            let c = Constraint::nonneg(aff);
+            if !context.contains(&c) {
+                context.push(c);
+            }
+        }
+    }
+    Ok(context)
+}
+
+/// The value as a function of parameters.
+fn parameters(value: &Value) -> Result<Option<loopwright_kernel_ir::Aff>> {
+    use crate::program::{BinOp, ValueKind};
+    use loopwright_kernel_ir::Aff;
+    Ok(match &value.kind {
+        ValueKind::Int(v) => Some(Aff::constant(*v)),
+        ValueKind::Param(name) => Some(Aff::var(name)),
+        ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => parameters(a)?,
+        ValueKind::Binary(op, a, b) => match (op, parameters(a)?, parameters(b)?) {
+            (BinOp::Add, Some(a), Some(b)) => Some(a.add(&b)?),
+            (BinOp::Sub, Some(a), Some(b)) => Some(a.sub(&b)?),
+            (BinOp::Mul, Some(a), Some(b)) => match (a.as_constant(), b.as_constant()) {
+                (Some(k), _) => Some(b.scale(k)?),
+                (_, Some(k)) => Some(a.scale(k)?),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// `(1, 0, 0)` of `threadIdx` or `blockIdx` at a point.
+fn thread(point: &BTreeMap<Name, i64>, prime: &str, what: &str) -> String {
+    let of = |axis: &str| point.get(&Name::new(format!("{what}.{axis}{prime}"))).copied().unwrap_or(0);
+    format!("({}, {}, {})", of("x"), of("y"), of("z"))
+}
+
+/// The block, if it is one, and the parameters of a point.
+fn rest(point: &BTreeMap<Name, i64>, one_block: bool) -> String {
+    let mut parts = Vec::new();
+    if one_block {
+        parts.push(format!("block {}", thread(point, "", "blockIdx")));
+    }
+    let is_scalar = |n: &Name| !is_coordinate(n.trim_end_matches('\'')) && !n.contains(['#', '[', ' ', '\'']);
+    parts.extend(point.iter().filter(|(n, _)| is_scalar(n)).map(|(n, v)| format!("{n}={v}")));
+    parts.join(", ")
+}
+
+fn describe(reading: &Reading<'_>, meeting: &Meeting) -> Result<Finding> {
+    let (first, second) = (&reading.touches[meeting.first], &reading.touches[meeting.second]);
+    let array = reading.array_name(first.memory);
+    let part = |id: TouchId| match reading.touches[id].leaf {
+        Some(leaf) => reading.program.leaves.get(leaf.0).map_or_else(String::new, |l| l.part.to_string()),
+        None => "a statement of its own".to_string(),
+    };
+    let (who, between) = match meeting.who {
+        Who::Threads => ("threads of one block", "no barrier"),
+        Who::Blocks => ("blocks", "no kernel boundary"),
+    };
+    let verb = |write: bool| if write { "writes" } else { "reads" };
+    let message = format!(
+        "different {who} may touch one element of `{array}` in `{}`: {} {} it, {} {} it, and {between} is between them",
+        reading.kernel.name,
+        part(meeting.first),
+        verb(first.write),
+        part(meeting.second),
+        verb(second.write)
+    );
+    let found = Diagnostic::new("unordered", message);
+    let point = match meeting.exact {
+        true => meeting.case.sample(&BTreeMap::new())?,
+        false => None,
+    };
+    let Some(point) = point else { return Ok(Finding::Unknown(Box::new(found))) };
+    let own = |n: &Name| point.get(n).copied().or(Some(0));
+    let cell: Vec<String> = first
+        .cell
+        .iter()
+        .map(|s| s.as_ref().and_then(|s| s.eval(&own)).map_or("?".into(), |v| v.to_string()))
+        .collect();
+    let execution = |id: TouchId, prime: &str| {
+        let touch = &reading.touches[id];
+        let mut text = match meeting.who {
+            Who::Threads => format!("thread {}", thread(&point, prime, "threadIdx")),
+            Who::Blocks => {
+                format!(
+                    "thread {} of block {}",
+                    thread(&point, prime, "threadIdx"),
+                    thread(&point, prime, "blockIdx")
+                )
+            }
+        };
+        text.push_str(&format!(" in {}", part(id)));
+        let loops: Vec<String> = reading
+            .scope(touch.scope)
+            .loops
+            .iter()
+            .filter_map(|l| {
+                let name = &reading.loops[*l].name;
+                // Where both are in one iteration, the name stands once.
+                let value = point.get(&Name::new(format!("{name}{prime}"))).or_else(|| point.get(name))?;
+                Some(format!("{}={value}", name.split('#').next().unwrap_or_default()))
+            })
+            .collect();
+        if !loops.is_empty() {
+            text.push_str(&format!(" at {}", loops.join(", ")));
+        }
+        text
+    };
+    let witness = format!(
+        "{} {} {array}[{}], {} {} it; {}",
+        execution(meeting.first, ""),
+        verb(first.write),
+        cell.join(", "),
+        execution(meeting.second, "'"),
+        verb(second.write),
+        rest(&point, meeting.who == Who::Threads)
+    );
+    Ok(Finding::Refuted(Box::new(found.witness(witness))))
+}

@@ -1,0 +1,363 @@
+//! Whether every two accesses that conflict are ordered: H of the program's text.
+//!
+//! Threads of a block are ordered by barriers alone. All threads come to the same barriers in the same order (`uniform`), which cut the run of
+//! a block into phases; two accesses of different threads are ordered if their phases differ. Accesses of one phase are found in the
+//! structure: the *head* of a body is what may run before its first certain barrier, its *tail* what may run after its last. Of two
+//! neighbours without a certain barrier in between, the tail of one meets the head of the other; around the back edge of a loop with a
+//! barrier in it, the tail of the body meets the head of the next iteration. In a loop without a barrier, all iterations are of one phase.
+//! A barrier inside of a choice or of a loop is not certain for what stands around it.
+//!
+//! Blocks are not ordered inside of a launch, whatever their threads do; launches follow one another.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use loopwright_kernel_ir::{Aff, Constraint, Name};
+use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES, facts_exclude, is_coordinate};
+use loopwright_poly::{Result, System};
+
+use super::reading::{Node, Reading, Touch, TouchId};
+use crate::program::{Memory, Step};
+
+/// Who the two executions are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Who {
+    /// Two threads of a block.
+    Threads,
+    /// Two blocks.
+    Blocks,
+}
+
+/// How the second execution's value of a loop stands to the first one's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Iteration {
+    Next,
+    Later,
+}
+
+/// Two accesses that nothing orders.
+#[derive(Clone, Debug)]
+pub(super) struct Meeting {
+    pub first: TouchId,
+    pub second: TouchId,
+    pub who: Who,
+    /// The executions, the second one's own names primed.
+    pub case: System,
+    /// Whether each point of the case is a pair that runs.
+    pub exact: bool,
+}
+
+/// What may run before the first certain barrier of a body and after its last.
+#[derive(Clone, Debug, Default)]
+struct Ends {
+    head: Vec<TouchId>,
+    tail: Vec<TouchId>,
+    certain: bool,
+}
+
+/// Whether a name has a value of its own in each execution.
+fn is_own(name: &Name) -> bool {
+    is_coordinate(name) || name.contains(['#', '[', ' '])
+}
+
+fn primed(name: &Name) -> Name {
+    Name::new(format!("{name}'"))
+}
+
+/// The question in progress for one launch.
+pub(super) struct Order<'r, 'p> {
+    reading: &'r Reading<'p>,
+    context: &'r [Constraint],
+    /// The arrays of which accesses of different threads may meet.
+    shared: HashSet<Memory>,
+    answers: HashMap<Vec<Constraint>, bool>,
+    pub questions: usize,
+    found: Option<Meeting>,
+}
+
+impl<'r, 'p> Order<'r, 'p> {
+    pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint]) -> Self {
+        Order { reading, context, shared: HashSet::new(), answers: HashMap::new(), questions: 0, found: None }
+    }
+
+    /// The first pair that nothing orders.
+    pub fn check(&mut self) -> Result<Option<Meeting>> {
+        let mut arrays: BTreeMap<(u8, usize), Vec<TouchId>> = BTreeMap::new();
+        for (id, touch) in self.reading.touches.iter().enumerate() {
+            let key = match touch.memory {
+                Memory::Global(n) => (0, n),
+                Memory::Shared(n) => (1, n),
+                Memory::Private(_) => continue,
+            };
+            arrays.entry(key).or_default().push(id);
+        }
+        for ((space, _), touches) in arrays {
+            if !touches.iter().any(|t| self.touch(*t).write) {
+                continue;
+            }
+            if space == 0 && !self.apart(&touches, Who::Blocks)? {
+                self.blocks(&touches)?;
+            }
+            if self.found.is_some() {
+                return Ok(self.found.take());
+            }
+            if !self.apart(&touches, Who::Threads)? {
+                self.shared.insert(self.touch(touches[0]).memory);
+            }
+        }
+        if !self.shared.is_empty() {
+            let reading = self.reading;
+            self.body(&reading.body)?;
+        }
+        Ok(self.found.take())
+    }
+
+    fn touch(&self, id: TouchId) -> &'r Touch {
+        &self.reading.touches[id]
+    }
+
+    /// The axes on which two threads of a block (two blocks) can differ.
+    fn axes(&self, who: Who) -> Vec<Name> {
+        let kernel = self.reading.kernel;
+        let differs = |axis: &usize| match who {
+            Who::Threads => kernel.block[*axis] > 1,
+            Who::Blocks => kernel.grid[*axis].as_int() != Some(1),
+        };
+        let names = match who {
+            Who::Threads => THREAD_COORDINATES,
+            Who::Blocks => BLOCK_COORDINATES,
+        };
+        (0..3).filter(differs).map(|axis| Name::new(names[axis])).collect()
+    }
+
+    /// Whether different threads (blocks) touch different cells in all of these accesses, by subscripts that all of them have in common
+    /// and that are functions of coordinates and parameters.
+    fn apart(&mut self, touches: &[TouchId], who: Who) -> Result<bool> {
+        let first = self.touch(touches[0]);
+        let mut rows = self.reading.scopes[0].rows.clone();
+        let second =
+            |aff: &Aff| aff.substitute(&|n| (is_own(n) && !shared_name(n, who)).then(|| Aff::var(primed(n))));
+        for c in rows.clone() {
+            let other = Constraint { kind: c.kind, aff: second(&c.aff)? };
+            if other != c {
+                rows.push(other);
+            }
+        }
+        rows.extend(self.context.iter().cloned());
+        let mut some = false;
+        for (axis, s) in first.cell.iter().enumerate() {
+            let Some(s) = s.as_ref().filter(|s| s.names().iter().all(|n| !is_own(n) || is_coordinate(n)))
+            else {
+                continue;
+            };
+            if touches.iter().all(|t| self.touch(*t).cell.get(axis) == Some(&Some(s.clone()))) {
+                let other = second(s)?;
+                some |= other != *s;
+                rows.push(Constraint::equal(s, &other)?);
+            }
+        }
+        if !some {
+            return Ok(false);
+        }
+        for axis in self.axes(who) {
+            // The two are alike: which one is the greater does not matter.
+            let mut case = rows.clone();
+            case.push(Constraint::lt(&Aff::var(&axis), &Aff::var(primed(&axis)))?);
+            if !self.is_empty(&case)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_empty(&mut self, rows: &[Constraint]) -> Result<bool> {
+        if let Some(known) = self.answers.get(rows) {
+            return Ok(*known);
+        }
+        self.questions += 1;
+        let empty = System::new(rows)?.is_empty()?;
+        self.answers.insert(rows.to_vec(), empty);
+        Ok(empty)
+    }
+
+    /// All pairs of accesses of different blocks.
+    fn blocks(&mut self, touches: &[TouchId]) -> Result<()> {
+        for (k, x) in touches.iter().enumerate() {
+            for y in &touches[k..] {
+                self.pair(*x, *y, Who::Blocks, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Pairs of two lists, each of the first against each of the second.
+    fn meet(&mut self, first: &[TouchId], second: &[TouchId], at: Option<(usize, Iteration)>) -> Result<()> {
+        for x in first {
+            for y in second {
+                self.pair(*x, *y, Who::Threads, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn body(&mut self, nodes: &[Node]) -> Result<Ends> {
+        let mut ends = Ends::default();
+        for node in nodes {
+            let child = self.node(node)?;
+            self.meet(&ends.tail, &child.head, None)?;
+            if !ends.certain {
+                ends.head.extend(&child.head);
+            }
+            if child.certain {
+                ends.certain = true;
+                ends.tail = child.tail;
+            } else {
+                ends.tail.extend(child.tail);
+            }
+            if self.found.is_some() {
+                break;
+            }
+        }
+        Ok(ends)
+    }
+
+    fn node(&mut self, node: &Node) -> Result<Ends> {
+        match node {
+            Node::Barrier(_) => Ok(Ends { certain: true, ..Ends::default() }),
+            Node::Touches(touches) => {
+                let own: Vec<TouchId> = touches
+                    .iter()
+                    .copied()
+                    .filter(|t| self.shared.contains(&self.touch(*t).memory))
+                    .collect();
+                for (k, x) in own.iter().enumerate() {
+                    self.meet(&[*x], &own[k..], None)?;
+                }
+                Ok(Ends { head: own.clone(), tail: own, certain: false })
+            }
+            Node::Choice(body, otherwise) => {
+                let (mut a, b) = (self.body(body)?, self.body(otherwise)?);
+                // Threads of one phase may go different ways; where a barrier is inside, all go the same.
+                self.meet(&a.tail, &b.head, None)?;
+                a.head.extend(b.head);
+                a.tail.extend(b.tail);
+                a.certain &= b.certain;
+                Ok(a)
+            }
+            Node::Loop(number, body) => {
+                let mut ends = self.body(body)?;
+                if self.reading.loops[*number].synchronises {
+                    // With a certain barrier in the body, the phases of all but neighbouring iterations differ.
+                    let iteration = if ends.certain { Iteration::Next } else { Iteration::Later };
+                    self.meet(&ends.tail, &ends.head, Some((*number, iteration)))?;
+                }
+                ends.certain = false;
+                Ok(ends)
+            }
+        }
+    }
+
+    /// Whether what is declared of data leaves no pair, whichever comes first in the loops around both.
+    fn excluded(&mut self, case: &System, loads: &[Load], loops: &[&Name]) -> Result<bool> {
+        self.questions += 1;
+        if case.is_empty()? || facts_exclude(case, loads, &self.reading.program.facts)? {
+            return Ok(true);
+        }
+        let Some((first, rest)) = loops.split_first() else { return Ok(false) };
+        let (this, other) = (Aff::var(*first), Aff::var(primed(first)));
+        for c in [Constraint::lt(&this, &other)?, Constraint::lt(&other, &this)?] {
+            self.questions += 1;
+            let case = case.with(&[c])?;
+            if !case.is_empty()? && !facts_exclude(&case, loads, &self.reading.program.facts)? {
+                return Ok(false);
+            }
+        }
+        self.excluded(&case.with(&[Constraint::equal(&this, &other)?])?, loads, rest)
+    }
+
+    /// Asks about one pair: the second's execution is in the same iteration of all loops around both that have barriers in them, up to the
+    /// one that is given.
+    fn pair(&mut self, x: TouchId, y: TouchId, who: Who, at: Option<(usize, Iteration)>) -> Result<()> {
+        let (first, second) = (self.touch(x), self.touch(y));
+        if self.found.is_some() || first.memory != second.memory || !(first.write || second.write) {
+            return Ok(());
+        }
+        let reading = self.reading;
+        let (a, b) = (reading.scope(first.scope), reading.scope(second.scope));
+        // Loops in whose same iteration both are.
+        let common = a.loops.iter().zip(&b.loops).take_while(|(p, q)| p == q).map(|(p, _)| *p);
+        let equal: Vec<&Name> = match who {
+            Who::Blocks => Vec::new(),
+            Who::Threads => common
+                .clone()
+                .take_while(|l| at.is_none_or(|(last, _)| *l != last))
+                .filter(|l| reading.loops[*l].synchronises)
+                .map(|l| &reading.loops[l].name)
+                .collect(),
+        };
+        let free: Vec<&Name> = common
+            .clone()
+            .map(|l| &reading.loops[l].name)
+            .filter(|n| !equal.contains(n) && at.is_none_or(|(l, _)| reading.loops[l].name != **n))
+            .collect();
+        let is_other = |n: &Name| is_own(n) && !shared_name(n, who) && !equal.contains(&n);
+        let other = |aff: &Aff| aff.substitute(&|n| is_other(n).then(|| Aff::var(primed(n))));
+        let mut rows = Vec::with_capacity(a.rows.len() + b.rows.len() + 8);
+        for (s, t) in first.cell.iter().zip(&second.cell) {
+            if let (Some(s), Some(t)) = (s, t) {
+                let c = Constraint::equal(s, &other(t)?)?;
+                if c.aff.as_constant().is_some_and(|k| k != 0) {
+                    return Ok(());
+                }
+                rows.push(c);
+            }
+        }
+        rows.extend(self.context.iter().cloned());
+        rows.extend(a.rows.iter().cloned());
+        for c in &b.rows {
+            let c = Constraint { kind: c.kind, aff: other(&c.aff)? };
+            if !rows.contains(&c) {
+                rows.push(c);
+            }
+        }
+        let mut exact = a.exact && b.exact && first.cell.iter().chain(&second.cell).all(Option::is_some);
+        if let Some((number, iteration)) = at {
+            let (l, step) = (&reading.loops[number].name, reading.loops[number].step);
+            let (this, next) = (Aff::var(l), Aff::var(primed(l)));
+            rows.push(match (iteration, step) {
+                (Iteration::Next, Step::Add(step)) => Constraint::equal(&next, &this.add_constant(step)?)?,
+                (Iteration::Next, Step::Halve) => Constraint::equal(&next, &this.floor_div(2)?)?,
+                (Iteration::Later, Step::Add(_)) => Constraint::lt(&this, &next)?,
+                (Iteration::Later, Step::Halve) => Constraint::lt(&next, &this)?,
+            });
+            exact &= iteration == Iteration::Next;
+        }
+        let alike = x == y && at.is_none();
+        for axis in self.axes(who) {
+            let (own, foreign) = (Aff::var(&axis), Aff::var(primed(&axis)));
+            for (low, high) in [(&own, &foreign), (&foreign, &own)].iter().take(if alike { 1 } else { 2 }) {
+                let mut case = rows.clone();
+                case.push(Constraint::lt(low, high)?);
+                if self.is_empty(&case)? {
+                    continue;
+                }
+                let mut loads: Vec<Load> = a.loads.clone();
+                for load in &b.loads {
+                    let arguments = load.arguments.iter().map(other).collect::<Result<_>>()?;
+                    loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
+                }
+                let case = System::new(&case)?;
+                if !loads.is_empty() && self.excluded(&case, &loads, &free)? {
+                    continue;
+                }
+                self.found = Some(Meeting { first: x, second: y, who, case, exact });
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether both executions have the same value: two threads of one block have its coordinates.
+fn shared_name(name: &Name, who: Who) -> bool {
+    who == Who::Threads && BLOCK_COORDINATES.contains(&name.as_str())
+}

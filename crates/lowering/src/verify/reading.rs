@@ -1,0 +1,572 @@
+//! A device kernel's text as sets: what each access touches, for which threads and loop values.
+//!
+//! The names in constraints are `threadIdx.x` and so on, the program's scalars and host variables, and one name for each loop (the variable's
+//! name and number, which no two loops share). Named values are replaced by what they stand for. An element of an array that no
+//! kernel writes is a function of its subscripts ([`Load`]); any other value read from memory is an integer of which nothing is known. What is
+//! not affine is left out, which makes the set of executions larger, never smaller; [`Scope::exact`] tells.
+//!
+//! In [`Terms::Instances`], named indices and loops are written as what they mean instead ([`crate::program::Var::meaning`]): functions of the
+//! kernel's inames. The text's loops and guards are then constraints on executions of the kernel's parts.
+
+use std::collections::{BTreeSet, HashMap};
+
+use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
+use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES, is_coordinate};
+use loopwright_poly::Result;
+
+use crate::program::{
+    BinOp, DeviceKernel, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value, ValueKind,
+    Writes,
+};
+
+/// The number of a [`Scope`] in [`Reading::scopes`].
+pub(super) type ScopeId = usize;
+
+/// The number of a [`Touch`] in [`Reading::touches`].
+pub(super) type TouchId = usize;
+
+/// What constraints speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Terms {
+    /// The variables of the text.
+    Text,
+    /// The inames of the kernel.
+    Instances,
+}
+
+/// Constraints of which all hold, and lists of which one does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    pub all: Vec<Constraint>,
+    pub either: Vec<Vec<Constraint>>,
+}
+
+impl Rows {
+    /// All of it as lists of which one constraint holds.
+    pub fn alternatives(self) -> Vec<Vec<Constraint>> {
+        self.all.into_iter().map(|c| vec![c]).chain(self.either).collect()
+    }
+}
+
+/// A statement of a part.
+#[derive(Clone, Debug)]
+pub(super) struct Done {
+    pub leaf: LeafId,
+    pub scope: ScopeId,
+    /// Whether it writes what the part is for, not something that is loaded ahead.
+    pub is_result: bool,
+}
+
+/// A named index or a loop, to be held to what it means.
+#[derive(Clone, Debug)]
+pub(super) enum Named {
+    /// The index of this name has this value in the scope, and means that.
+    Index { name: Name, scope: ScopeId, value: Aff, meaning: Aff },
+    /// The loop starts there, and goes on by a constant.
+    Loop { name: Name, scope: ScopeId, lower: Option<Aff>, step: Step, meaning: Aff, inames: Vec<Name> },
+}
+
+/// A loop of the host: its variable, and from where to where it goes.
+pub(super) type HostLoop<'p> = (Name, &'p Value, &'p Value);
+
+/// A loop of the text.
+#[derive(Clone, Debug)]
+pub(super) struct Loop {
+    /// Its name in constraints.
+    pub name: Name,
+    /// How it goes on.
+    pub step: Step,
+    /// Whether a barrier stands inside.
+    pub synchronises: bool,
+}
+
+/// What holds at a place of the text.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope {
+    /// Loops and guards around, as constraints.
+    pub rows: Vec<Constraint>,
+    /// Bounds of which the weakest one counts: one of each list holds.
+    pub either: Vec<Vec<Constraint>>,
+    /// Loops around, outermost first: numbers in [`Reading::loops`].
+    pub loops: Vec<usize>,
+    /// The values read from data that the constraints speak of.
+    pub loads: Vec<Load>,
+    /// Whether the constraints are all that restricts the executions.
+    pub exact: bool,
+    /// Whether a condition or a bound was left out, because it is not affine.
+    pub unread: bool,
+}
+
+/// An access of shared or global memory.
+#[derive(Clone, Debug)]
+pub(super) struct Touch {
+    pub memory: Memory,
+    pub write: bool,
+    /// Its subscripts; `None` where one is not affine.
+    pub cell: Vec<Option<Aff>>,
+    pub scope: ScopeId,
+    pub leaf: Option<LeafId>,
+}
+
+/// The structure of a body, as far as order and barriers go.
+#[derive(Clone, Debug)]
+pub(super) enum Node {
+    /// A statement's accesses.
+    Touches(Vec<TouchId>),
+    /// A barrier of the block.
+    Barrier(Barrier),
+    Loop(usize, Vec<Node>),
+    /// The bodies of a choice.
+    Choice(Vec<Node>, Vec<Node>),
+}
+
+/// A barrier of the block, with what decides whether a thread comes to it.
+#[derive(Clone, Debug)]
+pub(super) struct Barrier {
+    pub note: String,
+    /// Conditions and bounds of loops around, outermost first, and the scope in which each is evaluated.
+    pub around: Vec<(ScopeId, Decision)>,
+}
+
+/// What decides whether, or how often, a body runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Decision {
+    /// The condition of a choice, and which side.
+    If(Value, bool),
+    /// Bounds of a loop.
+    Bounds(Value, Value),
+}
+
+/// A device kernel as sets.
+pub(super) struct Reading<'p> {
+    pub program: &'p Program,
+    pub kernel: &'p DeviceKernel,
+    pub scopes: Vec<Scope>,
+    pub loops: Vec<Loop>,
+    pub touches: Vec<Touch>,
+    pub body: Vec<Node>,
+    /// Statements of parts, by themselves.
+    pub done: Vec<Done>,
+    /// What is named, where constraints speak of inames.
+    pub named: Vec<Named>,
+    /// Scalars of the kernel whose values are read from data.
+    pub data: BTreeSet<Name>,
+    terms: Terms,
+    /// Inames that the loops around have bound.
+    bound: Vec<Name>,
+    /// What each variable stands for, and the loops in which it was assigned.
+    values: Vec<Option<(Aff, Vec<usize>)>>,
+    /// How often each variable is assigned in the text.
+    assigned: Vec<usize>,
+    scope: ScopeId,
+    around: Vec<(ScopeId, Decision)>,
+    /// Values read from data, by name.
+    loads: HashMap<Name, Load>,
+}
+
+/// Whether a block-wide barrier stands inside.
+fn synchronises(body: &[Stmt]) -> bool {
+    let mut found = false;
+    Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Sync { scope: SyncScope::Block, .. }));
+    found
+}
+
+impl<'p> Reading<'p> {
+    /// Reads a kernel that runs inside these host loops.
+    pub fn new(
+        program: &'p Program,
+        kernel: &'p DeviceKernel,
+        host: &[HostLoop<'p>],
+        terms: Terms,
+    ) -> Result<Self> {
+        let mut assigned = vec![0; kernel.vars.len()];
+        Stmt::visit(&kernel.body, &mut |s| match s {
+            Stmt::Let { var, .. } | Stmt::Set { var, .. } | Stmt::For { var, .. } => {
+                if let Some(n) = assigned.get_mut(var.0) {
+                    *n += 1;
+                }
+            }
+            _ => {}
+        });
+        let mut reading = Reading {
+            program,
+            kernel,
+            scopes: vec![Scope { exact: true, ..Scope::default() }],
+            loops: Vec::new(),
+            touches: Vec::new(),
+            body: Vec::new(),
+            done: Vec::new(),
+            named: Vec::new(),
+            data: BTreeSet::new(),
+            terms,
+            bound: host.iter().map(|(name, ..)| name.clone()).collect(),
+            values: vec![None; kernel.vars.len()],
+            assigned,
+            scope: 0,
+            around: Vec::new(),
+            loads: HashMap::new(),
+        };
+        for (name, lower, upper) in host {
+            let (counter, mut rows) = (Aff::var(name), Rows::default());
+            let exact =
+                reading.above(&counter, lower, &mut rows)? & reading.below(&counter, upper, &mut rows)?;
+            reading.restrict(rows, exact);
+        }
+        reading.coordinates()?;
+        reading.body = reading.nodes(&kernel.body)?;
+        Ok(reading)
+    }
+
+    /// The ranges of blocks and threads.
+    fn coordinates(&mut self) -> Result<()> {
+        for axis in 0..3 {
+            let thread = Aff::var(THREAD_COORDINATES[axis]);
+            let block = Aff::var(BLOCK_COORDINATES[axis]);
+            let mut rows = match self.kernel.block[axis] {
+                0 | 1 => vec![Constraint::zero(thread)],
+                extent => vec![
+                    Constraint::lt(&thread, &Aff::constant(i64::from(extent)))?,
+                    Constraint::nonneg(thread),
+                ],
+            };
+            rows.push(Constraint::nonneg(block.clone()));
+            let mut rows = Rows { all: rows, either: Vec::new() };
+            let exact = self.below(&block, &self.kernel.grid[axis], &mut rows)?;
+            self.restrict(rows, exact);
+        }
+        Ok(())
+    }
+
+    pub fn scope(&self, id: ScopeId) -> &Scope {
+        &self.scopes[id]
+    }
+
+    /// Adds what holds everywhere.
+    fn restrict(&mut self, mut rows: Rows, exact: bool) {
+        let scope = &mut self.scopes[0];
+        scope.unread |= !exact;
+        scope.exact &= exact && rows.either.is_empty();
+        scope.rows.append(&mut rows.all);
+        scope.either.append(&mut rows.either);
+    }
+
+    /// Goes into a scope with more constraints; gives the one before.
+    fn enter(&mut self, rows: Rows, exact: bool) -> ScopeId {
+        let before = self.scope;
+        let mut scope = self.scopes[before].clone();
+        for c in rows.all {
+            for name in c.names() {
+                self.use_load(&name, &mut scope);
+            }
+            scope.rows.push(c);
+        }
+        scope.unread |= !exact;
+        scope.exact &= exact && rows.either.is_empty();
+        scope.either.extend(rows.either);
+        self.scopes.push(scope);
+        self.scope = self.scopes.len() - 1;
+        before
+    }
+
+    /// Lets a scope know of a value read from data, and of those that it was read with.
+    fn use_load(&self, name: &Name, scope: &mut Scope) {
+        let Some(load) = self.loads.get(name) else { return };
+        if scope.loads.iter().any(|l| l.name == *name) {
+            return;
+        }
+        for argument in load.arguments.iter().flat_map(Aff::names) {
+            self.use_load(&argument, scope);
+        }
+        scope.loads.push(load.clone());
+        scope.exact = false;
+        for fact in &self.program.facts {
+            let Fact::Range { array, lower, upper } = fact else { continue };
+            if *array != load.array {
+                continue;
+            }
+            let value = Aff::var(name);
+            if let Some(Ok(c)) = lower.as_ref().and_then(|e| e.to_aff()).map(|l| Constraint::le(&l, &value)) {
+                scope.rows.push(c);
+            }
+            if let Some(Ok(c)) = upper.as_ref().and_then(|e| e.to_aff()).map(|u| Constraint::lt(&value, &u)) {
+                scope.rows.push(c);
+            }
+        }
+    }
+
+    fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node>> {
+        let mut nodes = Vec::new();
+        for stmt in body {
+            if let Some(leaf) = stmt.leaf() {
+                let is_result = stmt.is_result(&self.program.leaves);
+                self.done.push(Done { leaf, scope: self.scope, is_result });
+            }
+            match stmt {
+                Stmt::Declare(_) => {}
+                Stmt::Let { var, value, leaf } | Stmt::Set { var, value, leaf } => {
+                    nodes.push(self.statement(&[value], None, *leaf)?);
+                    let known = match self.assigned.get(var.0) {
+                        Some(1) if value.dtype.is_integer() => self.aff(value)?,
+                        _ => None,
+                    };
+                    if let Some(variable) = self.kernel.vars.get(var.0)
+                        && let (Some(meaning), Terms::Instances) = (&variable.meaning, self.terms)
+                    {
+                        let loads = |value: &Aff| value.names().iter().any(|n| self.loads.contains_key(n));
+                        match known.as_ref().filter(|v| !variable.mutable && !loads(v)) {
+                            Some(value) if value == meaning => {}
+                            Some(value) => self.named.push(Named::Index {
+                                name: variable.name.clone(),
+                                scope: self.scope,
+                                value: value.clone(),
+                                meaning: meaning.clone(),
+                            }),
+                            None => self.data.extend(meaning.names()),
+                        }
+                    }
+                    if let Some(slot) = self.values.get_mut(var.0) {
+                        *slot = known.map(|aff| (aff, self.scopes[self.scope].loops.clone()));
+                    }
+                }
+                Stmt::Store { to, value, leaf } => {
+                    nodes.push(self.statement(&[value], Some((to, 1)), *leaf)?);
+                }
+                Stmt::VectorCopy { to, from, lanes, leaf } => {
+                    let mut found = Vec::new();
+                    self.subscripts(from, &mut found, *leaf)?;
+                    self.subscripts(to, &mut found, *leaf)?;
+                    self.touch(from, false, *lanes, *leaf, &mut found)?;
+                    self.touch(to, true, *lanes, *leaf, &mut found)?;
+                    nodes.push(Node::Touches(found));
+                }
+                Stmt::Sync { scope: SyncScope::Block, note } => {
+                    nodes.push(Node::Barrier(Barrier { note: note.text.clone(), around: self.around.clone() }));
+                }
+                // Threads of a warp are ordered by more than this needs to know of.
+                Stmt::Sync { scope: SyncScope::Warp, .. } => {}
+                Stmt::Collective { body, .. } => nodes.extend(self.nodes(body)?),
+                Stmt::If { cond, body, otherwise, .. } => {
+                    nodes.push(self.statement(&[cond], None, None)?);
+                    let mut sides = Vec::new();
+                    for (side, body) in [(true, body), (false, otherwise)] {
+                        let mut rows = Rows::default();
+                        let exact = self.condition(cond, side, &mut rows)?;
+                        self.around.push((self.scope, Decision::If(cond.clone(), side)));
+                        let before = self.enter(rows, exact);
+                        sides.push(self.nodes(body)?);
+                        self.scope = before;
+                        self.around.pop();
+                    }
+                    let otherwise = sides.pop().unwrap_or_default();
+                    nodes.push(Node::Choice(sides.pop().unwrap_or_default(), otherwise));
+                }
+                Stmt::For { var, lower, upper, step, body, .. } => {
+                    nodes.push(self.statement(&[lower, upper], None, None)?);
+                    let Some(variable) = self.kernel.vars.get(var.0) else { continue };
+                    let name = Name::new(format!("{}#{}", variable.name, var.0));
+                    let number = self.loops.len();
+                    self.loops.push(Loop {
+                        name: name.clone(),
+                        step: *step,
+                        synchronises: synchronises(body),
+                    });
+                    let counter = match (&variable.meaning, self.terms) {
+                        (Some(meaning), Terms::Instances) => meaning.clone(),
+                        _ => Aff::var(&name),
+                    };
+                    let bound = self.bound.len();
+                    if self.terms == Terms::Instances
+                        && let Some(meaning) = &variable.meaning
+                    {
+                        let is_new = |n: &Name| {
+                            !is_coordinate(n)
+                                && !self.bound.contains(n)
+                                && !self.program.scalars().any(|s| s.name == *n)
+                        };
+                        let inames: Vec<Name> = meaning.names().into_iter().filter(is_new).collect();
+                        self.bound.extend(inames.iter().cloned());
+                        let lower = self.aff(lower)?;
+                        let (name, scope, meaning) = (variable.name.clone(), self.scope, meaning.clone());
+                        self.named.push(Named::Loop { name, scope, lower, step: *step, meaning, inames });
+                    }
+                    let mut rows = Rows::default();
+                    let exact = match step {
+                        Step::Add(step) => {
+                            let mut exact = self.above(&counter, lower, &mut rows)?;
+                            exact &= self.below(&counter, upper, &mut rows)?;
+                            if *step > 1 {
+                                match self.aff(lower)? {
+                                    Some(low) => {
+                                        rows.all.push(Constraint::zero(counter.sub(&low)?.modulo(*step)?));
+                                    }
+                                    None => exact = false,
+                                }
+                            }
+                            exact
+                        }
+                        Step::Halve => {
+                            rows.all.push(Constraint::nonneg(counter.add_constant(-1)?));
+                            if let Some(high) = self.aff(lower)? {
+                                rows.all.push(Constraint::le(&counter, &high)?);
+                            }
+                            false
+                        }
+                    };
+                    self.around.push((self.scope, Decision::Bounds(lower.clone(), upper.clone())));
+                    let before = self.enter(rows, exact);
+                    self.scopes[self.scope].loops.push(number);
+                    if let Some(slot) = self.values.get_mut(var.0) {
+                        *slot = Some((counter, self.scopes[self.scope].loops.clone()));
+                    }
+                    let inside = self.nodes(body)?;
+                    self.scope = before;
+                    self.bound.truncate(bound);
+                    self.around.pop();
+                    nodes.push(Node::Loop(number, inside));
+                }
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// The accesses of a statement: what its values read, then what it writes.
+    fn statement(
+        &mut self,
+        values: &[&Value],
+        to: Option<(&MemRef, u8)>,
+        leaf: Option<LeafId>,
+    ) -> Result<Node> {
+        let mut found = Vec::new();
+        for value in values {
+            self.reads(value, leaf, &mut found)?;
+        }
+        if let Some((to, lanes)) = to {
+            self.subscripts(to, &mut found, leaf)?;
+            self.touch(to, true, lanes, leaf, &mut found)?;
+        }
+        Ok(Node::Touches(found))
+    }
+
+    fn subscripts(&mut self, element: &MemRef, found: &mut Vec<TouchId>, leaf: Option<LeafId>) -> Result<()> {
+        // The offset says the same once more.
+        element.subscripts.iter().try_for_each(|s| self.reads(s, leaf, found))
+    }
+
+    /// The elements that a value reads, each under the choices around it.
+    fn reads(&mut self, value: &Value, leaf: Option<LeafId>, found: &mut Vec<TouchId>) -> Result<()> {
+        match &value.kind {
+            ValueKind::Load(element) => {
+                self.subscripts(element, found, leaf)?;
+                self.touch(element, false, 1, leaf, found)
+            }
+            ValueKind::Select(cond, a, b) => {
+                self.reads(cond, leaf, found)?;
+                self.reads_if(cond, true, a, leaf, found)?;
+                self.reads_if(cond, false, b, leaf, found)
+            }
+            ValueKind::Binary(op @ (BinOp::And | BinOp::Or), a, b) => {
+                self.reads(a, leaf, found)?;
+                self.reads_if(a, *op == BinOp::And, b, leaf, found)
+            }
+            _ => value.children().into_iter().try_for_each(|child| self.reads(child, leaf, found)),
+        }
+    }
+
+    fn reads_if(
+        &mut self,
+        cond: &Value,
+        side: bool,
+        value: &Value,
+        leaf: Option<LeafId>,
+        found: &mut Vec<TouchId>,
+    ) -> Result<()> {
+        let mut touches = false;
+        value.visit(&mut |v| touches |= matches!(v.kind, ValueKind::Load(_)));
+        if !touches {
+            return Ok(());
+        }
+        let mut rows = Rows::default();
+        let exact = self.condition(cond, side, &mut rows)?;
+        let before = self.enter(rows, exact);
+        self.reads(value, leaf, found)?;
+        self.scope = before;
+        Ok(())
+    }
+
+    fn touch(
+        &mut self,
+        element: &MemRef,
+        write: bool,
+        lanes: u8,
+        leaf: Option<LeafId>,
+        found: &mut Vec<TouchId>,
+    ) -> Result<()> {
+        if matches!(element.memory, Memory::Private(_)) {
+            return Ok(());
+        }
+        let mut cell: Vec<Option<Aff>> =
+            element.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
+        let mut scope = self.scope;
+        let loaded: Vec<Name> = cell.iter().flatten().flat_map(Aff::names).collect();
+        let lanes = (lanes > 1).then(|| (Name::new(format!("lane of {}", self.touches.len())), lanes));
+        if lanes.is_some() || loaded.iter().any(|n| self.loads.contains_key(n)) {
+            let mut own = self.scopes[scope].clone();
+            loaded.iter().for_each(|n| self.use_load(n, &mut own));
+            if let Some((lane, count)) = lanes {
+                let lane = Aff::var(lane);
+                own.rows.push(Constraint::lt(&lane, &Aff::constant(count.into()))?);
+                own.rows.push(Constraint::nonneg(lane.clone()));
+                let dense = self.dense(element);
+                if let Some(s) = cell.get_mut(dense) {
+                    *s = match s {
+                        Some(s) => Some(s.add(&lane)?),
+                        None => None,
+                    };
+                }
+            }
+            self.scopes.push(own);
+            scope = self.scopes.len() - 1;
+        }
+        self.touches.push(Touch { memory: element.memory, write, cell, scope, leaf });
+        found.push(self.touches.len() - 1);
+        Ok(())
+    }
+
+    /// What a variable stands for at this place: an assignment in a loop says nothing outside of it.
+    pub fn variable(&self, number: usize) -> Option<Aff> {
+        if let (Terms::Instances, Some(meaning)) = (self.terms, &self.kernel.vars.get(number)?.meaning) {
+            return Some(meaning.clone());
+        }
+        let (aff, loops) = self.values.get(number)?.as_ref()?;
+        self.scopes[self.scope].loops.starts_with(loops).then(|| aff.clone())
+    }
+
+    /// Remembers a value read from data.
+    pub fn know(&mut self, load: Load) {
+        self.loads.entry(load.name.clone()).or_insert(load);
+    }
+
+    /// The axis along which neighbouring elements lie.
+    fn dense(&self, element: &MemRef) -> usize {
+        let last = element.subscripts.len().saturating_sub(1);
+        match element.memory {
+            Memory::Global(g) => self
+                .program
+                .globals
+                .get(g)
+                .and_then(|g| g.strides.iter().rposition(|s| s.as_int() == Some(1)))
+                .unwrap_or(last),
+            Memory::Shared(_) | Memory::Private(_) => last,
+        }
+    }
+
+    /// The name of an array of shared or global memory.
+    pub fn array_name(&self, memory: Memory) -> Name {
+        let name = match memory {
+            Memory::Global(g) => self.program.globals.get(g).map(|g| &g.name),
+            Memory::Shared(s) => self.kernel.shared.get(s).map(|a| &a.name),
+            Memory::Private(p) => self.kernel.private.get(p).map(|a| &a.name),
+        };
+        name.cloned().unwrap_or_else(|| Name::new("?"))
+    }
+}

@@ -1,0 +1,186 @@
+//! The last question, asked of finished programs: it proves those of all example pipelines (they were lowered, which asks it), and refuses
+//! each that is spoilt by hand, naming two executions.
+
+#[path = "common/barriers.rs"]
+mod barriers;
+mod common;
+#[path = "common/spoilt.rs"]
+mod spoilt;
+
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_lowering::{
+    LowerOptions, lower,
+    program::{BinOp, Program, Stmt, Value, ValueKind},
+    verify::{Finding, verify},
+};
+use loopwright_transforms::Pipeline;
+
+fn refuted(program: &Program, what: &str) -> Diagnostic {
+    match verify(program) {
+        Finding::Refuted(why) => *why,
+        other => panic!("{what}: {other}"),
+    }
+}
+
+#[test]
+fn without_any_of_its_barriers_no_example_pipeline_passes() {
+    let mut removed = 0;
+    for example in common::examples() {
+        for (number, variant) in barriers::without_each(&example.program()).iter().enumerate() {
+            let why = refuted(variant, &format!("{} without barrier {number}", example.name()));
+            assert_eq!(why.code, "unordered", "{}: {why}", example.name());
+            assert!(why.witness.is_some(), "{}: {why}", example.name());
+            removed += 1;
+        }
+    }
+    assert!(removed >= 10, "only {removed} barriers were taken away");
+}
+
+#[test]
+fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
+    let mut passed = Vec::new();
+    for example in common::examples().into_iter().chain(common::polybench()) {
+        let program = example.program();
+        let spoilt = spoilt::ALL.map(|spoil| (format!("{spoil:?}"), spoilt::variants(&program, spoil)));
+        let small = ("SmallGrid".to_string(), spoilt::small_grids(&program));
+        for (what, variants) in spoilt.into_iter().chain([small]) {
+            for (number, variant) in variants.iter().enumerate() {
+                let verdict = verify(variant);
+                if matches!(verdict, Finding::Proved { .. }) {
+                    passed.push(format!("{}: {what} {number}", example.name()));
+                }
+            }
+        }
+    }
+    assert!(passed.is_empty(), "{}", passed.join("\n"));
+}
+
+fn program(kernel: &str, pipeline: &str) -> Program {
+    let kernel = LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{d}"));
+    let kernel = Pipeline::parse(pipeline).and_then(|p| p.apply(&kernel)).unwrap_or_else(|d| panic!("{d}"));
+    lower(&kernel, LowerOptions::default()).unwrap_or_else(|d| panic!("{d}"))
+}
+
+/// Each of the eight rounds writes a row in shared memory and reads it mirrored.
+fn column() -> Program {
+    program(
+        "\
+kernel column(x: f32[n, 64], y: f32[n, 64], n: i32)
+assume 1 <= n
+domain { [b, k, t, u] : 0 <= b < n and 0 <= k < 8 and 0 <= t < 64 and 0 <= u < 64 }
+temp row: f32[64] shared
+row[t] = x[b, t] * k {id=fill}
+y[b, u] = y[b, u] + row[63 - u] {id=use, inames=b:k:u}
+",
+        "tag_inames(b: block.x, t: thread.x, u: thread.x)",
+    )
+}
+
+#[test]
+fn a_barrier_around_a_back_edge_is_needed() {
+    let program = column();
+    let witnesses: Vec<String> = barriers::without_each(&program)
+        .iter()
+        .map(|p| refuted(p, "column").witness.expect("an example"))
+        .collect();
+    assert_eq!(
+        witnesses,
+        [
+            "thread (0, 0, 0) in fill at k=0 writes row[0], thread (63, 0, 0) in use at k=0 reads it; block (0, 0, 0), n=1",
+            "thread (0, 0, 0) in use at k=0 reads row[63], thread (63, 0, 0) in fill at k=1 writes it; block (0, 0, 0), n=1",
+        ]
+    );
+}
+
+#[test]
+fn blocks_that_write_one_element_are_refused() {
+    let mut program = column();
+    fn spoil(body: &mut [Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::For { body, .. } => spoil(body),
+                Stmt::Store { to, .. } if to.subscripts.len() == 2 => {
+                    to.subscripts[0] = Value::int(to.subscripts[0].dtype, 0);
+                }
+                _ => {}
+            }
+        }
+    }
+    spoil(&mut program.kernels[0].body);
+    assert_eq!(
+        refuted(&program, "all blocks write the first row").to_string(),
+        "\
+error[unordered]: different blocks may touch one element of `y` in `column`: use reads it, use writes it, and no kernel boundary is between them
+  witness: thread (0, 0, 0) of block (0, 0, 0) in use at k=0 reads y[0, 0], thread (0, 0, 0) of block (1, 0, 0) in use at k=0 writes it; n=2"
+    );
+}
+
+#[test]
+fn a_barrier_that_some_threads_pass_by_is_refused() {
+    let mut program = column();
+    fn spoil(body: &mut [Stmt]) {
+        for stmt in body {
+            match stmt {
+                Stmt::For { body, .. } => spoil(body),
+                Stmt::Sync { .. } => {
+                    let thread = Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(0) };
+                    let cond = Value::binary(BinOp::Lt, thread, Value::int(DType::I32, 63));
+                    let body = vec![stmt.clone()];
+                    *stmt = Stmt::If { cond, body, otherwise: Vec::new(), note: Default::default() };
+                }
+                _ => {}
+            }
+        }
+    }
+    spoil(&mut program.kernels[0].body);
+    assert_eq!(
+        refuted(&program, "a barrier for all threads but one").to_string(),
+        "\
+error[divergent-barrier]: not all threads of a block of `column` come to the barrier of `fill writes row, use reads it`
+  witness: thread (0, 0, 0) does and thread (63, 0, 0) does not, or not as often; block (0, 0, 0), n=1"
+    );
+}
+
+/// Tiles of 128, the last one partial.
+fn tiles() -> Program {
+    program(
+        "kernel copy(x: f32[n], y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] {id=copy}\n",
+        "split_iname(i, 128)\ntag_inames(i_outer: block.x, i_inner: thread.x)",
+    )
+}
+
+#[test]
+fn instances_that_are_lost_or_extra_are_named() {
+    let tiles = tiles();
+    let [without_guard] = &spoilt::variants(&tiles, spoilt::Spoil::NoGuard)[..] else { panic!("one guard") };
+    assert_eq!(
+        refuted(without_guard, "no guard").to_string(),
+        "\
+error[extra-instance]: `copy` may run copy for more than its instances
+  witness: copy runs in thread (1, 0, 0) of block (0, 0, 0), where n=1"
+    );
+    let [small_grid] = &spoilt::small_grids(&tiles)[..] else { panic!("one axis") };
+    assert_eq!(
+        refuted(small_grid, "a block too few").to_string(),
+        "\
+error[lost-instance]: `copy` may not run all instances of copy
+  witness: copy does not run in thread (0, 0, 0) of block (0, 0, 0), where n=1"
+    );
+}
+
+#[test]
+fn an_index_that_is_not_what_it_stands_for_is_refused() {
+    let mut program = tiles();
+    let index = program.kernels[0].body.iter_mut().find_map(|s| match s {
+        Stmt::Let { value, leaf: None, .. } => Some(value),
+        _ => None,
+    });
+    let index = index.expect("the index has a name");
+    *index = Value::binary(BinOp::Add, index.clone(), Value::int(DType::I32, 1));
+    assert_eq!(
+        refuted(&program, "one further").to_string(),
+        "\
+error[wrong-index]: `i` in `copy` may not be what it stands for
+  witness: `i` is wrong in thread (0, 0, 0) of block (0, 0, 0), where n=1"
+    );
+}
