@@ -64,9 +64,9 @@ impl Env {
         Ok(())
     }
 
-    /// The canonical function, where names that have one value here are that number.
+    /// The canonical function, where inames that have one value here, a function of parameters, are that.
     pub fn with_constants(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
-        Ok(canonical.substitute(&|n| self.values.get(n)?.as_int().map(Aff::constant))?)
+        Ok(canonical.substitute(&|n| crate::verify::parameters(self.values.get(n)?).ok()?)?)
     }
 
     /// The canonical function with sums that have a name here replaced by it, where that leaves fewer terms, or fewer names that

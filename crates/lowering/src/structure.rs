@@ -24,13 +24,8 @@ use crate::{
     layout::layout,
     private,
     program::{
-<<<<<<< HEAD
         BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Note, Owner, Param, Program, ProgramArg,
-        ScalarArg, Stmt, Value, ValueKind,
-=======
-        BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Owner, Param, Program, ProgramArg, ScalarArg,
-        Stmt, Value, ValueKind, Writes,
->>>>>>> b628752 (Read the finished program once more: barriers met by all, instances run exactly, conflicts ordered; tell the time of each question)
+        ScalarArg, Stmt, Value, ValueKind, Writes,
     },
     sync,
 };

@@ -18,12 +18,8 @@ mod value;
 pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
-<<<<<<< HEAD
 pub use reason::{Condition, Dependence, End, Example, Note, Reason};
-pub use stmt::{Join, Leaf, LeafId, Scope, Step, Stmt};
-=======
-pub use stmt::{Instances, Join, Leaf, LeafId, Note, Scope, Step, Stmt, Writes};
->>>>>>> b628752 (Read the finished program once more: barriers met by all, instances run exactly, conflicts ordered; tell the time of each question)
+pub use stmt::{Instances, Join, Leaf, LeafId, Scope, Step, Stmt, Writes};
 pub use value::{BinOp, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
 
 use loopwright_kernel_ir::{Constraint, DType, DeviceFunction, Fact, Name};

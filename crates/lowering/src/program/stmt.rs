@@ -2,14 +2,10 @@
 
 use std::collections::BTreeSet;
 
-<<<<<<< HEAD
-use super::{MemRef, Note, Value, VarId};
-=======
 use loopwright_kernel_ir::{Constraint, Name, PartRef, Role};
 use loopwright_legality::Presence;
 
-use super::{MemRef, Memory, Value, ValueKind, VarId};
->>>>>>> b628752 (Read the finished program once more: barriers met by all, instances run exactly, conflicts ordered; tell the time of each question)
+use super::{MemRef, Memory, Note, Value, ValueKind, VarId};
 
 /// The number of a [`Leaf`] in [`super::Program::leaves`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

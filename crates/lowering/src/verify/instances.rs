@@ -205,12 +205,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 premises.extend(allowed.iter().filter(own).cloned());
                 continue;
             }
-            let mut rows = premises.clone();
-            rows.extend(allowed.iter().cloned());
-            if let (Some(low), Some(high)) = System::new(&rows)?.constant_range(&Aff::var(&name))?
-                && low >= high
-            {
-                premises.push(Constraint::equal(&Aff::var(&name), &Aff::constant(low))?);
+            if let Some(value) = self.only_value(&name, &premises, &allowed)? {
+                premises.push(Constraint::equal(&Aff::var(&name), &value)?);
             }
         }
         let system = System::new(&premises)?;
@@ -219,6 +215,30 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 && let Some(misfit) = self.against(Flaw::Extra(leaf), &system, c, scope.exact)?
             {
                 return Ok(Some(misfit));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The one value that an iname can have where the premises hold.
+    fn only_value(
+        &mut self,
+        name: &Name,
+        premises: &[Constraint],
+        allowed: &[Constraint],
+    ) -> Result<Option<Aff>> {
+        let system = System::new(&[premises, allowed].concat())?;
+        self.questions += 1;
+        if let (Some(low), Some(high)) = system.constant_range(&Aff::var(name))?
+            && low >= high
+        {
+            return Ok(Some(Aff::constant(low)));
+        }
+        for c in allowed.iter().filter(|c| c.aff.is_affine() && c.aff.coefficient(name) == 1) {
+            self.questions += 1;
+            let value = Aff::var(name).sub(&c.aff)?;
+            if system.implies(&Constraint::equal(&Aff::var(name), &value)?)? {
+                return Ok(Some(value));
             }
         }
         Ok(None)

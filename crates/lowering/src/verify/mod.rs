@@ -250,7 +250,7 @@ fn context(program: &Program) -> Result<Vec<Constraint>> {
 }
 
 /// The value as a function of parameters.
-fn parameters(value: &Value) -> Result<Option<loopwright_kernel_ir::Aff>> {
+pub(crate) fn parameters(value: &Value) -> Result<Option<loopwright_kernel_ir::Aff>> {
     use crate::program::{BinOp, ValueKind};
     use loopwright_kernel_ir::Aff;
     Ok(match &value.kind {

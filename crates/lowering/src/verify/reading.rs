@@ -16,7 +16,6 @@ use loopwright_poly::Result;
 
 use crate::program::{
     BinOp, DeviceKernel, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value, ValueKind,
-    Writes,
 };
 
 /// The number of a [`Scope`] in [`Reading::scopes`].
@@ -340,7 +339,10 @@ impl<'p> Reading<'p> {
                     nodes.push(Node::Touches(found));
                 }
                 Stmt::Sync { scope: SyncScope::Block, note } => {
-                    nodes.push(Node::Barrier(Barrier { note: note.text.clone(), around: self.around.clone() }));
+                    nodes.push(Node::Barrier(Barrier {
+                        note: note.text.clone(),
+                        around: self.around.clone(),
+                    }));
                 }
                 // Threads of a warp are ordered by more than this needs to know of.
                 Stmt::Sync { scope: SyncScope::Warp, .. } => {}
