@@ -4,7 +4,10 @@
 //! the base inames of loops and lanes, parameters, and scalar temporaries that hold data. Constraints are kept in two forms: as they
 //! were declared, for printing (`i < n`), and canonical, for reasoning.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, BTreeSet, HashMap},
+};
 
 use loopwright_kernel_ir::{
     Access as Element, AddressSpace, Aff, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
@@ -19,6 +22,7 @@ use loopwright_poly::System;
 use crate::{
     accumulate::{Filling, fill_partial_tiles},
     dead::dead_instructions,
+    depend::{self, Paths},
     program::{Instances, Writes},
 };
 
@@ -116,6 +120,7 @@ pub(crate) struct Analysis<'k> {
     /// Names of scalar temporaries that occur in constraints.
     pub data: BTreeSet<Name>,
     reads: DataReads<'k>,
+    declared: OnceCell<(Lookup<'k>, Paths<'k>)>,
 }
 
 impl<'k> Analysis<'k> {
@@ -131,6 +136,7 @@ impl<'k> Analysis<'k> {
             context: context(kernel),
             data: BTreeSet::new(),
             reads: DataReads::new(kernel),
+            declared: OnceCell::new(),
         };
         let mut leaves = Vec::new();
         Tree::visit_leaves(&kernel.tree, &mut |path, part| {
@@ -159,6 +165,12 @@ impl<'k> Analysis<'k> {
         }
         fill_partial_tiles(&mut analysis)?;
         Ok(analysis)
+    }
+
+    /// The tables of the declared kernel, and the paths to its leaves.
+    pub fn declared(&self) -> &(Lookup<'k>, Paths<'k>) {
+        let declared = self.kernel.declared();
+        self.declared.get_or_init(|| (Lookup::new(declared), depend::paths(&declared.tree)))
     }
 
     pub fn instruction(&self, part: &PartInfo) -> &'k Instruction {

@@ -1,6 +1,8 @@
 //! A meeting of two accesses as a dependence that can be shown: who comes first, in which cell, and when the declared kernel runs both.
 
-use loopwright_kernel_ir::{Aff, Diagnostic, Lookup, Name, Part, PartRef, Role, Tree};
+use std::collections::HashMap;
+
+use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef, Role, Tree};
 use loopwright_legality::Time;
 
 use crate::{
@@ -50,8 +52,7 @@ impl Conflicts<'_, '_> {
         let info = &analysis.parts[part];
         let instruction = analysis.instruction(info);
         let own = &info.execution.part;
-        let declared = analysis.kernel.declared();
-        let lookup = Lookup::new(declared);
+        let (lookup, paths) = analysis.declared();
         let does = match &instruction.role {
             Role::Does(id) => {
                 lookup.instruction(id).map(|_| PartRef { instruction: id.clone(), part: own.part })
@@ -87,14 +88,17 @@ impl Conflicts<'_, '_> {
             let of = |n: &Name| instance.iter().find(|(iname, _)| iname == n).map(|(_, v)| v.clone());
             domain.push(c.substitute(&of)?);
         }
-        let mut path = Vec::new();
+        let path = paths.get(&does).filter(|_| lookup.array(array).is_some());
         let mut declared_time = None;
-        if lookup.array(array).is_some() && find(&declared.tree, &does, &mut path) {
-            let mut time = Vec::new();
+        if let Some(path) = path {
+            let mut time = Vec::with_capacity(path.len());
             for step in path {
                 time.push(match step {
-                    Step::Position(k) => Aff::constant(i64::try_from(k).unwrap_or(i64::MAX)),
-                    Step::Loop(iname) => value(&iname)?,
+                    Step::Position(k) => Aff::constant(i64::try_from(*k).unwrap_or(i64::MAX)),
+                    Step::Loop(iname) => match instance.iter().find(|(n, _)| n == *iname) {
+                        Some((_, value)) => value.clone(),
+                        None => value(iname)?,
+                    },
                 });
             }
             declared_time = Some(time);
@@ -108,27 +112,36 @@ impl Conflicts<'_, '_> {
 }
 
 /// A component of a time.
-enum Step {
+#[derive(Clone, Copy)]
+pub(crate) enum Step<'k> {
+    /// Which of the children.
     Position(usize),
-    Loop(Name),
+    /// Which iteration of this loop.
+    Loop(&'k Name),
 }
 
-/// The path to a leaf: positions among children and the loops between them.
-fn find(trees: &[Tree], part: &PartRef, path: &mut Vec<Step>) -> bool {
-    for (k, tree) in trees.iter().enumerate() {
-        path.push(Step::Position(k));
-        match tree {
-            Tree::Leaf(leaf) if leaf == part => return true,
-            Tree::Leaf(_) => {}
-            Tree::Loop { iname, body } => {
-                path.push(Step::Loop(iname.clone()));
-                if find(body, part, path) {
-                    return true;
+/// The paths to the leaves of a tree: positions among children and the loops between them.
+pub(crate) type Paths<'k> = HashMap<&'k PartRef, Vec<Step<'k>>>;
+
+/// The paths to all leaves.
+pub(crate) fn paths(trees: &[Tree]) -> Paths<'_> {
+    fn walk<'k>(trees: &'k [Tree], path: &mut Vec<Step<'k>>, found: &mut Paths<'k>) {
+        for (k, tree) in trees.iter().enumerate() {
+            path.push(Step::Position(k));
+            match tree {
+                Tree::Leaf(part) => {
+                    found.insert(part, path.clone());
                 }
-                path.pop();
+                Tree::Loop { iname, body } => {
+                    path.push(Step::Loop(iname));
+                    walk(body, path, found);
+                    path.pop();
+                }
             }
+            path.pop();
         }
-        path.pop();
     }
-    false
+    let mut found = HashMap::new();
+    walk(trees, &mut Vec::new(), &mut found);
+    found
 }
