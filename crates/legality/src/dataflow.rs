@@ -389,6 +389,28 @@ fn compare(found: &View, expected: &View, what: &str) -> Checked<()> {
     Ok(())
 }
 
+/// With the arrays that are filled with copies of changed ones: what goes wrong in a buffer is seen by those who read what was copied.
+fn copied(new: &Model<'_>, outcome: &Outcome) -> Outcome {
+    let mut all = outcome.clone();
+    let mut grows = true;
+    while grows {
+        grows = false;
+        for part in new.parts.iter().filter(|p| new.role(p) == PartRole::Copies) {
+            let from =
+                part.events.iter().find(|e| e.touch == Touch::Read && all.changed.contains_key(&e.array));
+            let Some(from) = from else { continue };
+            let why = format!("`{}` is copied from `{}`", part.part, from.array);
+            for to in part.events.iter().filter(|e| e.touch == Touch::Write) {
+                if !all.changed.contains_key(&to.array) {
+                    all.changed.insert(to.array.clone(), why.clone());
+                    grows = true;
+                }
+            }
+        }
+    }
+    all
+}
+
 /// Whether every read whose flow may have changed sees the declared definition.
 pub(crate) fn check_flow(
     declared: &Model<'_>,
@@ -404,6 +426,7 @@ pub(crate) fn check_flow(
         }
     }
     race(new, outcome, questions)?;
+    let outcome = &copied(new, outcome);
     let mut was = Flows::new(declared, &new.context);
     let mut is = Flows::new(new, &new.context);
     let result = check_reads(declared, new, outcome, links, &mut was, &mut is)

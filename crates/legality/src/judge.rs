@@ -126,7 +126,11 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     let reason = reason.text;
     Ok(match search(&declared, &new, sample.as_ref()) {
         Search::Wrong(witness) => Verdict::Refuted(witness),
-        Search::Clean(_) => Verdict::Unknown { reason, repair },
+        Search::Clean { harmless: true, .. } => Verdict::Unknown {
+            reason: format!("{reason}; where it was tried, no output had another value for it"),
+            repair,
+        },
+        Search::Clean { .. } => Verdict::Unknown { reason, repair },
         Search::Stopped(stop) if reason.contains(&stop.to_string()) => Verdict::Unknown { reason, repair },
         Search::Stopped(stop) => Verdict::Unknown { reason: format!("{reason}; {stop}"), repair },
     })

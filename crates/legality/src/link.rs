@@ -218,17 +218,31 @@ pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)
     Set::from_constraints(&dims, &rows)?.is_subset(&image)
 }
 
+/// Whether two executions share an accumulator in the new form where they did in the old one. An accumulator's cell are the inames around
+/// its reduction. Where their number has changed, the old ones have to be functions of the new ones by their names alone, so that the
+/// same functions hold for all parts; the link of the initial part, which has no other inames, says that these are one to one.
+fn same_accumulators(new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> bool {
+    if a.cell.len() == b.cell.len() {
+        return true;
+    }
+    let around: Vec<Name> = b.cell.iter().flatten().flat_map(Aff::names).collect();
+    a.cell.iter().flatten().flat_map(Aff::names).all(|n| {
+        let stays = around.contains(&n) || new.lookup.definition(&n).is_some();
+        stays && link.values.get(&n).is_some_and(|v| v.names().iter().all(|m| around.contains(m)))
+    })
+}
+
 /// Whether two events do the same to the same cell.
-fn same_event(old: &Model<'_>, link: &Link, a: &Event, b: &Event) -> Result<bool> {
-    if a.touch != b.touch || a.cell.len() != b.cell.len() || a.bound != b.bound {
+fn same_event(old: &Model<'_>, new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> Result<bool> {
+    if a.touch != b.touch || a.bound != b.bound {
         return Ok(false);
     }
     if old.is_accumulator(&a.array) {
         // Of the same reduction, of an instruction that may have another id.
         let number = |array: &Name| array.rsplit_once('.').map(|(_, n)| n.to_string());
-        return Ok(number(&a.array) == number(&b.array));
+        return Ok(number(&a.array) == number(&b.array) && same_accumulators(new, link, a, b));
     }
-    if a.array != b.array {
+    if a.array != b.array || a.cell.len() != b.cell.len() {
         return Ok(false);
     }
     for (k, (s, t)) in a.cell.iter().zip(&b.cell).enumerate() {
@@ -278,7 +292,7 @@ pub fn link(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Linked<Link> 
             .events
             .iter()
             .zip(&part.events)
-            .map(|(a, b)| same_event(old, &link, a, b))
+            .map(|(a, b)| same_event(old, new, &link, a, b))
             .collect::<Result<_>>()?;
     }
     if !is_injection(p, new, part, &mut link)? {

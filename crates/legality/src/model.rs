@@ -345,12 +345,10 @@ impl<'k> Model<'k> {
     }
 
     /// The lanes that own cells of a private array: those that it is written in.
-    ///
-    /// Errors: parts that touch it outside of these lanes, which have no copy of their own.
-    pub fn owning_lanes(&self, array: &Name) -> std::result::Result<Vec<Name>, String> {
+    pub fn written_lanes(&self, array: &Name) -> Vec<Name> {
         let mut lanes: Vec<Name> = Vec::new();
         if self.space(array) != AddressSpace::Private {
-            return Ok(lanes);
+            return lanes;
         }
         let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
         for (p, _) in touches.iter().filter(|(p, k)| self.parts[*p].events[*k].touch != Touch::Read) {
@@ -358,7 +356,15 @@ impl<'k> Model<'k> {
         }
         lanes.sort();
         lanes.dedup();
-        for (p, _) in touches {
+        lanes
+    }
+
+    /// The lanes that own cells of a private array.
+    ///
+    /// Errors: parts that touch it outside of these lanes, which have no copy of their own.
+    pub fn owning_lanes(&self, array: &Name) -> std::result::Result<Vec<Name>, String> {
+        let lanes = self.written_lanes(array);
+        for (p, _) in self.touches.get(array).into_iter().flatten() {
             let part = &self.parts[*p];
             if let Some(lane) = lanes.iter().find(|l| !part.lanes.contains(l)) {
                 return Err(format!("`{}` touches `{array}` outside of the lanes of `{lane}`", part.part));

@@ -16,7 +16,12 @@ pub enum Search {
     /// It goes wrong.
     Wrong(Box<Witness>),
     /// Nothing went wrong for so many choices of values.
-    Clean(usize),
+    Clean {
+        /// How many.
+        tried: usize,
+        /// Whether reads saw other definitions, and no output another value for it.
+        harmless: bool,
+    },
     /// It cannot be run.
     Stopped(Stop),
 }
@@ -41,7 +46,15 @@ fn parameters(model: &Model<'_>) -> Vec<Name> {
         part.constraints.iter().for_each(|c| add(c.names()));
         part.events.iter().flat_map(|e| &e.cell).flatten().for_each(|a| add(a.names()));
     }
+    // Those of which only assumptions speak have to be chosen where these do not hold for one.
+    for c in &model.kernel.assumptions {
+        let apart = c.names().iter().all(|n| !found.contains(n));
+        if !apart || c.holds(&|_| Some(1)) != Some(true) {
+            found.extend(c.names().into_iter().filter(|n| model.is_parameter(n)));
+        }
+    }
     found.sort();
+    found.dedup();
     found
 }
 
@@ -74,12 +87,13 @@ struct Trial<'a, 'd, 'k> {
 }
 
 impl Trial<'_, '_, '_> {
-    fn run(&self, values: &Parameters) -> Result<Option<Failure>, Stop> {
+    /// The failure, or whether reads saw other definitions and no output another value for it.
+    fn run(&self, values: &Parameters) -> Result<Result<bool, Failure>, Stop> {
         let expected: Run = match replay(self.declared, values, None)? {
             Ok(run) => run,
             Err(_) => return Err(Stop::Other("the declared kernel is not sequential".into())),
         };
-        Ok(replay(self.after, values, Some(&expected))?.err())
+        Ok(replay(self.after, values, Some(&expected))?.map(|run| run.harmless))
     }
 }
 
@@ -107,11 +121,14 @@ pub fn search(declared: &Model<'_>, after: &Model<'_>, found: Option<&BTreeMap<N
             choices.push(values);
         }
     }
-    let (mut clean, mut stopped) = (0, None);
+    let (mut clean, mut stopped, mut harmless) = (0, None, false);
     for values in &choices {
         match trial.run(values) {
-            Ok(None) => clean += 1,
-            Ok(Some(failure)) => return Search::Wrong(Box::new(minimise(&trial, values, failure, context))),
+            Ok(Ok(changes)) => {
+                clean += 1;
+                harmless |= changes;
+            }
+            Ok(Err(failure)) => return Search::Wrong(Box::new(minimise(&trial, values, failure, context))),
             Err(Stop::Large) if clean > 0 => break,
             Err(stop @ (Stop::Data(_) | Stop::Unbounded(_) | Stop::Other(_))) => {
                 return Search::Stopped(stop);
@@ -121,7 +138,7 @@ pub fn search(declared: &Model<'_>, after: &Model<'_>, found: Option<&BTreeMap<N
     }
     match (clean, stopped) {
         (0, Some(stop)) => Search::Stopped(stop),
-        _ => Search::Clean(clean),
+        _ => Search::Clean { tried: clean, harmless },
     }
 }
 
@@ -142,7 +159,7 @@ fn minimise(
                 break;
             }
             match trial.run(&less) {
-                Ok(Some(f)) => (values, failure) = (less, f),
+                Ok(Err(f)) => (values, failure) = (less, f),
                 _ => break,
             }
         }
@@ -156,5 +173,5 @@ fn minimise(
 pub fn agrees(kernel: &LoopKernel, values: &Parameters) -> Result<Option<Failure>, Stop> {
     let declared = Model::new(kernel.declared())?;
     let after = Model::new(kernel)?;
-    Trial { declared: &declared, after: &after }.run(values)
+    Ok(Trial { declared: &declared, after: &after }.run(values)?.err())
 }

@@ -152,8 +152,14 @@ impl Witness {
                     (_, _, Token::Definition(i, _)) => format!("{i} is"),
                     (_, _, other) => format!("it ends with what {}", wrote(other)),
                 };
-                self.repair =
-                    (self.code == "dependence-violated").then(|| "keep the order of the two".into());
+                self.repair = match self.code {
+                    "dependence-violated" => Some("keep the order of the two".into()),
+                    "stale-value" => Some(
+                        "store the value where it is computed, or keep it in memory that all who store it see"
+                            .into(),
+                    ),
+                    _ => None,
+                };
                 self.instances = [expected, found]
                     .into_iter()
                     .filter_map(|t| match t {

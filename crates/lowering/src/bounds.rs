@@ -9,6 +9,7 @@ use loopwright_legality::THREAD_COORDINATES;
 use loopwright_poly::{Bound, System};
 
 use crate::{
+    analysis::PartInfo,
     emitter::Emitter,
     env::Env,
     items::Item,
@@ -88,15 +89,22 @@ impl Emitter<'_, '_> {
                     unbounded = Some(part);
                     continue;
                 }
-                return Err(Diagnostic::new(
+                let refusal = Diagnostic::new(
                     "no-bound",
                     format!("the loop over `{iname}` has no bound for {} here", info.execution.part),
-                )
-                .help(if converges {
-                    "threads wait for each other inside the loop, so its bounds have to be the same for all threads of the block"
-                } else {
-                    "give the iname a lower and an upper bound, loaded before the loop if they are read from data"
-                }));
+                );
+                if !converges {
+                    return Err(refusal.help(
+                        "give the iname a lower and an upper bound, loaded before the loop if they are read from data",
+                    ));
+                }
+                let refusal = refusal.help(
+                    "threads wait for each other inside the loop, so its bounds have to be the same for all threads of the block",
+                );
+                return Err(match self.different_rounds(iname, info) {
+                    Some(witness) => refusal.witness(witness),
+                    None => refusal,
+                });
             }
             // What is known here needs no second mention.
             let lower = self.needed_bounds(bounds.lower, env, true)?;
@@ -153,6 +161,34 @@ impl Emitter<'_, '_> {
             }
         }
         Ok(kept)
+    }
+
+    /// Two threads of a block that go round a loop different numbers of times: those whose own data bound it.
+    fn different_rounds(&self, iname: &Name, info: &PartInfo) -> Option<String> {
+        let bounding = |c: &&Constraint| c.aff.mentions(iname);
+        let names: Vec<Name> =
+            info.execution.constraints.iter().filter(bounding).flat_map(Constraint::names).collect();
+        let load = info.execution.loads.iter().find(|l| names.contains(&l.name))?;
+        let own = |n: &Name| THREAD_COORDINATES.contains(&n.as_str());
+        let coordinate = load.arguments.iter().flat_map(Aff::names).find(own)?;
+        let thread = info.inames.iter().find(|i| {
+            let axis = self.analysis.kernel.tag(i).thread_axis();
+            axis.is_some_and(|axis| coordinate == *THREAD_COORDINATES[axis])
+        })?;
+        let least = self.analysis.extents.get(thread)?.lower.as_constant()?;
+        let cell = |value: i64| -> Option<String> {
+            let index: Option<Vec<String>> = load
+                .arguments
+                .iter()
+                .map(|a| a.eval(&|n| (*n == coordinate).then_some(value)).map(|v| v.to_string()))
+                .collect();
+            Some(format!("{}[{}]", load.array, index?.join(", ")))
+        };
+        let (first, second) = (cell(0)?, cell(1)?);
+        Some(format!(
+            "where {first} and {second} differ, ({thread} = {least}) and ({thread} = {}) go round the loop over `{iname}` different numbers of times, and one waits where the other never comes",
+            least.checked_add(1)?
+        ))
     }
 
     /// The weakest of the bounds of several parts, where one of them is the weakest everywhere.

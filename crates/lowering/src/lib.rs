@@ -70,9 +70,33 @@ pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Prog
 
 /// As [`lower`], without the last question about the finished program. For measurements of what the question costs.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
+    lower_with(kernel, options, Hazards::Refused)
+}
+
+/// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order, values that cannot reach their readers
+/// are read as they are, and the finished program is not asked about. For tests that show, by running it, that what was refused
+/// really goes wrong.
+pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
+    lower_with(kernel, options, Hazards::Left)
+}
+
+/// What becomes of executions that nothing can order, and of values that do not reach their readers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hazards {
+    /// The kernel is refused.
+    Refused,
+    /// They stay in the program.
+    Left,
+}
+
+fn lower_with(
+    kernel: &LoopKernel,
+    options: LowerOptions,
+    hazards: Hazards,
+) -> Result<program::Program, Diagnostic> {
     let lowered = match grid_reduce::take_apart(kernel, options.index) {
-        Ok(Some(kernel)) => structure::lower(&kernel, options),
-        Ok(None) => structure::lower(kernel, options),
+        Ok(Some(kernel)) => structure::lower(&kernel, options, hazards),
+        Ok(None) => structure::lower(kernel, options, hazards),
         Err(diagnostic) => Err(diagnostic),
     };
     lowered.map_err(|diagnostic| kernel.locate(diagnostic))

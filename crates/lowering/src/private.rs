@@ -6,7 +6,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Tag};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name, Tag};
+use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
 use loopwright_poly::System;
 
 use crate::analysis::{Analysis, PartInfo};
@@ -136,14 +137,18 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
             for w in written.get(&access.array).into_iter().flatten() {
                 if home(*w) != home(r) {
                     let writer = &analysis.parts[*w];
-                    return Err(Diagnostic::new(
+                    let refusal = Diagnostic::new(
                         "ends-with-kernel",
                         format!(
                             "{} reads `{}`, which {} writes in another device kernel: a {} temporary does not outlive its kernel",
                             reader.execution.part, access.array, writer.execution.part, temporary.space
                         ),
                     )
-                    .help(format!("make `{}` global: set_address_space({}, global)", access.array, access.array)));
+                    .help(format!("make `{}` global: set_address_space({}, global)", access.array, access.array));
+                    return Err(match crosses(analysis, writer, reader, &access.array) {
+                        Some(witness) => refusal.witness(witness),
+                        None => refusal,
+                    });
                 }
             }
         }
@@ -160,4 +165,56 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
         }
     }
     Ok(())
+}
+
+/// An execution that reads what another one wrote before the end of a kernel.
+fn crosses(analysis: &Analysis<'_>, writer: &PartInfo, reader: &PartInfo, array: &Name) -> Option<String> {
+    let prime = |aff: &Aff| {
+        aff.substitute(&|n| (!analysis.is_parameter(n)).then(|| Aff::var(Name::new(format!("{n}'"))))).ok()
+    };
+    let of = |info: &PartInfo, write: bool| {
+        info.execution.accesses.iter().find(|a| a.array == *array && a.write == write).cloned()
+    };
+    let (x, y) = (of(writer, true)?, of(reader, false)?);
+    let mut rows = analysis.context.clone();
+    rows.extend(writer.execution.constraints.iter().cloned());
+    for c in &reader.execution.constraints {
+        rows.push(Constraint { kind: c.kind, aff: prime(&c.aff)? });
+    }
+    for (s, t) in x.subscripts.iter().zip(&y.subscripts) {
+        rows.push(Constraint::equal(s.as_ref()?, &prime(t.as_ref()?)?).ok()?);
+    }
+    // A value belongs to its thread or its block.
+    for coordinate in THREAD_COORDINATES.iter().chain(&BLOCK_COORDINATES) {
+        rows.push(Constraint::nonneg(Aff::var(*coordinate)));
+        rows.push(Constraint::equal(&Aff::var(*coordinate), &Aff::var(format!("{coordinate}'"))).ok()?);
+    }
+    let point = System::new(&rows).ok()?.sample(&Default::default()).ok()??;
+    let value = |aff: &Aff, primed: bool| {
+        aff.eval(&|n| {
+            let name =
+                if primed && !analysis.is_parameter(n) { Name::new(format!("{n}'")) } else { n.clone() };
+            Some(point.get(&name).copied().unwrap_or(0))
+        })
+    };
+    let instance = |info: &PartInfo, primed: bool| -> Option<String> {
+        let mut values = Vec::new();
+        for iname in &info.inames {
+            values.push(format!("{iname} = {}", value(&analysis.canonical(&Aff::var(iname)).ok()?, primed)?));
+        }
+        Some(format!("{} ({})", info.execution.part, values.join(", ")))
+    };
+    let mut cell = Vec::new();
+    for s in &x.subscripts {
+        cell.push(value(s.as_ref()?, false)?.to_string());
+    }
+    let subscripts = if cell.is_empty() { String::new() } else { format!("[{}]", cell.join(", ")) };
+    let parameters: Vec<String> =
+        point.iter().filter(|(n, _)| analysis.is_parameter(n)).map(|(n, v)| format!("{n} = {v}")).collect();
+    let with = if parameters.is_empty() { String::new() } else { format!(" with {}", parameters.join(", ")) };
+    Some(format!(
+        "{} writes `{array}{subscripts}` in one kernel and {} reads it in another{with}",
+        instance(writer, false)?,
+        instance(reader, true)?
+    ))
 }

@@ -13,7 +13,7 @@ use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time};
 use loopwright_poly::{Bound, System};
 
 use crate::{
-    LowerOptions,
+    Hazards, LowerOptions,
     analysis::Analysis,
     bounds,
     declare::{finish, own_values, rename},
@@ -33,11 +33,17 @@ use crate::{
 /// The most threads that a block may have on any device so far.
 const MOST_THREADS: u64 = 1024;
 
-pub(crate) fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<Program, Diagnostic> {
+pub(crate) fn lower(
+    kernel: &LoopKernel,
+    options: LowerOptions,
+    hazards: Hazards,
+) -> Result<Program, Diagnostic> {
     let analysis = Analysis::new(kernel)?;
     let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index };
     let args = declare_globals(&analysis, &mut shared)?;
-    private::check(&analysis)?;
+    if hazards == Hazards::Refused {
+        private::check(&analysis)?;
+    }
     let mut state = State {
         analysis: &analysis,
         shared,
@@ -45,9 +51,12 @@ pub(crate) fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<Progra
         parts: Vec::new(),
         host_known: Vec::new(),
         fixed: BTreeMap::new(),
+        hazards,
     };
     let host = state.host_body(&kernel.tree, &mut Vec::new())?;
-    private::check_kernels(&analysis, &state.parts)?;
+    if hazards == Hazards::Refused {
+        private::check_kernels(&analysis, &state.parts)?;
+    }
     let State { mut shared, mut kernels, .. } = state;
     if let [only] = kernels.as_mut_slice() {
         only.name = kernel.name.clone();
@@ -210,6 +219,7 @@ struct State<'a, 'k> {
     host_known: Vec<Constraint>,
     /// The values of host inames that have one value only.
     fixed: BTreeMap<Name, Aff>,
+    hazards: Hazards,
 }
 
 /// What is launched before something at the same level of the host.
@@ -432,7 +442,7 @@ impl State<'_, '_> {
         };
         // Of all of them together: what a block may be is checked for each kernel when its parts are known.
         let block = self.extents_of_threads(&parts);
-        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks)?;
+        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks, self.hazards)?;
         let cuts = conflicts.cuts(&items, around.len(), &choose)?;
         // A join belongs to the part after it.
         let mut stmts = Vec::new();
@@ -560,9 +570,9 @@ impl State<'_, '_> {
         let block = self.block_shape(&parts)?;
         self.parts.push(parts.clone());
         if parts.iter().any(|p| !analysis.parts[*p].lanes.is_empty()) {
-            sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes)?;
+            sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes, self.hazards)?;
         }
-        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Threads)?;
+        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Threads, self.hazards)?;
         let exchanged = conflicts.arrays();
         let items = conflicts.place_barriers(items, around.len(), false, &|j| uses_shared(block, j))?;
         let name = Name::new(format!("{}_{}", analysis.kernel.name, self.kernels.len()));

@@ -20,6 +20,7 @@ use loopwright_legality::{
 use loopwright_poly::System;
 
 use crate::{
+    Hazards,
     analysis::Analysis,
     items::{Item, Join},
     program::{Dependence, Note, Reason},
@@ -39,6 +40,7 @@ pub(crate) struct Conflicts<'a, 'k> {
     pub analysis: &'a Analysis<'k>,
     block: [u32; 3],
     pub meeting: Meeting,
+    hazards: Hazards,
     /// For each part, its accesses that matter, by array.
     pub accesses: HashMap<usize, BTreeMap<Name, Vec<usize>>>,
 }
@@ -52,6 +54,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         parts: &[usize],
         block: [u32; 3],
         meeting: Meeting,
+        hazards: Hazards,
     ) -> Result<Self, Diagnostic> {
         let mut touches: BTreeMap<Name, Vec<(usize, usize)>> = BTreeMap::new();
         for &p in parts {
@@ -67,7 +70,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 }
             }
         }
-        let mut conflicts = Conflicts { analysis, block, meeting, accesses: HashMap::new() };
+        let mut conflicts = Conflicts { analysis, block, meeting, hazards, accesses: HashMap::new() };
         for (array, touches) in touches {
             let written = touches.iter().any(|(p, k)| analysis.parts[*p].execution.accesses[*k].write);
             if !written || conflicts.disjoint(&touches)? {
@@ -77,6 +80,9 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 let by_array = conflicts.accesses.entry(p).or_default();
                 by_array.entry(array.clone()).or_default().push(k);
             }
+        }
+        if hazards == Hazards::Left {
+            return Ok(conflicts);
         }
         for p in parts {
             if let Some(met) = conflicts.meet(*p, *p, Time::Same)? {
@@ -88,7 +94,13 @@ impl<'a, 'k> Conflicts<'a, 'k> {
 
     /// The accesses of these parts to memory that outlives a launch, and that one of them writes: what different launches meet in.
     pub fn of_launches(analysis: &'a Analysis<'k>, parts: &[usize], block: [u32; 3]) -> Self {
-        let mut conflicts = Conflicts { analysis, block, meeting: Meeting::Blocks, accesses: HashMap::new() };
+        let mut conflicts = Conflicts {
+            analysis,
+            block,
+            meeting: Meeting::Blocks,
+            hazards: Hazards::Left,
+            accesses: HashMap::new(),
+        };
         for &p in parts {
             for (k, access) in analysis.parts[p].execution.accesses.iter().enumerate() {
                 if analysis.lookup.array(&access.array).is_some_and(|a| a.space == AddressSpace::Global) {
@@ -355,7 +367,9 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             }
         }
         for item in items {
-            if let Item::Loop { iname, body } = item {
+            if let Item::Loop { iname, body } = item
+                && self.hazards == Hazards::Refused
+            {
                 self.refuse_inside(iname, body, depth)?;
             }
         }
@@ -365,19 +379,24 @@ impl<'a, 'k> Conflicts<'a, 'k> {
     /// No two blocks may depend on one another inside a loop of the device.
     fn refuse_inside(&self, iname: &Name, body: &[Item], depth: usize) -> Result<(), Diagnostic> {
         let parts = self.relevant(Item::parts(body));
-        let refuse = |note: Dependence, how: &str| {
-            Err(Diagnostic::new(
+        let refuse = |found: Dependence, how: &str| {
+            let refusal = Diagnostic::new(
                 "blocks-depend",
-                format!("blocks depend on one another {how} `{iname}`: {note}"),
+                format!("blocks depend on one another {how} `{iname}`: {found}"),
             )
-            .help(format!("tag `{iname}: host`, so that each of its iterations is a launch of its own")))
+            .help(format!("tag `{iname}: host`, so that each of its iterations is a launch of its own"));
+            Err(match found.example() {
+                Some(example) => refusal
+                    .witness(format!("{}; nothing orders blocks within a launch", found.shown(&example))),
+                None => refusal,
+            })
         };
-        if let Some(note) = self.meet_any(&parts, &parts, Time::Earlier(depth))? {
-            return refuse(note, "from one iteration to the next of the loop over");
+        if let Some(found) = self.meet_any(&parts, &parts, Time::Earlier(depth))? {
+            return refuse(found, "from one iteration to the next of the loop over");
         }
         for (k, p) in parts.iter().enumerate() {
-            if let Some(note) = self.meet_any(&[*p], &parts[k + 1..], Time::Same)? {
-                return refuse(note, "inside the loop over");
+            if let Some(found) = self.meet_any(&[*p], &parts[k + 1..], Time::Same)? {
+                return refuse(found, "inside the loop over");
             }
         }
         for item in body {

@@ -96,6 +96,27 @@ fn buffer(kernel: &LoopKernel, array: &Array, sizes: &BTreeMap<Name, i64>) -> Op
     Some(buffer)
 }
 
+/// Arguments of these sizes whose integers may be any: a value that comes from another cell than it should is another value.
+/// Arrays with declared facts obey them.
+pub fn hashed(kernel: &LoopKernel, sizes: &BTreeMap<Name, i64>, seed: u64) -> Option<Arguments> {
+    let mut all = arguments(kernel, sizes)?;
+    for (name, array) in &mut all.arrays {
+        let dtype = array.buffer.dtype();
+        let is_declared = kernel.facts.iter().any(|f| match f {
+            Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array == name,
+        });
+        if is_declared || dtype.is_float() || dtype == DType::Bool {
+            continue;
+        }
+        let mut rng =
+            Rng::new(name.bytes().fold(seed ^ 0x94d0_49bb, |h, b| h.wrapping_mul(31) ^ u64::from(b)));
+        for k in 0..array.buffer.len() {
+            array.buffer.set(k, Number::I64(rng.bits() as i64).cast(dtype));
+        }
+    }
+    Some(all)
+}
+
 /// Whether two results are the same: integers exactly, floating-point numbers up to reassociation.
 pub fn same(a: Number, b: Number) -> bool {
     if a.as_i128().is_some() {

@@ -1,10 +1,13 @@
 //! What the tests share: filetests, random kernels and pipelines, and what is asked of them.
 
+pub mod affine;
 pub mod case;
 pub mod check;
 pub mod data;
 pub mod filetest;
 pub mod kernels;
 pub mod linear;
+pub mod moves;
 pub mod pipelines;
 pub mod rng;
+pub mod two_sided;

@@ -3,9 +3,10 @@
 use std::{collections::BTreeMap, fmt};
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Arg, Array, Axis, Diagnostic, Domain, Expr, Instruction, KernelData,
-    LoopKernel, Name, PartRef, Role,
+    Access, AddressSpace, Aff, Arg, Array, Axis, Constraint, Diagnostic, Domain, Expr, Instruction,
+    KernelData, Lookup, LoopKernel, Name, PartRef, Role,
 };
+use loopwright_poly::System;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -490,16 +491,52 @@ impl Transform for AddPrefetch {
     }
 }
 
+/// Says what holds for the loops around an instruction that has no iname of its own. After a split, an outer iname has its bounds from the
+/// inner one, which the instruction does not run over: without them its range would have no end. A constraint that all others in the loop
+/// obey already takes nothing away from them.
+fn bound_outer(
+    data: &mut KernelData,
+    instruction: &Instruction,
+    constraints: &[Constraint],
+) -> Result<(), Diagnostic> {
+    let rows = |data: &KernelData, inames: &[Name]| -> Result<System, Diagnostic> {
+        let mut rows = data.assumptions.clone();
+        for c in Lookup::new(data).instances(inames) {
+            rows.push(data.expand_constraint(&c)?);
+        }
+        Ok(System::new(&rows)?)
+    };
+    for c in constraints {
+        let c = data.expand_constraint(c)?;
+        let Some(innermost) = instruction.within.iter().rfind(|n| c.aff.mentions(n)).cloned() else {
+            continue;
+        };
+        if rows(data, &instruction.within)?.implies(&c)? {
+            continue;
+        }
+        let mut all = true;
+        for part in data.instructions.iter().flat_map(|i| data.parts(i)) {
+            let inames = data.part_inames(&part);
+            all &= !inames.contains(&innermost) || rows(data, &inames)?.implies(&c)?;
+        }
+        if let (true, Some(domain)) = (all, data.domains.iter_mut().find(|d| d.inames.contains(&innermost))) {
+            domain.constraints.push(c);
+        }
+    }
+    Ok(())
+}
+
 /// Adds an instruction with its inames and their domain, its leaf before its first reader.
 pub(crate) fn add_instruction(
     data: &mut KernelData,
     instruction: Instruction,
     inames: &[Name],
-    constraints: Vec<loopwright_kernel_ir::Constraint>,
+    constraints: Vec<Constraint>,
     site: &Site,
 ) -> Result<(), Diagnostic> {
-    if !inames.is_empty() {
-        data.domains.push(Domain { inames: inames.to_vec(), constraints });
+    match inames.is_empty() {
+        true => bound_outer(data, &instruction, &constraints)?,
+        false => data.domains.push(Domain { inames: inames.to_vec(), constraints }),
     }
     let leaves = data.parts(&instruction).into_iter().map(loopwright_kernel_ir::Tree::Leaf).collect();
     for tree in place::nest(inames, leaves) {

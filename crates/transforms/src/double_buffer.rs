@@ -4,7 +4,7 @@ use std::fmt;
 
 use loopwright_kernel_ir::{
     Access, Aff, Axis, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name,
-    Part, PartRef, Tag, Tree,
+    Part, PartRef, Role, Tag, Tree,
 };
 use serde::{Deserialize, Serialize};
 
@@ -192,6 +192,16 @@ fn set_iname(
     map_expressions(instruction, &mut |e| renewed(e, &of));
     for value in instruction.map.values_mut() {
         *value = value.substitute(&of)?;
+    }
+    // Declared inames without an entry stand for themselves, which they do no longer where they follow the loop's.
+    if let Role::Does(id) = &instruction.role {
+        let declared = data.declared.as_ref().map_or(data, |d| &**d);
+        let inames = declared.instructions.iter().find(|i| i.id == *id).map(|i| i.within.clone());
+        for n in inames.unwrap_or_default() {
+            if let (false, Some(value)) = (instruction.map.contains_key(&n), of(&n)) {
+                instruction.map.insert(n, value);
+            }
+        }
     }
     Ok(())
 }

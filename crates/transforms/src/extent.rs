@@ -69,12 +69,16 @@ impl<'k> Extents<'k> {
             }
             fewest
         });
-        let Some(inames) = fewest.get(iname) else { return Ok(None) };
+        fewest.get(iname).map(|inames| self.instances(inames)).transpose()
+    }
+
+    /// The values that these inames go through.
+    fn instances(&self, inames: &[Name]) -> Result<System, Diagnostic> {
         let mut rows = self.data.assumptions.clone();
         for c in self.lookup.instances(inames) {
             rows.push(self.lookup.expand_constraint(&c)?);
         }
-        Ok(Some(System::new(&rows)?))
+        Ok(System::new(&rows)?)
     }
 
     /// The constant bounds of an iname that its domain states, as those of an inner iname of a split. Others may be tighter for some
@@ -96,7 +100,7 @@ impl<'k> Extents<'k> {
         Some((low?, high?)).filter(|(l, h)| l <= h)
     }
 
-    /// The range of an iname, or `None` where its least value is not one function of the parameters.
+    /// The range of an iname in the part that says it most plainly, or `None` where its least value is not one function of the parameters.
     pub fn range(&self, iname: &Name) -> Result<Option<Range>, Diagnostic> {
         if let Some((low, high)) = self.declared_constants(iname) {
             let length = high.checked_sub(low).and_then(|l| l.checked_add(1));
@@ -105,6 +109,56 @@ impl<'k> Extents<'k> {
         let Some(system) = self.instances_with(iname)? else {
             return Ok(Some(Range { lower: Aff::constant(0), upper: None, length: None }));
         };
+        self.range_in(&system, iname)
+    }
+
+    /// The range that all parts with the iname keep within. One that runs ahead of the others, as the copy of a double buffer, has a
+    /// smaller one of its own.
+    fn range_of_all(&self, iname: &Name) -> Result<Option<Range>, Diagnostic> {
+        let first = self.range(iname)?;
+        if self.declared_constants(iname).is_some() {
+            return Ok(first);
+        }
+        let mut parts: Vec<System> = Vec::new();
+        for (_, inames) in parts_with_inames(self.data) {
+            if inames.contains(iname) {
+                parts.push(self.instances(&inames)?);
+            }
+        }
+        let keeps = |range: &Range| -> Result<bool, Diagnostic> {
+            let value = Aff::var(iname);
+            let mut ends = vec![Constraint::le(&range.lower, &value)?];
+            if let Some(upper) = &range.upper {
+                ends.push(Constraint::le(&value, upper)?);
+            }
+            if let Some(length) = range.length {
+                ends.push(Constraint::lt(&value, &range.lower.add_constant(length)?)?);
+            }
+            for part in &parts {
+                for end in &ends {
+                    if !part.implies(end)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
+        };
+        if let Some(range) = &first
+            && keeps(range)?
+        {
+            return Ok(first);
+        }
+        for part in &parts {
+            if let Some(range) = self.range_in(part, iname)?
+                && keeps(&range)?
+            {
+                return Ok(Some(range));
+            }
+        }
+        Ok(None)
+    }
+
+    fn range_in(&self, system: &System, iname: &Name) -> Result<Option<Range>, Diagnostic> {
         let value = Aff::var(iname);
         let (low, high) = system.constant_range(&value)?;
         if let (Some(low), Some(high)) = (low, high) {
@@ -158,9 +212,9 @@ impl<'k> Extents<'k> {
     }
 }
 
-/// The range of an iname, or `None` where its least value is not one function of the parameters.
+/// The range of an iname in all parts that have it, or `None` where its least value is not one function of the parameters.
 pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Diagnostic> {
-    Extents::new(data).range(iname)
+    Extents::new(data).range_of_all(iname)
 }
 
 /// The threads of a block on each axis in use: the greatest constant length among the inames on it.

@@ -1,8 +1,11 @@
 //! The run itself.
 
-use std::collections::{BTreeMap, HashMap};
+use std::{
+    collections::{BTreeMap, HashMap},
+    hash::{DefaultHasher, Hash, Hasher},
+};
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Name, Part, PartRef};
+use loopwright_kernel_ir::{AddressSpace, Arg, Expr, Instruction, Name, Part, PartRef};
 
 use super::{
     CellName, Instance, Parameters, Stop, Token,
@@ -28,6 +31,8 @@ struct Ready {
     role: PartRole,
     /// Declared inames with their values.
     point: Vec<(Name, Function)>,
+    /// Which of them the declared expression takes as values, outside of subscripts.
+    valued: Vec<bool>,
     accesses: Vec<Access>,
 }
 
@@ -44,14 +49,16 @@ type Key = (Name, Vec<i64>, Vec<i64>);
 /// What a run of the declared kernel says, and what a transformed one is held to.
 #[derive(Default)]
 pub struct Run {
-    /// The definitions that the reads of each instance see.
-    reads: HashMap<Instance, Vec<(CellName, Token)>>,
+    /// The definitions that the reads of each instance see, with hashes of their values.
+    reads: HashMap<Instance, Vec<Seen>>,
     /// The points that each finished reduction has joined.
     joined: HashMap<(Instance, usize), Vec<Vec<i64>>>,
     /// What outputs hold at the end.
-    outputs: BTreeMap<CellName, Token>,
+    outputs: BTreeMap<CellName, (Token, u64)>,
     /// The order in which instances ran.
     order: HashMap<Instance, usize>,
+    /// Whether reads saw other definitions than declared, and no output another value for it.
+    pub(crate) harmless: bool,
 }
 
 /// What went wrong.
@@ -123,6 +130,10 @@ fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
                 );
             }
         }
+        let valued = match &role {
+            PartRole::Does(id, _) => declared.instruction(id).map(|i| valued(i, &names)),
+            _ => None,
+        };
         let mut point = Vec::new();
         for n in names {
             let value = model.declared_value(part, &n)?;
@@ -159,9 +170,33 @@ fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
                 target += 1;
             }
         }
-        ready.push(Ready { role, point, accesses });
+        ready.push(Ready { role, valued: valued.unwrap_or_default(), point, accesses });
     }
     Ok(ready)
+}
+
+/// The declared inames among `names` that an expression takes as values. Those in subscripts only say which cells are read.
+fn valued(instruction: &Instruction, names: &[Name]) -> Vec<bool> {
+    fn walk(e: &Expr, names: &[Name], found: &mut [bool]) {
+        match e {
+            Expr::Subscript(_) => {}
+            Expr::Name(n) => {
+                if let Some(k) = names.iter().position(|m| m == n) {
+                    found[k] = true;
+                }
+            }
+            _ => e.children().into_iter().for_each(|c| walk(c, names, found)),
+        }
+    }
+    let mut found = vec![false; names.len()];
+    walk(&instruction.value, names, &mut found);
+    found
+}
+
+fn hash_of(what: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
@@ -260,10 +295,44 @@ fn shared_axes(model: &Model<'_>) -> HashMap<Name, [bool; AXES]> {
     shared
 }
 
+/// The first failure, by number, that a value comes from.
+type Cause = Option<usize>;
+
+/// The one of two causes that came first.
+fn first(a: Cause, b: Cause) -> Cause {
+    a.into_iter().chain(b).min()
+}
+
+/// What a cell holds: which definition, and which value.
+#[derive(Clone)]
+struct Held {
+    token: Token,
+    /// A hash of what is computed and of the values that it is computed from.
+    hash: u64,
+    cause: Cause,
+}
+
+/// What a read sees.
+struct Seen {
+    cell: CellName,
+    token: Token,
+    hash: u64,
+}
+
+/// A point that an accumulator has joined, with the hash of its term.
+#[derive(Clone)]
+struct Point {
+    point: Vec<i64>,
+    hash: u64,
+    cause: Cause,
+}
+
 struct Machine<'a, 'k> {
     model: &'a Model<'k>,
-    cells: HashMap<Key, Token>,
-    sums: HashMap<Key, Vec<Vec<i64>>>,
+    cells: HashMap<Key, Held>,
+    sums: HashMap<Key, Vec<Point>>,
+    /// What went wrong so far. It counts where an output has another value for it.
+    failures: Vec<Failure>,
     lanes: HashMap<Name, Vec<Name>>,
     /// For each accumulator, the axes that the inames of its reduction are on.
     shared: HashMap<Name, [bool; AXES]>,
@@ -284,15 +353,21 @@ impl Machine<'_, '_> {
             }
             if self.model.space(&a.array) == AddressSpace::Private {
                 for l in self.lanes.get(&a.array).into_iter().flatten() {
-                    owner.push(part.inames.iter().position(|i| i == l).map_or(0, |k| x.values[k]));
+                    // What is outside of the lanes has no copy.
+                    owner.push(part.inames.iter().position(|i| i == l).map_or(i64::MIN, |k| x.values[k]));
                 }
             }
         }
         (a.array.clone(), owner, index)
     }
 
-    fn initial(&self, cell: &CellName) -> Token {
-        if self.arguments.contains(&cell.array) { Token::Initial(cell.clone()) } else { Token::Unwritten }
+    fn initial(&self, cell: &CellName) -> Held {
+        let token = if self.arguments.contains(&cell.array) {
+            Token::Initial(cell.clone())
+        } else {
+            Token::Unwritten
+        };
+        Held { hash: hash_of(&token), token, cause: None }
     }
 }
 
@@ -323,11 +398,18 @@ pub fn replay(
         .collect::<Vec<_>>();
     let mut lanes = HashMap::new();
     for array in model.touches.keys() {
-        lanes.insert(array.clone(), model.owning_lanes(array).map_err(Stop::Other)?);
+        lanes.insert(array.clone(), model.written_lanes(array));
     }
     let shared = shared_axes(model);
-    let mut machine =
-        Machine { model, cells: HashMap::new(), sums: HashMap::new(), lanes, shared, arguments };
+    let mut machine = Machine {
+        model,
+        cells: HashMap::new(),
+        sums: HashMap::new(),
+        failures: Vec::new(),
+        lanes,
+        shared,
+        arguments,
+    };
     let mut run = Run::default();
     let mut start = 0;
     while start < all.len() {
@@ -342,27 +424,68 @@ pub fn replay(
         start = end;
     }
     // What lives out is read once at the end.
-    for ((array, _, index), token) in &machine.cells {
+    for ((array, _, index), held) in &machine.cells {
         if machine.arguments.contains(array) {
-            run.outputs.insert(CellName { array: array.clone(), index: index.clone() }, token.clone());
+            let cell = CellName { array: array.clone(), index: index.clone() };
+            run.outputs.insert(cell, (held.token.clone(), held.hash));
         }
     }
     if let Some(declared) = declared {
-        let cells: std::collections::BTreeSet<&CellName> =
-            declared.outputs.keys().chain(run.outputs.keys()).collect();
-        for cell in cells {
-            let of = |run: &Run| run.outputs.get(cell).cloned().unwrap_or_else(|| machine.initial(cell));
-            let (expected, found) = (of(declared), of(&run));
-            if expected != found {
-                let ran = matches!(&expected, Token::Definition(i, _) if run.order.contains_key(i));
-                return Ok(Err(Failure::Output { cell: cell.clone(), expected, found, ran }));
-            }
+        if let Some(failure) = machine.wrong_output(declared, &run) {
+            return Ok(Err(failure));
         }
+        run.harmless = !machine.failures.is_empty() || declared.outputs != run.outputs;
     }
     Ok(Ok(run))
 }
 
 impl Machine<'_, '_> {
+    /// What makes an output another value than declared: the first read that went wrong and that some output comes from, otherwise the
+    /// definition that is left at the end.
+    fn wrong_output(&self, declared: &Run, run: &Run) -> Option<Failure> {
+        let cells: std::collections::BTreeSet<&CellName> =
+            declared.outputs.keys().chain(run.outputs.keys()).collect();
+        let mut cause = None;
+        let mut output = None;
+        for cell in cells {
+            let of = |run: &Run| {
+                run.outputs.get(cell).cloned().unwrap_or_else(|| {
+                    let held = self.initial(cell);
+                    (held.token, held.hash)
+                })
+            };
+            let ((expected, was), (found, is)) = (of(declared), of(run));
+            if was == is {
+                continue;
+            }
+            let key = (cell.array.clone(), Vec::new(), cell.index.clone());
+            cause = first(cause, self.cells.get(&key).and_then(|held| held.cause));
+            if expected != found {
+                output.get_or_insert_with(|| {
+                    let ran = matches!(&expected, Token::Definition(i, _) if run.order.contains_key(i));
+                    Failure::Output { cell: cell.clone(), expected, found, ran }
+                });
+            }
+        }
+        cause.and_then(|k| self.failures.get(k).cloned()).or(output)
+    }
+
+    /// What a reduction comes to, from the terms of its points.
+    fn reduced(&self, id: &Name, number: usize, points: &[Point]) -> u64 {
+        let declared = self.model.kernel.declared();
+        let reduce = declared.instruction(id).and_then(|i| i.reductions().get(number).cloned());
+        let operator = reduce.and_then(|r| declared.operator(&r.op));
+        let mut terms: Vec<u64> = points.iter().map(|p| p.hash).collect();
+        if operator.as_ref().is_some_and(|op| op.idempotent) {
+            terms.sort_unstable();
+            terms.dedup();
+        }
+        match operator.is_none_or(|op| op.commutes) {
+            true => terms.into_iter().fold(0, u64::wrapping_add),
+            false => hash_of(terms),
+        }
+    }
+
     /// The executions of one part at one time.
     fn group(
         &mut self,
@@ -372,16 +495,19 @@ impl Machine<'_, '_> {
         run: &mut Run,
     ) -> Result<Result<(), Failure>, Stop> {
         let mut touched: HashMap<Key, Vec<(usize, bool)>> = HashMap::new();
-        let mut copied: Vec<Token> = vec![Token::Unwritten; group.len()];
-        let mut added: Vec<Vec<Vec<i64>>> = vec![Vec::new(); group.len()];
-        let mut reads: Vec<Vec<(CellName, Token)>> = Vec::with_capacity(group.len());
-        let mut joined: Vec<Vec<(usize, Vec<Vec<i64>>)>> = vec![Vec::new(); group.len()];
+        let unknown = Held { token: Token::Unwritten, hash: 0, cause: None };
+        let mut copied: Vec<Held> = vec![unknown; group.len()];
+        let mut added: Vec<Vec<Point>> = vec![Vec::new(); group.len()];
+        let mut causes: Vec<Cause> = vec![None; group.len()];
+        let mut reads: Vec<Vec<Seen>> = Vec::with_capacity(group.len());
+        let mut joined: Vec<Vec<Vec<Point>>> = vec![Vec::new(); group.len()];
         let several = group.iter().any(|x| x.place != group[0].place);
         for (k, x) in group.iter().enumerate() {
             let mut seen = Vec::new();
             for a in &ready.accesses {
                 let Some(functions) = &a.cell else {
-                    seen.push((CellName { array: a.array.clone(), index: Vec::new() }, Token::Unwritten));
+                    let cell = CellName { array: a.array.clone(), index: Vec::new() };
+                    seen.push(Seen { hash: 0, token: Token::Unwritten, cell });
                     continue;
                 };
                 let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
@@ -397,17 +523,18 @@ impl Machine<'_, '_> {
                     if matches!(ready.role, PartRole::Joins(..)) {
                         added[k].extend(points);
                     } else {
-                        let number = joined[k].len();
-                        joined[k].push((number, points));
+                        causes[k] = points.iter().fold(causes[k], |c, p| first(c, p.cause));
+                        joined[k].push(points);
                     }
                     continue;
                 }
                 let cell = CellName { array: key.0.clone(), index: key.2.clone() };
-                let token = self.cells.get(&key).cloned().unwrap_or_else(|| self.initial(&cell));
-                copied[k] = token.clone();
+                let held = self.cells.get(&key).cloned().unwrap_or_else(|| self.initial(&cell));
+                causes[k] = first(causes[k], held.cause);
                 if !a.bound {
-                    seen.push((cell, token));
+                    seen.push(Seen { cell, token: held.token.clone(), hash: held.hash });
                 }
+                copied[k] = held;
             }
             reads.push(seen);
         }
@@ -415,6 +542,12 @@ impl Machine<'_, '_> {
             return Ok(Err(failure));
         }
         let who: Vec<Instance> = group.iter().map(|x| instance(ready, x)).collect();
+        let hashes: Vec<u64> = match &ready.role {
+            PartRole::Does(id, _) => {
+                (0..group.len()).map(|k| self.value(ready, id, &who[k], &reads[k], &joined[k])).collect()
+            }
+            _ => copied.iter().map(|held| held.hash).collect(),
+        };
         if let PartRole::Does(id, _) = &ready.role {
             for (k, who) in who.iter().enumerate() {
                 if let Some(declared) = declared {
@@ -422,16 +555,17 @@ impl Machine<'_, '_> {
                         return Err(Stop::Other(format!("`{id}` is written in another way")));
                     }
                     if let Err(failure) = self.check(declared, run, who, &reads[k], &joined[k], id) {
-                        return Ok(Err(failure));
+                        causes[k] = first(causes[k], Some(self.failures.len()));
+                        self.failures.push(failure);
                     }
                 } else {
                     run.reads.insert(who.clone(), std::mem::take(&mut reads[k]));
-                    for (n, points) in &joined[k] {
-                        let mut points = points.clone();
-                        if self.sorts(id, *n) {
+                    for (n, points) in joined[k].iter().enumerate() {
+                        let mut points: Vec<Vec<i64>> = points.iter().map(|p| p.point.clone()).collect();
+                        if self.sorts(id, n) {
                             points.sort();
                         }
-                        run.joined.insert((who.clone(), *n), points);
+                        run.joined.insert((who.clone(), n), points);
                     }
                 }
             }
@@ -448,10 +582,14 @@ impl Machine<'_, '_> {
                 let key = self.key(x, a, index);
                 if !a.accumulator {
                     let token = match ready.role {
-                        PartRole::Copies => copied[k].clone(),
+                        PartRole::Copies => copied[k].token.clone(),
                         _ => Token::Definition(who.clone(), a.target),
                     };
-                    self.cells.insert(key, token);
+                    let hash = match ready.role {
+                        PartRole::Copies => hashes[k],
+                        _ => hash_of((hashes[k], a.target)),
+                    };
+                    self.cells.insert(key, Held { token, hash, cause: causes[k] });
                     continue;
                 }
                 let is_init = matches!(self.model.parts[x.part].part.part, Part::Init(_));
@@ -459,11 +597,35 @@ impl Machine<'_, '_> {
                 match &ready.role {
                     _ if is_init => sum.clear(),
                     PartRole::Joins(..) => sum.append(&mut added[k]),
-                    _ => sum.push(who.point.iter().map(|(_, v)| *v).collect()),
+                    _ => sum.push(Point {
+                        point: who.point.iter().map(|(_, v)| *v).collect(),
+                        hash: hashes[k],
+                        cause: causes[k],
+                    }),
                 }
             }
         }
         Ok(Ok(()))
+    }
+
+    /// A hash of the value that an execution computes: of the expression, the values that it reads, and those of its inames.
+    fn value(&self, ready: &Ready, id: &Name, who: &Instance, reads: &[Seen], joined: &[Vec<Point>]) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (id, who.part).hash(&mut hasher);
+        for seen in reads {
+            seen.hash.hash(&mut hasher);
+        }
+        for (n, points) in joined.iter().enumerate() {
+            self.reduced(id, n, points).hash(&mut hasher);
+        }
+        // Values whose place is not known are taken to differ from instance to instance.
+        let all = ready.accesses.iter().any(|a| a.cell.is_none());
+        for ((_, value), valued) in who.point.iter().zip(&ready.valued) {
+            if all || *valued {
+                value.hash(&mut hasher);
+            }
+        }
+        hasher.finish()
     }
 
     /// Whether the order of the points of a reduction does not matter.
@@ -516,36 +678,38 @@ impl Machine<'_, '_> {
         declared: &Run,
         run: &Run,
         who: &Instance,
-        reads: &[(CellName, Token)],
-        joined: &[(usize, Vec<Vec<i64>>)],
+        reads: &[Seen],
+        joined: &[Vec<Point>],
         id: &Name,
     ) -> Result<(), Failure> {
         // What is not declared may read what it likes.
         let Some(expected) = declared.reads.get(who) else { return Ok(()) };
-        for ((cell, expected), (_, found)) in expected.iter().zip(reads) {
-            // What the declared kernel reads without a definition may be anything.
-            if expected != found && *expected != Token::Unwritten {
-                let later = match expected {
+        for (expected, found) in expected.iter().zip(reads) {
+            // What the declared kernel reads without a definition may be anything. Another definition of the same value does no harm,
+            // and another value of the right definition has another cause.
+            let (was, is) = (&expected.token, &found.token);
+            if was != is && expected.hash != found.hash && *was != Token::Unwritten {
+                let later = match was {
                     Token::Definition(i, _) => !run.order.contains_key(i),
                     _ => false,
                 };
                 return Err(Failure::Read {
                     reader: who.clone(),
-                    cell: cell.clone(),
-                    expected: expected.clone(),
-                    found: found.clone(),
+                    cell: expected.cell.clone(),
+                    expected: was.clone(),
+                    found: is.clone(),
                     later,
                 });
             }
         }
-        for (n, points) in joined {
-            let Some(expected) = declared.joined.get(&(who.clone(), *n)) else { continue };
-            let mut points = points.clone();
-            if self.sorts(id, *n) {
+        for (n, points) in joined.iter().enumerate() {
+            let Some(expected) = declared.joined.get(&(who.clone(), n)) else { continue };
+            let mut points: Vec<Vec<i64>> = points.iter().map(|p| p.point.clone()).collect();
+            if self.sorts(id, n) {
                 points.sort();
             }
             let reduce =
-                self.model.kernel.declared().instruction(id).and_then(|i| i.reductions().get(*n).cloned());
+                self.model.kernel.declared().instruction(id).and_then(|i| i.reductions().get(n).cloned());
             let idempotent = reduce
                 .and_then(|r| self.model.kernel.declared().operator(&r.op))
                 .is_some_and(|op| op.idempotent);

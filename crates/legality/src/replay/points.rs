@@ -98,7 +98,20 @@ pub(crate) fn points(
     let mut levels = Vec::new();
     for k in 0..names.len() {
         let shadow = system.keep_only(&|n| names[..=k].contains(n))?.system;
-        levels.push(rows(shadow.constraints(), names, fixed)?);
+        let mut level = rows(shadow.constraints(), names, fixed)?;
+        // A projection that is not exact may leave out what bounds the name.
+        let bounds =
+            |sign: i64| level.iter().any(|r| r.f.slope(k).is_some_and(|s| r.equal && s != 0 || s * sign > 0));
+        if !(bounds(1) && bounds(-1)) {
+            let (low, high) = system.constant_range(&Aff::var(&names[k]))?;
+            for (sign, end) in [(1, low), (-1, high)] {
+                let Some(end) = end else { continue };
+                let constant = end.checked_mul(-sign).ok_or(Stop::Overflow)?;
+                let f = Function { constant, slots: vec![(k, sign)], quotients: Vec::new() };
+                level.push(Row { equal: false, f });
+            }
+        }
+        levels.push(level);
     }
     let mut found = Vec::new();
     let mut values = vec![0; names.len()];

@@ -1,0 +1,413 @@
+//! Random kernels full of dependences, for the verdicts on steps.
+//!
+//! All arrays hold integers that wrap, and every statement multiplies what it reads by odd numbers of its own and adds one: a value tells
+//! where it comes from, so that another order or another cell shows in the result. Most statements read the cell that they write, so that
+//! nothing that was written before is lost. Subscripts and bounds are affine, except in the few kernels that scatter through an index array.
+//!
+//! A kernel is one to three *phases*, possibly inside one common loop, over a few arrays that all of them share:
+//!
+//! | phase | for |
+//! |---|---|
+//! | nest | orders of loops, tags, fusion, distribution, prefetches: stencils and mirrors in nests of one to three loops |
+//! | scalars | private temporaries, written before they are read or carried from iteration to iteration |
+//! | arrays | temporary arrays, written in one loop and read in the same one or in a later one |
+//! | sums | reductions |
+//! | updates | cells that an inner loop reads and writes again and again, for buffers |
+
+use crate::rng::Rng;
+
+#[derive(Clone, Debug)]
+struct Loop {
+    name: String,
+    /// All values lie in `0..=end`.
+    end: String,
+}
+
+/// A random kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Affine {
+    /// Its text.
+    pub text: String,
+    /// Whether subscripts are read from data.
+    pub data: bool,
+}
+
+struct Maker {
+    rng: Rng,
+    dtype: &'static str,
+    rank: usize,
+    /// Whether subscripts are an iname plus a constant, so that footprints are boxes.
+    smooth: bool,
+    domains: Vec<String>,
+    temps: Vec<String>,
+    body: Vec<String>,
+    count: usize,
+    last_end: Option<String>,
+    data: bool,
+}
+
+/// A random kernel of this seed.
+pub fn kernel(seed: u64) -> Affine {
+    let mut rng = Rng::new(seed ^ 0x2545_f491_4f6c_dd1d);
+    let dtype = rng.pick(&["i64", "i64", "i32"]);
+    let rank = if rng.chance(45) { 2 } else { 1 };
+    let smooth = rng.chance(60);
+    let mut maker = Maker {
+        rng,
+        dtype,
+        rank,
+        smooth,
+        domains: Vec::new(),
+        temps: Vec::new(),
+        body: Vec::new(),
+        count: 0,
+        last_end: None,
+        data: false,
+    };
+    let around = match maker.rng.chance(30) {
+        true => vec![maker.steps()],
+        false => Vec::new(),
+    };
+    for _ in 0..1 + maker.rng.below(3) {
+        match maker.rng.below(20) {
+            0..=6 => maker.nest(&around),
+            7..=9 => maker.scalars(&around),
+            10..=13 => maker.arrays(&around),
+            14..=17 => maker.sums(&around),
+            18 => maker.updates(&around),
+            _ if maker.rng.chance(25) => maker.scatter(&around),
+            _ => maker.updates(&around),
+        }
+    }
+    maker.finish()
+}
+
+impl Maker {
+    fn finish(self) -> Affine {
+        let shape = if self.rank == 1 { "2*n + 2*m + 24" } else { "n + m + 12, n + m + 12" };
+        let mut args: Vec<String> =
+            ["a", "b", "c"].iter().map(|name| format!("{name}: {}[{shape}]", self.dtype)).collect();
+        if self.data {
+            args.push("idx: i32[n + m + 24]".into());
+        }
+        let mut text =
+            format!("kernel random({}, n: i32, m: i32)\nassume 0 <= n and 0 <= m\n", args.join(", "));
+        if self.data {
+            text += "fact 0 <= idx <= n\n";
+        }
+        for line in self.domains.iter().chain(&self.temps).chain(&self.body) {
+            text += line;
+            text.push('\n');
+        }
+        Affine { text, data: self.data }
+    }
+
+    fn fresh(&mut self, prefix: &str) -> String {
+        self.count += 1;
+        format!("{prefix}{}", self.count)
+    }
+
+    /// A loop around everything.
+    fn steps(&mut self) -> Loop {
+        let name = self.fresh("t");
+        let end = self.rng.pick(&["2", "3", "n"]).to_string();
+        self.domains.push(format!("domain {{ [{name}] : 0 <= {name} < {end} }}"));
+        Loop { name, end }
+    }
+
+    fn end(&mut self) -> String {
+        if let Some(end) = &self.last_end
+            && self.rng.chance(50)
+        {
+            return end.clone();
+        }
+        let end = self.rng.pick(&["n", "n", "n", "m", "m", "2", "3", "4", "4", "6", "8"]).to_string();
+        self.last_end = Some(end.clone());
+        end
+    }
+
+    fn new_loop(&mut self, outer: &[Loop]) -> Loop {
+        let (name, end) = (self.fresh("i"), self.end());
+        let plain = format!("0 <= {name} < {end}");
+        let (range, end) = match (self.rng.below(20), outer.last()) {
+            (0 | 1, _) => (format!("1 <= {name} <= {end}"), end),
+            (2, Some(o)) => (format!("0 <= {name} <= {}", o.name), o.end.clone()),
+            (3, Some(o)) => (format!("{} <= {name} <= {}", o.name, o.end), o.end.clone()),
+            (4, Some(o)) => (format!("0 <= {name} < {end} and {name} <= {} + 1", o.name), end),
+            (5, _) if end.len() == 1 && end != "2" => (format!("0 <= 2*{name} <= {end}"), end),
+            _ => (plain, end),
+        };
+        self.domains.push(format!("domain {{ [{name}] : {range} }}"));
+        Loop { name, end }
+    }
+
+    fn nest_of(&mut self, around: &[Loop], depth: usize) -> Vec<Loop> {
+        let mut loops = around.to_vec();
+        for _ in 0..depth {
+            let new = self.new_loop(&loops[around.len()..]);
+            loops.push(new);
+        }
+        loops
+    }
+
+    fn within(loops: &[Loop]) -> String {
+        if loops.is_empty() {
+            return String::new();
+        }
+        let names: Vec<&str> = loops.iter().map(|l| l.name.as_str()).collect();
+        format!(", inames={}", names.join(":"))
+    }
+
+    /// A subscript over one of the loops, preferably the one of this place from the end.
+    fn subscript(&mut self, loops: &[Loop], axis: usize) -> String {
+        if loops.is_empty() {
+            return self.rng.below(3).to_string();
+        }
+        let natural = loops.len().saturating_sub(self.rank) + axis;
+        let l = match natural < loops.len() && self.rng.chance(if self.smooth { 95 } else { 80 }) {
+            true => loops[natural].clone(),
+            false => self.rng.pick(loops),
+        };
+        let name = &l.name;
+        match self.rng.below(if self.smooth { 9 } else { 14 }) {
+            0..=3 => name.clone(),
+            4..=6 => format!("{name} + 1"),
+            7 => format!("{name} + 2"),
+            8 if self.smooth => name.clone(),
+            8 => self.rng.below(3).to_string(),
+            9 | 10 => format!("{} - {name} + {}", l.end, self.rng.below(2)),
+            11 if self.rank == 1 => format!("{name} + {}", self.rng.pick(loops).name),
+            12 => format!("{name} // 2"),
+            _ => name.clone(),
+        }
+    }
+
+    fn cell_of(&mut self, array: &str, loops: &[Loop]) -> String {
+        let index: Vec<String> = (0..self.rank).map(|axis| self.subscript(loops, axis)).collect();
+        format!("{array}[{}]", index.join(", "))
+    }
+
+    fn cell(&mut self, loops: &[Loop]) -> String {
+        let array = self.rng.pick(&["a", "a", "b", "c"]);
+        self.cell_of(array, loops)
+    }
+
+    fn odd(&mut self) -> usize {
+        2 * self.rng.below(16_000) + 3
+    }
+
+    /// What some values together are worth in this place: instances that read the same values seldom compute the same one.
+    fn mix(&mut self, values: &[String], loops: &[Loop]) -> String {
+        let mut terms = Vec::new();
+        if !self.rng.chance(2) {
+            for l in loops {
+                let factor = self.odd();
+                terms.push(format!("cast({}, {}) * {factor}", self.dtype, l.name));
+            }
+        }
+        for value in values {
+            terms.push(format!("{value} * {}", self.odd()));
+        }
+        terms.push(self.odd().to_string());
+        terms.join(" + ")
+    }
+
+    fn statement(&mut self, target: &str, value: &str, loops: &[Loop]) {
+        let id = self.fresh("s");
+        let condition = match loops.last() {
+            Some(l) if self.rng.chance(6) => format!(" if {} % 2 == 0", l.name),
+            _ => String::new(),
+        };
+        self.body.push(format!("{target} = {value}{condition} {{id={id}{}}}", Self::within(loops)));
+    }
+
+    /// A statement without a condition.
+    fn plain(&mut self, target: &str, value: &str, loops: &[Loop]) {
+        let id = self.fresh("s");
+        self.body.push(format!("{target} = {value} {{id={id}{}}}", Self::within(loops)));
+    }
+
+    /// A statement on the arrays that reads some values more.
+    fn store(&mut self, loops: &[Loop], more: &[String]) {
+        let target = self.cell(loops);
+        let mut values = more.to_vec();
+        if self.rng.chance(85) {
+            values.push(target.clone());
+        }
+        for _ in 0..1 + self.rng.below(2) {
+            values.push(self.cell(loops));
+        }
+        let value = self.mix(&values, loops);
+        self.statement(&target, &value, loops);
+    }
+
+    fn nest(&mut self, around: &[Loop]) {
+        let depth = 1 + self.rng.below(if around.is_empty() { 3 } else { 2 });
+        let loops = self.nest_of(around, depth);
+        let outer = around.len() + 1;
+        if depth > 1 && self.rng.chance(15) {
+            self.store(&loops[..outer], &[]);
+        }
+        for _ in 0..1 + self.rng.below(3) {
+            self.store(&loops, &[]);
+        }
+        if depth > 1 && self.rng.chance(10) {
+            self.store(&loops[..outer], &[]);
+        }
+    }
+
+    fn scalars(&mut self, around: &[Loop]) {
+        let depth = 1 + self.rng.below(2);
+        let loops = self.nest_of(around, depth);
+        let space = self.rng.pick(&["private", "private", "private", "global"]);
+        let mut scalars = Vec::new();
+        for _ in 0..1 + self.rng.below(2) {
+            let name = self.fresh("p");
+            self.temps.push(format!("temp {name}: {} {space}", self.dtype));
+            scalars.push(name);
+        }
+        let carried = self.rng.chance(20);
+        if carried {
+            for p in &scalars {
+                let first = self.odd().to_string();
+                self.plain(p, &first, around);
+            }
+        }
+        for p in scalars.clone() {
+            if carried && self.rng.chance(50) {
+                self.store(&loops, std::slice::from_ref(&p));
+            }
+            let mut values = vec![self.cell(&loops)];
+            if carried && self.rng.chance(50) {
+                values.push(p.clone());
+            }
+            let value = self.mix(&values, &loops);
+            self.plain(&p, &value, &loops);
+            if !carried || self.rng.chance(50) {
+                self.store(&loops, std::slice::from_ref(&p));
+            }
+        }
+        if self.rng.chance(40) {
+            let some = self.rng.pick(&scalars);
+            self.store(&loops, &[some]);
+        }
+    }
+
+    /// Temporary arrays of one shape.
+    fn arrays(&mut self, around: &[Loop]) {
+        let constant = self.rng.chance(60);
+        let end = match constant {
+            true => self.rng.pick(&["2", "3", "4", "4", "6", "8"]).to_string(),
+            false => self.rng.pick(&["n", "m"]).to_string(),
+        };
+        let halo = self.rng.below(3);
+        let space = match constant {
+            true => self.rng.pick(&["shared", "private", "global"]),
+            false => "global",
+        };
+        let mut before: Vec<String> = Vec::new();
+        for _ in 0..1 + self.rng.below(2) {
+            let name = self.fresh("w");
+            self.temps.push(format!("temp {name}: {}[{end} + {halo}] {space}", self.dtype));
+            let i = self.fresh("i");
+            self.domains.push(format!("domain {{ [{i}] : 0 <= {i} < {end} + {halo} }}"));
+            let mut loops = around.to_vec();
+            loops.push(Loop { name: i.clone(), end: format!("{end} + {halo}") });
+            let mut values = vec![self.cell(&loops)];
+            if let Some(b) = before.last()
+                && self.rng.chance(70)
+            {
+                values.push(format!("{b}[{i}]"));
+            }
+            let value = self.mix(&values, &loops);
+            self.plain(&format!("{name}[{i}]"), &value, &loops);
+            if self.rng.chance(50) {
+                self.store(&loops, &[format!("{name}[{i}]")]);
+            }
+            before.push(name);
+        }
+        let last = before.last().cloned().unwrap_or_default();
+        if self.rng.chance(75) {
+            let j = self.fresh("i");
+            self.domains.push(format!("domain {{ [{j}] : 0 <= {j} < {end} }}"));
+            let mut loops = around.to_vec();
+            loops.push(Loop { name: j.clone(), end: end.clone() });
+            let mut values = Vec::new();
+            for h in 0..=halo {
+                if h == 0 || self.rng.chance(60) {
+                    values.push(format!("{last}[{j} + {h}]"));
+                }
+            }
+            if self.rng.chance(25) {
+                values.push(format!("{last}[{end} - {j} - 1]"));
+            }
+            if before.len() > 1 && self.rng.chance(40) {
+                values.push(format!("{}[{j}]", before[0]));
+            }
+            self.store(&loops, &values);
+        } else {
+            // Nobody writes for nothing.
+            let mut loops = around.to_vec();
+            let i = self.fresh("i");
+            self.domains.push(format!("domain {{ [{i}] : 0 <= {i} < {end} + {halo} }}"));
+            loops.push(Loop { name: i.clone(), end: format!("{end} + {halo}") });
+            let values: Vec<String> = before.iter().map(|w| format!("{w}[{i}]")).collect();
+            self.store(&loops, &values);
+        }
+    }
+
+    fn sums(&mut self, around: &[Loop]) {
+        let loops = self.nest_of(around, 1);
+        let k = self.new_loop(&loops[around.len()..]);
+        let mut inside = loops.clone();
+        inside.push(k.clone());
+        if self.rng.chance(30) {
+            self.store(&loops, &[]);
+        }
+        let op = self.rng.pick(&["sum", "sum", "sum", "sum", "max"]);
+        let read = [self.cell(&inside), self.cell(&inside)];
+        let reads = 1 + usize::from(self.rng.chance(40));
+        let term = self.mix(&read[..reads], &inside);
+        let target = self.cell(&loops);
+        let value = match op {
+            // The maximum of no values is the least number.
+            "max" => format!("{target} * {} + max({op}({}, {term}), 0)", self.odd(), k.name),
+            _ => format!("{target} * {} + {op}({}, {term})", self.odd(), k.name),
+        };
+        self.plain(&target, &value, &loops);
+        if self.rng.chance(40) {
+            self.store(&loops, &[]);
+        }
+    }
+
+    fn updates(&mut self, around: &[Loop]) {
+        let loops = self.nest_of(around, 1);
+        let k = self.new_loop(&loops[around.len()..]);
+        let mut inside = loops.clone();
+        inside.push(k);
+        let array = self.rng.pick(&["a", "b", "c"]);
+        let target = match self.rng.chance(70) {
+            true => self.cell_of(array, &loops),
+            false => self.cell_of(array, &inside),
+        };
+        let read = self.cell(&inside);
+        let value = self.mix(&[target.clone(), read], &inside);
+        self.plain(&target, &value, &inside);
+        if self.rng.chance(40) {
+            let value = self.mix(&[target], &inside);
+            let other = self.cell(&inside);
+            self.plain(&other, &value, &inside);
+        }
+    }
+
+    fn scatter(&mut self, around: &[Loop]) {
+        let loops = self.nest_of(around, 1);
+        let i = &loops[around.len()].name.clone();
+        self.data = true;
+        let rest = if self.rank == 2 { ", 1" } else { "" };
+        let cell = format!("a[idx[{i}]{rest}]");
+        let read = self.cell_of("b", &loops);
+        let value = self.mix(&[cell.clone(), read], &loops);
+        self.plain(&cell, &value, &loops);
+    }
+}

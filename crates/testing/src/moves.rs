@@ -1,0 +1,522 @@
+//! Random steps of a given kind, chosen so that most of them apply to the kernel as it is by now. Whether they are legal is left to
+//! chance.
+
+use loopwright_kernel_ir::{Arg, Array, Expr, Instruction, LoopKernel, Name, Tag, Tree};
+use loopwright_transforms::{Registry, Step};
+
+use crate::rng::Rng;
+
+/// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
+pub const KINDS: [(&str, usize); 35] = [
+    ("split_iname", 4),
+    ("tag_inames", 16),
+    ("untag_inames", 18),
+    ("reorder", 12),
+    ("unroll", 6),
+    ("join_inames", 6),
+    ("add_prefetch", 12),
+    ("assume", 5),
+    ("assume_legal", 12),
+    ("duplicate_inames", 8),
+    ("fix_parameters", 4),
+    ("pad_array_axis", 12),
+    ("precompute", 20),
+    ("rename_iname", 5),
+    ("set_address_space", 6),
+    ("set_precision", 5),
+    ("split_reduction_inward", 22),
+    ("split_reduction_outward", 26),
+    ("tag_array_axes", 8),
+    ("map_domain", 12),
+    ("index_set_split", 5),
+    ("peel", 5),
+    ("reverse", 10),
+    ("tile", 8),
+    ("distribute", 12),
+    ("fuse_loops", 14),
+    ("privatize_temporary", 12),
+    ("unprivatize_temporary", 8),
+    ("alias_temporaries", 12),
+    ("chunk_iname", 5),
+    ("double_buffer", 30),
+    ("buffer_array", 12),
+    ("together", 5),
+    ("composite", 4),
+    ("user", 6),
+];
+
+/// A kind, by weight.
+pub fn kind(rng: &mut Rng) -> &'static str {
+    let all: usize = KINDS.iter().map(|(_, w)| w).sum();
+    let mut at = rng.below(all);
+    for (name, weight) in KINDS {
+        if at < weight {
+            return name;
+        }
+        at -= weight;
+    }
+    KINDS[0].0
+}
+
+/// The names of steps that random pipelines use: the user's own transform reverses the first loop.
+pub fn registry() -> Registry {
+    Registry::new().function("turn", |kernel| {
+        let first = kernel.tree.iter().find_map(|t| match t {
+            Tree::Loop { iname, .. } => Some(iname.clone()),
+            Tree::Leaf(_) => None,
+        });
+        let text = first.map_or("reverse(nothing)".to_string(), |i| format!("reverse({i}, new={i}_turned)"));
+        Step::parse(&text)?.rule().apply(kernel)
+    })
+}
+
+fn any<T: Clone>(rng: &mut Rng, of: &[T]) -> Option<T> {
+    if of.is_empty() { None } else { Some(rng.pick(of)) }
+}
+
+fn comma(names: &[Name]) -> String {
+    names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
+}
+
+/// What the tree says of its loops.
+#[derive(Default)]
+struct Loops {
+    /// Every loop with the loops around it, outermost first, itself last.
+    paths: Vec<Vec<Name>>,
+    /// Loops whose body is one loop, with that one.
+    perfect: Vec<(Name, Name)>,
+    /// Loops that are neighbours.
+    neighbours: Vec<(Name, Name)>,
+    /// Loops with several children.
+    several: Vec<Name>,
+}
+
+impl Loops {
+    fn of(kernel: &LoopKernel) -> Loops {
+        let mut loops = Loops::default();
+        loops.walk(&kernel.tree, &mut Vec::new());
+        loops
+    }
+
+    fn walk(&mut self, trees: &[Tree], path: &mut Vec<Name>) {
+        for pair in trees.windows(2) {
+            if let [Tree::Loop { iname: i, .. }, Tree::Loop { iname: j, .. }] = pair {
+                self.neighbours.push((i.clone(), j.clone()));
+            }
+        }
+        for tree in trees {
+            let Tree::Loop { iname, body } = tree else { continue };
+            path.push(iname.clone());
+            self.paths.push(path.clone());
+            match body.as_slice() {
+                [Tree::Loop { iname: inner, .. }] => self.perfect.push((iname.clone(), inner.clone())),
+                [_, _, ..] => self.several.push(iname.clone()),
+                _ => {}
+            }
+            self.walk(body, path);
+            path.pop();
+        }
+    }
+
+    fn names(&self) -> Vec<Name> {
+        self.paths.iter().filter_map(|p| p.last().cloned()).collect()
+    }
+
+    /// Some loops, each the only child of the one before.
+    fn chain(&self, rng: &mut Rng) -> Option<Vec<Name>> {
+        let (i, j) = any(rng, &self.perfect)?;
+        let mut chain = vec![i, j];
+        while let Some((_, next)) = self.perfect.iter().find(|(o, _)| chain.last() == Some(o)) {
+            if chain.len() > 2 || rng.chance(50) {
+                break;
+            }
+            chain.push(next.clone());
+        }
+        Some(chain)
+    }
+}
+
+fn mentions(e: &Expr, array: &Name) -> bool {
+    let mut found = false;
+    e.visit(&mut |e| {
+        found |= match e {
+            Expr::Subscript(a) => a.array == *array,
+            Expr::Name(n) => n == array,
+            _ => false,
+        }
+    });
+    found
+}
+
+fn inames_of(i: &Instruction) -> Vec<Name> {
+    let reduced = i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>();
+    i.within.iter().cloned().chain(reduced).collect()
+}
+
+/// Inames for a sweep: one or two of the innermost of an instruction that reads (or writes) the array.
+fn sweep(rng: &mut Rng, kernel: &LoopKernel, array: &Name, writes: bool) -> Option<Vec<Name>> {
+    let touching: Vec<&Instruction> = kernel
+        .instructions
+        .iter()
+        .filter(|i| mentions(&i.value, array) || writes && i.targets.iter().any(|t| t.array == *array))
+        .collect();
+    let i = any(rng, &touching)?;
+    let inames = inames_of(i);
+    if inames.is_empty() {
+        return None;
+    }
+    let count = 1 + usize::from(inames.len() > 1 && rng.chance(40));
+    let last = inames.len() - usize::from(inames.len() > count && rng.chance(25));
+    let mut chosen = inames[last - count..last].to_vec();
+    // What was split inwards has a constant length.
+    if rng.chance(60)
+        && let Some(inner) = inames.iter().find(|n| n.ends_with("_inner"))
+    {
+        chosen = vec![inner.clone()];
+    }
+    Some(chosen)
+}
+
+fn temporaries(kernel: &LoopKernel, wanted: impl Fn(&Array) -> bool) -> Vec<Name> {
+    kernel.temporaries.iter().filter(|t| wanted(t)).map(|t| t.name.clone()).collect()
+}
+
+fn tag(rng: &mut Rng) -> &'static str {
+    rng.pick(&[
+        "block.x", "block.x", "block.y", "thread.x", "thread.x", "thread.x", "thread.y", "lane", "vec",
+        "ilp", "unroll", "host",
+    ])
+}
+
+/// A random function of two inames with the other one for a determinant of one.
+fn unimodular(rng: &mut Rng, i: &Name, j: &Name) -> String {
+    let (u, v) = (format!("{i}_u"), format!("{j}_v"));
+    let k = rng.pick(&["", "2*", "-", "-"]);
+    let term = |c: &str, n: &Name| match c {
+        "-" => format!(" - {n}"),
+        c => format!(" + {c}{n}"),
+    };
+    match rng.below(8) {
+        0 => format!("[{i}, {j}] -> [{u}, {j}], {u} = {i}{}", term(k, j)),
+        1 => format!("[{i}, {j}] -> [{i}, {v}], {v} = {j}{}", term(k, i)),
+        2 => format!("[{i}, {j}] -> [{u}, {i}], {u} = {j}{}", term(k, i)),
+        3 => format!("[{i}, {j}] -> [{j}, {u}], {u} = {i}{}", term(k, j)),
+        4 => format!("[{i}, {j}] -> [{j}, {i}]"),
+        5 => format!("[{i}, {j}] -> [{u}, {v}], {u} = {i} + {j}, {v} = {i} + 2*{j}"),
+        6 => format!("[{i}, {j}] -> [{u}, {v}], {u} = 2*{i} + {j}, {v} = {i} + {j} - 1"),
+        _ => format!("[{i}, {j}] -> [{u}, {v}], {u} = {i} + 1, {v} = -{j}"),
+    }
+}
+
+/// A random step of this kind, if the kernel has something for it.
+pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
+    let loops = Loops::of(kernel);
+    let names = loops.names();
+    let base = kernel.base_inames();
+    let free: Vec<Name> = base.iter().filter(|i| kernel.tag(i) == Tag::Seq).cloned().collect();
+    Some(match kind {
+        "split_iname" => format!("split_iname({}, {})", any(rng, &free)?, rng.pick(&[1, 2, 2, 3, 4])),
+        "tag_inames" => {
+            let i = any(rng, &free)?;
+            let first = tag(rng);
+            match loops.paths.iter().find(|p| p.len() > 1 && p.contains(&i)) {
+                Some(path) if rng.chance(25) && path[0] != i => {
+                    format!(
+                        "tag_inames({}: {}, {i}: {first})",
+                        path[0],
+                        rng.pick(&["block.x", "thread.y", "host"])
+                    )
+                }
+                _ => format!("tag_inames({i}: {first})"),
+            }
+        }
+        "untag_inames" => {
+            let tagged: Vec<Name> = kernel.tags.keys().cloned().collect();
+            format!("untag_inames({})", any(rng, &tagged)?)
+        }
+        "reorder" => {
+            let mut chain = loops.chain(rng)?;
+            match chain.len() {
+                2 => chain.reverse(),
+                n => {
+                    let k = 1 + rng.below(n - 1);
+                    chain.rotate_left(k);
+                }
+            }
+            format!("reorder({})", comma(&chain))
+        }
+        "unroll" => format!("unroll({})", any(rng, &free)?),
+        "join_inames" => {
+            let (i, j) = any(rng, &loops.perfect)?;
+            format!("join_inames([{i}, {j}])")
+        }
+        // What gives double_buffer its buffers.
+        "add_prefetch" => {
+            let read: Vec<Name> = kernel
+                .args
+                .iter()
+                .filter_map(|a| match a {
+                    Arg::Array(a) => Some(a.name.clone()),
+                    Arg::Scalar(_) => None,
+                })
+                .filter(|a| kernel.instructions.iter().any(|i| mentions(&i.value, a)))
+                .collect();
+            let array = any(rng, &read)?;
+            let over = sweep(rng, kernel, &array, false)?;
+            let mut text = format!("add_prefetch({array}, [{}]", comma(&over));
+            if rng.chance(30) {
+                text += ", space=private";
+            }
+            if rng.chance(15) {
+                text += ", pad=1";
+            }
+            if rng.chance(25) {
+                let readers: Vec<Name> = kernel
+                    .instructions
+                    .iter()
+                    .filter(|i| mentions(&i.value, &array))
+                    .map(|i| i.id.clone())
+                    .collect();
+                text += &format!(", readers=[{}]", any(rng, &readers)?);
+            }
+            text + ")"
+        }
+        "assume" => rng
+            .pick(&[
+                "assume(1 <= n)",
+                "assume(n <= 40)",
+                "assume(m mod 2 = 0)",
+                "assume(2 <= m)",
+                "assume(n <= m)",
+            ])
+            .to_string(),
+        "assume_legal" => "assume_legal(\"at random\")".to_string(),
+        "duplicate_inames" => {
+            let i = match loops.several.is_empty() {
+                false if rng.chance(80) => any(rng, &loops.several)?,
+                _ => any(rng, &free)?,
+            };
+            let inside: Vec<Name> =
+                kernel.instructions.iter().filter(|x| x.within.contains(&i)).map(|x| x.id.clone()).collect();
+            let one = match rng.below(3) {
+                0 => inside.first().cloned(),
+                1 => inside.last().cloned(),
+                _ => any(rng, &inside),
+            }?;
+            format!("duplicate_inames([{i}], [{one}])")
+        }
+        "fix_parameters" => format!("fix_parameters({}={})", rng.pick(&["n", "m"]), rng.pick(&[2, 3])),
+        "pad_array_axis" => {
+            format!("pad_array_axis({}, 0, 1)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)
+        }
+        "tag_array_axes" => {
+            format!("tag_array_axes({}, f)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)
+        }
+        "precompute" => {
+            let t = any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?;
+            let over = sweep(rng, kernel, &t, false)?;
+            let space = if rng.chance(40) { ", space=private" } else { "" };
+            format!("precompute({t}, [{}]{space})", comma(&over))
+        }
+        "rename_iname" => {
+            let i = any(rng, &base)?;
+            format!("rename_iname({i}, {i}_again)")
+        }
+        "set_address_space" => {
+            let t = any(rng, &temporaries(kernel, |_| true))?;
+            format!("set_address_space({t}, {})", rng.pick(&["private", "shared", "global"]))
+        }
+        "set_precision" => format!("set_precision({})", rng.pick(&["fast", "precise"])),
+        "split_reduction_inward" | "split_reduction_outward" => {
+            // One of several inames; a whole reduction has nothing to be split from.
+            let reductions = kernel.instructions.iter().flat_map(Instruction::reductions);
+            let several: Vec<Vec<Name>> =
+                reductions.map(|r| r.inames.clone()).filter(|i| i.len() > 1).collect();
+            let inames = any(rng, &several)?;
+            let natural = if kind == "split_reduction_inward" { inames.last() } else { inames.first() };
+            let chosen = if rng.chance(85) { natural.cloned()? } else { rng.pick(&inames) };
+            format!("{kind}({chosen})")
+        }
+        "map_domain" => match (rng.chance(75), any(rng, &loops.perfect)) {
+            (true, Some((i, j))) => format!("map_domain({})", unimodular(rng, &i, &j)),
+            _ => {
+                let i = any(rng, &names)?;
+                match rng.below(2) {
+                    0 => format!("map_domain([{i}] -> [{i}_u], {i}_u = {i} + {})", 1 + rng.below(3)),
+                    _ => format!("map_domain([{i}] -> [{i}_u], {i}_u = n - {i})"),
+                }
+            }
+        },
+        "index_set_split" => {
+            let path = any(rng, &loops.paths)?;
+            let i = path.last()?;
+            let condition = match (rng.below(5), path.len()) {
+                (0, _) => format!("{i} < {}", 1 + rng.below(3)),
+                (1, _) => format!("{} <= {i}", 1 + rng.below(3)),
+                (2, _) => format!("{i} + 1 < n"),
+                (3, n) if n > 1 => format!("{i} <= {}", path[rng.below(n - 1)]),
+                _ => format!("2*{i} < m"),
+            };
+            format!("index_set_split({i}, {condition}, suffix=_s{})", rng.below(1000))
+        }
+        "peel" => {
+            let ends = rng.pick(&["first=1", "last=1", "first=1, last=1", "first=2"]);
+            format!("peel({}, {ends})", any(rng, &names)?)
+        }
+        "reverse" => {
+            let i = any(rng, &names)?;
+            format!("reverse({i})")
+        }
+        "tile" => {
+            let chain = loops.chain(rng)?;
+            let lengths: Vec<String> =
+                chain.iter().map(|_| rng.pick(&["2", "2", "3", "4"]).to_string()).collect();
+            format!("tile([{}], [{}])", comma(&chain), lengths.join(", "))
+        }
+        "distribute" => {
+            let i = any(rng, &loops.several)?;
+            let inside: Vec<Name> =
+                kernel.instructions.iter().filter(|x| x.within.contains(&i)).map(|x| x.id.clone()).collect();
+            match inside.len() > 2 && rng.chance(60) {
+                true => format!("distribute({i}, before=[{}])", inside[1 + rng.below(inside.len() - 1)]),
+                false => format!("distribute({i})"),
+            }
+        }
+        "fuse_loops" => {
+            let (i, j) = any(rng, &loops.neighbours)?;
+            match rng.chance(10) {
+                true => format!("fuse_loops([{j}, {i}])"),
+                false => format!("fuse_loops([{i}, {j}])"),
+            }
+        }
+        "privatize_temporary" => {
+            let t = any(rng, &temporaries(kernel, |_| true))?;
+            let touching = kernel
+                .instructions
+                .iter()
+                .filter(|i| mentions(&i.value, &t) || i.targets.iter().any(|x| x.array == t));
+            let mut common: Option<Vec<Name>> = None;
+            for i in touching {
+                let inames = &i.within;
+                common = Some(match common {
+                    None => inames.clone(),
+                    Some(c) => c.into_iter().filter(|n| inames.contains(n)).collect(),
+                });
+            }
+            format!("privatize_temporary({t}, [{}])", any(rng, &common?)?)
+        }
+        "unprivatize_temporary" => {
+            format!("unprivatize_temporary({}, 0)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)
+        }
+        "alias_temporaries" => {
+            let first = any(rng, &kernel.temporaries)?;
+            let others = temporaries(kernel, |t| {
+                t.name != first.name
+                    && t.space == first.space
+                    && t.axes == first.axes
+                    && t.dtype == first.dtype
+            });
+            let second = any(rng, &others)?;
+            format!("alias_temporaries([{}, {second}])", first.name)
+        }
+        "chunk_iname" => format!("chunk_iname({}, {})", any(rng, &free)?, rng.pick(&[2, 2, 3])),
+        "double_buffer" => {
+            let copies: Vec<&Instruction> = kernel
+                .instructions
+                .iter()
+                .filter(|i| kernel.temporary(&i.targets[0].array).is_some() && !i.within.is_empty())
+                .collect();
+            let copied: Vec<&Instruction> =
+                copies.iter().copied().filter(|i| i.id.contains("fetch")).collect();
+            let copy = if copied.is_empty() { any(rng, &copies)? } else { any(rng, &copied)? };
+            let around: Vec<Name> = loops
+                .paths
+                .iter()
+                .filter_map(|p| p.last())
+                .filter(|i| copy.within.contains(i))
+                .cloned()
+                .collect();
+            format!("double_buffer({}, {})", copy.targets[0].array, any(rng, &around)?)
+        }
+        "buffer_array" => {
+            let written: Vec<Name> = kernel
+                .instructions
+                .iter()
+                .map(|i| i.targets[0].array.clone())
+                .filter(|a| kernel.temporary(a).is_none())
+                .collect();
+            let array = any(rng, &written)?;
+            let over = sweep(rng, kernel, &array, true)?;
+            let mut text = format!("buffer_array({array}, [{}]", comma(&over));
+            if rng.chance(25) {
+                text += ", space=shared";
+            }
+            if rng.chance(25) {
+                text += ", init=none";
+            }
+            text + ")"
+        }
+        "together" | "composite" => {
+            let inside =
+                ["reorder", "reverse", "map_domain", "split_iname", "tag_inames", "fuse_loops", "distribute"];
+            let first = rng.pick(&inside);
+            let first = step(rng, kernel, first)?;
+            let parsed = Step::parse(&first).ok()?;
+            let between = parsed.rule().apply(kernel).ok()?;
+            let second = rng.pick(&inside);
+            let second = step(rng, &between, second)?;
+            let name = if kind == "together" { "together" } else { "both" };
+            format!("{name} {{ {first}; {second} }}")
+        }
+        "user" => "turn()".to_string(),
+        _ => return None,
+    })
+}
+
+/// Steps that open the way for others: what users write in a row.
+pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
+    let loops = Loops::of(kernel);
+    let mut steps = Vec::new();
+    let reduced: Vec<Name> = kernel
+        .instructions
+        .iter()
+        .flat_map(|i| i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>())
+        .collect();
+    if let Some(k) = any(rng, &reduced).filter(|_| rng.chance(60)) {
+        steps.push(format!("split_iname({k}, {})", rng.pick(&[2, 3])));
+        let (side, part) = rng.pick(&[("inward", "inner"), ("outward", "outer")]);
+        steps.push(format!("split_reduction_{side}({k}_{part})"));
+        return steps;
+    }
+    let choice = rng.below(10);
+    if choice < 3 {
+        // What a reader of a temporary array needs, computed where it reads.
+        let arrays = temporaries(kernel, |t| !t.axes.is_empty());
+        let Some(t) = any(rng, &arrays) else { return steps };
+        let reader = kernel.instructions.iter().rfind(|i| mentions(&i.value, &t));
+        let Some(j) = reader.and_then(|r| r.within.last()) else { return steps };
+        steps.push(format!("split_iname({j}, {})", rng.pick(&[2, 3])));
+        let space = if rng.chance(40) { ", space=private" } else { "" };
+        steps.push(format!("precompute({t}, [{j}_inner]{space})"));
+        return steps;
+    }
+    let Some(path) = any(rng, &loops.paths) else { return steps };
+    let Some(i) = path.last() else { return steps };
+    steps.push(format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])));
+    let inside: Vec<&Instruction> = kernel.instructions.iter().filter(|x| x.within.contains(i)).collect();
+    match choice {
+        3..=7 => {
+            let read = |x: &&Instruction| -> Vec<&'static str> {
+                ["a", "b", "c"].into_iter().filter(|a| mentions(&x.value, &Name::new(*a))).collect()
+            };
+            let arrays: Vec<&str> = inside.iter().flat_map(read).collect();
+            let Some(array) = any(rng, &arrays) else { return steps };
+            let space = if rng.chance(50) { ", space=private" } else { "" };
+            steps.push(format!("add_prefetch({array}, [{i}_inner]{space})"));
+            steps.push(format!("double_buffer({array}_tile, {i}_outer)"));
+        }
+        8 => steps.push(format!("tag_inames({i}_outer: block.x, {i}_inner: thread.x)")),
+        _ => steps.push(format!("buffer_array({}, [{i}_inner])", rng.pick(&["a", "b", "c"]))),
+    }
+    steps
+}

@@ -1,0 +1,634 @@
+//! Both sides of a verdict, held against runs that know nothing of it.
+//!
+//! A *case* is a random kernel ([`affine`](crate::affine)) with a random pipeline ([`moves`](crate::moves)). Each step of it is made without
+//! asking and then judged:
+//!
+//! - **proved**: the run in tokens ([`agrees`]) agrees with the declared kernel for all small sizes, and so does the emulator, with every
+//!   check on, with the plain interpreter of the declared kernel, and finds no race. Lowering may still refuse the kernel, for what only it
+//!   asks (lengths, memory, barriers): counted.
+//! - **refuted**: the witness's failure comes again, and the kernel, lowered by force ([`lower_forced`]), gives another result for the
+//!   witness's parameters than the declared one, or races. Where it cannot be lowered even so, that is counted.
+//! - **unknown**: counted; rare where no data are involved.
+//!
+//! Whether a step was legal is also asked of the small sizes alone, of runs in tokens and of the emulator, so that the share of legal
+//! and illegal steps does not rest on the judge.
+
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Write},
+    panic::AssertUnwindSafe,
+    time::Instant,
+};
+
+use loopwright_emulator::{Arguments, FaultKind, Options};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_legality::{Basis, Judgement, Parameters, Stop, Verdict, agrees, judge};
+use loopwright_lowering::{LowerOptions, lower, lower_forced, program::Program};
+use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_transforms::{Pipeline, Step};
+
+use crate::{affine, case::Case, check::Failure, data, moves, rng::Rng};
+
+/// Steps that are tried in a case.
+const STEPS: usize = 9;
+
+/// What was seen of one kind of step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// It could be made.
+    pub reached: usize,
+    /// It was refused before any question of order: a name, a shape.
+    pub refused: usize,
+    /// Proved, a theorem counted too.
+    pub proved: usize,
+    /// Refuted.
+    pub refuted: usize,
+    /// Neither.
+    pub unknown: usize,
+}
+
+/// What was seen of all cases.
+#[derive(Clone, Debug, Default)]
+pub struct Count {
+    /// Kernels with their pipelines.
+    pub cases: usize,
+    /// By kind of step.
+    pub kinds: BTreeMap<&'static str, Tally>,
+    /// Steps that were judged by a question.
+    pub asked: usize,
+    /// Of these, legal at all small sizes.
+    pub legal: usize,
+    /// Of these, illegal at some small size.
+    pub illegal: usize,
+    /// Steps that were judged on kernels without data.
+    pub affine: usize,
+    /// Of these, undecided.
+    pub affine_unknown: usize,
+    /// Runs of proved kernels in the emulator.
+    pub runs: usize,
+    /// Refuted kernels that went wrong in the emulator, by what happened.
+    pub wrong: BTreeMap<&'static str, usize>,
+    /// Refuted kernels that lowering refuses even by force.
+    pub unforced: BTreeMap<&'static str, usize>,
+    /// Proved kernels that lowering refuses.
+    pub late: BTreeMap<&'static str, usize>,
+    /// Reasons of undecided steps on kernels without data, each with one example.
+    pub reasons: BTreeMap<String, (usize, String)>,
+    /// Seconds.
+    pub times: BTreeMap<&'static str, f64>,
+    /// Disagreements: bugs.
+    pub failures: Vec<(Case, Failure)>,
+}
+
+fn add<K: Ord + Clone>(mine: &mut BTreeMap<K, usize>, theirs: &BTreeMap<K, usize>) {
+    for (key, n) in theirs {
+        *mine.entry(key.clone()).or_insert(0) += n;
+    }
+}
+
+impl Count {
+    /// Both together.
+    pub fn with(mut self, other: Count) -> Count {
+        self.cases += other.cases;
+        for (kind, t) in other.kinds {
+            let mine = self.kinds.entry(kind).or_default();
+            mine.reached += t.reached;
+            mine.refused += t.refused;
+            mine.proved += t.proved;
+            mine.refuted += t.refuted;
+            mine.unknown += t.unknown;
+        }
+        self.asked += other.asked;
+        self.legal += other.legal;
+        self.illegal += other.illegal;
+        self.affine += other.affine;
+        self.affine_unknown += other.affine_unknown;
+        self.runs += other.runs;
+        add(&mut self.wrong, &other.wrong);
+        add(&mut self.unforced, &other.unforced);
+        add(&mut self.late, &other.late);
+        for (reason, (n, example)) in other.reasons {
+            self.reasons.entry(reason).or_insert((0, example)).0 += n;
+        }
+        for (what, seconds) in other.times {
+            *self.times.entry(what).or_insert(0.0) += seconds;
+        }
+        self.failures.extend(other.failures);
+        self
+    }
+
+    /// Judged steps.
+    pub fn judged(&self) -> usize {
+        self.kinds.values().map(|t| t.reached).sum()
+    }
+}
+
+/// The table.
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}",
+            "step", "reached", "proved", "refuted", "unknown", "refused"
+        )?;
+        let mut all = Tally::default();
+        for (kind, t) in &self.kinds {
+            writeln!(
+                f,
+                "{kind:<24}{:>9}{:>9}{:>9}{:>9}{:>9}",
+                t.reached, t.proved, t.refuted, t.unknown, t.refused
+            )?;
+            all.reached += t.reached;
+            all.proved += t.proved;
+            all.refuted += t.refuted;
+            all.unknown += t.unknown;
+            all.refused += t.refused;
+        }
+        writeln!(
+            f,
+            "{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}",
+            "all", all.reached, all.proved, all.refuted, all.unknown, all.refused
+        )?;
+        let share = |n: usize, of: usize| 100.0 * n as f64 / of.max(1) as f64;
+        writeln!(
+            f,
+            "{} cases; {} steps asked, at small sizes {} legal ({:.1} %), {} illegal ({:.1} %)",
+            self.cases,
+            self.asked,
+            self.legal,
+            share(self.legal, self.asked),
+            self.illegal,
+            share(self.illegal, self.asked)
+        )?;
+        writeln!(
+            f,
+            "affine: {} steps, {} unknown ({:.2} %)",
+            self.affine,
+            self.affine_unknown,
+            share(self.affine_unknown, self.affine)
+        )?;
+        let list = |counts: &BTreeMap<&'static str, usize>| -> String {
+            counts.iter().map(|(k, n)| format!("{k} {n}")).collect::<Vec<_>>().join(", ")
+        };
+        writeln!(
+            f,
+            "proved: {} runs in the emulator agree; refused later by lowering: {}",
+            self.runs,
+            list(&self.late)
+        )?;
+        writeln!(
+            f,
+            "refuted: by force {}; not lowered even so: {}",
+            list(&self.wrong),
+            list(&self.unforced)
+        )?;
+        let times: Vec<String> = self.times.iter().map(|(what, s)| format!("{what} {s:.1} s")).collect();
+        writeln!(f, "time: {}", times.join(", "))?;
+        write!(f, "{} disagreements", self.failures.len())
+    }
+}
+
+fn parameters(n: i64, m: i64) -> Parameters {
+    BTreeMap::from([(Name::new("n"), n), (Name::new("m"), m)])
+}
+
+/// Sizes that runs in tokens try. Parameters are fixed at 2 or 3 by random steps.
+fn sizes() -> Vec<Parameters> {
+    let all = [(0, 2), (1, 1), (4, 1), (2, 2), (3, 3), (2, 5), (5, 3), (5, 6)];
+    all.into_iter().map(|(n, m)| parameters(n, m)).collect()
+}
+
+fn allowed(kernel: &LoopKernel, values: &Parameters) -> bool {
+    kernel.assumptions.iter().all(|c| c.holds(&|n| values.get(n).copied()) != Some(false))
+}
+
+fn options() -> Options {
+    Options { count: false, threads: Some(1), max_steps: 1 << 22, ..Options::default() }
+}
+
+/// What the declared kernel computes, remembered by sizes and seed.
+struct Oracle {
+    declared: LoopKernel,
+    known: BTreeMap<(Parameters, u64), (Arguments, Arguments)>,
+}
+
+impl Oracle {
+    fn new(declared: &LoopKernel) -> Oracle {
+        Oracle { declared: declared.clone(), known: BTreeMap::new() }
+    }
+
+    /// Arguments, and what they become.
+    fn run(&mut self, values: &Parameters, seed: u64) -> Result<(Arguments, Arguments), Failure> {
+        let key = (values.clone(), seed);
+        if let Some(known) = self.known.get(&key) {
+            return Ok(known.clone());
+        }
+        let Some(arguments) = data::hashed(&self.declared, values, seed) else {
+            return Err(Failure {
+                kind: "arguments",
+                text: "a length is no function of the parameters".into(),
+            });
+        };
+        let inputs = Inputs {
+            arrays: arguments.arrays.iter().map(|(n, a)| (n.clone(), a.buffer.clone())).collect(),
+            scalars: arguments.scalars.clone(),
+            ..Inputs::default()
+        };
+        let written = interpret(&self.declared, &inputs, Mode::Exact)
+            .map_err(|d| Failure { kind: "reference", text: d.to_string() })?;
+        let mut result = arguments.clone();
+        for (name, buffer) in written {
+            if let Some(array) = result.arrays.get_mut(&name) {
+                array.buffer = buffer;
+            }
+        }
+        self.known.insert(key, (arguments.clone(), result.clone()));
+        Ok((arguments, result))
+    }
+
+    /// What goes wrong when the emulator runs a program; `None` where it agrees, or takes too long.
+    fn wrong(
+        &mut self,
+        program: &Program,
+        values: &Parameters,
+        seed: u64,
+    ) -> Result<Option<(&'static str, String)>, Failure> {
+        let (mut found, want) = self.run(values, seed)?;
+        match loopwright_emulator::run(program, &mut found, &options()) {
+            Err(fault) if fault.kind == FaultKind::StepLimit => Ok(None),
+            Err(fault) => Ok(Some((fault.kind.code(), format!("{values:?}: {fault}")))),
+            Ok(_) => {
+                Ok(data::difference(&found, &want)
+                    .map(|text| ("other values", format!("{values:?}: {text}"))))
+            }
+        }
+    }
+}
+
+/// What came of one step.
+struct Evaluated {
+    verdict: Verdict,
+    after: LoopKernel,
+    /// What small sizes say; `None` where data are involved.
+    legal: Option<bool>,
+    asked: bool,
+    late: Option<&'static str>,
+    runs: usize,
+    wrong: Option<&'static str>,
+    unforced: Option<&'static str>,
+    times: Vec<(&'static str, f64)>,
+}
+
+fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
+    Err(Failure { kind, text: text.into() })
+}
+
+/// What lowering may refuse of a kernel whose steps are all legal: lengths that are not constant, ranges that no loop has, memory that ends
+/// with a kernel, synchronisation that has no place. Everything else says that the library is wrong, not the kernel.
+const LATE: [&str; 14] = [
+    "blocks-depend",
+    "different-bounds",
+    "ends-with-kernel",
+    "foreign-value",
+    "grid-reduction",
+    "lane-length",
+    "no-bound",
+    "no-least-value",
+    "not-constant-length",
+    "not-constant-shape",
+    "race",
+    "too-many-threads",
+    "two-hardware-inames",
+    "warp-without-lanes",
+];
+
+/// The step of a text, the user's own among them.
+fn parse(text: &str) -> Result<Step, Diagnostic> {
+    let pipeline = Pipeline::parse_with(text, &moves::registry())?;
+    match pipeline.steps() {
+        [step] => Ok(step.clone()),
+        _ => Err(Diagnostic::new("test", format!("`{text}` is not one step"))),
+    }
+}
+
+fn unjudged(step: &Step, before: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    Pipeline::new().step(step.clone()).apply_unjudged(before)
+}
+
+/// Makes a step, judges it, and holds the verdict against runs. `None`: the step does not apply.
+fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Option<Evaluated>, Failure> {
+    let Ok(step) = parse(text) else { return fail("step-text", text) };
+    let Ok(after) = unjudged(&step, before) else { return Ok(None) };
+    let rule = match step {
+        Step::Together(_) | Step::Composite(_) => Judgement::Ask,
+        ref step => step.rule().judgement(before),
+    };
+    let asked = rule == Judgement::Ask;
+    let mut times = Vec::new();
+    let mut start = Instant::now();
+    let mut took = |what: &'static str, times: &mut Vec<(&'static str, f64)>| {
+        times.push((what, start.elapsed().as_secs_f64()));
+        start = Instant::now();
+    };
+    let verdict = match rule {
+        Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
+        Judgement::Ask => judge(before, &after),
+    };
+    // Now and then a theorem is asked about, too.
+    let doubted = !asked && Rng::new(text.len() as u64 ^ before.instructions.len() as u64).chance(25);
+    if doubted && let Verdict::Refuted(witness) = judge(before, &after) {
+        return fail("theorem", format!("refuted against a theorem: {witness}"));
+    }
+    let mut verdict = verdict;
+    if let Step::Composite(_) = step {
+        match (step.judged(before), &verdict) {
+            (Ok(_), Verdict::Refuted(_)) => {
+                return fail(
+                    "composite",
+                    "each of its steps is proved, and all of them together are refuted",
+                );
+            }
+            (Ok(judged), _) => verdict = judged.verdict,
+            // One of its steps is refused, all of them together would not be.
+            (Err(_), Verdict::Proved { .. } | Verdict::Unknown { .. }) => return Ok(None),
+            (Err(_), Verdict::Refuted(_)) => {}
+        }
+    }
+    took("judging", &mut times);
+    let mut legal = Some(true);
+    let mut first_wrong = None;
+    for values in sizes().iter().filter(|v| allowed(&after, v)) {
+        match agrees(&after, values) {
+            Ok(None) => {}
+            Ok(Some(failure)) => {
+                legal = Some(false);
+                first_wrong = Some(format!("{failure:?} for {values:?}"));
+                break;
+            }
+            Err(Stop::Large) => break,
+            Err(_) => {
+                legal = None;
+                break;
+            }
+        }
+    }
+    took("runs in tokens", &mut times);
+    let (late, wrong, unforced) = (None, None, None);
+    let mut evaluated = Evaluated { verdict, after, legal, asked, late, runs: 0, wrong, unforced, times };
+    match &evaluated.verdict {
+        Verdict::Proved { .. } => {
+            if let Some(wrong) = first_wrong {
+                return fail("false-proof", format!("proved, and in tokens {wrong}"));
+            }
+            match lower(&evaluated.after, LowerOptions::default()) {
+                Err(d) if !LATE.contains(&d.code) => return fail("lowering", d.to_string()),
+                Err(d) => evaluated.late = Some(d.code),
+                Ok(program) => {
+                    let small: Vec<Parameters> =
+                        sizes().into_iter().filter(|v| allowed(&evaluated.after, v)).collect();
+                    for values in small.iter().rev().step_by(2) {
+                        if let Some((kind, what)) = oracle.wrong(&program, values, 0)? {
+                            return fail(
+                                "false-proof",
+                                format!("proved, and the emulator says {kind}: {what}"),
+                            );
+                        }
+                        evaluated.runs += 1;
+                    }
+                }
+            }
+        }
+        Verdict::Refuted(witness) => {
+            let again = agrees(&evaluated.after, &witness.parameters);
+            if again != Ok(Some(witness.failure.clone())) {
+                return fail("witness", format!("{witness} comes not again: {again:?}"));
+            }
+            let mut values = parameters(1, 1);
+            values.extend(witness.parameters.clone());
+            match lower_forced(&evaluated.after, LowerOptions::default()) {
+                Err(d) if !LATE.contains(&d.code) => return fail("lowering", d.to_string()),
+                Err(d) => evaluated.unforced = Some(d.code),
+                Ok(program) => {
+                    // The greatest of several values does not show each of them.
+                    let seeds = if oracle.declared.to_string().contains("max(") { 24 } else { 2 };
+                    for seed in 0..seeds {
+                        match oracle.wrong(&program, &values, seed)? {
+                            Some(("invalid-program", what)) => return fail("invalid-program", what),
+                            Some((kind, _)) => {
+                                evaluated.wrong = Some(kind);
+                                break;
+                            }
+                            None => {}
+                        }
+                    }
+                    // A program runs lanes one after the other, which is one of the orders that they may have.
+                    let jams = evaluated.after.tags.values().any(|t| t.is_jam());
+                    if evaluated.wrong.is_none()
+                        && jams
+                        && lower(&evaluated.after, LowerOptions::default()).is_err()
+                    {
+                        evaluated.unforced = Some("order of lanes");
+                    } else if evaluated.wrong.is_none() {
+                        return fail("false-refusal", format!("the emulator finds nothing wrong: {witness}"));
+                    }
+                }
+            }
+        }
+        Verdict::Unknown { .. } => {}
+    }
+    took("lowering and emulator", &mut evaluated.times);
+    Ok(Some(evaluated))
+}
+
+/// What `assume_legal` lets through: not what is refuted.
+fn vouched(rng: &mut Rng, kernel: &LoopKernel) -> Result<bool, Failure> {
+    let kind = moves::kind(rng);
+    let Some(text) =
+        moves::step(rng, kernel, kind).filter(|_| !["assume_legal", "composite"].contains(&kind))
+    else {
+        return Ok(false);
+    };
+    let Ok(step) = parse(&text) else { return fail("step-text", text) };
+    let Ok(after) = unjudged(&step, kernel) else { return Ok(false) };
+    let verdict = match step {
+        Step::Together(_) => judge(kernel, &after),
+        ref step => match step.rule().judgement(kernel) {
+            Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
+            Judgement::Ask => judge(kernel, &after),
+        },
+    };
+    let both = format!("assume_legal(\"at random\")\n{text}");
+    let result = Pipeline::parse_with(&both, &moves::registry()).and_then(|p| p.apply(kernel));
+    match (&verdict, result.map(|k| k.vouched.len())) {
+        (Verdict::Proved { .. }, Ok(0))
+        | (Verdict::Unknown { .. }, Ok(1))
+        | (Verdict::Refuted(_), Err(_)) => Ok(true),
+        (verdict, result) => {
+            fail("vouched", format!("{text}: {verdict}, and with `assume_legal` {result:?}"))
+        }
+    }
+}
+
+/// A disagreement with the case that shows it: the steps before, and the one that it is about last.
+fn found(text: &str, taken: &[String], last: &str, failure: Failure) -> (Case, Failure) {
+    let mut steps = taken.to_vec();
+    steps.push(last.to_string());
+    (Case { kernel: text.to_string(), steps }, failure)
+}
+
+/// Runs the case of a seed.
+///
+/// # Panics
+/// Where the random kernel is wrong.
+pub fn case(seed: u64) -> Count {
+    let affine::Affine { text, data } = affine::kernel(seed);
+    let declared = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("seed {seed}\n{text}\n{d}"));
+    let mut oracle = Oracle::new(&declared);
+    let mut rng = Rng::new(seed ^ 0x9e37_79b9);
+    let mut count = Count { cases: 1, ..Count::default() };
+    let mut kernel = declared.clone();
+    let mut taken: Vec<String> = Vec::new();
+    let mut planned = if rng.chance(50) { moves::recipe(&mut rng, &kernel) } else { Vec::new() };
+    planned.reverse();
+    for _ in 0..STEPS {
+        let (kind, text_of_step) = match planned.pop() {
+            Some(text) => {
+                let name = text.split('(').next().unwrap_or_default().to_string();
+                match moves::KINDS.iter().find(|(k, _)| *k == name) {
+                    Some((kind, _)) => (*kind, text),
+                    None => continue,
+                }
+            }
+            None => {
+                let kind = moves::kind(&mut rng);
+                // Several tries: what the structure refuses says nothing.
+                let mut text = None;
+                for _ in 0..4 {
+                    text = moves::step(&mut rng, &kernel, kind);
+                    if text.as_ref().is_some_and(|t| parse(t).is_ok_and(|s| unjudged(&s, &kernel).is_ok())) {
+                        break;
+                    }
+                }
+                match text {
+                    Some(text) => (kind, text),
+                    None => continue,
+                }
+            }
+        };
+        let tally = count.kinds.entry(kind).or_default();
+        if kind == "assume_legal" {
+            match vouched(&mut rng, &kernel) {
+                Ok(true) => {
+                    tally.reached += 1;
+                    tally.proved += 1;
+                }
+                Ok(false) => tally.refused += 1,
+                Err(failure) => count.failures.push(found(&text, &taken, &text_of_step, failure)),
+            }
+            continue;
+        }
+        let evaluated =
+            std::panic::catch_unwind(AssertUnwindSafe(|| evaluate(&mut oracle, &kernel, &text_of_step)))
+                .unwrap_or_else(|payload| {
+                    let text = payload.downcast_ref::<String>().cloned().unwrap_or_default();
+                    Err(Failure { kind: "panic", text })
+                });
+        let e = match evaluated {
+            Ok(Some(e)) => e,
+            Ok(None) => {
+                tally.refused += 1;
+                continue;
+            }
+            Err(failure) => {
+                tally.reached += 1;
+                count.failures.push(found(&text, &taken, &text_of_step, failure));
+                continue;
+            }
+        };
+        tally.reached += 1;
+        if e.asked {
+            count.asked += 1;
+            count.legal += usize::from(e.legal == Some(true));
+            count.illegal += usize::from(e.legal == Some(false));
+        }
+        count.affine += usize::from(!data);
+        count.runs += e.runs;
+        for (what, seconds) in &e.times {
+            *count.times.entry(what).or_insert(0.0) += seconds;
+        }
+        match &e.verdict {
+            Verdict::Proved { .. } => tally.proved += 1,
+            Verdict::Refuted(_) => tally.refuted += 1,
+            Verdict::Unknown { reason, .. } => {
+                tally.unknown += 1;
+                if !data {
+                    count.affine_unknown += 1;
+                    let mut example = String::new();
+                    let _ = write!(example, "seed {seed}\n{text}{}\n{text_of_step}", taken.join("\n"));
+                    let brief = format!("{kind}: {}", without_names(reason));
+                    count.reasons.entry(brief).or_insert((0, example)).0 += 1;
+                }
+            }
+        }
+        for (code, counts) in
+            [(e.wrong, &mut count.wrong), (e.unforced, &mut count.unforced), (e.late, &mut count.late)]
+        {
+            if let Some(code) = code {
+                *counts.entry(code).or_insert(0) += 1;
+            }
+        }
+        if matches!(e.verdict, Verdict::Proved { .. }) && e.late.is_none() {
+            kernel = e.after;
+            taken.push(text_of_step);
+        }
+    }
+    count
+}
+
+/// A reason without what stands in quotation marks.
+fn without_names(reason: &str) -> String {
+    reason.split('`').enumerate().map(|(k, piece)| if k % 2 == 0 { piece } else { "_" }).collect()
+}
+
+/// Whether the last step of a case still disagrees in the same way.
+fn fails(case: &Case, kind: &str) -> Option<Failure> {
+    let declared = LoopKernel::parse(&case.kernel).ok()?;
+    let (last, before) = case.steps.split_last()?;
+    let mut kernel = declared.clone();
+    for text in before {
+        let step = parse(text).ok()?;
+        let after = unjudged(&step, &kernel).ok()?;
+        if let Judgement::Ask = step.rule().judgement(&kernel)
+            && !matches!(judge(&kernel, &after), Verdict::Proved { .. })
+        {
+            return None;
+        }
+        kernel = after;
+    }
+    let run = || evaluate(&mut Oracle::new(&declared), &kernel, last);
+    match std::panic::catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Err(failure)) if failure.kind == kind => Some(failure),
+        Err(_) if kind == "panic" => Some(Failure { kind: "panic", text: String::new() }),
+        _ => None,
+    }
+}
+
+/// A smaller case that disagrees alike.
+pub fn shrink(case: &Case, failure: &Failure) -> (Case, Failure) {
+    let (mut best, mut failure) = (case.clone(), failure.clone());
+    let mut budget = 300;
+    'outer: loop {
+        for smaller in best.smaller() {
+            if budget == 0 {
+                break 'outer;
+            }
+            budget -= 1;
+            if let Some(f) = fails(&smaller, failure.kind) {
+                (best, failure) = (smaller, f);
+                continue 'outer;
+            }
+        }
+        break;
+    }
+    (best, failure)
+}

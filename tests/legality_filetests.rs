@@ -1,0 +1,76 @@
+//! What legality refuses, each with its witness, and the legal neighbours that it accepts: a file for each.
+
+use std::path::PathBuf;
+
+use loopwright_testing::filetest;
+
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/legality").join(name)
+}
+
+/// What has to be refused.
+const REFUSED: [&str; 18] = [
+    "recurrence_on_threads",
+    "recurrence_on_blocks",
+    "interchange_across_one_minus_one",
+    "fusion_with_a_backward_dependence",
+    "distribution_across_a_carried_dependence",
+    "prefetch_across_a_write_of_its_source",
+    "missing_halo",
+    "one_slot_where_two_are_needed",
+    "buffer_that_loses_an_update",
+    "buffer_that_stores_back_a_stale_cell",
+    "privatised_temporary_that_carries_a_value",
+    "private_value_read_by_another_thread",
+    "missing_kernel_boundary",
+    "time_stepped_stencil_over_blocks",
+    "parallel_write_of_one_cell",
+    "transpose_in_place",
+    "reversal_in_place",
+    "barrier_where_trip_counts_differ",
+];
+
+/// What has to be accepted.
+const ACCEPTED: [&str; 10] = [
+    "skewed_wavefront_on_threads",
+    "redundant_precompute",
+    "two_slot_pipeline",
+    "value_passed_within_a_thread",
+    "host_loop_of_a_stencil",
+    "fusion_of_loops_in_step",
+    "interchange_across_one_one",
+    "barrier_where_trip_counts_are_affine",
+    "vector_lanes_that_are_aligned",
+    "vector_lanes_that_are_not_aligned",
+];
+
+fn is_there(files: &[filetest::FileTest], name: &str) -> bool {
+    files.iter().any(|f| f.name == format!("{name}.test"))
+}
+
+#[test]
+fn refused_with_a_witness() {
+    let files = filetest::read(&folder("refused"));
+    for name in REFUSED {
+        assert!(is_there(&files, name), "{name}.test is missing");
+    }
+    filetest::check(&folder("refused"));
+    for file in files {
+        assert!(file.expected.starts_with("==== refused\n"), "{} is not refused", file.name);
+        let first = file.expected.split("==== lowering").next().unwrap_or_default();
+        assert!(first.contains("\n  witness: "), "{} has no witness", file.name);
+        assert!(first.contains("\n  help: "), "{} says nothing that would repair it", file.name);
+    }
+}
+
+#[test]
+fn legal_neighbours_are_accepted() {
+    let files = filetest::read(&folder("accepted"));
+    for name in ACCEPTED {
+        assert!(is_there(&files, name), "{name}.test is missing");
+    }
+    filetest::check(&folder("accepted"));
+    for file in files {
+        assert!(file.expected.starts_with("==== cuda\n"), "{} is not accepted", file.name);
+    }
+}
