@@ -7,7 +7,7 @@ use loopwright_transforms::{Registry, Step};
 use crate::rng::Rng;
 
 /// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
-pub const KINDS: [(&str, usize); 35] = [
+pub const KINDS: [(&str, usize); 37] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -34,6 +34,8 @@ pub const KINDS: [(&str, usize); 35] = [
     ("tile", 8),
     ("distribute", 12),
     ("fuse_loops", 14),
+    ("fuse_maximal", 10),
+    ("map_array", 12),
     ("privatize_temporary", 12),
     ("unprivatize_temporary", 8),
     ("alias_temporaries", 12),
@@ -388,6 +390,29 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
                 true => format!("fuse_loops([{j}, {i}])"),
                 false => format!("fuse_loops([{i}, {j}])"),
             }
+        }
+        "fuse_maximal" => {
+            let (i, j) = any(rng, &loops.neighbours)?;
+            let mut all = vec![i, j];
+            while let Some((_, next)) = loops.neighbours.iter().find(|(before, _)| all.last() == Some(before))
+            {
+                all.push(next.clone());
+            }
+            format!("fuse_maximal({})", comma(&all))
+        }
+        "map_array" => {
+            let t = any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?;
+            let rank = kernel.temporary(&t)?.axes.len();
+            let old: Vec<String> = (0..rank).map(|k| format!("x{k}")).collect();
+            let mut new = old.clone();
+            match rng.below(5) {
+                0 => new[0] = "x0 + 2".into(),
+                1 => new[0] = "7 - x0".into(),
+                2 if rank > 1 => new[1] = "x0 + x1".into(),
+                2 | 3 => new = [&["x0 // 2".to_string(), "x0 % 2".to_string()], &old[1..]].concat(),
+                _ => new.reverse(),
+            }
+            format!("map_array({t}, [{}] -> [{}])", old.join(", "), new.join(", "))
         }
         "privatize_temporary" => {
             let t = any(rng, &temporaries(kernel, |_| true))?;

@@ -13,6 +13,7 @@ use loopwright_testing::{
     moves,
     two_sided::{self, Count},
 };
+use loopwright_transforms::Step;
 use rayon::prelude::*;
 
 /// Cases of a short run.
@@ -20,6 +21,14 @@ const CASES: u64 = 60;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
+}
+
+/// Every step that comes with the library is among those that are tried.
+#[test]
+fn no_step_is_left_out() {
+    for name in Step::NAMES {
+        assert!(moves::KINDS.iter().any(|(kind, _)| kind == name), "`{name}` is never tried");
+    }
 }
 
 #[test]
