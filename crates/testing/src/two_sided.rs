@@ -284,8 +284,9 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 }
 
 /// What lowering may refuse of a kernel whose steps are all legal: lengths that are not constant, ranges that no loop has, memory that ends
-/// with a kernel, synchronisation that has no place. Everything else says that the library is wrong, not the kernel.
-const LATE: [&str; 14] = [
+/// with a kernel, synchronisation that has no place; and what its last question about the finished program cannot show. Everything else says
+/// that the library is wrong, not the kernel.
+const LATE: [&str; 18] = [
     "blocks-depend",
     "different-bounds",
     "ends-with-kernel",
@@ -300,6 +301,11 @@ const LATE: [&str; 14] = [
     "too-many-threads",
     "two-hardware-inames",
     "warp-without-lanes",
+    // Of the finished program.
+    "divergent-barrier",
+    "extra-instance",
+    "lost-instance",
+    "wrong-index",
 ];
 
 /// The step of a text, the user's own among them.
