@@ -10,7 +10,7 @@ mod spoilt;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 use loopwright_lowering::{
     LowerOptions, lower,
-    program::{BinOp, Program, Stmt, Value, ValueKind},
+    program::{BinOp, MemRef, Program, Stmt, Value, ValueKind},
     verify::{Finding, verify},
 };
 use loopwright_transforms::Pipeline;
@@ -101,6 +101,7 @@ fn blocks_that_write_one_element_are_refused() {
                 Stmt::For { body, .. } => spoil(body),
                 Stmt::Store { to, .. } if to.subscripts.len() == 2 => {
                     to.subscripts[0] = Value::int(to.subscripts[0].dtype, 0);
+                    *to.offset = to.subscripts[1].clone();
                 }
                 _ => {}
             }
@@ -182,5 +183,41 @@ fn an_index_that_is_not_what_it_stands_for_is_refused() {
         "\
 error[wrong-index]: `i` in `copy` may not be what it stands for
   witness: `i` is wrong in thread (0, 0, 0) of block (0, 0, 0), where n=1"
+    );
+}
+
+#[test]
+fn an_index_that_is_narrowed_is_refused() {
+    let stored = |change: &dyn Fn(&mut MemRef)| {
+        let mut program = tiles();
+        fn spoil(body: &mut [Stmt], change: &dyn Fn(&mut MemRef)) {
+            for stmt in body {
+                match stmt {
+                    Stmt::If { body, .. } => spoil(body, change),
+                    Stmt::Store { to, .. } => change(to),
+                    _ => {}
+                }
+            }
+        }
+        spoil(&mut program.kernels[0].body, change);
+        refuted(&program, "the element that is stored").to_string()
+    };
+    assert_eq!(
+        stored(&|to| {
+            let index = to.subscripts[0].clone();
+            let narrow = Value::binary(BinOp::Add, Value::int(DType::I16, 0), Value::int(DType::I16, 1));
+            to.subscripts[0] = Value::binary(BinOp::Add, index, narrow.cast(DType::I32));
+        }),
+        "error[index-type]: a subscript of `y` in `copy` is i16, where indices are i32"
+    );
+    assert_eq!(
+        stored(&|to| *to.offset = Value::int(DType::I32, 0)),
+        "error[wrong-offset]: the offset of an element of `y` is not that of its subscripts"
+    );
+    let mut wide = tiles();
+    wide.index = DType::I64;
+    assert_eq!(
+        refuted(&wide, "64 bits in name only").to_string(),
+        "error[index-type]: the layout of `x` is i32, where indices are i64"
     );
 }

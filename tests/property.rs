@@ -42,7 +42,8 @@ fn random_programs_compute_what_the_declared_kernels_say() {
     let all = all.into_inner().unwrap_or_default();
     let taken: usize = all.taken.values().sum();
     // The last question about a finished program answers for what lowering has decided: it never is what refuses.
-    for code in ["lost-instance", "extra-instance", "unordered", "wrong-index", "divergent-barrier"] {
+    for code in ["lost-instance", "extra-instance", "unordered", "wrong-index", "index-type", "wrong-offset"]
+    {
         let first = all.first.get(code).cloned().unwrap_or_default();
         assert!(first.is_empty(), "lowering made what the last question refuses\n{first}");
     }

@@ -9,6 +9,8 @@
 //!    have a barrier between them if the threads are of one block, and a launch between them if not. All accesses count, those of
 //!    joins of partial results and of vector copies too.
 //!
+//! 4. *Indices are of one type* (`width`): what a launch is asked to hold of each index holds of what is printed, offsets too.
+//!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run; where guards or subscripts hang on data, or on what is not
 //! affine, the same is [`Finding::Unknown`].
 
@@ -17,6 +19,7 @@ mod instances;
 mod order;
 mod reading;
 mod uniform;
+mod width;
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -102,6 +105,19 @@ impl fmt::Display for Finding {
 /// ```
 pub fn verify(program: &Program) -> Finding {
     let mut questions = 0;
+    if let Some(wrong) = width::wrong_index(program) {
+        let found = match wrong {
+            width::WrongIndex::Type(place, dtype) => Diagnostic::new(
+                "index-type",
+                format!("{place} is {dtype}, where indices are {}", program.index),
+            ),
+            width::WrongIndex::Offset(array) => Diagnostic::new(
+                "wrong-offset",
+                format!("the offset of an element of `{array}` is not that of its subscripts"),
+            ),
+        };
+        return Finding::Refuted(Box::new(found));
+    }
     let mut seen = HashSet::new();
     let found = launches(program, &program.host, &mut Vec::new(), &mut questions, &mut seen)
         .and_then(|found| if found.is_some() { Ok(found) } else { forgotten(program, &seen) });

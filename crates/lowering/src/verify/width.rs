@@ -1,0 +1,193 @@
+//! Whether index arithmetic is of the program's one type, and each offset is what its subscripts say.
+//!
+//! Bounds are proved in the integers, and code runs in 32 or 64 bits. Whether the values of a launch fit is asked of each launch
+//! ([`crate::index_range::check`]), for subscripts, bounds, grids and sizes. That speaks for what is printed if no index is narrowed on
+//! its way, and if the offset of an element, which is printed for global memory, is the sum of its subscripts times the strides. Both sides are
+//! compared as polynomials in variables, coordinates and parameters; what is no polynomial counts as a variable of its own.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{DType, Name};
+
+use crate::program::{BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Stmt, UnOp, Value, ValueKind};
+
+/// A place whose index is not of the program's type, or whose offset is not that of its subscripts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum WrongIndex {
+    /// `a subscript of x`.
+    Type(String, DType),
+    /// An element of this array.
+    Offset(Name),
+}
+
+/// A sum of products: each list of factors with its coefficient.
+type Polynomial = BTreeMap<Vec<String>, i64>;
+
+/// Beyond so many terms, expressions are compared as they are written.
+const TERMS: usize = 64;
+
+fn polynomial(value: &Value) -> Option<Polynomial> {
+    let one = |factor: String| Some(Polynomial::from([(vec![factor], 1)]));
+    match &value.kind {
+        ValueKind::Int(0) => Some(Polynomial::new()),
+        ValueKind::Int(v) => Some(Polynomial::from([(Vec::new(), *v)])),
+        ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => polynomial(a),
+        ValueKind::Unary(UnOp::Neg, a) => sum(Polynomial::new(), &polynomial(a)?, -1),
+        ValueKind::Binary(BinOp::Add, a, b) => sum(polynomial(a)?, &polynomial(b)?, 1),
+        ValueKind::Binary(BinOp::Sub, a, b) => sum(polynomial(a)?, &polynomial(b)?, -1),
+        ValueKind::Binary(BinOp::Mul, a, b) => product(&polynomial(a)?, &polynomial(b)?),
+        kind => one(format!("{kind:?}")),
+    }
+}
+
+fn sum(mut a: Polynomial, b: &Polynomial, factor: i64) -> Option<Polynomial> {
+    for (factors, c) in b {
+        let known = a.entry(factors.clone()).or_insert(0);
+        *known = known.checked_add(c.checked_mul(factor)?)?;
+    }
+    a.retain(|_, c| *c != 0);
+    (a.len() <= TERMS).then_some(a)
+}
+
+fn product(a: &Polynomial, b: &Polynomial) -> Option<Polynomial> {
+    let mut all = Polynomial::new();
+    for (f, c) in a {
+        for (g, d) in b {
+            let mut factors = [&f[..], &g[..]].concat();
+            factors.sort();
+            all = sum(all, &Polynomial::from([(factors, c.checked_mul(*d)?)]), 1)?;
+        }
+    }
+    Some(all)
+}
+
+/// The first index of a program that is wrong.
+pub(super) fn wrong_index(program: &Program) -> Option<WrongIndex> {
+    let check = Check { program, kernel: None };
+    for global in &program.globals {
+        for value in global.shape.iter().chain(&global.strides).chain([&global.size]) {
+            if let Some(wrong) = check.index(value, &format!("the layout of `{}`", global.name)) {
+                return Some(wrong);
+            }
+        }
+    }
+    if let Some(wrong) = check.host(&program.host) {
+        return Some(wrong);
+    }
+    program.kernels.iter().find_map(|kernel| {
+        let check = Check { program, kernel: Some(kernel) };
+        let grid = kernel.grid.iter().find_map(|g| check.index(g, &format!("the grid of `{}`", kernel.name)));
+        grid.or_else(|| check.body(&kernel.body))
+    })
+}
+
+struct Check<'p> {
+    program: &'p Program,
+    kernel: Option<&'p DeviceKernel>,
+}
+
+impl Check<'_> {
+    fn host(&self, body: &[HostStmt]) -> Option<WrongIndex> {
+        body.iter().find_map(|stmt| match stmt {
+            HostStmt::For { var, lower, upper, body, .. } => {
+                let place = format!("the host's loop over `{var}`");
+                self.index(lower, &place).or_else(|| self.index(upper, &place)).or_else(|| self.host(body))
+            }
+            HostStmt::Launch(_) => None,
+        })
+    }
+
+    fn body(&self, body: &[Stmt]) -> Option<WrongIndex> {
+        let mut found = None;
+        Stmt::visit(body, &mut |stmt| {
+            if found.is_some() {
+                return;
+            }
+            found = match stmt {
+                Stmt::For { lower, upper, .. } => self
+                    .index(lower, "the bound of a loop")
+                    .or_else(|| self.index(upper, "the bound of a loop")),
+                Stmt::Store { to, .. } => self.element(to),
+                Stmt::VectorCopy { to, from, .. } => self.element(to).or_else(|| self.element(from)),
+                _ => None,
+            };
+            crate::declare::own_values(stmt, &mut |value| {
+                value.visit(&mut |value| {
+                    if let (ValueKind::Load(element), None) = (&value.kind, &found) {
+                        found = self.element(element);
+                    }
+                });
+            });
+        });
+        found
+    }
+
+    /// Whether a value is of the index type, and all arithmetic on indices inside of it.
+    fn index(&self, value: &Value, place: &str) -> Option<WrongIndex> {
+        if value.dtype != self.program.index {
+            return Some(WrongIndex::Type(place.to_string(), value.dtype));
+        }
+        match &value.kind {
+            // What is converted may be a number of any type as it is, but nothing that is computed from indices.
+            ValueKind::Cast(a) => match &a.kind {
+                ValueKind::Binary(..) | ValueKind::Unary(..) | ValueKind::Cast(_)
+                    if a.dtype.is_integer() && a.dtype.bytes() < self.program.index.bytes() && !reads(a) =>
+                {
+                    Some(WrongIndex::Type(place.to_string(), a.dtype))
+                }
+                _ => None,
+            },
+            ValueKind::Unary(_, a) => self.index(a, place),
+            ValueKind::Binary(_, a, b) => self.index(a, place).or_else(|| self.index(b, place)),
+            ValueKind::Select(_, a, b) => self.index(a, place).or_else(|| self.index(b, place)),
+            _ => None,
+        }
+    }
+
+    fn element(&self, element: &MemRef) -> Option<WrongIndex> {
+        let kernel = self.kernel?;
+        let strides: Vec<Value> = match element.memory {
+            Memory::Global(g) => self.program.globals.get(g)?.strides.clone(),
+            Memory::Shared(n) => self.of_dims(&kernel.shared.get(n)?.dims),
+            Memory::Private(n) => self.of_dims(&kernel.private.get(n)?.dims),
+        };
+        let name = match element.memory {
+            Memory::Global(g) => &self.program.globals.get(g)?.name,
+            Memory::Shared(n) => &kernel.shared.get(n)?.name,
+            Memory::Private(n) => &kernel.private.get(n)?.name,
+        };
+        for value in element.subscripts.iter().chain([&*element.offset]) {
+            let place = format!("a subscript of `{name}` in `{}`", kernel.name);
+            if let Some(wrong) = self.index(value, &place) {
+                return Some(wrong);
+            }
+        }
+        let mut total = Some(Polynomial::new());
+        for (subscript, stride) in element.subscripts.iter().zip(&strides) {
+            let term = polynomial(subscript).zip(polynomial(stride)).and_then(|(s, t)| product(&s, &t));
+            total = total.zip(term).and_then(|(total, term)| sum(total, &term, 1));
+        }
+        // A private array without subscripts is a scalar of the thread's.
+        let same = element.subscripts.len() != strides.len() || total == polynomial(&element.offset);
+        (!same).then(|| WrongIndex::Offset(name.clone()))
+    }
+
+    /// The strides of a local array, which is row-major.
+    fn of_dims(&self, dims: &[u64]) -> Vec<Value> {
+        let mut stride = 1i64;
+        let mut strides = Vec::with_capacity(dims.len());
+        for d in dims.iter().rev() {
+            strides.push(Value::int(self.program.index, stride));
+            stride = stride.saturating_mul(i64::try_from(*d).unwrap_or(i64::MAX));
+        }
+        strides.reverse();
+        strides
+    }
+}
+
+/// Whether a value is read from memory inside.
+fn reads(value: &Value) -> bool {
+    let mut found = false;
+    value.visit(&mut |v| found |= matches!(v.kind, ValueKind::Load(_) | ValueKind::Var(_)));
+    found
+}
