@@ -424,11 +424,13 @@ impl Emitter<'_, '_> {
         if let Some(only) = one_value(&bounds.lower, &bounds.upper) {
             inner.learn(&[Constraint::equal(&Aff::var(iname), only)?])?;
             let value = self.aff_value(only, env)?;
+            let meaning = env.with_constants(only)?;
+            inner.only.insert(iname.clone(), meaning.clone());
             let mut body = Vec::new();
             if value.children().is_empty() {
                 inner.values.insert(iname.clone(), value);
             } else {
-                let var = self.new_var(iname, self.index(), false);
+                let var = self.new_index(iname, meaning);
                 inner.values.insert(iname.clone(), self.var_value(var));
                 body.push(Stmt::Let { var, value, leaf: None });
             }

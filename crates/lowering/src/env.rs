@@ -29,6 +29,8 @@ pub(crate) struct Env {
     pub stored: Option<(Access, usize, Vec<Name>)>,
     /// Canonical names that have a value here: coordinates and inames of loops and lanes around.
     pub bound: BTreeSet<Name>,
+    /// Inames of loops of one iteration: their one value.
+    pub only: BTreeMap<Name, Aff>,
     /// What holds here.
     system: System,
     answers: Rc<RefCell<HashMap<Constraint, bool>>>,
@@ -42,6 +44,7 @@ impl Env {
             loaded: Vec::new(),
             stored: None,
             bound: BTreeSet::new(),
+            only: BTreeMap::new(),
             system: System::new(known)?,
             answers: Rc::default(),
         })
@@ -64,9 +67,11 @@ impl Env {
         Ok(())
     }
 
-    /// The canonical function, where inames that have one value here, a function of parameters, are that.
+    /// The canonical function, where inames that have one value here are that value.
     pub fn with_constants(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
-        Ok(canonical.substitute(&|n| crate::verify::parameters(self.values.get(n)?).ok()?)?)
+        Ok(canonical.substitute(&|n| {
+            self.only.get(n).cloned().or_else(|| crate::verify::parameters(self.values.get(n)?).ok()?)
+        })?)
     }
 
     /// The canonical function with sums that have a name here replaced by it, where that leaves fewer terms, or fewer names that
