@@ -11,7 +11,7 @@ use super::{
     CellName, Instance, Parameters, Stop, Token,
     points::{Function, points},
 };
-use crate::{Coordinate, Model, Touch, accumulator, model::AXES, roles::PartRole};
+use crate::{Coordinate, Model, Touch, accumulator, event::evaluated, model::AXES, roles::PartRole};
 
 /// One access of a part, ready to run.
 struct Access {
@@ -131,7 +131,7 @@ fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
             }
         }
         let valued = match &role {
-            PartRole::Does(id, _) => declared.instruction(id).map(|i| valued(i, &names)),
+            PartRole::Does(id, here) => declared.instruction(id).map(|i| valued(i, *here, &names)),
             _ => None,
         };
         let mut point = Vec::new();
@@ -175,11 +175,12 @@ fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
     Ok(ready)
 }
 
-/// The declared inames among `names` that an expression takes as values. Those in subscripts only say which cells are read.
-fn valued(instruction: &Instruction, names: &[Name]) -> Vec<bool> {
+/// The declared inames among `names` that a part takes as values. Those in subscripts only say which cells are read, and those in the
+/// terms of a reduction count where the terms are added: there may be none.
+fn valued(instruction: &Instruction, part: Part, names: &[Name]) -> Vec<bool> {
     fn walk(e: &Expr, names: &[Name], found: &mut [bool]) {
         match e {
-            Expr::Subscript(_) => {}
+            Expr::Subscript(_) | Expr::Reduce(_) => {}
             Expr::Name(n) => {
                 if let Some(k) = names.iter().position(|m| m == n) {
                     found[k] = true;
@@ -189,7 +190,14 @@ fn valued(instruction: &Instruction, names: &[Name]) -> Vec<bool> {
         }
     }
     let mut found = vec![false; names.len()];
-    walk(&instruction.value, names, &mut found);
+    match part {
+        Part::Whole | Part::Finish => walk(&instruction.value, names, &mut found),
+        part => {
+            let terms = evaluated(instruction, part);
+            let terms = terms.into_iter().filter(|e| instruction.predicate.as_ref() != Some(*e));
+            terms.for_each(|e| walk(e, names, &mut found));
+        }
+    }
     found
 }
 
