@@ -14,6 +14,10 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
         "segmented_sum" => [(5, 3000), (3, 4), (2, 0), (0, 8), (33, 64), (2, 17), (1, 20_001)]
             .map(|(nseg, len)| vec![("nseg", nseg), ("len", len)])
             .to_vec(),
+        // The declared sums are quadratic in the length.
+        "prefix_sum" => [(1, 1100), (3, 300), (9, 64), (2, 17), (2, 0)]
+            .map(|(nseg, len)| vec![("nseg", nseg), ("len", len)])
+            .to_vec(),
         "ragged_sum" => [6, 1, 0].map(|nseg| vec![("nseg", nseg), ("n", 3000)]).to_vec(),
         "axpy" => [1000, 128, 1, 0].map(|n| vec![("n", n)]).to_vec(),
         "transpose" => {

@@ -244,6 +244,7 @@ impl Context<'_> {
         let function = match mode {
             ShuffleMode::Xor => "__shfl_xor_sync",
             ShuffleMode::Down => "__shfl_down_sync",
+            ShuffleMode::Up => "__shfl_up_sync",
             ShuffleMode::Index => "__shfl_sync",
         };
         let mask = self.warp_mask().unwrap_or_else(|| "0xffffffffu".into());

@@ -158,6 +158,7 @@ impl Context<'_> {
             Step::Add(1) => format!("++{name}"),
             Step::Add(by) => format!("{name} += {by}"),
             Step::Halve => format!("{name} /= 2"),
+            Step::Double => format!("{name} *= 2"),
         };
         let relation = if *step == Step::Halve { '>' } else { '<' };
         // The counter is an int beside the bound: a bound in unsigned int would make the comparison unsigned.

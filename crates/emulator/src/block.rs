@@ -8,7 +8,7 @@ use loopwright_kernel_ir::{DType, Name, Number};
 use loopwright_lowering::program::{DeviceKernel, Memory, Program, Scope, ShuffleMode};
 
 use crate::{
-    bytecode::{CLASSES, Class, Code, Inst, MathFn, Preset, Reg, is_wide},
+    bytecode::{CLASSES, Class, Code, DOUBLE, HALVE, Inst, MathFn, Preset, Reg, is_wide},
     counters::{Counters, Operations},
     fault::{Act, Fault, FaultKind, Instance},
     lanes::{self, LaneFault, WARP, active, lanes_of, select},
@@ -458,9 +458,7 @@ impl<'a> Block<'a> {
                     if uniform {
                         let lanes = &mut warp.narrow[var as usize];
                         let v = i64::from(lanes[0] as i32);
-                        if let Ok(next) =
-                            i32::try_from(if step == 0 { v / 2 } else { v.saturating_add(step) })
-                        {
+                        if let Some(Ok(next)) = advanced(v, step).map(i32::try_from) {
                             *lanes = [next as u32; WARP];
                             pc = head as usize;
                             continue;
@@ -585,6 +583,7 @@ impl<'a> Block<'a> {
             let from = match mode {
                 ShuffleMode::Xor => own ^ by,
                 ShuffleMode::Down => own + by,
+                ShuffleMode::Up => own - by,
                 ShuffleMode::Index => group + by.rem_euclid(width),
             };
             let inside = from >= group && from < group + width;
@@ -627,13 +626,25 @@ fn below(var: &[u32; WARP], upper: &[u32; WARP], down: bool) -> [u32; WARP] {
     out
 }
 
+/// The value of a loop's counter in the next iteration; `None` beyond 64 bits.
+fn advanced(v: i64, step: i64) -> Option<i64> {
+    match step {
+        HALVE => Some(v / 2),
+        DOUBLE => v.checked_mul(2),
+        step => v.checked_add(step),
+    }
+}
+
 fn advance_narrow(var: &mut [u32; WARP], step: i64, mask: u32) -> Option<usize> {
     let step32 = i32::try_from(step).unwrap_or(i32::MAX);
     let mut any = step > i64::from(i32::MAX);
     let before = *var;
     for v in var.iter_mut() {
-        let (next, over) =
-            if step == 0 { ((*v as i32) / 2, false) } else { (*v as i32).overflowing_add(step32) };
+        let (next, over) = match step {
+            HALVE => ((*v as i32) / 2, false),
+            DOUBLE => (*v as i32).overflowing_mul(2),
+            _ => (*v as i32).overflowing_add(step32),
+        };
         any |= over;
         *v = next as u32;
     }
@@ -641,7 +652,8 @@ fn advance_narrow(var: &mut [u32; WARP], step: i64, mask: u32) -> Option<usize> 
         return None;
     }
     active(mask).find(|lane| {
-        i64::from(before[*lane] as i32).checked_add(step).is_none_or(|v| v > i64::from(i32::MAX))
+        let next = advanced(i64::from(before[*lane] as i32), step);
+        next.is_none_or(|v| i32::try_from(v).is_err())
     })
 }
 
@@ -649,15 +661,14 @@ fn advance_wide(var: &mut [u64; WARP], step: i64, mask: u32) -> Option<usize> {
     let before = *var;
     let mut any = false;
     for v in var.iter_mut() {
-        let (next, over) =
-            if step == 0 { ((*v as i64) / 2, false) } else { (*v as i64).overflowing_add(step) };
-        any |= over;
-        *v = next as u64;
+        let next = advanced(*v as i64, step);
+        any |= next.is_none();
+        *v = next.map_or(*v, |next| next as u64);
     }
     if !any {
         return None;
     }
-    active(mask).find(|lane| (before[*lane] as i64).checked_add(step).is_none())
+    active(mask).find(|lane| advanced(before[*lane] as i64, step).is_none())
 }
 
 /// The lowest lane of a mask.

@@ -74,6 +74,12 @@ pub(crate) enum MathFn {
     Copysign,
 }
 
+/// A step that halves the counter.
+pub(crate) const HALVE: i64 = 0;
+
+/// A step that doubles the counter.
+pub(crate) const DOUBLE: i64 = -1;
+
 /// One step of a warp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Inst {
@@ -211,7 +217,7 @@ pub(crate) enum Inst {
         down: bool,
         end: Pc,
     },
-    /// `var += step`, or `var /= 2` where `step` is 0; goes to `head`.
+    /// `var += step`, or what [`HALVE`] and [`DOUBLE`] stand for; goes to `head`.
     LoopNext {
         wide: bool,
         /// The variable is narrow and the same in all lanes.

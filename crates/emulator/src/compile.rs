@@ -11,7 +11,7 @@ use loopwright_lowering::program::{
 };
 
 use crate::{
-    bytecode::{Access, Code, InScope, Inst, Preset, Reg, Site, is_wide},
+    bytecode::{Access, Code, DOUBLE, HALVE, InScope, Inst, Preset, Reg, Site, is_wide},
     compile_value::preset_of,
     fault::{Fault, FaultKind},
     options::Options,
@@ -327,7 +327,8 @@ impl<'a> Compiler<'a> {
                 let step = match step {
                     Step::Add(step) if *step > 0 => *step,
                     Step::Add(step) => return self.invalid(format!("a loop with step {step}")),
-                    Step::Halve => 0,
+                    Step::Halve => HALVE,
+                    Step::Double => DOUBLE,
                 };
                 self.exact = self.options.checks.overflow;
                 self.typed(lower, index, Some(place.reg))?;
@@ -350,7 +351,8 @@ impl<'a> Compiler<'a> {
                 self.emit(Inst::LoopEnter { slot });
                 let head = self.here();
                 let (var, uniform) = (place.reg, ends_alike);
-                let test = self.emit(Inst::LoopTest { wide, uniform, var, upper, down: step == 0, end: 0 });
+                let test =
+                    self.emit(Inst::LoopTest { wide, uniform, var, upper, down: step == HALVE, end: 0 });
                 self.body(body)?;
                 self.emit(Inst::LoopNext { wide, uniform: counts_alike, var, step, head, site });
                 let here = self.here();

@@ -144,6 +144,7 @@ pub(crate) fn shuffled(mode: ShuffleMode, width: u32, from: &Narrow, operand: &N
         let source = match mode {
             ShuffleMode::Xor => own ^ by,
             ShuffleMode::Down => own.wrapping_add(by),
+            ShuffleMode::Up => own.wrapping_sub(by),
             ShuffleMode::Index => group + (by & (width - 1)),
         };
         let inside = source.wrapping_sub(group) < width;
@@ -296,7 +297,7 @@ mod tests {
     #[test]
     fn shuffles_keep_to_their_groups() {
         let from: Narrow = std::array::from_fn(|lane| 100 + lane as u32);
-        for mode in [ShuffleMode::Xor, ShuffleMode::Down, ShuffleMode::Index] {
+        for mode in [ShuffleMode::Xor, ShuffleMode::Down, ShuffleMode::Up, ShuffleMode::Index] {
             for width in [2u32, 4, 8, 16, 32] {
                 for (by, step) in [-33i32, -1, 0, 1, 2, 3, 4, 8, 16, 31, 32, i32::MAX, i32::MIN]
                     .into_iter()
@@ -310,6 +311,7 @@ mod tests {
                         let source = match mode {
                             ShuffleMode::Xor => own ^ by,
                             ShuffleMode::Down => own + by,
+                            ShuffleMode::Up => own - by,
                             ShuffleMode::Index => group + by.rem_euclid(width.into()),
                         };
                         let inside = (group..group + i64::from(width)).contains(&source);

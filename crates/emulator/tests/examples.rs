@@ -39,6 +39,13 @@ fn cases(name: &str) -> Vec<(Inputs, &'static str, usize)> {
                 (arrays.scalar("nseg", i(nseg)).scalar("len", i(len)), "out", nseg)
             })
             .to_vec(),
+        // The declared sums are quadratic in the length.
+        "prefix_sum" => [(1, 0), (3, 7), (2, 64), (9, 40), (1, 300), (1, 1100)]
+            .map(|(nseg, len)| {
+                let arrays = Inputs::new().array("x", noise(nseg * len, 3));
+                (arrays.scalar("nseg", i(nseg)).scalar("len", i(len)), "out", nseg * len)
+            })
+            .to_vec(),
         "ragged_sum" => [vec![0], vec![0, 0], vec![0, 1, 1, 40, 1000, 1000, 1300], vec![0, 7, 300]]
             .map(|offsets: Vec<i32>| {
                 let n = *offsets.last().unwrap() as usize;
@@ -126,6 +133,11 @@ fn segmented_sum() {
 }
 
 #[test]
+fn prefix_sum() {
+    check("prefix_sum");
+}
+
+#[test]
 fn ragged_sum() {
     check("ragged_sum");
 }
@@ -170,7 +182,7 @@ fn without_barrier(body: &mut Vec<Stmt>, n: &mut usize) -> bool {
 #[test]
 fn every_barrier_is_needed() {
     let mut barriers = 0;
-    for name in ["segmented_sum", "ragged_sum", "transpose", "stencil", "matmul"] {
+    for name in ["segmented_sum", "prefix_sum", "ragged_sum", "transpose", "stencil", "matmul"] {
         for pipeline in pipelines(name) {
             let program = lowered(name, &pipeline);
             for kernel in 0..program.kernels.len() {

@@ -125,6 +125,7 @@ fn shuffle_sum(threads: u32, width: u32) -> Program {
                 state: vec![VarId(0)],
                 axes: vec![(0, width)],
                 to_all: true,
+                scan: false,
             },
             body: vec![halve(1, vec![set(0, sum)])],
             note: Note::default(),

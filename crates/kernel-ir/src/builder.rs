@@ -370,6 +370,7 @@ impl KernelBuilder {
             role: Role::Does(Name::new("")),
             map: BTreeMap::new(),
             after: Vec::new(),
+            scan: None,
             made_by: None,
         });
         self

@@ -46,6 +46,11 @@ pub struct Instruction {
     /// For declared inames that this instruction goes through under other names (after duplicate or rename): their value.
     /// Declared inames without an entry stand for themselves, through the kernel's definitions.
     pub map: BTreeMap<Name, Aff>,
+    /// A declared iname around it along which its reductions are *scans*: each accumulator goes on from one value of the iname to the next,
+    /// and an update adds what is new. `init` then stands outside of the iname's loops, and `finish` sees the points of all values up to its
+    /// own. `None`: every value of the iname has an accumulator of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scan: Option<Name>,
     /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text has to agree.
     pub after: Vec<Name>,
     /// The transform that made it, for comments; `None` for a declared one.
@@ -53,6 +58,12 @@ pub struct Instruction {
 }
 
 impl Instruction {
+    /// The value of the iname that its reductions are scans along, in inames that may be defined.
+    pub fn scan_value(&self) -> Option<Aff> {
+        let iname = self.scan.as_ref()?;
+        Some(self.map.get(iname).cloned().unwrap_or_else(|| Aff::var(iname)))
+    }
+
     /// Its reductions in the order of their numbers.
     pub fn reductions(&self) -> Vec<Arc<Reduce>> {
         self.value.reductions()

@@ -222,7 +222,7 @@ pub(crate) fn expand<'d>(
 }
 
 /// The base inames of a part of an instruction: those around it, then for a part of a reduction those of the reductions around it,
-/// and for an update its own.
+/// and for an update its own. The `init` of a scan goes through those that the scan does not run along.
 pub(crate) fn inames_of(
     instruction: &Instruction,
     part: Part,
@@ -236,9 +236,18 @@ pub(crate) fn inames_of(
     let mut enclosing = enclosing_reductions(&instruction.value, number);
     if matches!(part, Part::Init(_)) {
         enclosing.pop();
+        if let Some(value) = instruction.scan_value() {
+            let along: Vec<Name> = value.names().iter().flat_map(base_of).collect();
+            inames.retain(|n| !along.contains(n));
+        }
     }
     for reduce in enclosing {
-        inames.extend(reduce.inames.iter().flat_map(base_of));
+        for n in reduce.inames.iter().flat_map(base_of) {
+            // The iname of a scan is defined by those around it.
+            if instruction.scan.is_none() || !inames.contains(&n) {
+                inames.push(n);
+            }
+        }
     }
     inames
 }

@@ -276,6 +276,8 @@ pub fn events(
         Part::Init(n) => found.push(of_reduction(n, Touch::Write)),
         Part::Update(n) => {
             let commutes = reductions.get(n).and_then(|r| data.operator(&r.op)).is_none_or(|op| op.commutes);
+            // A scan keeps the order of its points whatever runs them.
+            let commutes = commutes || instruction.scan.is_some();
             found.push(of_reduction(n, if commutes { Touch::Update } else { Touch::Write }));
         }
         Part::Whole | Part::Finish => {

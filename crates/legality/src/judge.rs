@@ -9,6 +9,7 @@ use crate::{
     compare::Comparison,
     dataflow::check_flow,
     roles::other_values,
+    scan::along,
     search::{Search, search},
     witness::Witness,
 };
@@ -110,6 +111,12 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     let old = Model::new(before)?;
     if let Some(reason) = other_values(&new) {
         return Ok(Verdict::Unknown { reason, repair: None });
+    }
+    // A scan whose iname is no longer told apart from others is no scan; lowering refuses it.
+    for instruction in &after.instructions {
+        if let Some(Err(d)) = along(after, &new.lookup, instruction) {
+            return Ok(Verdict::Unknown { reason: d.message, repair: d.help });
+        }
     }
     let (outcome, links, mut questions) = Comparison::new(&old, &new).run()?;
     if outcome.is_kept() {

@@ -14,6 +14,7 @@
 //! other; see [`Query`]. Subscripts and bounds that are read from data are unknown integers, different on both sides, of which [`Load`] and
 //! the declared facts say something; so an answer "no" is a proof, and an answer "yes" means that it may happen.
 
+mod blocks;
 mod compare;
 mod conflict;
 mod copies;
@@ -28,9 +29,11 @@ mod model;
 mod order;
 mod replay;
 mod roles;
+mod scan;
 mod search;
 mod witness;
 
+pub use blocks::blocks_meet;
 pub use compare::{Comparison, Outcome, Suspect};
 pub use conflict::{Meeting, Query, Time, example, may_meet, meeting_pairs};
 pub use data_reads::DataReads;
@@ -45,5 +48,6 @@ pub use model::{Coordinate, Model, ModelPart, Step, context};
 pub use order::Against;
 pub use replay::{CellName, Failure, Instance, Parameters, Run, Stop, Token, replay};
 pub use roles::PartRole;
+pub use scan::{along, carried};
 pub use search::{Search, agrees, search};
 pub use witness::Witness;

@@ -12,8 +12,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, Diagnostic, Instruction, Kind, Lookup, LoopKernel, Name, Part,
-    PartRef, Role, Tag, Term, Tree,
+    AddressSpace, Aff, Arg, Constraint, Diagnostic, Instruction, KernelData, Kind, Lookup, LoopKernel, Name,
+    Part, PartRef, Role, Tag, Term, Tree,
 };
 use loopwright_poly::{Result, System};
 
@@ -120,7 +120,7 @@ pub fn context(kernel: &LoopKernel) -> Vec<Constraint> {
 }
 
 /// The constant ranges that domains state of single inames, as of the inner iname of a split.
-fn constant_ranges(kernel: &LoopKernel) -> HashMap<Name, (i64, i64)> {
+pub(crate) fn constant_ranges(kernel: &KernelData) -> HashMap<Name, (i64, i64)> {
     let mut low: HashMap<&Name, i64> = HashMap::new();
     let mut high: HashMap<&Name, i64> = HashMap::new();
     for c in kernel.domains.iter().flat_map(|d| &d.constraints) {

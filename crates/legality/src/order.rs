@@ -7,9 +7,9 @@
 //! A [`Way`] is one case: comparisons of values of `x` with values of `y`, all of which hold. Different threads at different times count as
 //! ordered: whether a barrier or a kernel boundary can stand there is lowering's question.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashMap};
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{Aff, Name, Term};
 
 use crate::{Event, Model, ModelPart, Touch};
 
@@ -138,34 +138,43 @@ impl Possible {
 }
 
 impl Model<'_> {
-    /// Whether equal values of a function mean equal values of all its names: a mixed radix number such as `128*i_outer + i_inner`
-    /// with `0 <= i_inner < 128`.
-    pub fn is_radix(&self, aff: &loopwright_kernel_ir::Aff) -> bool {
-        use loopwright_kernel_ir::Term;
-        let mut terms: Vec<(&Name, i64)> = Vec::new();
-        for (term, c) in aff.terms() {
-            match term {
-                Term::Var(n) if self.is_parameter(n) => {}
-                Term::Var(n) => terms.push((n, c.saturating_abs())),
-                Term::Div(_) => return false,
-            }
-        }
-        terms.sort_by_key(|(_, c)| *c);
-        // The greatest difference that the names so far can make.
-        let mut reach = 0i64;
-        for (k, (name, c)) in terms.iter().enumerate() {
-            if *c <= reach {
-                return false;
-            }
-            if k + 1 < terms.len() {
-                let Some((low, high)) = self.ranges.get(*name) else { return false };
-                let Some(width) = high.checked_sub(*low).and_then(|w| w.checked_mul(*c)) else {
-                    return false;
-                };
-                let Some(sum) = reach.checked_add(width.max(0)) else { return false };
-                reach = sum;
-            }
-        }
-        true
+    /// Whether equal values of a function mean equal values of all its names; see [`radix`].
+    pub fn is_radix(&self, aff: &Aff) -> bool {
+        radix(aff, &self.ranges, &|n| self.is_parameter(n))
     }
+}
+
+/// Whether equal values of a function mean equal values of all its names that are no parameters: a mixed radix number such as
+/// `128*i_outer + i_inner` with `0 <= i_inner < 128`. Where all factors are positive, its values also have the order of the names' values,
+/// those with the greatest factor first.
+pub(crate) fn radix(
+    aff: &Aff,
+    ranges: &HashMap<Name, (i64, i64)>,
+    is_parameter: &dyn Fn(&Name) -> bool,
+) -> bool {
+    let mut terms: Vec<(&Name, i64)> = Vec::new();
+    for (term, c) in aff.terms() {
+        match term {
+            Term::Var(n) if is_parameter(n) => {}
+            Term::Var(n) => terms.push((n, c.saturating_abs())),
+            Term::Div(_) => return false,
+        }
+    }
+    terms.sort_by_key(|(_, c)| *c);
+    // The greatest difference that the names so far can make.
+    let mut reach = 0i64;
+    for (k, (name, c)) in terms.iter().enumerate() {
+        if *c <= reach {
+            return false;
+        }
+        if k + 1 < terms.len() {
+            let Some((low, high)) = ranges.get(*name) else { return false };
+            let Some(width) = high.checked_sub(*low).and_then(|w| w.checked_mul(*c)) else {
+                return false;
+            };
+            let Some(sum) = reach.checked_add(width.max(0)) else { return false };
+            reach = sum;
+        }
+    }
+    true
 }

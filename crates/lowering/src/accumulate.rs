@@ -87,7 +87,9 @@ fn plan(analysis: &Analysis<'_>, update: usize) -> Result<Option<Plan>, Diagnost
     let Part::Update(n) = info.execution.part.part else { return Ok(None) };
     let instruction = analysis.instruction(info);
     let Some(reduce) = reduction(instruction, n) else { return Ok(None) };
+    // The accumulator of a scan is looked at again after a result that does not exist.
     let plain = instruction.predicate.is_none()
+        && instruction.scan.is_none()
         && info.execution.loads.is_empty()
         && loopwright_legality::consumer(instruction, n) == Part::Finish
         && reduce.args.iter().all(is_harmless)

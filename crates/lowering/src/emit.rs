@@ -111,7 +111,7 @@ impl Emitter<'_, '_> {
             .into_iter()
             .filter(|p| !matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))
             .collect();
-        if matches!(item, Item::Sync(_) | Item::Join(_)) {
+        if matches!(item, Item::Sync(_) | Item::Join(_) | Item::Start(_)) {
             return Ok(Vec::new());
         }
         let Some((first, rest)) = parts.split_first() else { return Ok(Vec::new()) };
@@ -183,7 +183,9 @@ impl Emitter<'_, '_> {
         match item {
             Item::Sync(note) => Ok(vec![Stmt::Sync { scope: Scope::Block, note: note.clone() }]),
             Item::Leaf(part) => self.emit_part(*part, env),
+            Item::Join(join) if join.scan => self.emit_scan(join, env),
             Item::Join(join) => self.emit_join(join, env),
+            Item::Start(join) => self.emit_start(join, env),
             Item::Loop { iname, body } => self.emit_loop(item, iname, body, env),
         }
     }
@@ -471,7 +473,18 @@ impl Emitter<'_, '_> {
     /// The lanes of an accumulator: those around the instruction and those reduced over.
     fn init_lanes(&self, info: &PartInfo) -> Vec<Name> {
         let Part::Init(n) = info.execution.part.part else { return info.lanes.clone() };
-        self.accumulator_lanes(info.instruction, n)
+        match crate::scan::is_carried(self.analysis, info.instruction) {
+            true => self.carry_lanes(info.instruction, n),
+            false => self.accumulator_lanes(info.instruction, n),
+        }
+    }
+
+    /// The lanes for which a scan in rounds carries a total: those of its accumulator that it does not go along.
+    pub fn carry_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
+        let kernel = self.analysis.kernel;
+        let i = &kernel.instructions[instruction];
+        let init = self.analysis.lookup.inames_of(i, Part::Init(reduction));
+        self.accumulator_lanes(instruction, reduction).into_iter().filter(|l| init.contains(l)).collect()
     }
 
     /// The lanes for which the accumulator of a reduction has a copy: those around it, then those reduced over.

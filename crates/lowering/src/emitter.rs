@@ -45,6 +45,8 @@ pub(crate) struct Emitter<'a, 'k> {
     pub temporaries: BTreeMap<Name, Storage>,
     /// By instruction and reduction: one storage a value of the state.
     pub accumulators: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
+    /// For scans whose rounds follow one another: what earlier rounds have joined, as [`Self::accumulators`].
+    pub carries: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
     /// Base inames of the parts of this kernel.
     pub relevant: BTreeSet<Name>,
     /// Integer scalar temporaries that have been loaded so far.
@@ -61,6 +63,7 @@ pub(crate) struct Mark {
     leaves: usize,
     temporaries: BTreeMap<Name, Storage>,
     accumulators: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
+    carries: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
     data: BTreeSet<Name>,
     names: BTreeSet<String>,
     leaf_ids: BTreeMap<usize, LeafId>,
@@ -85,6 +88,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             private: Vec::new(),
             temporaries: BTreeMap::new(),
             accumulators: BTreeMap::new(),
+            carries: BTreeMap::new(),
             relevant: BTreeSet::new(),
             data: BTreeSet::new(),
             names,
@@ -101,6 +105,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             leaves: self.shared_state.leaves.len(),
             temporaries: self.temporaries.clone(),
             accumulators: self.accumulators.clone(),
+            carries: self.carries.clone(),
             data: self.data.clone(),
             names: self.names.clone(),
             leaf_ids: self.leaf_ids.clone(),
@@ -115,6 +120,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         self.shared_state.leaves.truncate(mark.leaves);
         self.temporaries = mark.temporaries;
         self.accumulators = mark.accumulators;
+        self.carries = mark.carries;
         self.data = mark.data;
         self.names = mark.names;
         self.leaf_ids = mark.leaf_ids;

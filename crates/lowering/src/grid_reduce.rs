@@ -196,6 +196,7 @@ fn one(
         })),
         within: instruction.within.iter().chain(&on_grid).cloned().collect(),
         predicate: instruction.predicate.clone(),
+        scan: None,
         made_by: Some(Name::new("reduction over blocks")),
         ..instruction.clone()
     };

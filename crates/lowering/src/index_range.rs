@@ -285,6 +285,12 @@ impl<'a> Checker<'a> {
                             range
                         }
                         // From `lower` down.
+                        Step::Double => match (&low, high) {
+                            (Some(l), Some(h)) => {
+                                Some(Range::new(l.low, (h.high - 1).max(l.high)).from(&[*l]))
+                            }
+                            _ => None,
+                        },
                         Step::Halve => low.map(|l| Range::new(0, l.high).from(&[l])),
                     };
                     if let Some(slot) = self.vars.get_mut(var.0) {

@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{Name, Part, PartRef, Tree};
 use loopwright_legality::Presence;
 
-use crate::{analysis::Analysis, program::Note};
+use crate::{analysis::Analysis, program::Note, scan};
 
 /// An element of a body.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub(crate) enum Item {
     Leaf(usize),
     /// The partial results of a reduction become one, before the part that uses it.
     Join(Join),
+    /// The accumulators of a scan begin anew, before what is added in this round; what earlier rounds have joined is carried apart.
+    Start(Join),
     /// A block-wide barrier.
     Sync(Note),
 }
@@ -33,6 +35,8 @@ pub(crate) struct Join {
     pub to_all: bool,
     /// The part that uses the result.
     pub consumer: usize,
+    /// Whether each lane and thread gets what is joined up to it, in their order.
+    pub scan: bool,
 }
 
 impl Item {
@@ -62,7 +66,7 @@ impl Item {
         match self {
             Item::Sync(_) => true,
             Item::Join(join) => !join.axes.is_empty(),
-            Item::Leaf(_) => false,
+            Item::Leaf(_) | Item::Start(_) => false,
             Item::Loop { body, .. } => body.iter().any(Item::converges),
         }
     }
@@ -84,7 +88,19 @@ pub(crate) fn items_of(analysis: &Analysis<'_>, trees: &[Tree]) -> Vec<Item> {
                 let Some(number) = analysis.numbers.get(part).copied() else {
                     continue;
                 };
-                items.extend(joins_before(analysis, number, part).into_iter().map(Item::Join));
+                for join in joins_before(analysis, number, part) {
+                    if join.scan && scan::is_carried(analysis, join.instruction) {
+                        let update = Part::Update(join.reduction);
+                        let update = PartRef { instruction: part.instruction.clone(), part: update };
+                        let update = analysis.numbers.get(&update).copied();
+                        let adds = |i: &Item| {
+                            update.is_some_and(|u| Item::parts(std::slice::from_ref(i)).contains(&u))
+                        };
+                        let at = items.iter().position(adds).unwrap_or(items.len());
+                        items.insert(at, Item::Start(join.clone()));
+                    }
+                    items.push(Item::Join(join));
+                }
                 items.push(Item::Leaf(number));
             }
         }
@@ -121,6 +137,7 @@ fn joins_before(analysis: &Analysis<'_>, number: usize, part: &PartRef) -> Vec<J
             axes,
             to_all,
             consumer: number,
+            scan: instruction.scan.is_some(),
         });
     }
     joins

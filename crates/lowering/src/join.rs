@@ -123,7 +123,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The thread's number modulo `m`.
-    fn thread_modulo(&self, m: u32) -> Value {
+    pub fn thread_modulo(&self, m: u32) -> Value {
         let terms: Vec<_> = self.thread_terms().into_iter().filter(|(_, f)| f % m != 0).collect();
         let sum = self.thread_sum(&terms);
         if self.thread_greatest(&terms) < m {
@@ -133,7 +133,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The thread's number divided by `d`, rounded down.
-    fn thread_quotient(&self, d: u32) -> Value {
+    pub fn thread_quotient(&self, d: u32) -> Value {
         let (whole, rest): (Vec<_>, Vec<_>) = self.thread_terms().into_iter().partition(|(_, f)| f % d == 0);
         if self.thread_greatest(&rest) < d {
             let terms: Vec<_> = whole.into_iter().map(|(a, f)| (a, f / d)).collect();
@@ -220,6 +220,7 @@ impl Emitter<'_, '_> {
                 .collect(),
             axes,
             to_all: join.to_all,
+            scan: false,
         };
         let names = join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>();
         let instruction = &self.analysis.kernel.instructions[join.instruction];
@@ -233,7 +234,7 @@ impl Emitter<'_, '_> {
             JoinPlan::Warps { group, groups } => {
                 let warps = group / 32;
                 body.push(self.butterfly(operator, &cells, 32, "within each warp", env)?);
-                let slots = self.scratch(&what, operator, &cells, u64::from(warps * groups));
+                let slots = self.scratch("partial", &what, operator, &cells, u64::from(warps * groups));
                 let tid = self.thread_sum(&self.thread_terms());
                 let mut stores = Vec::new();
                 for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
@@ -287,7 +288,7 @@ impl Emitter<'_, '_> {
             }
             JoinPlan::Memory => {
                 let threads = u64::from(self.block.iter().product::<u32>());
-                let slots = self.scratch(&what, operator, &cells, threads);
+                let slots = self.scratch("partial", &what, operator, &cells, threads);
                 let tid = self.thread_sum(&self.thread_terms());
                 for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
                     let to = self.local_element(Memory::Shared(*slot), vec![tid.clone()]);
@@ -336,8 +337,9 @@ impl Emitter<'_, '_> {
         Ok(Stmt::Collective { join: contract, body, note })
     }
 
-    fn scratch(
+    pub fn scratch(
         &mut self,
+        like: &str,
         what: &Name,
         operator: &ReductionOp,
         cells: &[(Cell, DType)],
@@ -346,7 +348,7 @@ impl Emitter<'_, '_> {
         let mut slots = Vec::new();
         let single =
             self.analysis.kernel.instructions.iter().map(|i| i.reductions().len()).sum::<usize>() == 1;
-        let base = if single { "partial".to_string() } else { format!("partial_{what}") };
+        let base = if single { like.to_string() } else { format!("{like}_{what}") };
         for (s, (_, dtype)) in operator.state.iter().zip(cells) {
             let name = if operator.state.len() == 1 { base.clone() } else { format!("{base}_{}", s.name) };
             let name = self.unique(&name);

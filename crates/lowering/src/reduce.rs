@@ -14,6 +14,7 @@ use crate::{
     env::Env,
     fold::and,
     program::{self, LeafId, LocalArray, MemRef, Memory, Note, Stmt, Value, ValueKind},
+    scan,
     translate::{Scope, Target},
     typing::Typing,
 };
@@ -180,14 +181,7 @@ impl Emitter<'_, '_> {
         for s in &operator.state {
             let name = if operator.state.len() == 1 { base.clone() } else { format!("{base}_{}", s.name) };
             let dtype = known(&state_type(&operator, &s.dtype, &inputs), &s.name)?;
-            let storage = if lanes.is_empty() {
-                Storage::Var(self.new_var(&name, dtype, true))
-            } else {
-                let dims = self.lane_lengths(&lanes);
-                let name = self.unique(&name);
-                self.private.push(LocalArray { name, dtype, dims, note: String::new() });
-                Storage::Private { array: self.private.len() - 1, lanes: lanes.clone() }
-            };
+            let storage = self.per_lane(&name, dtype, &lanes);
             found.push((storage, dtype));
         }
         self.accumulators.insert((instruction, n), found.clone());
@@ -277,13 +271,77 @@ impl Emitter<'_, '_> {
         let instruction = analysis.instruction(info);
         let Some(reduce) = reduction(instruction, n) else { return Ok(Vec::new()) };
         let operator = self.operator(&reduce.op)?;
-        let cells = self.cells(info.instruction, n, env)?;
-        let mut stmts = Vec::new();
-        for ((cell, dtype), neutral) in cells.into_iter().zip(&operator.neutral) {
-            let value = self.value(neutral, dtype, Scope::of(env))?;
-            stmts.push(cell.set(value, Some(leaf)));
+        let cells = match scan::is_carried(analysis, info.instruction) {
+            true => self.carry(info.instruction, n, env)?,
+            false => self.cells(info.instruction, n, env)?,
+        };
+        self.neutral(&operator, &cells, Some(leaf), env)
+    }
+
+    /// The neutral element of an operator, as values of these cells' types.
+    pub fn neutral_values(
+        &mut self,
+        operator: &ReductionOp,
+        cells: &[(Cell, DType)],
+        env: &Env,
+    ) -> Result<Vec<Value>, Diagnostic> {
+        let of = |((_, dtype), neutral): (&(Cell, DType), &Expr)| self.value(neutral, *dtype, Scope::of(env));
+        cells.iter().zip(&operator.neutral).map(of).collect()
+    }
+
+    /// The neutral element becomes the value of these cells.
+    pub fn neutral(
+        &mut self,
+        operator: &ReductionOp,
+        cells: &[(Cell, DType)],
+        leaf: Option<LeafId>,
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let neutral = self.neutral_values(operator, cells, env)?;
+        Ok(cells.iter().zip(neutral).map(|((cell, _), value)| cell.set(value, leaf)).collect())
+    }
+
+    /// Where a scan in rounds keeps what earlier rounds have joined: as its accumulator, but one for all lanes that it goes along.
+    pub fn carry(
+        &mut self,
+        instruction: usize,
+        n: usize,
+        env: &Env,
+    ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
+        if !self.carries.contains_key(&(instruction, n)) {
+            let lanes = self.carry_lanes(instruction, n);
+            let dtypes = self.accumulator_types(instruction, n, env)?;
+            let i = &self.analysis.kernel.instructions[instruction];
+            let Some(reduce) = reduction(i, n) else {
+                return Err(Diagnostic::new("internal", "a part of a reduction that does not exist"));
+            };
+            let operator = self.operator(&reduce.op)?;
+            let mut found = Vec::new();
+            for (s, dtype) in operator.state.iter().zip(dtypes) {
+                let name =
+                    if operator.state.len() == 1 { "carry".into() } else { format!("carry_{}", s.name) };
+                let storage = self.per_lane(&name, dtype, &lanes);
+                found.push((storage, dtype));
+            }
+            self.carries.insert((instruction, n), found);
         }
-        Ok(stmts)
+        let storages = self.carries.get(&(instruction, n)).cloned().unwrap_or_default();
+        let mut cells = Vec::new();
+        for (storage, dtype) in &storages {
+            cells.push((self.cell(storage, env)?, *dtype));
+        }
+        Ok(cells)
+    }
+
+    /// A variable, or an array with an element for each lane.
+    fn per_lane(&mut self, name: &str, dtype: DType, lanes: &[Name]) -> Storage {
+        if lanes.is_empty() {
+            return Storage::Var(self.new_var(name, dtype, true));
+        }
+        let dims = self.lane_lengths(lanes);
+        let name = self.unique(name);
+        self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        Storage::Private { array: self.private.len() - 1, lanes: lanes.to_vec() }
     }
 
     fn emit_update(
@@ -356,10 +414,25 @@ impl Emitter<'_, '_> {
         leaf: Option<LeafId>,
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
+        let own = cells.iter().map(|(cell, dtype)| cell.value(*dtype)).collect();
+        self.combine_into(operator, cells, own, other, leaf, env)
+    }
+
+    /// `cells = combine(earlier, later)`.
+    pub fn combine_into(
+        &mut self,
+        operator: &ReductionOp,
+        cells: &[(Cell, DType)],
+        earlier: Vec<Value>,
+        later: Vec<Value>,
+        leaf: Option<LeafId>,
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut stmts = Vec::new();
         let mut local = BTreeMap::new();
         let several = operator.state.len() > 1;
-        for ((s, (cell, dtype)), value) in operator.state.iter().zip(cells).zip(other) {
+        let operands = earlier.into_iter().zip(later);
+        for ((s, (_, dtype)), (own, value)) in operator.state.iter().zip(cells).zip(operands) {
             let (a, b) = (Name::new(format!("a.{}", s.name)), Name::new(format!("b.{}", s.name)));
             let uses: usize = operator.combine.iter().map(|e| count(e, &b)).sum();
             let value = if uses > 1 && !value.children().is_empty() {
@@ -370,7 +443,7 @@ impl Emitter<'_, '_> {
                 value
             };
             local.insert(b, value);
-            local.insert(a, cell.value(*dtype));
+            local.insert(a, own);
         }
         let scope = Scope { env, local: Some(&local), results: None };
         let mut combined = Vec::new();

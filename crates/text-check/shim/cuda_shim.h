@@ -435,6 +435,12 @@ inline void __syncwarp(const unsigned int mask = 0xffffffffu) {
         const unsigned int self = shim::lane();                                                                      \
         const bool inside = (self & (width - 1)) + delta < (unsigned int)width;                                      \
         return shim::exchange(mask, value, inside ? self + delta : self);                                            \
+    }                                                                                                                \
+    inline type __shfl_up_sync(const unsigned int mask, const type value, const unsigned int delta,                  \
+                               const int width = 32) {                                                               \
+        const unsigned int self = shim::lane();                                                                      \
+        const bool inside = delta <= (self & (width - 1));                                                           \
+        return shim::exchange(mask, value, inside ? self - delta : self);                                            \
     }
 SHIM_SHUFFLES(int)
 SHIM_SHUFFLES(unsigned int)

@@ -96,6 +96,24 @@ fn segmented_sum() {
 }
 
 #[test]
+fn prefix_sum() {
+    let cases =
+        [(3, 4), (1, 0), (5, 1), (2, 17), (9, 64), (2, 1000), (1, 2503), (1, 4096)].map(|(nseg, len)| {
+            let x = numbers(nseg * len);
+            let row = |s: usize| {
+                x[s * len..(s + 1) * len].iter().scan(0.0, |sum, v| {
+                    *sum += v;
+                    Some(*sum)
+                })
+            };
+            let expected = (0..nseg).flat_map(row).collect();
+            let arguments = Arguments::new().floats("x", &x).floats("out", &vec![f32::NAN; nseg * len]);
+            (arguments.scalar("nseg", nseg as i64).scalar("len", len as i64), "out", expected)
+        });
+    check("prefix_sum", &cases);
+}
+
+#[test]
 fn ragged_sum() {
     let cases = [vec![0, 0, 5, 6, 300, 300, 1000], vec![3, 3], vec![0, 4097]].map(|offsets: Vec<i32>| {
         let n = *offsets.last().unwrap() as usize;

@@ -478,6 +478,7 @@ impl Transform for AddPrefetch {
                 role: Role::Copies { source: self.array.clone() },
                 map: BTreeMap::new(),
                 after: Vec::new(),
+                scan: None,
                 made_by: Some(Name::new("add_prefetch")),
             };
             add_instruction(data, copy, &inames, constraints, &site)

@@ -276,6 +276,7 @@ impl Transform for BufferArray {
                     role: Role::Copies { source: from },
                     map: BTreeMap::new(),
                     after: Vec::new(),
+                    scan: None,
                     made_by: Some(Name::new("buffer_array")),
                 };
                 loops.push(inames.iter().cloned().zip(kept.iter().map(|k| spans[*k].length)).collect());

@@ -5,9 +5,9 @@ use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision
 use crate::{
     AddPrefetch, AliasTemporaries, Assume, BufferArray, ChunkIname, Distribute, DoubleBuffer,
     DuplicateInames, FixParameters, FuseLoops, JoinInames, Number, PadArrayAxis, Peel, Pipeline, Precompute,
-    PrivatizeTemporary, RenameIname, Reorder, Reverse, SetAddressSpace, SetPrecision, SplitIname,
-    SplitReductionInward, SplitReductionOutward, Step, TagArrayAxes, TagInames, Tile, Together, Transform,
-    UnprivatizeTemporary, Unroll, UntagInames,
+    PrivatizeTemporary, RealizeScan, RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace,
+    SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, Step, TagArrayAxes, TagInames,
+    Tile, Together, Transform, UnprivatizeTemporary, Unroll, UntagInames,
 };
 
 /// Names as users write them: one text with commas, or a list.
@@ -217,6 +217,14 @@ pub trait Transforms: Sized {
     /// See [`FuseMaximal`](crate::FuseMaximal).
     fn fuse_maximal(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
         self.step(crate::FuseMaximal::new(inames.into_names()))
+    }
+    /// See [`SaveReload`].
+    fn save_reload(&self, temporary: &str) -> Result<Self, Diagnostic> {
+        self.step(SaveReload::new(temporary))
+    }
+    /// See [`RealizeScan`]: running totals along `sweep` in the place of reductions over `point`.
+    fn realize_scan(&self, sweep: &str, point: &str) -> Result<Self, Diagnostic> {
+        self.step(RealizeScan::new(sweep, point))
     }
     /// See [`FuseLoops`].
     fn fuse_loops(&self, inames: impl IntoNames, new: &str) -> Result<Self, Diagnostic> {

@@ -77,6 +77,21 @@ pub(crate) fn give_own_inames(
         }
         let reduced = instruction.reductions().into_iter().flat_map(|r| r.inames.clone());
         let own: Vec<Name> = instruction.within.iter().cloned().chain(reduced).collect();
+        // A scan along an iname that no declared one stands for, as a reversed one.
+        if let Some(n) = instruction.scan.clone()
+            && let (None, Some(value)) = (instruction.map.get(&n), values.get(&n))
+            && !declared.iter().any(|(d, _)| *d == n)
+        {
+            match value.as_var() {
+                Some(new) => instruction.scan = Some(new.clone()),
+                None => {
+                    let message =
+                        format!("`{}` is a scan along `{n}`, which is split already", instruction.id);
+                    return Err(Diagnostic::new("scan-iname", message)
+                        .help("give it inames of its own before they are split"));
+                }
+            }
+        }
         for (n, value) in &declared {
             if pairs.iter().all(|(_, new)| own.contains(new) || !value.mentions(new)) {
                 instruction.map.entry(n.clone()).or_insert_with(|| value.clone());

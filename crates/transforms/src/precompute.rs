@@ -300,6 +300,7 @@ impl Transform for Precompute {
                 role: old.role.clone(),
                 map,
                 after: Vec::new(),
+                scan: None,
                 made_by: Some(Name::new("precompute")),
             };
             add_instruction(data, new, &inames, needed, &site)

@@ -142,6 +142,9 @@ impl Transform for RenameIname {
                 for value in instruction.map.values_mut() {
                     *value = value.substitute(&aff)?;
                 }
+                if !declared && instruction.scan.as_ref() == Some(iname) {
+                    instruction.scan = Some(new.clone());
+                }
                 if declared && users.contains(&instruction.id) {
                     instruction.map.entry(iname.clone()).or_insert_with(|| Aff::var(new));
                 }

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, ChunkIname, Composite, Distribute,
     DoubleBuffer, DuplicateInames, FixParameters, FuseLoops, FuseMaximal, IndexSetSplit, JoinInames,
-    MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute, PrivatizeTemporary, Registry, RenameIname,
-    Reorder, Reverse, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward,
-    TagArrayAxes, TagInames, Tile, Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
+    MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute, PrivatizeTemporary, RealizeScan, Registry,
+    RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace, SetPrecision, SplitIname,
+    SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile, Together,
+    UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
     judged::{Judged, apply_judged},
     names,
@@ -151,6 +152,8 @@ steps! {
     BufferArray,
     MapArray,
     FuseMaximal,
+    RealizeScan,
+    SaveReload,
 }
 
 impl From<Together> for Step {

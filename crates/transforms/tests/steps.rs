@@ -51,6 +51,7 @@ fn segmented_sum() -> LoopKernel {
             role: Role::Does("total".into()),
             map: BTreeMap::new(),
             after: vec![],
+            scan: None,
             made_by: None,
         }],
         tree: vec![],

@@ -200,6 +200,9 @@ impl Printer<'_> {
         if !i.after.is_empty() {
             let _ = write!(text, ", dep={}", names(&i.after, ":"));
         }
+        if let Some(iname) = &i.scan {
+            let _ = write!(text, ", scan={iname}");
+        }
         match &i.role {
             Role::Does(id) if *id == i.id => {}
             Role::Does(id) => {
@@ -298,8 +301,9 @@ fn derived(data: &KernelData) -> (bool, bool) {
     if data.declared.is_some() || !data.definitions.is_empty() || !data.tags.is_empty() {
         return (true, true);
     }
-    let plain =
-        |i: &Instruction| i.role == Role::Does(i.id.clone()) && i.map.is_empty() && i.made_by.is_none();
+    let plain = |i: &Instruction| {
+        i.role == Role::Does(i.id.clone()) && i.map.is_empty() && i.made_by.is_none() && i.scan.is_none()
+    };
     if !data.instructions.iter().all(plain) {
         return (true, true);
     }

@@ -711,6 +711,7 @@ impl Parser {
             within: Vec::new(),
             role: Role::Does(Name::new("")),
             map: BTreeMap::new(),
+            scan: None,
             after: Vec::new(),
             made_by: None,
         };
@@ -745,7 +746,7 @@ impl Parser {
                 return Err(self.unexpected("an option, as `id=load`"));
             };
             self.advance();
-            const OURS: [&str; 8] = ["id", "dep", "inames", "if", "does", "copies", "by", "map"];
+            const OURS: [&str; 9] = ["id", "dep", "inames", "if", "scan", "does", "copies", "by", "map"];
             if !OURS.contains(&key.as_str()) {
                 let help = match key.as_str() {
                     "nosync" | "nosync_query" | "mem_kind" => {
@@ -783,6 +784,7 @@ impl Parser {
                         Some(first) => Expr::binary(BinaryOp::And, first, condition),
                     });
                 }
+                "scan" => instruction.scan = Some(self.name("an iname")?),
                 "does" => instruction.role = Role::Does(self.name("an id")?),
                 "copies" => instruction.role = Role::Copies { source: self.name("an array")? },
                 "by" => instruction.made_by = Some(self.name("the name of a transform")?),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Access, Arg, Diagnostic, Expr, Instruction, Name, Reduce, ReductionOp, Role, Type, TypeTable,
+    Access, Aff, Arg, Diagnostic, Expr, Instruction, Name, Reduce, ReductionOp, Role, Type, TypeTable,
     text::source_map::Item,
     types::{TypeError, assignable, is_untyped, state_type},
     validate::Check,
@@ -36,7 +36,11 @@ pub(crate) fn check(check: &mut Check<'_>) {
                 expr(check, &item, e, &mut around);
             }
         }
+        scan(check, &item, i);
+        check.along =
+            i.scan_value().iter().flat_map(Aff::names).flat_map(|n| lookup.base_of(&n).to_vec()).collect();
         expr(check, &item, &i.value, &mut around);
+        check.along.clear();
         if let Some(p) = &i.predicate {
             no_reductions(check, &item, p, "a predicate");
             expr(check, &item, p, &mut around);
@@ -61,6 +65,28 @@ fn unknown_iname(check: &mut Check<'_>, item: &Item, iname: &Name) {
     };
     let help = help.unwrap_or_else(|| format!("declare it: `domain {{ [{iname}] : 0 <= {iname} < n }}`"));
     check.add(item.clone(), iname, Diagnostic::new("unknown-iname", message).help(help));
+}
+
+/// The iname that the reductions of an instruction are scans along: it is around the instruction, and its reductions are beside each other.
+fn scan(check: &mut Check<'_>, item: &Item, i: &Instruction) {
+    let (Some(iname), Some(value), lookup) = (&i.scan, i.scan_value(), check.lookup) else { return };
+    let base: Vec<Name> = value.names().iter().flat_map(|n| lookup.base_of(n).to_vec()).collect();
+    if base.is_empty() {
+        return unknown_iname(check, item, iname);
+    }
+    let reductions = i.reductions();
+    let message = if !base.iter().all(|b| i.within.contains(b)) {
+        format!("`{}` cannot be a scan along `{iname}`, which is not around it", i.id)
+    } else if reductions.is_empty() || i.predicate.is_some() {
+        format!("`{}` cannot be a scan: it has no reduction, or a predicate", i.id)
+    } else if reductions.iter().any(|r| r.args.iter().any(|a| !a.reductions().is_empty())) {
+        format!("`{}` cannot be a scan: it has a reduction inside of another", i.id)
+    } else {
+        return;
+    };
+    let d = Diagnostic::new("scan-shape", message)
+        .help("`realize_scan(i, j)` makes a scan of a reduction over `j` whose range grows with `i`");
+    check.add(item.clone(), iname, d);
 }
 
 /// A name that is nothing.
@@ -236,7 +262,7 @@ fn reduction(check: &mut Check<'_>, item: &Item, e: &Expr, r: &Reduce, around: &
         for base in check.lookup.base_of(iname) {
             if around.insert(base.clone()) {
                 own.push(base);
-            } else {
+            } else if !check.along.contains(base) {
                 let d = Diagnostic::new(
                     "iname-twice",
                     format!("the reduction goes over `{iname}`, which the instruction goes over already"),

@@ -78,6 +78,8 @@ pub(crate) struct Check<'a> {
     pub found: Vec<Finding>,
     /// Instructions that have a finding: not asked further.
     pub wrong: BTreeSet<usize>,
+    /// The base inames that the reductions of the instruction in hand are scans along.
+    pub along: Vec<Name>,
 }
 
 impl Check<'_> {
@@ -124,7 +126,8 @@ pub(crate) fn structure(data: &KernelData) -> Vec<Finding> {
 /// Everything wrong with a kernel whose [`structure`] is sound.
 pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
     let lookup = Lookup::new(data);
-    let mut check = Check { data, lookup: &lookup, found: Vec::new(), wrong: BTreeSet::new() };
+    let mut check =
+        Check { data, lookup: &lookup, found: Vec::new(), wrong: BTreeSet::new(), along: Vec::new() };
     names::check(&mut check);
     domains::check(&mut check);
     data::check(&mut check);

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Diagnostic, Name, PartRef, Tree, text::source_map::Item, types::is_untyped, validate::Check};
+use crate::{
+    Diagnostic, Name, Part, PartRef, Tree, text::source_map::Item, types::is_untyped, validate::Check,
+};
 
 pub(crate) fn check(check: &mut Check<'_>) {
     dependences(check);
@@ -109,6 +111,32 @@ fn loaded(check: &mut Check<'_>) {
     }
 }
 
+/// What a scan uses stands behind what it adds, in the same iteration of the same loops.
+fn scans(check: &Check<'_>) -> Vec<(String, Diagnostic)> {
+    let (data, lookup) = (check.data, check.lookup);
+    let mut found = Vec::new();
+    for i in data.instructions.iter().filter(|i| i.scan.is_some()) {
+        let mut places: Vec<(PartRef, Vec<Name>)> = Vec::new();
+        Tree::visit_leaves(&data.tree, &mut |path, part| {
+            if part.instruction == i.id {
+                places.push((part.clone(), path.iter().map(|n| (*n).clone()).collect()));
+            }
+        });
+        let Some((finish, loops)) = places.last() else { continue };
+        let own: Vec<Name> = lookup.inames_of(i, Part::Finish);
+        let around = |path: &[Name]| path.iter().filter(|n| own.contains(n)).cloned().collect::<Vec<_>>();
+        let apart = places.iter().find(|(p, path)| {
+            let in_order = matches!(p.part, Part::Init(_)) || around(path) == *loops;
+            !in_order || finish.part != Part::Finish
+        });
+        if let Some((part, _)) = apart {
+            let message = format!("`{part}` and `{}.finish` of a scan stand in different loops", i.id);
+            found.push((part.to_string(), Diagnostic::new("wrong-tree", message)));
+        }
+    }
+    found
+}
+
 /// Every part is one leaf, in the loops of its sequential inames.
 fn tree(check: &mut Check<'_>) {
     let (data, lookup) = (check.data, check.lookup);
@@ -162,6 +190,9 @@ fn tree(check: &mut Check<'_>) {
     if let Some(part) = parts.first() {
         let d = Diagnostic::new("wrong-tree", format!("`{part}` stands nowhere in the tree"));
         findings.push((String::new(), d));
+    }
+    if findings.is_empty() {
+        findings.extend(scans(check));
     }
     for (part, d) in findings {
         let help = "each part of each instruction stands once, in the loops of its sequential inames";

@@ -5,7 +5,7 @@ use std::{
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Expr, Instruction, Name, Part, PartRef};
+use loopwright_kernel_ir::{AddressSpace, Aff, Arg, Expr, Instruction, Name, Part, PartRef};
 
 use super::{
     CellName, Instance, Parameters, Stop, Token,
@@ -136,8 +136,19 @@ fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
         };
         let mut point = Vec::new();
         for n in names {
-            let value = model.declared_value(part, &n)?;
+            // A scan begins once for all values of its iname.
+            let begins = matches!(part.part.part, Part::Init(_));
+            let value = match begins && model.instruction(part).scan.as_ref() == Some(&n) {
+                true => Aff::constant(0),
+                false => model.declared_value(part, &n)?,
+            };
             point.push((n, Function::new(&value, &part.inames, fixed)?));
+        }
+        if let Some(n) = &model.instruction(part).scan
+            && !point.iter().any(|(m, _)| m == n)
+            && !matches!(part.part.part, Part::Init(_))
+        {
+            return Err(Stop::Other(format!("a scan along `{n}`, which is not declared, is not replayed")));
         }
         if part.may {
             return Err(Stop::Data(part.part.instruction.clone()));
@@ -527,7 +538,8 @@ impl Machine<'_, '_> {
                     continue;
                 }
                 if a.accumulator {
-                    let points = self.sums.get(&key).cloned().unwrap_or_default();
+                    let mut points = self.sums.get(&key).cloned().unwrap_or_default();
+                    self.seen_by_scan(x, ready, &mut points);
                     if matches!(ready.role, PartRole::Joins(..)) {
                         added[k].extend(points);
                     } else {
@@ -634,6 +646,18 @@ impl Machine<'_, '_> {
             }
         }
         hasher.finish()
+    }
+
+    /// Of the points of a scan those of the values of its iname up to the reader's own, in the order of the iname, as points of the reader.
+    fn seen_by_scan(&self, x: &Execution, ready: &Ready, points: &mut Vec<Point>) {
+        let Some(iname) = &self.model.instruction(&self.model.parts[x.part]).scan else { return };
+        let Some(k) = ready.point.iter().position(|(n, _)| n == iname) else { return };
+        let own = ready.point[k].1.at(&x.values);
+        points.retain(|p| p.point.get(k).is_some_and(|v| *v <= own));
+        points.sort_by_key(|p| p.point.get(k).copied());
+        for p in points {
+            p.point[k] = own;
+        }
     }
 
     /// Whether the order of the points of a reduction does not matter.

@@ -73,6 +73,8 @@ pub enum Step {
     Add(i64),
     /// Halves from `lower` down, while greater than `upper` (which is 0).
     Halve,
+    /// Doubles from `lower` (which is positive) up, while less than `upper`.
+    Double,
 }
 
 /// The contract of a collective: what its body achieves.
@@ -86,6 +88,9 @@ pub struct Join {
     pub axes: Vec<(u8, u32)>,
     /// Whether every thread of the group has the joined value afterwards; otherwise only the first on each joined axis.
     pub to_all: bool,
+    /// Whether each thread has what the threads up to it have joined, in the order of their numbers, after what the group has joined in
+    /// earlier rounds; otherwise what all have.
+    pub scan: bool,
 }
 
 /// A statement.

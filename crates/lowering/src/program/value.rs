@@ -80,6 +80,8 @@ pub enum ShuffleMode {
     Xor,
     /// The lane that is further up by the operand; the own value where that lies outside the group.
     Down,
+    /// The lane that is further down by the operand; the own value where that lies outside the group.
+    Up,
     /// The lane of the group with this number.
     Index,
 }

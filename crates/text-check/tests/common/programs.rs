@@ -392,7 +392,8 @@ pub fn statements() -> Case {
     };
     let lane = || elements(lanes, vec![v(l)]);
     let x_at = |index: Value| load(f, at(x, index));
-    let join = Join { operator: "max".into(), state: vec![acc], axes: vec![(0, 64)], to_all: true };
+    let join =
+        Join { operator: "max".into(), state: vec![acc], axes: vec![(0, 64)], to_all: true, scan: false };
     let u = |value| Value::int(DType::U32, value);
     let body = vec![
         let_(t, thread(I)),

@@ -1,0 +1,64 @@
+//! Whether two parts of one level of the host need a kernel boundary between them.
+//!
+//! Executions of different blocks that touch one cell of global memory, one of them writing, are ordered by the end of a device kernel and by
+//! nothing else. This is the question by which lowering cuts the host's level, asked of the model: for equal values of the host loops
+//! around, is there a pair at one cell whose blocks differ?
+
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name, Tag};
+use loopwright_poly::{Result, System};
+
+use crate::{Coordinate, Model, Touch, model::AXES};
+
+/// The array in which executions of two parts in different blocks may touch one cell, one of them writing.
+pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>> {
+    let (a, b) = (&model.parts[p], &model.parts[q]);
+    let prime = |n: &Name| Name::new(format!("{n}'"));
+    let second = |aff: &Aff| aff.substitute(&|n| (!model.is_parameter(n)).then(|| Aff::var(prime(n))));
+    // The coordinate on an axis, counted from its least value; `None` where every block runs the part.
+    let coordinate = |c: &Coordinate| -> Result<Option<Aff>> {
+        Ok(match c {
+            Coordinate::Iname(n) => Some(Aff::var(n).sub(&model.lower(n)?.unwrap_or_default())?),
+            Coordinate::First => Some(Aff::constant(0)),
+            Coordinate::Every => None,
+        })
+    };
+    for e in &a.events {
+        for f in b.events.iter().filter(|f| f.array == e.array) {
+            let read = (e.touch, f.touch) == (Touch::Read, Touch::Read);
+            if read || model.is_accumulator(&e.array) || model.space(&e.array) != AddressSpace::Global {
+                continue;
+            }
+            let mut rows = model.context.clone();
+            rows.extend(a.constraints.iter().cloned());
+            for c in &b.constraints {
+                rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
+            }
+            let host = |n: &&Name| model.kernel.tag(n) == Tag::Host && b.inames.contains(n);
+            for n in a.inames.iter().filter(host) {
+                rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+            }
+            for (s, t) in e.cell.iter().zip(&f.cell) {
+                if let (Some(s), Some(t)) = (s, t) {
+                    rows.push(Constraint::equal(s, &second(t)?)?);
+                }
+            }
+            let base = System::new(&rows)?;
+            for axis in 3..AXES {
+                let cases = match (coordinate(&a.place[axis])?, coordinate(&b.place[axis])?) {
+                    (Some(x), Some(y)) => {
+                        let y = second(&y)?;
+                        vec![vec![Constraint::lt(&x, &y)?], vec![Constraint::lt(&y, &x)?]]
+                    }
+                    _ => vec![Vec::new()],
+                };
+                for case in cases {
+                    let system = base.with(&case)?;
+                    if !system.is_empty()? && !model.facts_exclude(a, b, &system)? {
+                        return Ok(Some(e.array.clone()));
+                    }
+                }
+            }
+        }
+    }
+    Ok(None)
+}

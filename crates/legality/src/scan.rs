@@ -1,0 +1,307 @@
+//! Scans: reductions whose accumulator goes on from one value of an iname to the next.
+//!
+//! *Theorem.* Let `U` be the points `(w, i, j)` of a reduction over `j` in an instruction with the inames `w` and `i`, and `I` its instances
+//! `(w, i)`. If for a constant `c`
+//!
+//! 1. `U` has no point with `j > i + c`, and `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each instance
+//!    has the points of the one before it and at most one more, the last one;
+//! 2. what is reduced does not speak of `i`;
+//! 3. nothing writes what is read for `j` between the first instance with that point, `i = j - c`, and any later one;
+//!
+//! then one accumulator for all `i`, to which the instance `i` adds the point `i + c` alone, holds at each instance what the reduction
+//! delivers, in the order of its points: by induction along `i`. (1) is two inclusions of conjunctions, (3) a conjunction for each case
+//! of the order of a write and the two reads. [`carried`] checks all three.
+//!
+//! Afterwards the accumulator has a contract: `finish` sees the updates of all values of the iname up to its own. A loop keeps it where it
+//! keeps each update before each `finish` that sees it (see `compare`). An update that a `finish` does *not* see may come before it where the
+//! two are different threads or lanes, for lowering joins those in the order of the iname; that needs the iname to be a mixed radix number
+//! of its loops and coordinates ([`along`]).
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{
+    Aff, Constraint, Diagnostic, Instruction, KernelData, Kind, Lookup, LoopKernel, Name, Part, PartRef, Term,
+};
+use loopwright_poly::System;
+
+use crate::{
+    Model, ModelPart, Touch,
+    model::constant_ranges,
+    order::{Way, before, not_before, radix},
+};
+
+/// The base inames that the reductions of an instruction are scans along, with what one step of each means for the scan's iname: the
+/// coarsest first. `None` for an instruction that is no scan.
+///
+/// Errors: the iname is not a mixed radix number of them any more, so that they do not tell its values apart or not in their order.
+pub fn along(
+    data: &KernelData,
+    lookup: &Lookup<'_>,
+    instruction: &Instruction,
+) -> Option<Result<Vec<(Name, i64)>, Diagnostic>> {
+    let iname = instruction.scan.as_ref()?;
+    let refuse = || {
+        Diagnostic::new(
+            "scan-iname",
+            format!(
+                "`{}` is a scan along `{iname}`, which is no longer a loop of its own, split or not",
+                instruction.id
+            ),
+        )
+        .help(format!("only `split_iname` and `rename_iname` change the loop over `{iname}` of a scan"))
+    };
+    let value = instruction.scan_value()?;
+    let Ok(value) = lookup.expand(&value) else { return Some(Err(refuse())) };
+    let mut inames: Vec<(Name, i64)> = Vec::new();
+    for (term, c) in value.terms() {
+        match term {
+            Term::Var(n) if lookup.is_scalar(n) => {}
+            Term::Var(n) if *c > 0 => inames.push((n.clone(), *c)),
+            _ => return Some(Err(refuse())),
+        }
+    }
+    if !inames.iter().all(|(n, _)| instruction.within.contains(n)) {
+        return Some(Err(refuse()));
+    }
+    let mut ranges = constant_ranges(data);
+    // What the domains do not state of the finer ones, as of a part of a part, follows from them.
+    let coarsest = inames.iter().map(|(_, c)| *c).max();
+    for (n, _) in inames
+        .iter()
+        .filter(|(n, c)| Some(*c) != coarsest && !ranges.contains_key(n))
+        .cloned()
+        .collect::<Vec<_>>()
+    {
+        match range(lookup, instruction, &n) {
+            Ok(Some(range)) => ranges.insert(n, range),
+            Ok(None) => None,
+            Err(e) => return Some(Err(e)),
+        };
+    }
+    if !radix(&value, &ranges, &|n| lookup.is_scalar(n)) {
+        return Some(Err(refuse()));
+    }
+    inames.sort_by_key(|(_, c)| std::cmp::Reverse(*c));
+    Some(Ok(inames))
+}
+
+/// The range of an iname around an instruction, where it is constant.
+fn range(
+    lookup: &Lookup<'_>,
+    instruction: &Instruction,
+    iname: &Name,
+) -> Result<Option<(i64, i64)>, Diagnostic> {
+    let mut rows = Vec::new();
+    for c in lookup.instances(&instruction.within) {
+        rows.push(lookup.expand_constraint(&c)?);
+    }
+    let (low, high) = System::new(&rows)?.constant_range(&Aff::var(iname))?;
+    Ok(low.zip(high))
+}
+
+impl Model<'_> {
+    /// Whether an array is the accumulator of a scan.
+    pub fn is_scan(&self, array: &str) -> bool {
+        let id = array.rsplit_once('.').map(|(id, _)| id);
+        id.and_then(|id| self.lookup.instruction(id)).is_some_and(|i| i.scan.is_some())
+    }
+}
+
+fn prime(n: &Name) -> Name {
+    Name::new(format!("{n}'"))
+}
+
+/// What holds where a constraint does not, one or the other.
+fn negated(c: &Constraint) -> Result<Vec<Constraint>, Diagnostic> {
+    let (value, zero) = (&c.aff, Aff::constant(0));
+    let mut found = vec![Constraint::lt(value, &zero)?];
+    if c.kind == Kind::Eq {
+        found.push(Constraint::lt(&zero, value)?);
+    }
+    Ok(found)
+}
+
+/// `n=2, i=1, j=0`
+fn values(point: &BTreeMap<Name, i64>) -> String {
+    point.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(", ")
+}
+
+/// For the scan of the reductions over `point` of an instruction along its iname `sweep`: the number `c` such that the instance `i` adds the
+/// point `i + c`. Both are base inames; the premises of the theorem are checked.
+///
+/// Errors: what stands against it, with an instance.
+pub fn carried(kernel: &LoopKernel, id: &Name, sweep: &Name, point: &Name) -> Result<i64, Diagnostic> {
+    let model = Model::new(kernel)?;
+    let of = |part: Part| {
+        let part = PartRef { instruction: id.clone(), part };
+        model.numbers.get(&part).map(|k| &model.parts[*k])
+    };
+    let (Some(update), Some(finish)) = (of(Part::Update(0)), of(Part::Finish)) else {
+        return Err(Diagnostic::new("scan-shape", format!("`{id}` has no reduction")));
+    };
+    let offset = points(&model, update, finish, sweep, point)?;
+    let count = model.instruction(update).reductions().len();
+    for n in 0..count {
+        if let Some(update) = of(Part::Update(n)) {
+            reads_stay(&model, update, sweep, point, offset)?;
+        }
+    }
+    Ok(offset)
+}
+
+/// Premise 1, and the constant.
+fn points(
+    model: &Model<'_>,
+    update: &ModelPart,
+    finish: &ModelPart,
+    sweep: &Name,
+    point: &Name,
+) -> Result<i64, Diagnostic> {
+    let id = &update.part.instruction;
+    let (i, j) = (Aff::var(sweep), Aff::var(point));
+    for c in &update.constraints {
+        for n in c.names() {
+            let own = |n: &Name| update.inames.contains(n) || model.is_parameter(n);
+            let writers = model.lookup.writers(&n).iter().map(|k| &model.kernel.instructions[*k]);
+            let varies = writers.flat_map(|w| &w.within).any(|w| w == sweep);
+            if !own(&n) && varies {
+                let message = format!(
+                    "the range of `{point}` in `{id}` is read from data anew for each `{sweep}`: `{c}`"
+                );
+                return Err(Diagnostic::new("not-a-scan", message)
+                    .help(format!("only a range that grows by one with `{sweep}` makes a scan")));
+            }
+        }
+    }
+    // `j <= i + c`
+    let offset = update.constraints.iter().filter_map(|c| {
+        let rest = c.aff.sub(&i.sub(&j).ok()?).ok()?;
+        rest.as_constant().filter(|_| c.kind == Kind::Ge)
+    });
+    let Some(offset) = offset.min() else {
+        return Err(Diagnostic::new(
+            "not-a-scan",
+            format!("the range of `{point}` in `{id}` has no end that goes on by one with `{sweep}`"),
+        )
+        .help(format!(
+            "a scan along `{sweep}` has a range such as `0 <= {point} <= {sweep}` or `0 <= {point} < {sweep}`; one that shrinks is a scan along the reversed loop: `reverse({sweep})` before"
+        )));
+    };
+    let last = i.add_constant(offset)?;
+    let earlier = Constraint::lt(&j, &last)?;
+    let mut own = model.context.clone();
+    own.extend(update.constraints.iter().cloned());
+    own.push(earlier.clone());
+    let mut inherited = model.context.clone();
+    for c in &update.constraints {
+        let aff = c.aff.substitute_one(sweep, &i.add_constant(-1)?)?;
+        inherited.push(Constraint { kind: c.kind, aff });
+    }
+    inherited.extend(finish.constraints.iter().cloned());
+    for (has, lacks, more) in [(&own, &inherited, true), (&inherited, &own, false)] {
+        let system = System::new(has)?;
+        for c in lacks.iter().filter(|c| !has.contains(c)) {
+            if system.implies(c)? {
+                continue;
+            }
+            let (i_order, none) = ([sweep.clone(), point.clone()], BTreeMap::new());
+            let mut at = None;
+            for opposite in negated(c)? {
+                at = at.or(system.with(&[opposite])?.sample_in_order(&none, &i_order)?);
+            }
+            let at = at.unwrap_or_default();
+            let (i, j) = (at.get(sweep).copied().unwrap_or(0), at.get(point).copied().unwrap_or(0));
+            let what = if more {
+                format!(
+                    "`{sweep}={i}` has the point `{point}={j}` besides its last one, and `{sweep}={}` has not",
+                    i - 1
+                )
+            } else {
+                format!("`{sweep}={}` has the point `{point}={j}`, and `{sweep}={i}` has not", i - 1)
+            };
+            return Err(Diagnostic::new(
+                "not-a-scan",
+                format!("`{id}` is no scan along `{sweep}`: {what}"),
+            )
+            .witness(values(&at))
+            .help(format!(
+                "in a scan each `{sweep}` has the points of the one before it and one more, as in `0 <= {point} <= {sweep}`"
+            )));
+        }
+    }
+    Ok(offset)
+}
+
+/// Premise 3: no write of a cell that an update reads lies between the first instance that has its point, and a later one.
+fn reads_stay(
+    model: &Model<'_>,
+    update: &ModelPart,
+    sweep: &Name,
+    point: &Name,
+    offset: i64,
+) -> Result<(), Diagnostic> {
+    // The first instance is the one with this value of `sweep`, and the same values of all other inames.
+    let first_value = Aff::var(point).add_constant(-offset)?;
+    let first = |n: &Name| if n == sweep { first_value.clone() } else { Aff::var(n) };
+    let second = |aff: &Aff| aff.substitute(&|n| (!model.is_parameter(n)).then(|| Aff::var(prime(n))));
+    let relation = |x: &Aff, y: &Aff, r: std::cmp::Ordering| match r {
+        std::cmp::Ordering::Less => Constraint::lt(x, y),
+        std::cmp::Ordering::Equal => Constraint::equal(x, y),
+        std::cmp::Ordering::Greater => Constraint::lt(y, x),
+    };
+    for e in update.events.iter().filter(|e| e.touch == Touch::Read) {
+        for (w, k) in model.touches.get(&e.array).into_iter().flatten() {
+            let writer = &model.parts[*w];
+            let f = &writer.events[*k];
+            if f.touch == Touch::Read {
+                continue;
+            }
+            let mut rows = model.context.clone();
+            for c in &update.constraints {
+                rows.push(c.clone());
+                rows.push(Constraint { kind: c.kind, aff: c.aff.substitute_one(sweep, &first_value)? });
+            }
+            rows.push(Constraint::lt(&first_value, &Aff::var(sweep))?);
+            for c in &writer.constraints {
+                rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
+            }
+            for (s, t) in e.cell.iter().zip(&f.cell) {
+                if let (Some(s), Some(t)) = (s, t) {
+                    rows.push(Constraint::equal(s, &second(t)?)?);
+                }
+            }
+            let base = System::new(&rows)?;
+            // The write before the later read, and not before the first one.
+            let not_first: Vec<Way> =
+                not_before(writer, f, update, e).into_iter().map(|(way, _)| way).collect();
+            for way in before(writer, f, update, e) {
+                for other in &not_first {
+                    let mut more = Vec::new();
+                    for s in &way {
+                        more.push(relation(&Aff::var(prime(&s.iname)), &Aff::var(&s.iname), s.relation)?);
+                    }
+                    for s in other {
+                        more.push(relation(&Aff::var(prime(&s.iname)), &first(&s.iname), s.relation)?);
+                    }
+                    let Some(at) = base.with(&more)?.sample_in_order(&BTreeMap::new(), &[sweep.clone()])?
+                    else {
+                        continue;
+                    };
+                    let value = |n: &Name| at.get(n).copied().unwrap_or(0);
+                    let (i, j) = (value(sweep), value(point));
+                    let message = format!(
+                        "`{}` is no scan along `{sweep}`: `{}` is written by `{}` between `{sweep}={}`, which reads it for `{point}={j}`, and `{sweep}={i}`, which reads it anew",
+                        update.part.instruction,
+                        e.array,
+                        writer.part,
+                        j - offset,
+                    );
+                    return Err(Diagnostic::new("scan-operand", message).witness(values(&at)).help(
+                        "a running total reads each element once: write the results to another array",
+                    ));
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,541 @@
+//! How scans run: reductions whose accumulator goes on from one value of an iname to the next.
+//!
+//! A scan along loops alone needs nothing: the accumulator is initialised in front of them, and what uses it stands behind the update. Along
+//! lanes and threads a scan goes in rounds, one for each iteration of the loops that it also goes along:
+//!
+//! 1. The accumulators begin anew ([`Item::Start`](crate::items::Item)) and take up their one point each; what earlier rounds have
+//!    joined is *carried* in another variable.
+//! 2. Each thread scans its lanes. Groups of up to 32 neighbouring threads scan what their threads have by shuffles that take from 1, 2, 4, ...
+//!    threads before; where a group has several warps, each warp leaves its total in shared memory, and every thread joins the totals of the
+//!    warps before its own.
+//! 3. Every accumulator takes up what comes before it: the carried total, the warps before, the threads before.
+//!
+//! At each join the earlier value stands on the left, so that operators need not commute. Threads beyond the last point hold the neutral
+//! element.
+
+use loopwright_kernel_ir::{
+    DType, Diagnostic, Instruction, Lookup, LoopKernel, Name, Part, PartRef, ReductionOp, Tag, Tree,
+};
+use loopwright_legality::along;
+
+use crate::{
+    analysis::{Analysis, reduction},
+    emitter::Emitter,
+    env::Env,
+    fold::{add, mul, sub},
+    items::Join,
+    join::{JoinPlan, uses_shared},
+    program::{
+        self, BinOp, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId,
+    },
+    reduce::Cell,
+};
+
+/// An accumulator: one cell a value of the operator's state.
+type Cells = [(Cell, DType)];
+
+/// The rank of a tag in the order of a scan: loops, then threads, then lanes.
+fn rank(tag: Tag) -> Option<usize> {
+    match (tag.block_axis(), tag.thread_axis()) {
+        (Some(_), _) => None,
+        (_, Some(axis)) => Some(3 - axis.min(2)),
+        _ if tag.is_jam() => Some(4),
+        _ => Some(0),
+    }
+}
+
+/// Refuses scans that nothing realises.
+pub(crate) fn check(kernel: &LoopKernel) -> Result<(), Diagnostic> {
+    if kernel.instructions.iter().all(|i| i.scan.is_none()) {
+        return Ok(());
+    }
+    let lookup = Lookup::new(kernel);
+    for i in &kernel.instructions {
+        let Some(inames) = along(kernel, &lookup, i) else { continue };
+        let inames = inames?;
+        let refuse = |iname: &Name, why: &str, help: String| {
+            let (id, tag) = (&i.id, kernel.tag(iname));
+            Diagnostic::new("scan-order", format!("the scan `{id}` goes along `{iname}: {tag}`, {why}"))
+                .help(help)
+        };
+        let mut last = 0;
+        let mut lanes = 0;
+        for (iname, _) in &inames {
+            let Some(rank) = rank(kernel.tag(iname)) else {
+                return Err(refuse(
+                    iname,
+                    "and blocks do not wait for one another",
+                    format!(
+                        "leave `{iname}` a loop, which carries the total from tile to tile, or scan the totals of the tiles by instructions of their own"
+                    ),
+                ));
+            };
+            lanes += usize::from(kernel.tag(iname).is_jam());
+            if rank < last || lanes > 1 {
+                return Err(refuse(
+                    iname,
+                    "which is out of order",
+                    "of the parts of a scan's iname the outermost are loops, then threads (z, y, x), then one iname of lanes".into(),
+                ));
+            }
+            last = rank;
+        }
+        stands_in_order(kernel, &lookup, i)?;
+    }
+    Ok(())
+}
+
+/// The parts of a scan stand where its rounds begin and end: `init` in front of its loops, the others together in them.
+fn stands_in_order(kernel: &LoopKernel, lookup: &Lookup<'_>, i: &Instruction) -> Result<(), Diagnostic> {
+    let mut loops: Vec<(Part, Vec<Name>)> = Vec::new();
+    Tree::visit_leaves(&kernel.tree, &mut |path, part| {
+        if part.instruction == i.id {
+            loops.push((part.part, path.iter().map(|n| (*n).clone()).collect()));
+        }
+    });
+    let finish = loops.iter().find(|(p, _)| *p == Part::Finish).map(|(_, l)| l.clone()).unwrap_or_default();
+    for (part, path) in &loops {
+        let mut wanted: Vec<Name> = match part {
+            Part::Update(_) => finish.clone(),
+            part => {
+                let inames = lookup.inames_of(i, *part);
+                finish.iter().filter(|n| inames.contains(n)).cloned().collect()
+            }
+        };
+        wanted.truncate(path.len());
+        let stands = match part {
+            Part::Update(_) => path.starts_with(&finish),
+            _ => *path == wanted,
+        };
+        if !stands {
+            let part = PartRef { instruction: i.id.clone(), part: *part };
+            return Err(Diagnostic::new(
+                "scan-order",
+                format!("`{part}` stands in other loops than its scan"),
+            )
+            .help("the loops of a scan are the innermost ones around it"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a scan goes in rounds that follow one another: along loops, and inside them along threads or lanes.
+pub(crate) fn is_carried(analysis: &Analysis<'_>, instruction: usize) -> bool {
+    let kernel = analysis.kernel;
+    let Some(Ok(inames)) = along(kernel, &analysis.lookup, &kernel.instructions[instruction]) else {
+        return false;
+    };
+    let in_rounds = |n: &Name| rank(kernel.tag(n)).is_some_and(|r| r > 0);
+    inames.iter().any(|(n, _)| in_rounds(n)) && !inames.iter().all(|(n, _)| in_rounds(n))
+}
+
+impl Emitter<'_, '_> {
+    /// The accumulators of a round begin with the neutral element.
+    pub fn emit_start(&mut self, join: &Join, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let Some(operator) = self.operator_of(join)? else { return Ok(Vec::new()) };
+        let lanes = self.accumulator_lanes(join.instruction, join.reduction);
+        self.lane_loops(&lanes, env, &mut |this, env| {
+            let cells = this.cells(join.instruction, join.reduction, env)?;
+            this.neutral(&operator, &cells, None, env)
+        })
+    }
+
+    fn operator_of(&self, join: &Join) -> Result<Option<ReductionOp>, Diagnostic> {
+        let instruction = &self.analysis.kernel.instructions[join.instruction];
+        let reduce = reduction(instruction, join.reduction);
+        reduce.map(|r| self.operator(&r.op)).transpose()
+    }
+
+    /// Each lane and thread gets what is joined up to it.
+    pub fn emit_scan(&mut self, join: &Join, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let Some(operator) = self.operator_of(join)? else { return Ok(Vec::new()) };
+        let lanes = self.accumulator_lanes(join.instruction, join.reduction);
+        let around: Vec<Name> = lanes.into_iter().filter(|l| !join.lanes.contains(l)).collect();
+        self.lane_loops(&around, env, &mut |this, env| {
+            let mut stmts = vec![this.scan_round(join, &operator, env)?];
+            if !around.is_empty() && uses_shared(this.block, join) {
+                stmts.push(Stmt::Sync {
+                    scope: SyncScope::Block,
+                    note: Note("the totals of the warps are written again for the next lane".into()),
+                });
+            }
+            Ok(stmts)
+        })
+    }
+
+    /// The accumulator for one lane of the scan's own.
+    fn cells_at(
+        &mut self,
+        join: &Join,
+        lane: &Name,
+        at: Value,
+        env: &Env,
+    ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
+        let mut env = env.clone();
+        env.values.insert(lane.clone(), at);
+        self.cells(join.instruction, join.reduction, &env)
+    }
+
+    fn scan_round(&mut self, join: &Join, operator: &ReductionOp, env: &Env) -> Result<Stmt, Diagnostic> {
+        let instruction = &self.analysis.kernel.instructions[join.instruction];
+        let id = instruction.id.clone();
+        let carry = match is_carried(self.analysis, join.instruction) {
+            true => Some(self.carry(join.instruction, join.reduction, env)?),
+            false => None,
+        };
+        let lane = join.lanes.first().cloned();
+        let mut body = Vec::new();
+        let range = lane.as_ref().map(|lane| {
+            let extent = self.analysis.extents.get(lane);
+            let lower = extent.and_then(|e| e.lower.as_constant()).unwrap_or(0);
+            (lower, lower + extent.and_then(|e| e.constant).unwrap_or(1))
+        });
+        // What the thread has joined itself.
+        let mine = match (&lane, range) {
+            (Some(lane), Some((lower, upper))) => {
+                let var = self.new_var(lane, self.index(), false);
+                let (here, before) = (self.var_value(var), sub(self.var_value(var), self.index_int(1)));
+                let to = self.cells_at(join, lane, here, env)?;
+                let from = self.cells_at(join, lane, before, env)?;
+                let inner = self.combine_into(operator, &to, values(&from), values(&to), None, env)?;
+                body.push(self.unrolled(var, lower + 1, upper, inner, "each thread scans its own points"));
+                let last = self.cells_at(join, lane, self.index_int(upper - 1), env)?;
+                self.copies(operator, "sum", values(&last), &last, &mut body)
+            }
+            _ => self.cells(join.instruction, join.reduction, env)?,
+        };
+        let plan = self.join_plan(&join.axes);
+        let width = match plan {
+            JoinPlan::Nothing => 1,
+            JoinPlan::Butterfly(width) => width,
+            JoinPlan::Warps { .. } => 32,
+            JoinPlan::Memory => {
+                let names =
+                    join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>();
+                return Err(Diagnostic::new(
+                    "scan-threads",
+                    format!(
+                        "the scan `{id}` goes over {} of a block of {} x {} x {} threads, which are no groups of neighbouring lanes or whole warps",
+                        names.join(", "),
+                        self.block[0],
+                        self.block[1],
+                        self.block[2]
+                    ),
+                )
+                .help("scan along thread.x, over 2, 4, 8, 16 or a multiple of 32 threads"));
+            }
+        };
+        // The thread's number in its warp or part of a warp.
+        let of_lane = match width {
+            1 => self.index_int(0),
+            width => {
+                let value = self.thread_modulo(width);
+                self.index_named("lane", value, &mut body)
+            }
+        };
+        if width > 1 {
+            body.push(self.scan_warp(operator, &mine, width, &of_lane, env)?);
+        }
+        // What comes before the thread's group: `None` where that is nothing.
+        let before = match (plan, &carry) {
+            (JoinPlan::Warps { group, groups }, _) if group > 32 => Some(self.scan_warps(
+                join,
+                operator,
+                &mine,
+                carry.as_deref(),
+                &of_lane,
+                (group, groups),
+                &mut body,
+                env,
+            )?),
+            (_, Some(carry)) => {
+                // Threads before this one come to it where there are lanes.
+                let before = match lane {
+                    Some(_) => self.copies(operator, "before", values(carry), carry, &mut body),
+                    None => self.kept(operator, "before", carry, &mut body),
+                };
+                let total = match width {
+                    1 => values(&mine),
+                    width => {
+                        let last = Value::int(DType::I32, i64::from(width - 1));
+                        let taken = self.shuffled(&mine, ShuffleMode::Index, &last, width);
+                        self.named(operator, "total", taken, &mut body)
+                    }
+                };
+                body.extend(self.combine_into(operator, carry, values(carry), total, None, env)?);
+                Some(before)
+            }
+            _ => None,
+        };
+        match (&lane, range) {
+            (Some(lane), Some((lower, upper))) => {
+                let before = match before {
+                    Some(before) => before,
+                    None if width == 1 => Vec::new(),
+                    None => {
+                        let neutral = self.neutral_values(operator, &mine, env)?;
+                        self.copies(operator, "before", neutral, &mine, &mut body)
+                    }
+                };
+                if width > 1 {
+                    let one = Value::int(DType::I32, 1);
+                    let taken = self.shuffled(&mine, ShuffleMode::Up, &one, width);
+                    let prior = self.named(operator, "prior", taken, &mut body);
+                    let join = self.combine_into(operator, &before, values(&before), prior, None, env)?;
+                    body.push(Stmt::If {
+                        cond: Value::binary(BinOp::Gt, of_lane, self.index_int(0)),
+                        body: join,
+                        otherwise: Vec::new(),
+                        note: Note("the points of the thread before".into()),
+                    });
+                }
+                if !before.is_empty() {
+                    let var = self.new_var(lane, self.index(), false);
+                    let to = self.cells_at(join, lane, self.var_value(var), env)?;
+                    let inner = self.combine_into(operator, &to, values(&before), values(&to), None, env)?;
+                    body.push(self.unrolled(var, lower, upper, inner, ""));
+                }
+            }
+            _ => {
+                if let Some(before) = &before {
+                    body.extend(self.combine_into(
+                        operator,
+                        &mine,
+                        values(before),
+                        values(&mine),
+                        None,
+                        env,
+                    )?);
+                }
+            }
+        }
+        let names: Vec<&str> = join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect();
+        let over = if names.is_empty() { "the lanes".to_string() } else { names.join(", ") };
+        Ok(Stmt::Collective {
+            join: program::Join {
+                operator: operator.name.clone(),
+                state: mine
+                    .iter()
+                    .filter_map(|(c, _)| match c {
+                        Cell::Var(v) => Some(*v),
+                        Cell::Element(_) => None,
+                    })
+                    .collect(),
+                axes: join.axes.iter().map(|a| (*a as u8, self.block[*a])).collect(),
+                to_all: true,
+                scan: true,
+            },
+            body,
+            note: Note(format!("scan {id} over {over}")),
+        })
+    }
+
+    /// Neighbouring lanes of a warp: each takes from 1, 2, 4, ... lanes before it.
+    fn scan_warp(
+        &mut self,
+        operator: &ReductionOp,
+        mine: &Cells,
+        width: u32,
+        of_lane: &Value,
+        env: &Env,
+    ) -> Result<Stmt, Diagnostic> {
+        let var = self.new_var("offset", self.index(), true);
+        let offset = self.var_value(var);
+        let taken = self.shuffled(mine, ShuffleMode::Up, &offset.clone().cast(DType::I32), width);
+        // All lanes take part in a shuffle, whether they use what it gives or not.
+        let mut body = Vec::new();
+        let others = self.named(operator, "other", taken, &mut body);
+        let join = self.combine_into(operator, mine, others, values(mine), None, env)?;
+        body.push(Stmt::If {
+            cond: Value::binary(BinOp::Ge, of_lane.clone(), offset),
+            body: join,
+            otherwise: Vec::new(),
+            note: Note::default(),
+        });
+        Ok(Stmt::For {
+            var,
+            lower: self.index_int(1),
+            upper: self.index_int(i64::from(width)),
+            step: Step::Double,
+            unroll: true,
+            body,
+            note: Note(if width == 32 { "within each warp".into() } else { String::new() }),
+        })
+    }
+
+    /// The warps of a group: what comes before each, and the carried total with all of them.
+    #[allow(clippy::too_many_arguments)]
+    fn scan_warps(
+        &mut self,
+        join: &Join,
+        operator: &ReductionOp,
+        mine: &Cells,
+        carry: Option<&Cells>,
+        of_lane: &Value,
+        (group, groups): (u32, u32),
+        body: &mut Vec<Stmt>,
+        env: &Env,
+    ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
+        let instruction = &self.analysis.kernel.instructions[join.instruction];
+        let id = instruction.id.clone();
+        let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
+        let warps = group / 32;
+        let slots = self.scratch("totals", &what, operator, mine, u64::from(warps * groups));
+        // The warp's number in its group, and the group's first total.
+        let (own, base) = match groups {
+            1 => (self.thread_quotient(32), self.index_int(0)),
+            _ => {
+                let number = self.thread_modulo(group);
+                let base = mul(self.thread_quotient(group), self.index_int(i64::from(warps)));
+                (Value::binary(BinOp::TruncDiv, number, self.index_int(32)), base)
+            }
+        };
+        let own = self.index_named("warp", own, body);
+        let mut stores = Vec::new();
+        for (slot, (cell, dtype)) in slots.iter().zip(mine) {
+            let to = self.local_element(Memory::Shared(*slot), vec![add(base.clone(), own.clone())]);
+            stores.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
+        }
+        body.push(Stmt::If {
+            cond: Value::binary(BinOp::Eq, of_lane.clone(), self.index_int(31)),
+            body: stores,
+            otherwise: Vec::new(),
+            note: Note("the total of a warp".into()),
+        });
+        body.push(Stmt::Sync {
+            scope: SyncScope::Block,
+            note: Note(format!("all warps have stored their totals of {id}")),
+        });
+        let first = match carry {
+            Some(carry) => values(carry),
+            None => self.neutral_values(operator, mine, env)?,
+        };
+        let before = self.copies(operator, "before", first, mine, body);
+        let var = self.new_var("other_warp", self.index(), false);
+        let mut inner = Vec::new();
+        let mut loads = Vec::new();
+        for (slot, (_, dtype)) in slots.iter().zip(mine) {
+            let from =
+                self.local_element(Memory::Shared(*slot), vec![add(base.clone(), self.var_value(var))]);
+            loads.push(self.load(from, *dtype));
+        }
+        let total = match carry {
+            Some(_) => self.named(operator, "total", loads, &mut inner),
+            None => loads,
+        };
+        let earlier = self.combine_into(operator, &before, values(&before), total.clone(), None, env)?;
+        inner.push(Stmt::If {
+            cond: Value::binary(BinOp::Lt, self.var_value(var), own),
+            body: earlier,
+            otherwise: Vec::new(),
+            note: Note::default(),
+        });
+        if let Some(carry) = carry {
+            inner.extend(self.combine_into(operator, carry, values(carry), total, None, env)?);
+        }
+        let count = if carry.is_some() { warps } else { warps - 1 };
+        body.push(self.unrolled(var, 0, i64::from(count), inner, "across the warps"));
+        Ok(before)
+    }
+
+    /// A name for an index.
+    fn index_named(&mut self, like: &str, value: Value, body: &mut Vec<Stmt>) -> Value {
+        if value.as_int().is_some() {
+            return value;
+        }
+        let var = self.new_var(like, self.index(), false);
+        body.push(Stmt::Let { var, value, leaf: None });
+        self.var_value(var)
+    }
+
+    fn unrolled(&self, var: VarId, lower: i64, upper: i64, body: Vec<Stmt>, note: &str) -> Stmt {
+        Stmt::For {
+            var,
+            lower: self.index_int(lower),
+            upper: self.index_int(upper),
+            step: Step::Add(1),
+            unroll: true,
+            body,
+            note: Note(note.into()),
+        }
+    }
+
+    /// Variables for the values of a state.
+    fn named(
+        &mut self,
+        operator: &ReductionOp,
+        like: &str,
+        of: Vec<Value>,
+        body: &mut Vec<Stmt>,
+    ) -> Vec<Value> {
+        let mut named = Vec::new();
+        for (name, value) in names(operator, like).into_iter().zip(of) {
+            let var = self.new_var(&name, value.dtype, false);
+            body.push(Stmt::Let { var, value, leaf: None });
+            named.push(self.var_value(var));
+        }
+        named
+    }
+
+    /// As [`Self::named`], of the types of some cells, to be changed.
+    fn copies(
+        &mut self,
+        operator: &ReductionOp,
+        like: &str,
+        of: Vec<Value>,
+        types: &Cells,
+        body: &mut Vec<Stmt>,
+    ) -> Vec<(Cell, DType)> {
+        let mut cells = Vec::new();
+        for ((name, value), (_, dtype)) in names(operator, like).into_iter().zip(of).zip(types) {
+            let var = self.new_var(&name, *dtype, true);
+            body.push(Stmt::Let { var, value, leaf: None });
+            cells.push((Cell::Var(var), *dtype));
+        }
+        cells
+    }
+
+    /// As [`Self::copies`], not to be changed.
+    fn kept(
+        &mut self,
+        operator: &ReductionOp,
+        like: &str,
+        of: &Cells,
+        body: &mut Vec<Stmt>,
+    ) -> Vec<(Cell, DType)> {
+        let mut cells = self.copies(operator, like, values(of), of, body);
+        for (cell, _) in &mut cells {
+            if let Cell::Var(var) = cell {
+                self.vars[var.0].mutable = false;
+            }
+        }
+        cells
+    }
+
+    fn shuffled(&self, cells: &Cells, mode: ShuffleMode, operand: &Value, width: u32) -> Vec<Value> {
+        cells
+            .iter()
+            .map(|(cell, dtype)| Value {
+                dtype: *dtype,
+                kind: ValueKind::Shuffle {
+                    mode,
+                    value: Box::new(cell.value(*dtype)),
+                    operand: Box::new(operand.clone()),
+                    width,
+                },
+            })
+            .collect()
+    }
+}
+
+fn values(cells: &Cells) -> Vec<Value> {
+    cells.iter().map(|(cell, dtype)| cell.value(*dtype)).collect()
+}
+
+/// `sum`, or a name for each value of the state: `sum_v`, `sum_k`.
+fn names(operator: &ReductionOp, like: &str) -> Vec<String> {
+    match operator.state.as_slice() {
+        [_] => vec![like.to_string()],
+        several => several.iter().map(|s| format!("{like}_{}", s.name)).collect(),
+    }
+}
