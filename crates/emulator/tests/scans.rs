@@ -54,13 +54,17 @@ fn integers(n: usize, seed: u32, from: i32, to: i32) -> Buffer {
     Buffer::from_slice(&values)
 }
 
-/// Holds a kernel of rows `s` and places `i` under all pipelines to its reference. `inputs` are given for the numbers of rows and places;
-/// `outputs` name the arrays with their places in a row more than the number.
-fn check(
-    text: &str,
-    inputs: &dyn Fn(usize, usize) -> Vec<(&'static str, Buffer)>,
-    outputs: &[(&str, usize)],
-) {
+/// Inputs for the numbers of rows and places.
+type MakeInputs<'a> = &'a dyn Fn(usize, usize) -> Vec<(&'static str, Buffer)>;
+
+/// Holds a kernel of rows `s` and places `i` under all pipelines to its reference. `outputs` name the arrays with their places in a row
+/// more than the number.
+fn check(text: &str, inputs: MakeInputs<'_>, outputs: &[(&str, usize)]) {
+    let pipelines = PIPELINES.map(|(name, steps)| (name, format!("realize_scan(i, j)\n{steps}")));
+    check_under(&pipelines, text, inputs, outputs);
+}
+
+fn check_under(pipelines: &[(&str, String)], text: &str, inputs: MakeInputs<'_>, outputs: &[(&str, usize)]) {
     let declared = LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
     let mut cases = Vec::new();
     for (m, n) in [(1, 0), (1, 1), (3, 5), (2, 64), (5, 130), (1, 300)] {
@@ -79,8 +83,8 @@ fn check(
         let expected = interpret(&declared, &given, Mode::Wide).unwrap_or_else(|e| panic!("{e}"));
         cases.push((m, n, arguments, expected));
     }
-    for (name, steps) in PIPELINES {
-        let steps = Pipeline::parse(&format!("realize_scan(i, j)\n{steps}")).unwrap();
+    for (name, steps) in pipelines {
+        let steps = Pipeline::parse(steps).unwrap();
         let kernel = steps.apply(&declared).unwrap_or_else(|e| panic!("{name}: {e}"));
         kernel.validate().unwrap_or_else(|e| panic!("{name}: {e}\n{kernel}"));
         let program = lower(&kernel, Default::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -187,4 +191,43 @@ z[s, i] = x[s, i] * x[s, i]
 y[s, i] = sum(j, z[s, j])
 ";
     check(text, &|m, n| vec![("x", integers(m * n, 7, -9, 9))], &[("z", 0), ("y", 0)]);
+}
+
+/// Sums of all behind are scans of the loops turned round.
+#[test]
+fn sums_of_all_behind() {
+    let text = "\
+kernel k(x: i32[m, n], y: i32[m, n], m: i32, n: i32)
+assume 1 <= m
+domain { [s] : 0 <= s < m }
+domain { [i] : 0 <= i < n }
+domain { [j] : i <= j < n }
+y[s, i] = sum(j, x[s, j])
+";
+    let turned = |steps: &str| format!("reverse(i)\nreverse(j)\nrealize_scan(i_rev, j_rev)\n{steps}");
+    let pipelines = [
+        ("sequential", turned("tag_inames(s: block.x)")),
+        ("threads", turned("split_iname(i_rev, 64)\ntag_inames(s: block.x, i_rev_inner: thread.x)")),
+    ];
+    check_under(&pipelines, text, &|m, n| vec![("x", integers(m * n, 8, -9, 9))], &[("y", 0)]);
+}
+
+/// The scanned array is a tile in shared memory, and the loop over places has another name.
+#[test]
+fn of_a_prefetched_tile() {
+    let text = "\
+kernel k(x: i32[m, n], y: i32[m, n], m: i32, n: i32)
+assume 1 <= m
+domain { [s] : 0 <= s < m }
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j <= i }
+y[s, i] = sum(j, x[s, j])
+";
+    let steps = "\
+rename_iname(i, place)
+realize_scan(place, j)
+split_iname(place, 64)
+tag_inames(s: block.x, place_inner: thread.x)
+add_prefetch(x, [place_inner])";
+    check_under(&[("tile", steps.into())], text, &|m, n| vec![("x", integers(m * n, 9, -9, 9))], &[("y", 0)]);
 }

@@ -179,13 +179,22 @@ fn points(
         rest.as_constant().filter(|_| c.kind == Kind::Ge)
     });
     let Some(offset) = offset.min() else {
-        return Err(Diagnostic::new(
-            "not-a-scan",
-            format!("the range of `{point}` in `{id}` has no end that goes on by one with `{sweep}`"),
-        )
-        .help(format!(
-            "a scan along `{sweep}` has a range such as `0 <= {point} <= {sweep}` or `0 <= {point} < {sweep}`; one that shrinks is a scan along the reversed loop: `reverse({sweep})` before"
-        )));
+        // `i + c <= j`
+        let shrinks = update.constraints.iter().any(|c| {
+            let rest = j.sub(&i).and_then(|difference| c.aff.sub(&difference));
+            c.kind == Kind::Ge && rest.is_ok_and(|rest| rest.as_constant().is_some())
+        });
+        let help = match shrinks {
+            true => format!(
+                "it shrinks, and is a scan of the loops turned round: `reverse({sweep})` and `reverse({point})` before"
+            ),
+            false => format!(
+                "a scan along `{sweep}` has a range such as `0 <= {point} <= {sweep}` or `0 <= {point} < {sweep}`"
+            ),
+        };
+        let message =
+            format!("the range of `{point}` in `{id}` has no end that goes on by one with `{sweep}`");
+        return Err(Diagnostic::new("not-a-scan", message).help(help));
     };
     let last = i.add_constant(offset)?;
     let earlier = Constraint::lt(&j, &last)?;

@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{
     PartRef, Role, Tag, Tree,
 };
 use loopwright_legality::{Model, blocks_meet};
-use loopwright_poly::Aff;
+use loopwright_poly::{Aff, Constraint, System};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -61,13 +61,13 @@ use crate::{
 /// kernel k(a: f32[n], c: f32[n], d: f32[n], n: i32)
 /// domain { [i] : 1 <= i < n }
 /// temp t: f32 private
-/// temp t_saved: f32[n - 1] global
+/// temp t_saved: f32[n] global
 /// temp t_reload: f32 private
 /// tag i: block.x
 /// t = 2.0 * a[i] {id=load, inames=i}
-/// t_saved[i - 1] = t {id=t_save, inames=i, copies=t, by=save_reload}
+/// t_saved[i] = t {id=t_save, inames=i, copies=t, by=save_reload}
 /// c[i] = t {id=store, inames=i}
-/// t_reload = t_saved[i - 1] {id=t_load, inames=i, copies=t_saved, by=save_reload}
+/// t_reload = t_saved[i] {id=t_load, inames=i, copies=t_saved, by=save_reload}
 /// d[i] = c[i - 1] + t_reload {id=use, inames=i}
 /// tree {
 ///     load
@@ -87,6 +87,9 @@ pub struct SaveReload {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<Name>,
 }
+
+/// A least value up to which subscripts of what is saved are not shifted.
+const FEW: i64 = 32;
 
 /// A child of the host's level: what one device kernel runs as a whole.
 struct Item {
@@ -178,6 +181,38 @@ fn ends_between(model: &Model<'_>, items: &[Item], first: usize, last: usize) ->
     Ok(false)
 }
 
+/// The inames, those that together are a split iname replaced by that.
+fn whole(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Name>, Diagnostic> {
+    let mut found: Vec<Name> = inames.to_vec();
+    for d in &model.kernel.definitions {
+        let base = model.lookup.base_of(&d.iname);
+        let Some(at) = found.iter().position(|n| base.contains(n)) else { continue };
+        let all = base.iter().all(|b| found.contains(b));
+        if all && base.len() > 1 && model.is_radix(&model.lookup.expand(&d.value)?) {
+            found.insert(at, d.iname.clone());
+            found.retain(|n| !base.contains(n));
+        }
+    }
+    Ok(found)
+}
+
+/// The least and the greatest value of an iname, which may be defined, in an instruction.
+fn ends(data: &KernelData, writer: &Instruction, iname: &Name) -> Result<Option<(Aff, Aff)>, Diagnostic> {
+    if data.definition(iname).is_none() {
+        let range = extent::range(data, iname)?;
+        return Ok(range.and_then(|r| Some((r.lower, r.upper?))));
+    }
+    let mut rows = data.assumptions.clone();
+    rows.extend(extent::constraints_of(data, &extent::last_part(data, &writer.id))?);
+    rows.push(Constraint::equal(&Aff::var(iname), &data.expand(&Aff::var(iname))?)?);
+    let parameter = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
+    let bounds = System::new(&rows)?.bounds(iname, &parameter)?;
+    Ok(match (bounds.lower.as_slice(), bounds.upper.as_slice()) {
+        ([low], [high]) if low.denominator == 1 => Some((low.aff.clone(), high.floor()?)),
+        _ => None,
+    })
+}
+
 /// Reads another temporary instead.
 fn read_instead(instruction: &mut Instruction, old: &Name, new: &Name) {
     fn renamed(e: &Expr, old: &Name, new: &Name) -> Expr {
@@ -244,27 +279,25 @@ impl Transform for SaveReload {
         let last = extent::last_part(kernel, &writer.id);
         let home = |part: &PartRef| all.iter().position(|i| i.leaves.contains(part));
         let written = home(&last).unwrap_or(0);
-        let mut readers: Vec<(usize, Name)> = Vec::new();
+        // Each reader with its first and its last item, which no device kernel ends between.
+        let mut readers: Vec<(usize, usize, Name)> = Vec::new();
         for i in kernel.instructions.iter().filter(|i| reads(i, t)) {
-            for part in kernel.parts(i) {
-                let Some(k) = home(&part) else { continue };
-                if k < written {
-                    return Err(self.refuse(format!("`{}` reads it before `{}` writes it", i.id, writer.id)));
-                }
-                if !readers.contains(&(k, i.id.clone())) {
-                    readers.push((k, i.id.clone()));
-                }
+            let homes: Vec<usize> = kernel.parts(i).iter().filter_map(home).collect();
+            let (Some(first), Some(last)) = (homes.iter().min(), homes.iter().max()) else { continue };
+            if *first < written {
+                return Err(self.refuse(format!("`{}` begins before `{}` writes it", i.id, writer.id)));
             }
+            readers.push((*first, *last, i.id.clone()));
         }
         readers.sort();
         // The device kernels that read the value of an earlier one: each with its first item, and who reads.
         let model = Model::new(kernel)?;
         let mut reloads: Vec<(usize, Vec<Name>)> = Vec::new();
         let mut from = written;
-        for (k, id) in readers {
-            if k != from && ends_between(&model, &all, from, k)? {
-                reloads.push((k, Vec::new()));
-                from = k;
+        for (first, last, id) in readers {
+            if first != from && ends_between(&model, &all, from, last)? {
+                reloads.push((first, Vec::new()));
+                from = first;
             }
             if let Some((_, ids)) = reloads.last_mut() {
                 ids.push(id);
@@ -286,13 +319,27 @@ impl Transform for SaveReload {
         };
         let mut axes = Vec::new();
         let mut place_of = Vec::new();
-        for iname in &owners {
-            let range = extent::range(kernel, iname)?;
-            let Some((lower, upper)) = range.and_then(|r| Some((r.lower, r.upper?))) else {
+        for iname in whole(&model, &owners)? {
+            let Some((lower, upper)) = ends(kernel, &writer, &iname)? else {
                 return Err(self.refuse(format!("the range of `{iname}` is no function of the parameters")));
             };
-            axes.push(Axis::new(Expr::from_aff(&upper.sub(&lower)?.add_constant(1)?)));
-            place_of.push(Expr::from_aff(&Aff::var(iname).sub(&lower)?));
+            // A few cells in front that nothing uses cost less than a shift in every subscript.
+            let lower = match lower.as_constant() {
+                Some(0..=FEW) => Aff::constant(0),
+                _ => lower,
+            };
+            let length = upper.sub(&lower)?.add_constant(1)?;
+            if !System::new(&model.context)?.implies(&Constraint::nonneg(length.clone()))? {
+                return Err(Diagnostic::new(
+                    "save-reload",
+                    format!(
+                        "`{t}` cannot be saved: there may be {length} values of `{iname}`, less than none"
+                    ),
+                )
+                .help(format!("`assume({length} >= 0)` before")));
+            }
+            axes.push(Axis::new(Expr::from_aff(&length)));
+            place_of.push(Expr::from_aff(&Aff::var(&iname).sub(&lower)?));
         }
         axes.extend(array.axes.iter().map(|a| Axis::new(a.length.clone())));
         let own = writer.targets[0].index.clone();
