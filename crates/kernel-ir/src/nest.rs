@@ -177,7 +177,9 @@ pub(crate) fn tree_in_text_order(lookup: &Lookup<'_>) -> Result<Vec<Tree>, Vec<(
     for (number, instruction) in data.instructions.iter().enumerate() {
         for part in parts_in_order(data, instruction) {
             let mut path = lookup.inames_of(instruction, part.part);
-            path[instruction.within.len()..].sort_by_key(|n| positions.get(n));
+            // The `init` of a scan has fewer inames than its instruction.
+            let around = instruction.within.len().min(path.len());
+            path[around..].sort_by_key(|n| positions.get(n));
             if let Err(d) = insert(&mut tree, &path, &part, &mut opened) {
                 errors.push((number, d));
                 break;

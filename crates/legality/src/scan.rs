@@ -292,7 +292,8 @@ fn reads_stay(
                     for s in other {
                         more.push(relation(&Aff::var(prime(&s.iname)), &first(&s.iname), s.relation)?);
                     }
-                    let Some(at) = base.with(&more)?.sample_in_order(&BTreeMap::new(), &[sweep.clone()])?
+                    let Some(at) =
+                        base.with(&more)?.sample_in_order(&BTreeMap::new(), std::slice::from_ref(sweep))?
                     else {
                         continue;
                     };

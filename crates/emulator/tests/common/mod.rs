@@ -119,7 +119,6 @@ pub fn leaf(id: &str, text: &str) -> Leaf {
     Leaf {
         part: PartRef { instruction: Name::new(id), part: Part::Whole },
         role: Role::Does(Name::new(id)),
-        scan: None,
         made_by: None,
         text: text.to_owned(),
         instances: None,

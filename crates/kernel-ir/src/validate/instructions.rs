@@ -75,7 +75,9 @@ fn scan(check: &mut Check<'_>, item: &Item, i: &Instruction) {
         return unknown_iname(check, item, iname);
     }
     let reductions = i.reductions();
-    let message = if !base.iter().all(|b| i.within.contains(b)) {
+    let message = if check.data.declared.is_none() {
+        format!("`{}` is declared as a scan along `{iname}`, which only a step makes", i.id)
+    } else if !base.iter().all(|b| i.within.contains(b)) {
         format!("`{}` cannot be a scan along `{iname}`, which is not around it", i.id)
     } else if reductions.is_empty() || i.predicate.is_some() {
         format!("`{}` cannot be a scan: it has no reduction, or a predicate", i.id)

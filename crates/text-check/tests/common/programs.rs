@@ -134,6 +134,8 @@ pub fn shuffles(shape: [u32; 3]) -> Case {
             (ShuffleMode::Xor, 4, 8),
             (ShuffleMode::Down, 2, 4),
             (ShuffleMode::Down, 3, 8),
+            (ShuffleMode::Up, 3, 8),
+            (ShuffleMode::Up, 5, 32),
             (ShuffleMode::Index, 1, 2),
             (ShuffleMode::Index, 0, 32),
         ] {
@@ -151,7 +153,8 @@ pub fn shuffles(shape: [u32; 3]) -> Case {
                 warp + match mode {
                     ShuffleMode::Xor => (k % 32) ^ operand,
                     ShuffleMode::Down if lane + operand < width => k % 32 + operand,
-                    ShuffleMode::Down => k % 32,
+                    ShuffleMode::Up if lane >= operand => k % 32 - operand,
+                    ShuffleMode::Down | ShuffleMode::Up => k % 32,
                     ShuffleMode::Index => group + operand,
                 }
             };
