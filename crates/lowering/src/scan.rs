@@ -156,7 +156,7 @@ impl Emitter<'_, '_> {
             if !around.is_empty() && uses_shared(this.block, join) {
                 stmts.push(Stmt::Sync {
                     scope: SyncScope::Block,
-                    note: Note("the totals of the warps are written again for the next lane".into()),
+                    note: Note::new("the totals of the warps are written again for the next lane"),
                 });
             }
             Ok(stmts)
@@ -286,7 +286,7 @@ impl Emitter<'_, '_> {
                         cond: Value::binary(BinOp::Gt, of_lane, self.index_int(0)),
                         body: join,
                         otherwise: Vec::new(),
-                        note: Note("the points of the thread before".into()),
+                        note: Note::new("the points of the thread before"),
                     });
                 }
                 if !before.is_empty() {
@@ -326,7 +326,7 @@ impl Emitter<'_, '_> {
                 scan: true,
             },
             body,
-            note: Note(format!("scan {id} over {over}")),
+            note: Note::new(format!("scan {id} over {over}")),
         })
     }
 
@@ -359,7 +359,7 @@ impl Emitter<'_, '_> {
             step: Step::Double,
             unroll: true,
             body,
-            note: Note(if width == 32 { "within each warp".into() } else { String::new() }),
+            note: Note::new(if width == 32 { "within each warp" } else { "" }),
         })
     }
 
@@ -400,11 +400,11 @@ impl Emitter<'_, '_> {
             cond: Value::binary(BinOp::Eq, of_lane.clone(), self.index_int(31)),
             body: stores,
             otherwise: Vec::new(),
-            note: Note("the total of a warp".into()),
+            note: Note::new("the total of a warp"),
         });
         body.push(Stmt::Sync {
             scope: SyncScope::Block,
-            note: Note(format!("all warps have stored their totals of {id}")),
+            note: Note::new(format!("all warps have stored their totals of {id}")),
         });
         let first = match carry {
             Some(carry) => values(carry),
@@ -456,7 +456,7 @@ impl Emitter<'_, '_> {
             step: Step::Add(1),
             unroll: true,
             body,
-            note: Note(note.into()),
+            note: Note::new(note),
         }
     }
 
