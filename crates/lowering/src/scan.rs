@@ -404,7 +404,7 @@ impl Emitter<'_, '_> {
         });
         body.push(Stmt::Sync {
             scope: SyncScope::Block,
-            note: Note::new(format!("all warps have stored their totals of {id}")),
+            note: Note::new(format!("all warps have stored their partial results of {id}")),
         });
         let first = match carry {
             Some(carry) => values(carry),

@@ -82,14 +82,9 @@ pub(crate) fn give_own_inames(
             && let (None, Some(value)) = (instruction.map.get(&n), values.get(&n))
             && !declared.iter().any(|(d, _)| *d == n)
         {
-            match value.as_var() {
-                Some(new) => instruction.scan = Some(new.clone()),
-                None => {
-                    let message =
-                        format!("`{}` is a scan along `{n}`, which is split already", instruction.id);
-                    return Err(Diagnostic::new("scan-iname", message)
-                        .help("give it inames of its own before they are split"));
-                }
+            // Of one that is split already lowering says that the scan has lost it.
+            if let Some(new) = value.as_var() {
+                instruction.scan = Some(new.clone());
             }
         }
         for (n, value) in &declared {

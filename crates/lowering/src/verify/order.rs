@@ -326,7 +326,8 @@ impl<'r, 'p> Order<'r, 'p> {
             rows.push(match (iteration, step) {
                 (Iteration::Next, Step::Add(step)) => Constraint::equal(&next, &this.add_constant(step)?)?,
                 (Iteration::Next, Step::Halve) => Constraint::equal(&next, &this.floor_div(2)?)?,
-                (Iteration::Later, Step::Add(_)) => Constraint::lt(&this, &next)?,
+                (Iteration::Next, Step::Double) => Constraint::equal(&next, &this.scale(2)?)?,
+                (Iteration::Later, Step::Add(_) | Step::Double) => Constraint::lt(&this, &next)?,
                 (Iteration::Later, Step::Halve) => Constraint::lt(&next, &this)?,
             });
             exact &= iteration == Iteration::Next;

@@ -406,6 +406,12 @@ impl<'p> Reading<'p> {
                             }
                             exact
                         }
+                        // Some of the values between the bounds.
+                        Step::Double => {
+                            self.above(&counter, lower, &mut rows)?;
+                            self.below(&counter, upper, &mut rows)?;
+                            false
+                        }
                         Step::Halve => {
                             rows.all.push(Constraint::nonneg(counter.add_constant(-1)?));
                             if let Some(high) = self.aff(lower)? {
