@@ -7,7 +7,7 @@ use loopwright_transforms::{Registry, Step};
 use crate::rng::Rng;
 
 /// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
-pub const KINDS: [(&str, usize); 37] = [
+pub const KINDS: [(&str, usize); 39] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -42,6 +42,8 @@ pub const KINDS: [(&str, usize); 37] = [
     ("chunk_iname", 5),
     ("double_buffer", 30),
     ("buffer_array", 12),
+    ("realize_scan", 14),
+    ("save_reload", 8),
     ("together", 5),
     ("composite", 4),
     ("user", 6),
@@ -443,6 +445,23 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             });
             let second = any(rng, &others)?;
             format!("alias_temporaries([{}, {second}])", first.name)
+        }
+        "realize_scan" => {
+            let reductions = kernel.instructions.iter().filter(|i| i.reductions().len() == 1);
+            let pairs: Vec<(Name, Name)> = reductions
+                .flat_map(|i| {
+                    let points: Vec<Name> = i.reductions().iter().flat_map(|r| r.inames.clone()).collect();
+                    i.within.iter().flat_map(move |w| {
+                        points.clone().into_iter().map(move |p| (w.clone(), p)).collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            let (sweep, point) = any(rng, &pairs)?;
+            format!("realize_scan({sweep}, {point})")
+        }
+        "save_reload" => {
+            let local = |t: &Array| t.space != loopwright_kernel_ir::AddressSpace::Global;
+            format!("save_reload({})", any(rng, &temporaries(kernel, local))?)
         }
         "chunk_iname" => format!("chunk_iname({}, {})", any(rng, &free)?, rng.pick(&[2, 2, 3])),
         "double_buffer" => {
