@@ -621,6 +621,7 @@ impl State<'_, '_> {
         body.extend(emitter.emit_items(&items, &mut env)?);
         let taken = emitter.taken_names();
         let Emitter { mut vars, shared, private, .. } = emitter;
+        self.folded_to_loads(&body);
         let written = Stmt::results(&body, &self.shared.leaves);
         finish(&mut body, &mut vars);
         // Values of a thread that nothing reads are gone by now, and need not be computed.
@@ -636,6 +637,20 @@ impl State<'_, '_> {
         let notes = Vec::new();
         self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body, notes });
         Ok(HostStmt::Launch(self.kernels.len() - 1))
+    }
+
+    /// A value that was to be computed and came out as a load (`x[i] + 0`, a scalar in memory) is what its part writes.
+    fn folded_to_loads(&mut self, body: &[Stmt]) {
+        let written = Stmt::results(body, &self.shared.leaves);
+        let mut emitted = BTreeSet::new();
+        Stmt::visit(body, &mut |s| emitted.extend(s.leaf()));
+        for leaf in emitted.difference(&written) {
+            if let Some(instances) = &mut self.shared.leaves[leaf.0].instances
+                && instances.writes == Writes::Computed
+            {
+                instances.writes = Writes::Loaded;
+            }
+        }
     }
 
     /// How many blocks an axis needs, and what the grid's end implies.
