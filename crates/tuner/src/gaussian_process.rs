@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn it_goes_through_what_it_knows_and_doubts_what_it_does_not() {
         let known: Vec<(Vec<f64>, f64)> =
-            (0..6).map(|k| f64::from(k)).map(|x| (vec![x], (x - 2.0) * (x - 2.0))).collect();
+            (0..6).map(f64::from).map(|x| (vec![x], (x - 2.0) * (x - 2.0))).collect();
         let model = GaussianProcess::fit(known.clone()).expect("six values");
         for (place, value) in &known {
             let (mean, deviation) = model.predict(place);
