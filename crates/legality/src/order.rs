@@ -138,7 +138,7 @@ impl Possible {
 }
 
 impl Model<'_> {
-    /// Whether equal values of a function mean equal values of all its names; see [`radix`].
+    /// Whether equal values of a function mean equal values of all its names; see `radix`.
     pub fn is_radix(&self, aff: &Aff) -> bool {
         radix(aff, &self.ranges, &|n| self.is_parameter(n))
     }

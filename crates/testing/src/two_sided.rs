@@ -1,6 +1,6 @@
 //! Both sides of a verdict, held against runs that know nothing of it.
 //!
-//! A *case* is a random kernel ([`affine`](crate::affine)) with a random pipeline ([`moves`](crate::moves)). Each step of it is made without
+//! A *case* is a random kernel ([`affine`]) with a random pipeline ([`moves`]). Each step of it is made without
 //! asking and then judged:
 //!
 //! - **proved**: the run in tokens ([`agrees`]) agrees with the declared kernel for all small sizes, and so does the emulator, with every
