@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// Beyond so many pairs of lines the middle of two texts counts as replaced as a whole.
-const MOST_PAIRS: usize = 4_000_000;
+use similar::ChangeTag;
 
 /// A line of a [`TextDiff`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,53 +34,23 @@ pub struct TextDiff {
 impl TextDiff {
     /// The lines of two texts.
     pub fn of(first: &str, second: &str) -> TextDiff {
-        let (a, b): (Vec<&str>, Vec<&str>) = (first.lines().collect(), second.lines().collect());
-        let shorter = a.len().min(b.len());
-        let head = (0..shorter).take_while(|k| a[*k] == b[*k]).count();
-        let tail = (0..shorter - head).take_while(|k| a[a.len() - 1 - k] == b[b.len() - 1 - k]).count();
-        let (from_a, from_b) = (&a[head..a.len() - tail], &b[head..b.len() - tail]);
-        let mut lines: Vec<DiffLine> = a[..head].iter().map(|l| DiffLine::Both((*l).into())).collect();
-        middle(from_a, from_b, &mut lines);
-        lines.extend(a[a.len() - tail..].iter().map(|l| DiffLine::Both((*l).into())));
-        TextDiff { lines }
+        let (first, second): (Vec<&str>, Vec<&str>) = (first.lines().collect(), second.lines().collect());
+        let line = |change: similar::Change<&str>| {
+            let text = change.value().to_owned();
+            match change.tag() {
+                ChangeTag::Equal => DiffLine::Both(text),
+                ChangeTag::Delete => DiffLine::First(text),
+                ChangeTag::Insert => DiffLine::Second(text),
+            }
+        };
+        TextDiff {
+            lines: similar::TextDiff::from_slices(&first, &second).iter_all_changes().map(line).collect(),
+        }
     }
 
     /// Whether the texts are equal, line by line.
     pub fn is_empty(&self) -> bool {
         self.lines.iter().all(|l| matches!(l, DiffLine::Both(_)))
-    }
-}
-
-/// The lines of what lies between the common beginning and end.
-fn middle(a: &[&str], b: &[&str], lines: &mut Vec<DiffLine>) {
-    let width = b.len() + 1;
-    // The length of the longest common subsequence of the rests from here.
-    let mut longest =
-        vec![0u32; if a.len().saturating_mul(width) > MOST_PAIRS { 0 } else { (a.len() + 1) * width }];
-    if !longest.is_empty() {
-        for i in (0..a.len()).rev() {
-            for j in (0..b.len()).rev() {
-                longest[i * width + j] = if a[i] == b[j] {
-                    longest[(i + 1) * width + j + 1] + 1
-                } else {
-                    longest[(i + 1) * width + j].max(longest[i * width + j + 1])
-                };
-            }
-        }
-    }
-    let at = |i: usize, j: usize| longest.get(i * width + j).copied().unwrap_or(0);
-    let (mut i, mut j) = (0, 0);
-    while i < a.len() || j < b.len() {
-        if i < a.len() && j < b.len() && !longest.is_empty() && a[i] == b[j] {
-            lines.push(DiffLine::Both(a[i].into()));
-            (i, j) = (i + 1, j + 1);
-        } else if i < a.len() && (j == b.len() || at(i + 1, j) >= at(i, j + 1)) {
-            lines.push(DiffLine::First(a[i].into()));
-            i += 1;
-        } else {
-            lines.push(DiffLine::Second(b[j].into()));
-            j += 1;
-        }
     }
 }
 
