@@ -7,13 +7,12 @@
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name, Tag};
 use loopwright_poly::{Result, System};
 
-use crate::{Coordinate, Model, Touch, model::AXES};
+use crate::{Coordinate, Model, Touch, conflict::primed, model::AXES};
 
 /// The array in which executions of two parts in different blocks may touch one cell, one of them writing.
 pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>> {
     let (a, b) = (&model.parts[p], &model.parts[q]);
-    let prime = |n: &Name| Name::new(format!("{n}'"));
-    let second = |aff: &Aff| aff.substitute(&|n| (!model.is_parameter(n)).then(|| Aff::var(prime(n))));
+    let second = |aff: &Aff| model.second(aff);
     // The coordinate on an axis, counted from its least value; `None` where every block runs the part.
     let coordinate = |c: &Coordinate| -> Result<Option<Aff>> {
         Ok(match c {
@@ -35,7 +34,7 @@ pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>
             }
             let host = |n: &&Name| model.kernel.tag(n) == Tag::Host && b.inames.contains(n);
             for n in a.inames.iter().filter(host) {
-                rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+                rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
             }
             for (s, t) in e.cell.iter().zip(&f.cell) {
                 if let (Some(s), Some(t)) = (s, t) {

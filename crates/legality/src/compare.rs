@@ -21,6 +21,7 @@ use loopwright_poly::{Result, System};
 
 use crate::{
     Model, ModelPart, Touch,
+    conflict::primed,
     link::{Link, cover, link, narrow_by},
     model::Coordinate,
     order::{Against, Possible, Way, before, common, not_before},
@@ -79,10 +80,6 @@ enum Owners {
     Same,
     Finer,
     Other,
-}
-
-fn prime(n: &Name) -> Name {
-    Name::new(format!("{n}'"))
 }
 
 fn row(left: &Aff, right: &Aff, relation: Ordering) -> Result<Constraint> {
@@ -271,11 +268,6 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(equal)
     }
 
-    /// The second execution's form of a function.
-    fn second(&self, aff: &Aff) -> Result<Aff> {
-        aff.substitute(&|n| (!self.new.is_parameter(n)).then(|| Aff::var(prime(n))))
-    }
-
     /// A sign of the old order as a comparison of functions of new inames.
     fn old_signs(&self, p: usize, q: usize, way: &Way) -> Result<Vec<(Aff, Aff, Ordering)>> {
         way.iter()
@@ -423,11 +415,11 @@ impl<'a, 'k> Comparison<'a, 'k> {
                 }
                 let mut more = Vec::new();
                 for (x, y, r) in &signs {
-                    more.push(row(x, &self.second(y)?, *r)?);
+                    more.push(row(x, &self.new.second(y)?, *r)?);
                 }
                 for s in against {
                     let n = Aff::var(&s.iname);
-                    more.push(row(&n, &self.second(&n)?, s.relation)?);
+                    more.push(row(&n, &self.new.second(&n)?, s.relation)?);
                 }
                 if base.is_none() {
                     base = Some(self.base(p, q, &cells)?);
@@ -461,10 +453,10 @@ impl<'a, 'k> Comparison<'a, 'k> {
         let mut rows = self.new.context.clone();
         rows.extend(self.new.parts[p].constraints.iter().cloned());
         for c in &self.new.parts[q].constraints {
-            rows.push(Constraint { kind: c.kind, aff: self.second(&c.aff)? });
+            rows.push(Constraint { kind: c.kind, aff: self.new.second(&c.aff)? });
         }
         for (s, t) in cells {
-            rows.push(Constraint::equal(s, &self.second(t)?)?);
+            rows.push(Constraint::equal(s, &self.new.second(t)?)?);
         }
         System::new(&rows)
     }
@@ -587,19 +579,19 @@ impl<'a, 'k> Comparison<'a, 'k> {
         let known: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
         let mut rows = known.clone();
         for c in &writer.constraints {
-            rows.push(Constraint { kind: c.kind, aff: self.second(&c.aff)? });
+            rows.push(Constraint { kind: c.kind, aff: self.new.second(&c.aff)? });
         }
         for n in loops.iter().chain(owners) {
-            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
         }
         for n in was_writer.hardware.iter().filter(|n| was_reader.hardware.contains(n)) {
-            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
         }
         for (s, t) in f.cell.iter().zip(&e.cell) {
             let (Some(s), Some(t)) = (s, t) else { return Ok(false) };
-            rows.push(Constraint::equal(s, &self.second(t)?)?);
+            rows.push(Constraint::equal(s, &self.new.second(t)?)?);
         }
-        let mine = |n: &Name| writer.inames.iter().any(|i| prime(i) == *n);
+        let mine = |n: &Name| writer.inames.iter().any(|i| primed(i) == *n);
         let plain = |c: &Constraint| {
             c.names().iter().all(|n| new.is_parameter(n) || reader.inames.contains(n) || mine(n))
         };

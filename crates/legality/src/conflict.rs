@@ -50,25 +50,9 @@ pub struct Query<'a> {
     pub block: [u32; 3],
 }
 
-fn primed(name: &Name) -> Name {
+/// The name of a value in the second of two executions.
+pub fn primed(name: &Name) -> Name {
     Name::new(format!("{name}'"))
-}
-
-/// Whether an execution of `a` (first) and one of `b` may touch the same cell in the asked relation.
-pub fn may_meet(a: &Execution, x: &Access, b: &Execution, y: &Access, query: &Query<'_>) -> Result<bool> {
-    Ok(first_case(a, x, b, y, query)?.is_some())
-}
-
-/// The pairs of executions that may touch the same cell in the asked relation, of one of the ways in which they can be different threads,
-/// blocks or lanes: a system over all names, those of the second execution primed. `None` if there are none.
-pub fn meeting_pairs(
-    a: &Execution,
-    x: &Access,
-    b: &Execution,
-    y: &Access,
-    query: &Query<'_>,
-) -> Result<Option<System>> {
-    first_case(a, x, b, y, query)
 }
 
 /// A small example of two executions that may touch the same cell: values of all names, those of the second execution primed.
@@ -79,14 +63,15 @@ pub fn example(
     y: &Access,
     query: &Query<'_>,
 ) -> Result<Option<BTreeMap<Name, i64>>> {
-    match first_case(a, x, b, y, query)? {
+    match meeting_pairs(a, x, b, y, query)? {
         Some(case) => case.sample(&BTreeMap::new()),
         None => Ok(None),
     }
 }
 
-/// The first case of different threads, blocks or lanes in which the two may meet.
-fn first_case(
+/// The pairs of executions of `a` (first) and of `b` that may touch the same cell in the asked relation, of the first of the ways in which
+/// they can be different threads, blocks or lanes: a system over all names, those of the second execution primed. `None` if there are none.
+pub fn meeting_pairs(
     a: &Execution,
     x: &Access,
     b: &Execution,

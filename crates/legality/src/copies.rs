@@ -11,11 +11,7 @@ use std::cmp::Ordering;
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_poly::{Result, Set, System};
 
-use crate::{Model, Touch, model::Coordinate, order::common, roles::PartRole};
-
-fn prime(n: &Name) -> Name {
-    Name::new(format!("{n}'"))
-}
+use crate::{Model, Touch, conflict::primed, model::Coordinate, order::common, roles::PartRole};
 
 /// Whether the read of this event provably sees the initial value of a cell of `array`. `false` says nothing.
 pub(crate) fn sees_initial(
@@ -45,14 +41,14 @@ pub(crate) fn sees_initial(
     if position != Ordering::Less || lanes.clone().next().is_some() && !copy.lanes.is_empty() {
         return Ok(false);
     }
-    let second = |aff: &Aff| aff.substitute(&|n| (!model.is_parameter(n)).then(|| Aff::var(prime(n))));
+    let second = |aff: &Aff| model.second(aff);
     let known: Vec<Constraint> = model.context.iter().chain(&reader.constraints).cloned().collect();
     let mut rows = known.clone();
     for c in &copy.constraints {
         rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
     }
     for n in &loops {
-        rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+        rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
     }
     for (s, t) in event.cell.iter().zip(&copy.events[e].cell) {
         let (Some(s), Some(t)) = (s, t) else { return Ok(false) };
@@ -67,7 +63,7 @@ pub(crate) fn sees_initial(
         };
         match (&copy.place[axis], &reader.place[axis]) {
             (Coordinate::Iname(m), Coordinate::Iname(n)) if m == n => {
-                rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(m)))?);
+                rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(m)))?);
             }
             (Coordinate::Every, _) => {}
             (_, Coordinate::Every) => return Ok(false),
@@ -79,7 +75,7 @@ pub(crate) fn sees_initial(
     }
     let plain = |aff: &Aff| {
         aff.names().iter().all(|n| {
-            model.is_parameter(n) || reader.inames.contains(n) || copy.inames.iter().any(|i| prime(i) == *n)
+            model.is_parameter(n) || reader.inames.contains(n) || copy.inames.iter().any(|i| primed(i) == *n)
         })
     };
     if !rows.iter().all(|c| plain(&c.aff)) || !cell.iter().all(plain) {
@@ -102,7 +98,7 @@ pub(crate) fn sees_initial(
     let equal: Vec<Constraint> =
         copies.iter().zip(cell).map(|(s, t)| Constraint::equal(s, t)).collect::<Result<_>>()?;
     *questions += 1;
-    let copied = both.with(&equal)?.project_exactly(&|n| copy.inames.iter().any(|i| prime(i) == *n))?;
+    let copied = both.with(&equal)?.project_exactly(&|n| copy.inames.iter().any(|i| primed(i) == *n))?;
     if let [one] = copied.as_slice() {
         let reads = System::new(&known)?;
         for c in one.constraints() {

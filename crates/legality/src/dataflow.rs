@@ -21,6 +21,7 @@ use loopwright_poly::{Access, Map, Sources, System, flow};
 use crate::{
     Model, ModelPart, Touch,
     compare::Outcome,
+    conflict::primed,
     copies::sees_initial,
     link::Link,
     model::Coordinate,
@@ -310,8 +311,7 @@ fn reads(model: &Model<'_>, part: &ModelPart) -> Vec<usize> {
 
 /// A pair of executions of one part at one time in different threads that touch one cell of a changed array, one of them writing.
 fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()> {
-    let prime = |n: &Name| Name::new(format!("{n}'"));
-    let second = |aff: &Aff| aff.substitute(&|n| (!new.is_parameter(n)).then(|| Aff::var(prime(n))));
+    let second = |aff: &Aff| new.second(aff);
     for part in &new.parts {
         for e in &part.events {
             if e.touch == Touch::Read
@@ -344,11 +344,11 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
                     }
                     for axis in Model::owner_axes(new.space(&e.array)) {
                         if let Coordinate::Iname(n) = &part.place[axis] {
-                            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(prime(n)))?);
+                            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
                         }
                     }
                     for s in &way {
-                        let (x, y) = (Aff::var(&s.iname), Aff::var(prime(&s.iname)));
+                        let (x, y) = (Aff::var(&s.iname), Aff::var(primed(&s.iname)));
                         rows.push(match s.relation {
                             Ordering::Less => Constraint::lt(&x, &y)?,
                             Ordering::Equal => Constraint::equal(&x, &y)?,

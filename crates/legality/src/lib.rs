@@ -35,7 +35,7 @@ mod witness;
 
 pub use blocks::blocks_meet;
 pub use compare::{Comparison, Outcome, Suspect};
-pub use conflict::{Meeting, Query, Time, example, may_meet, meeting_pairs};
+pub use conflict::{Meeting, Query, Time, example, meeting_pairs, primed};
 pub use data_reads::DataReads;
 pub use event::{Event, Touch, accumulator, consumer, evaluated, outside_reductions};
 pub use execution::{

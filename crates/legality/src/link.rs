@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use loopwright_kernel_ir::{Aff, Constraint, Expr, Name, Role};
 use loopwright_poly::{Result, Set, System};
 
-use crate::{Event, Model, ModelPart, order::Possible};
+use crate::{Event, Model, ModelPart, conflict::primed, order::Possible};
 
 /// The old part of a new one.
 #[derive(Clone, Debug)]
@@ -147,27 +147,23 @@ fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Lin
             same(&part.constraints, &preimage) || implies_all(&system(new, &preimage)?, &part.constraints)?;
         return Ok(true);
     }
-    let primed = |aff: &Aff| aff.substitute(&|n| (!new.is_parameter(n)).then(|| Aff::var(prime(n))));
+    let second = |aff: &Aff| new.second(aff);
     let mut rows = new.context.clone();
     for c in &part.constraints {
         rows.push(c.clone());
-        rows.push(Constraint { kind: c.kind, aff: primed(&c.aff)? });
+        rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
     }
     for value in link.values.values() {
-        rows.push(Constraint::equal(value, &primed(value)?)?);
+        rows.push(Constraint::equal(value, &second(value)?)?);
     }
     let pairs = System::new(&rows)?;
     for n in &part.inames {
-        let differ = Constraint::lt(&Aff::var(n), &Aff::var(prime(n)))?;
+        let differ = Constraint::lt(&Aff::var(n), &Aff::var(primed(n)))?;
         if !pairs.with(&[differ])?.is_empty()? {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-fn prime(n: &Name) -> Name {
-    Name::new(format!("{n}'"))
 }
 
 fn old_name(n: &Name) -> Name {
@@ -181,17 +177,17 @@ pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)
     {
         return Ok(true);
     }
-    let primed = |aff: &Aff| aff.substitute(&|n| (!new.is_parameter(n)).then(|| Aff::var(prime(n))));
+    let second = |aff: &Aff| new.second(aff);
     for (k, (a, one)) in links.iter().enumerate() {
         for (b, other) in &links[..k] {
             let mut rows = new.context.clone();
             rows.extend(a.constraints.iter().cloned());
             for c in &b.constraints {
-                rows.push(Constraint { kind: c.kind, aff: primed(&c.aff)? });
+                rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
             }
             for n in &p.inames {
                 let value = |l: &Link| l.values.get(n).cloned().unwrap_or_default();
-                rows.push(Constraint::equal(&value(one), &primed(&value(other))?)?);
+                rows.push(Constraint::equal(&value(one), &second(&value(other))?)?);
             }
             if !System::new(&rows)?.is_empty()? {
                 return Ok(false);

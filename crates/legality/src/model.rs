@@ -19,6 +19,7 @@ use loopwright_poly::{Result, System};
 
 use crate::{
     DataReads, Event, Load, Touch,
+    conflict::primed,
     event::{Loads, affine_predicate, events},
     loads::add_facts,
 };
@@ -386,17 +387,19 @@ impl<'k> Model<'k> {
         touches.iter().any(|(p, k)| self.parts[*p].events[*k].touch != Touch::Read)
     }
 
+    /// The function of the second of two executions: its names are primed, parameters are those of both.
+    pub fn second(&self, aff: &Aff) -> Result<Aff> {
+        aff.substitute(&|n| (!self.is_parameter(n)).then(|| Aff::var(primed(n))))
+    }
+
     /// Whether what is declared of data leaves no pair of executions of two parts in a system, the names of the second one primed.
     pub fn facts_exclude(&self, p: &ModelPart, q: &ModelPart, system: &System) -> Result<bool> {
         if p.loads.is_empty() && q.loads.is_empty() {
             return Ok(false);
         }
-        let prime = |aff: &Aff| {
-            aff.substitute(&|n| (!self.is_parameter(n)).then(|| Aff::var(Name::new(format!("{n}'")))))
-        };
         let mut loads = p.loads.clone();
         for load in &q.loads {
-            let arguments = load.arguments.iter().map(prime).collect::<Result<_>>()?;
+            let arguments = load.arguments.iter().map(|aff| self.second(aff)).collect::<Result<_>>()?;
             loads.push(Load {
                 name: Name::new(format!("{}'", load.name)),
                 array: load.array.clone(),

@@ -26,6 +26,7 @@ use loopwright_poly::System;
 
 use crate::{
     Model, ModelPart, Touch,
+    conflict::primed,
     model::constant_ranges,
     order::{Way, before, not_before, radix},
 };
@@ -105,20 +106,6 @@ impl Model<'_> {
         let id = array.rsplit_once('.').map(|(id, _)| id);
         id.and_then(|id| self.lookup.instruction(id)).is_some_and(|i| i.scan.is_some())
     }
-}
-
-fn prime(n: &Name) -> Name {
-    Name::new(format!("{n}'"))
-}
-
-/// What holds where a constraint does not, one or the other.
-fn negated(c: &Constraint) -> Result<Vec<Constraint>, Diagnostic> {
-    let (value, zero) = (&c.aff, Aff::constant(0));
-    let mut found = vec![Constraint::lt(value, &zero)?];
-    if c.kind == Kind::Eq {
-        found.push(Constraint::lt(&zero, value)?);
-    }
-    Ok(found)
 }
 
 /// `n=2, i=1, j=0`
@@ -215,7 +202,7 @@ fn points(
             }
             let (i_order, none) = ([sweep.clone(), point.clone()], BTreeMap::new());
             let mut at = None;
-            for opposite in negated(c)? {
+            for opposite in c.negations()? {
                 at = at.or(system.with(&[opposite])?.sample_in_order(&none, &i_order)?);
             }
             let at = at.unwrap_or_default();
@@ -252,7 +239,7 @@ fn reads_stay(
     // The first instance is the one with this value of `sweep`, and the same values of all other inames.
     let first_value = Aff::var(point).add_constant(-offset)?;
     let first = |n: &Name| if n == sweep { first_value.clone() } else { Aff::var(n) };
-    let second = |aff: &Aff| aff.substitute(&|n| (!model.is_parameter(n)).then(|| Aff::var(prime(n))));
+    let second = |aff: &Aff| model.second(aff);
     let relation = |x: &Aff, y: &Aff, r: std::cmp::Ordering| match r {
         std::cmp::Ordering::Less => Constraint::lt(x, y),
         std::cmp::Ordering::Equal => Constraint::equal(x, y),
@@ -287,10 +274,10 @@ fn reads_stay(
                 for other in &not_first {
                     let mut more = Vec::new();
                     for s in &way {
-                        more.push(relation(&Aff::var(prime(&s.iname)), &Aff::var(&s.iname), s.relation)?);
+                        more.push(relation(&Aff::var(primed(&s.iname)), &Aff::var(&s.iname), s.relation)?);
                     }
                     for s in other {
-                        more.push(relation(&Aff::var(prime(&s.iname)), &first(&s.iname), s.relation)?);
+                        more.push(relation(&Aff::var(primed(&s.iname)), &first(&s.iname), s.relation)?);
                     }
                     let Some(at) =
                         base.with(&more)?.sample_in_order(&BTreeMap::new(), std::slice::from_ref(sweep))?

@@ -62,7 +62,6 @@ impl PartInfo {
         let writes = match self.execution.part.part {
             Part::Init(_) | Part::Update(_) => Writes::Computed,
             Part::Whole | Part::Finish if instruction.targets.iter().any(in_memory) => Writes::Memory,
-            _ if matches!(instruction.value, Expr::Subscript(_)) => Writes::Loaded,
             _ => Writes::Computed,
         };
         // An accumulator has a copy for each lane that is around it or reduced over.

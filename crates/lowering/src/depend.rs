@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef, Role, Tree};
-use loopwright_legality::Time;
+use loopwright_legality::{Time, primed};
 
 use crate::{
     program::{Dependence, End},
@@ -15,8 +15,7 @@ impl Conflicts<'_, '_> {
     pub fn dependence(&self, parts: [usize; 2], met: Met, time: Time) -> Result<Dependence, Diagnostic> {
         let analysis = self.analysis;
         let [first, second] = parts.map(|p| &analysis.parts[p].execution);
-        let prime =
-            |aff: Aff| aff.substitute(&|n| (!analysis.is_parameter(n)).then(|| Aff::var(format!("{n}'"))));
+        let prime = |aff: Aff| aff.substitute(&|n| (!analysis.is_parameter(n)).then(|| Aff::var(primed(n))));
         let mut other = self.end(parts[1], second.accesses[met.accesses[1]].write, &met.array)?;
         for (_, value) in &mut other.instance {
             *value = prime(std::mem::take(value))?;

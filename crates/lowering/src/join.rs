@@ -16,7 +16,6 @@ use crate::{
         self, BinOp, LocalArray, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind,
     },
     reduce::Cell,
-    translate::Scope,
 };
 
 impl Emitter<'_, '_> {
@@ -206,27 +205,28 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
+    /// What a collective achieves, with its state in these cells.
+    pub fn contract(&self, join: &Join, operator: &ReductionOp, cells: &[(Cell, DType)]) -> program::Join {
+        let variable = |(cell, _): &(Cell, DType)| match cell {
+            Cell::Var(v) => Some(*v),
+            Cell::Element(_) => None,
+        };
+        program::Join {
+            operator: operator.name.clone(),
+            state: cells.iter().filter_map(variable).collect(),
+            axes: join.axes.iter().map(|a| (*a as u8, self.block[*a])).collect(),
+            to_all: join.scan || join.to_all,
+            scan: join.scan,
+        }
+    }
+
     fn join_threads(&mut self, join: &Join, operator: &ReductionOp, env: &Env) -> Result<Stmt, Diagnostic> {
         let cells = self.cells(join.instruction, join.reduction, env)?;
-        let axes: Vec<(u8, u32)> = join.axes.iter().map(|a| (*a as u8, self.block[*a])).collect();
-        let contract = program::Join {
-            operator: operator.name.clone(),
-            state: cells
-                .iter()
-                .filter_map(|(c, _)| match c {
-                    Cell::Var(v) => Some(*v),
-                    Cell::Element(_) => None,
-                })
-                .collect(),
-            axes,
-            to_all: join.to_all,
-            scan: false,
-        };
-        let names = join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>();
+        let contract = self.contract(join, operator, &cells);
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let id = &instruction.id;
         let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
-        let note = Note::new(format!("join {id}'s partial results over {}", names.join(", ")));
+        let note = Note::new(format!("join {id}'s partial results over {}", axis_names(join)));
         let mut body = Vec::new();
         match self.join_plan(&join.axes) {
             JoinPlan::Nothing => {}
@@ -383,11 +383,7 @@ impl Emitter<'_, '_> {
         axes: &[(u32, u32)],
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let mut stmts = Vec::new();
-        for ((cell, dtype), neutral) in cells.iter().zip(&operator.neutral) {
-            let value = self.value(neutral, *dtype, Scope::of(env))?;
-            stmts.push(cell.set(value, None));
-        }
+        let mut stmts = self.neutral(operator, cells, None, env)?;
         let mut offset = base;
         let mut vars = Vec::new();
         for (count, stride) in axes.iter().rev() {
@@ -452,6 +448,10 @@ pub(crate) fn plan(block: [u32; 3], axes: &[usize]) -> JoinPlan {
 }
 
 /// Whether a join goes through shared memory.
+pub(crate) fn axis_names(join: &Join) -> String {
+    join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>().join(", ")
+}
+
 pub(crate) fn uses_shared(block: [u32; 3], join: &Join) -> bool {
     !join.axes.is_empty() && matches!(plan(block, &join.axes), JoinPlan::Warps { .. } | JoinPlan::Memory)
 }

@@ -177,13 +177,11 @@ impl Emitter<'_, '_> {
             let target = i.targets.first().map(|t| t.array.to_string()).unwrap_or_else(|| i.id.to_string());
             format!("acc_{target}")
         };
-        let mut found = Vec::new();
+        let mut dtypes = Vec::new();
         for s in &operator.state {
-            let name = if operator.state.len() == 1 { base.clone() } else { format!("{base}_{}", s.name) };
-            let dtype = known(&state_type(&operator, &s.dtype, &inputs), &s.name)?;
-            let storage = self.per_lane(&name, dtype, &lanes);
-            found.push((storage, dtype));
+            dtypes.push(known(&state_type(&operator, &s.dtype, &inputs), &s.name)?);
         }
+        let found = self.state_storage(&operator, &base, dtypes, &lanes);
         self.accumulators.insert((instruction, n), found.clone());
         Ok(found)
     }
@@ -244,11 +242,15 @@ impl Emitter<'_, '_> {
         env: &Env,
     ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
         let storages = self.accumulator(instruction, n, env)?;
-        let mut cells = Vec::new();
-        for (storage, dtype) in &storages {
-            cells.push((self.cell(storage, env)?, *dtype));
-        }
-        Ok(cells)
+        self.cells_in(&storages, env)
+    }
+
+    fn cells_in(
+        &mut self,
+        storages: &[(Storage, DType)],
+        env: &Env,
+    ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
+        storages.iter().map(|(storage, dtype)| Ok((self.cell(storage, env)?, *dtype))).collect()
     }
 
     fn accumulator_values(
@@ -316,21 +318,29 @@ impl Emitter<'_, '_> {
                 return Err(Diagnostic::new("internal", "a part of a reduction that does not exist"));
             };
             let operator = self.operator(&reduce.op)?;
-            let mut found = Vec::new();
-            for (s, dtype) in operator.state.iter().zip(dtypes) {
-                let name =
-                    if operator.state.len() == 1 { "carry".into() } else { format!("carry_{}", s.name) };
-                let storage = self.per_lane(&name, dtype, &lanes);
-                found.push((storage, dtype));
-            }
+            let found = self.state_storage(&operator, "carry", dtypes, &lanes);
             self.carries.insert((instruction, n), found);
         }
         let storages = self.carries.get(&(instruction, n)).cloned().unwrap_or_default();
-        let mut cells = Vec::new();
-        for (storage, dtype) in &storages {
-            cells.push((self.cell(storage, env)?, *dtype));
-        }
-        Ok(cells)
+        self.cells_in(&storages, env)
+    }
+
+    /// A storage for each value of an operator's state.
+    fn state_storage(
+        &mut self,
+        operator: &ReductionOp,
+        base: &str,
+        dtypes: Vec<DType>,
+        lanes: &[Name],
+    ) -> Vec<(Storage, DType)> {
+        let several = operator.state.len() > 1;
+        let values = operator.state.iter().zip(dtypes);
+        values
+            .map(|(s, dtype)| {
+                let name = if several { format!("{base}_{}", s.name) } else { base.to_string() };
+                (self.per_lane(&name, dtype, lanes), dtype)
+            })
+            .collect()
     }
 
     /// A variable, or an array with an element for each lane.

@@ -24,10 +24,8 @@ use crate::{
     env::Env,
     fold::{add, mul, sub},
     items::Join,
-    join::{JoinPlan, uses_shared},
-    program::{
-        self, BinOp, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId,
-    },
+    join::{JoinPlan, axis_names, uses_shared},
+    program::{BinOp, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     reduce::Cell,
 };
 
@@ -210,13 +208,11 @@ impl Emitter<'_, '_> {
             JoinPlan::Butterfly(width) => width,
             JoinPlan::Warps { .. } => 32,
             JoinPlan::Memory => {
-                let names =
-                    join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>();
                 return Err(Diagnostic::new(
                     "scan-threads",
                     format!(
                         "the scan `{id}` goes over {} of a block of {} x {} x {} threads, which are no groups of neighbouring lanes or whole warps",
-                        names.join(", "),
+                        axis_names(join),
                         self.block[0],
                         self.block[1],
                         self.block[2]
@@ -309,22 +305,9 @@ impl Emitter<'_, '_> {
                 }
             }
         }
-        let names: Vec<&str> = join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect();
-        let over = if names.is_empty() { "the lanes".to_string() } else { names.join(", ") };
+        let over = if join.axes.is_empty() { "the lanes".to_string() } else { axis_names(join) };
         Ok(Stmt::Collective {
-            join: program::Join {
-                operator: operator.name.clone(),
-                state: mine
-                    .iter()
-                    .filter_map(|(c, _)| match c {
-                        Cell::Var(v) => Some(*v),
-                        Cell::Element(_) => None,
-                    })
-                    .collect(),
-                axes: join.axes.iter().map(|a| (*a as u8, self.block[*a])).collect(),
-                to_all: true,
-                scan: true,
-            },
+            join: self.contract(join, operator, &mine),
             body,
             note: Note::new(format!("scan {id} over {over}")),
         })

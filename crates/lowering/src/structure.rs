@@ -621,7 +621,7 @@ impl State<'_, '_> {
         body.extend(emitter.emit_items(&items, &mut env)?);
         let taken = emitter.taken_names();
         let Emitter { mut vars, shared, private, .. } = emitter;
-        self.folded_to_loads(&body);
+        self.loaded_results(&body);
         let written = Stmt::results(&body, &self.shared.leaves);
         finish(&mut body, &mut vars);
         // Values of a thread that nothing reads are gone by now, and need not be computed.
@@ -639,8 +639,8 @@ impl State<'_, '_> {
         Ok(HostStmt::Launch(self.kernels.len() - 1))
     }
 
-    /// A value that was to be computed and came out as a load (`x[i] + 0`, a scalar in memory) is what its part writes.
-    fn folded_to_loads(&mut self, body: &[Stmt]) {
+    /// What a part writes is a load where nothing else has come out: of an element as it is, of `x[i] + 0`, of a scalar in memory.
+    fn loaded_results(&mut self, body: &[Stmt]) {
         let written = Stmt::results(body, &self.shared.leaves);
         let mut emitted = BTreeSet::new();
         Stmt::visit(body, &mut |s| emitted.extend(s.leaf()));

@@ -324,8 +324,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         }
         let mut placed = Vec::new();
         for (k, item) in items.into_iter().enumerate() {
-            if let Some(note) = barriers.get(&k) {
-                placed.push(Item::Sync(note.clone()));
+            if let Some(note) = barriers.remove(&k) {
+                placed.push(Item::Sync(note));
             }
             placed.push(match item {
                 Item::Loop { iname, body } => {
@@ -335,8 +335,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 other => other,
             });
         }
-        if let Some(note) = barriers.get(&end) {
-            placed.push(Item::Sync(note.clone()));
+        if let Some(note) = barriers.remove(&end) {
+            placed.push(Item::Sync(note));
         }
         Ok(placed)
     }

@@ -64,6 +64,15 @@ impl Constraint {
         self.aff.names()
     }
 
+    /// What it means that the constraint does not hold, as alternatives that exclude each other.
+    pub fn negations(&self) -> Result<Vec<Self>> {
+        let below = Constraint::nonneg(self.aff.neg()?.add_constant(-1)?);
+        Ok(match self.kind {
+            Kind::Ge => vec![below],
+            Kind::Eq => vec![below, Constraint::nonneg(self.aff.add_constant(-1)?)],
+        })
+    }
+
     /// The constraint with names replaced, all at once.
     pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Aff>) -> Result<Self> {
         Ok(Constraint { kind: self.kind, aff: self.aff.substitute(replace)? })

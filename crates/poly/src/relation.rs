@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Aff, Constraint, Error, Kind, Name, Result, System,
+    Aff, Constraint, Error, Name, Result, System,
     isl::{Disjunct, IslMap, Shape, isl_only},
 };
 
@@ -246,7 +246,7 @@ impl Relation {
                 let mut inside = piece;
                 for constraint in b.constraints() {
                     let mut cut = false;
-                    for negated in negations(constraint)? {
+                    for negated in constraint.negations()? {
                         let outside = inside.with(&[negated])?;
                         if !outside.is_empty()? {
                             next.push(outside);
@@ -472,15 +472,6 @@ impl Relation {
         }
         Some(false)
     }
-}
-
-/// What it means that a constraint does not hold, as alternatives that exclude each other.
-pub(crate) fn negations(constraint: &Constraint) -> Result<Vec<Constraint>> {
-    let below = Constraint::nonneg(constraint.aff.neg()?.add_constant(-1)?);
-    Ok(match constraint.kind {
-        Kind::Ge => vec![below],
-        Kind::Eq => vec![below, Constraint::nonneg(constraint.aff.add_constant(-1)?)],
-    })
 }
 
 /// The name, with as many primes as it takes to be new.

@@ -118,61 +118,53 @@ impl Reading<'_> {
 
     /// `bound <= counter`.
     pub fn above(&mut self, counter: &Aff, bound: &Value, rows: &mut Rows) -> Result<bool> {
-        // `counter` against `bound + k` is `counter - k` against `bound`.
-        if let ValueKind::Binary(BinOp::Add, a, b) = &bound.kind
-            && matches!(a.kind, ValueKind::Binary(BinOp::Min | BinOp::Max, ..))
-            && let Some(k) = b.as_int()
-        {
-            return self.above(&counter.add_constant(k.saturating_neg())?, a, rows);
-        }
-        if let ValueKind::Binary(BinOp::Max, a, b) = &bound.kind {
-            let first = self.above(counter, a, rows)?;
-            return Ok(self.above(counter, b, rows)? && first);
-        }
-        if let ValueKind::Binary(BinOp::Min, a, b) = &bound.kind {
-            // One of the two: each condition of the one, or each of the other.
-            let (mut one, mut other) = (Rows::default(), Rows::default());
-            let exact = self.above(counter, a, &mut one)? & self.above(counter, b, &mut other)?;
-            let (one, other) = (one.alternatives(), other.alternatives());
-            rows.either.extend(one.iter().flat_map(|a| other.iter().map(|b| [&a[..], b].concat())));
-            return Ok(exact);
-        }
-        Ok(match self.aff(bound)? {
-            Some(bound) => {
-                rows.all.push(Constraint::le(&bound, counter)?);
-                true
-            }
-            None => false,
-        })
+        self.bounded(counter, bound, Side::Lower, rows)
     }
 
     /// `counter < bound`.
     pub fn below(&mut self, counter: &Aff, bound: &Value, rows: &mut Rows) -> Result<bool> {
+        self.bounded(counter, bound, Side::Upper, rows)
+    }
+
+    fn bounded(&mut self, counter: &Aff, bound: &Value, side: Side, rows: &mut Rows) -> Result<bool> {
         // `counter` against `bound + k` is `counter - k` against `bound`.
         if let ValueKind::Binary(BinOp::Add, a, b) = &bound.kind
             && matches!(a.kind, ValueKind::Binary(BinOp::Min | BinOp::Max, ..))
             && let Some(k) = b.as_int()
         {
-            return self.below(&counter.add_constant(k.saturating_neg())?, a, rows);
+            return self.bounded(&counter.add_constant(k.saturating_neg())?, a, side, rows);
         }
-        if let ValueKind::Binary(BinOp::Min, a, b) = &bound.kind {
-            let first = self.below(counter, a, rows)?;
-            return Ok(self.below(counter, b, rows)? && first);
-        }
-        if let ValueKind::Binary(BinOp::Max, a, b) = &bound.kind {
+        if let ValueKind::Binary(op @ (BinOp::Min | BinOp::Max), a, b) = &bound.kind {
+            let both = match side {
+                Side::Lower => BinOp::Max,
+                Side::Upper => BinOp::Min,
+            };
+            if *op == both {
+                let first = self.bounded(counter, a, side, rows)?;
+                return Ok(self.bounded(counter, b, side, rows)? && first);
+            }
             // One of the two: each condition of the one, or each of the other.
             let (mut one, mut other) = (Rows::default(), Rows::default());
-            let exact = self.below(counter, a, &mut one)? & self.below(counter, b, &mut other)?;
+            let exact =
+                self.bounded(counter, a, side, &mut one)? & self.bounded(counter, b, side, &mut other)?;
             let (one, other) = (one.alternatives(), other.alternatives());
             rows.either.extend(one.iter().flat_map(|a| other.iter().map(|b| [&a[..], b].concat())));
             return Ok(exact);
         }
-        Ok(match self.aff(bound)? {
-            Some(bound) => {
-                rows.all.push(Constraint::lt(counter, &bound)?);
-                true
-            }
-            None => false,
-        })
+        let Some(bound) = self.aff(bound)? else { return Ok(false) };
+        rows.all.push(match side {
+            Side::Lower => Constraint::le(&bound, counter)?,
+            Side::Upper => Constraint::lt(counter, &bound)?,
+        });
+        Ok(true)
     }
+}
+
+/// Which end of a counter's range a bound is.
+#[derive(Clone, Copy)]
+enum Side {
+    /// The first value.
+    Lower,
+    /// The first value that is not reached any more.
+    Upper,
 }

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Part};
+use loopwright_kernel_ir::{Aff, Constraint, Name, Part};
 use loopwright_legality::{BLOCK_COORDINATES, Presence, THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, System};
 
@@ -38,15 +38,6 @@ pub(super) struct Misfit {
     pub flaw: Flaw,
     pub case: System,
     pub exact: bool,
-}
-
-/// What it means that a constraint does not hold.
-pub(super) fn negations(c: &Constraint) -> Result<Vec<Constraint>> {
-    let below = Constraint::nonneg(c.aff.neg()?.add_constant(-1)?);
-    Ok(match c.kind {
-        Kind::Ge => vec![below],
-        Kind::Eq => vec![below, Constraint::nonneg(c.aff.add_constant(-1)?)],
-    })
 }
 
 /// The question for one launch.
@@ -134,7 +125,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
 
     /// A point of the premises where a constraint does not hold.
     fn against(&self, flaw: Flaw, system: &System, c: &Constraint, exact: bool) -> Result<Option<Misfit>> {
-        for not in negations(c)? {
+        for not in c.negations()? {
             let case = system.with(&[not])?;
             if !case.is_empty()? {
                 let exact = exact && !case.names().iter().any(|n| self.reading.data.contains(n));
@@ -167,7 +158,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
             }
             let mut none = Vec::new();
             for c in either {
-                none.extend(negations(c)?);
+                none.extend(c.negations()?);
             }
             self.questions += 1;
             let case = system.with(&none)?;

@@ -12,7 +12,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use loopwright_kernel_ir::{Aff, Constraint, Name};
-use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES, facts_exclude, is_coordinate};
+use loopwright_legality::{
+    BLOCK_COORDINATES, Load, THREAD_COORDINATES, facts_exclude, is_coordinate, primed,
+};
 use loopwright_poly::{Result, System};
 
 use super::reading::{Node, Reading, Touch, TouchId};
@@ -57,10 +59,6 @@ struct Ends {
 /// Whether a name has a value of its own in each execution.
 fn is_own(name: &Name) -> bool {
     is_coordinate(name) || name.contains(['#', '[', ' '])
-}
-
-fn primed(name: &Name) -> Name {
-    Name::new(format!("{name}'"))
 }
 
 /// The question in progress for one launch.

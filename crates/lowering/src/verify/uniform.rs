@@ -8,10 +8,7 @@ use loopwright_kernel_ir::{Aff, Constraint};
 use loopwright_legality::{THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, System};
 
-use super::{
-    instances::negations,
-    reading::{Barrier, Decision, Node, Reading, Rows, ScopeId},
-};
+use super::reading::{Barrier, Decision, Node, Reading, Rows, ScopeId};
 use crate::program::{Memory, Program, Stmt, Value, ValueKind};
 
 /// A barrier to which some threads may come and others not.
@@ -151,7 +148,7 @@ impl Reading<'_> {
                 }
                 let rows = all.all;
                 for c in &rows {
-                    for not in negations(c)? {
+                    for not in c.negations()? {
                         let mut case = rows.clone();
                         case.push(Constraint { kind: not.kind, aff: other(&not.aff)? });
                         cases.push(case);

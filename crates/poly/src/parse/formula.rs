@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{KEYWORDS, Parser, lexer::Token};
-use crate::{
-    Aff, Constraint, Error, Name, Result, System,
-    relation::{DISJUNCT_LIMIT, negations},
-};
+use crate::{Aff, Constraint, Error, Name, Result, System, relation::DISJUNCT_LIMIT};
 
 /// Alternatives, each a conjunction.
 pub(super) type Alternatives = Vec<Vec<Constraint>>;
@@ -112,7 +109,7 @@ impl Parser {
         for conjunction in list {
             let mut outside = Vec::new();
             for (k, constraint) in conjunction.iter().enumerate() {
-                for negated in negations(constraint)? {
+                for negated in constraint.negations()? {
                     outside.push([&conjunction[..k], &[negated]].concat());
                 }
             }
