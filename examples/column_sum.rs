@@ -9,16 +9,7 @@ use loopwright::prelude::*;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(include_str!("kernels/column_sum.lw"))?;
-    // The same as `pipelines/column_sum/chunks.pipe`, as methods.
-    let chunks = kernel
-        .assume("n mod 4 = 0")?
-        .split_iname("j", 128)?
-        .pipeline(&Pipeline::parse("split_iname(j_inner, 4, outer=j_thread, inner=j_vec)")?)?
-        .pipeline(&Pipeline::parse("split_iname(i, 1024, outer=i_chunk, inner=i_rest)")?)?
-        .pipeline(&Pipeline::parse("split_iname(i_rest, 8, outer=i_round, inner=i_thread)")?)?
-        .pipeline(&Pipeline::parse("split_iname(i_round, 4, outer=i_step, inner=i_part)")?)?
-        .tag_inames("j_outer: block.x, i_chunk: block.y, j_thread: thread.x, i_thread: thread.y")?
-        .tag_inames("j_vec: vec, i_part: unroll")?;
+    let chunks = kernel.pipeline(&Pipeline::parse(include_str!("pipelines/column_sum/chunks.pipe"))?)?;
     println!("{}", cuda_source(&lower(&chunks, LowerOptions::default())?)?.text);
 
     // Small integers, so that f32 is exact.

@@ -40,6 +40,16 @@ const PIPELINES: [(&str, &str); 12] = [
     ),
 ];
 
+/// Running sums of rows.
+const SUMS: &str = "\
+kernel k(x: i32[m, n], y: i32[m, n], m: i32, n: i32)
+assume 1 <= m
+domain { [s] : 0 <= s < m }
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j <= i }
+y[s, i] = sum(j, x[s, j])
+";
+
 /// Small integers without pattern.
 fn integers(n: usize, seed: u32, from: i32, to: i32) -> Buffer {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
@@ -105,15 +115,7 @@ fn check_under(pipelines: &[(&str, String)], text: &str, inputs: MakeInputs<'_>,
 
 #[test]
 fn sums() {
-    let text = "\
-kernel k(x: i32[m, n], y: i32[m, n], m: i32, n: i32)
-assume 1 <= m
-domain { [s] : 0 <= s < m }
-domain { [i] : 0 <= i < n }
-domain { [j] : 0 <= j <= i }
-y[s, i] = sum(j, x[s, j])
-";
-    check(text, &|m, n| vec![("x", integers(m * n, 1, -9, 9))], &[("y", 0)]);
+    check(SUMS, &|m, n| vec![("x", integers(m * n, 1, -9, 9))], &[("y", 0)]);
 }
 
 /// Offsets of ragged rows from their lengths: one more than there are lengths.
@@ -215,19 +217,11 @@ y[s, i] = sum(j, x[s, j])
 /// The scanned array is a tile in shared memory, and the loop over places has another name.
 #[test]
 fn of_a_prefetched_tile() {
-    let text = "\
-kernel k(x: i32[m, n], y: i32[m, n], m: i32, n: i32)
-assume 1 <= m
-domain { [s] : 0 <= s < m }
-domain { [i] : 0 <= i < n }
-domain { [j] : 0 <= j <= i }
-y[s, i] = sum(j, x[s, j])
-";
     let steps = "\
 rename_iname(i, place)
 realize_scan(place, j)
 split_iname(place, 64)
 tag_inames(s: block.x, place_inner: thread.x)
 add_prefetch(x, [place_inner])";
-    check_under(&[("tile", steps.into())], text, &|m, n| vec![("x", integers(m * n, 9, -9, 9))], &[("y", 0)]);
+    check_under(&[("tile", steps.into())], SUMS, &|m, n| vec![("x", integers(m * n, 9, -9, 9))], &[("y", 0)]);
 }
