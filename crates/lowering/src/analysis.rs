@@ -118,6 +118,9 @@ pub(crate) struct Analysis<'k> {
     pub context: Vec<Constraint>,
     /// Names of scalar temporaries that occur in constraints.
     pub data: BTreeSet<Name>,
+    /// Whether some iname is on this axis.
+    thread_axes: [bool; 3],
+    block_axes: [bool; 3],
     reads: DataReads<'k>,
     declared: OnceCell<(Lookup<'k>, Paths<'k>)>,
 }
@@ -134,6 +137,8 @@ impl<'k> Analysis<'k> {
             extents: BTreeMap::new(),
             context: context(kernel),
             data: BTreeSet::new(),
+            thread_axes: axes(kernel, Tag::thread_axis),
+            block_axes: axes(kernel, Tag::block_axis),
             reads: DataReads::new(kernel),
             declared: OnceCell::new(),
         };
@@ -334,7 +339,7 @@ impl<'k> Analysis<'k> {
             .flat_map(|(p, n)| p.iter().zip(n.iter()))
             .enumerate()
         {
-            let used = if axis < 3 { self.uses_thread_axis(axis) } else { self.uses_block_axis(axis - 3) };
+            let used = if axis < 3 { self.thread_axes[axis] } else { self.block_axes[axis - 3] };
             if *presence == Presence::Elected && used {
                 let c = Constraint::zero(Aff::var(*names));
                 guards.push(Guard { declared: c.clone(), canonical: c });
@@ -444,14 +449,6 @@ impl<'k> Analysis<'k> {
         Ok(guards.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(g, _)| g).collect())
     }
 
-    fn uses_thread_axis(&self, axis: usize) -> bool {
-        self.kernel.tags.values().any(|t| t.thread_axis() == Some(axis))
-    }
-
-    fn uses_block_axis(&self, axis: usize) -> bool {
-        self.kernel.tags.values().any(|t| t.block_axis() == Some(axis))
-    }
-
     /// Who runs the part on the axes where it has no iname: see design, "Who runs a part that lacks a parallel axis".
     fn presence(
         &self,
@@ -497,10 +494,15 @@ impl<'k> Analysis<'k> {
         // An axis that nothing uses has one thread or block.
         let unless_used = |used: bool, presence| if used { presence } else { Presence::Elected };
         (
-            [0, 1, 2].map(|a| unless_used(self.uses_thread_axis(a), axis(a, true))),
-            [0, 1, 2].map(|a| unless_used(self.uses_block_axis(a), axis(a, false))),
+            [0, 1, 2].map(|a| unless_used(self.thread_axes[a], axis(a, true))),
+            [0, 1, 2].map(|a| unless_used(self.block_axes[a], axis(a, false))),
         )
     }
+}
+
+/// The axes on which the kernel has an iname.
+fn axes(kernel: &LoopKernel, axis: impl Fn(Tag) -> Option<usize>) -> [bool; 3] {
+    [0, 1, 2].map(|a| kernel.tags.values().any(|t| axis(*t) == Some(a)))
 }
 
 /// The coordinate's name of a tag.

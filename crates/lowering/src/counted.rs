@@ -106,7 +106,7 @@ impl Emitter<'_, '_> {
         let canonical_here = Aff::var(iname).scale(step)?.add(&rest)?;
         let name = if whole { defined.clone() } else { Name::new(format!("{defined}_tile")) };
         let var = self.new_index(&name, env.with_constants(&canonical_here)?);
-        inner.values.insert(name.clone(), self.var_value(var));
+        inner.set(name.clone(), self.var_value(var));
         inner.named.push((name, canonical_here));
         let mut body = self.lets(inner)?;
         body.extend(self.emit_items(items, inner)?);

@@ -300,7 +300,7 @@ impl Emitter<'_, '_> {
         };
         let mut inner = env.clone();
         let var = self.new_index(lane, Aff::var(lane));
-        inner.values.insert(lane.clone(), self.var_value(var));
+        inner.set(lane.clone(), self.var_value(var));
         inner.bound.insert(lane.clone());
         self.learn_lane(lane, &mut inner)?;
         let mut body = self.lets(&mut inner)?;
@@ -349,11 +349,11 @@ impl Emitter<'_, '_> {
                 Err(d) => return Err(d),
             };
             if value.children().is_empty() {
-                env.values.insert(definition.iname.clone(), value);
+                env.set(definition.iname.clone(), value);
                 continue;
             }
             let var = self.new_index(&definition.iname, env.with_constants(&canonical)?);
-            env.values.insert(definition.iname.clone(), self.var_value(var));
+            env.set(definition.iname.clone(), self.var_value(var));
             env.named.push((definition.iname.clone(), canonical));
             body.push(Stmt::Let { var, value, leaf: None });
         }
@@ -387,16 +387,16 @@ impl Emitter<'_, '_> {
                     value.kind = ValueKind::ThreadIdx(axis);
                 }
                 if value.as_int().is_some() || matches!(value.kind, ValueKind::Var(_)) {
-                    env.values.insert(iname.clone(), value);
+                    env.set(iname.clone(), value);
                     continue;
                 }
                 let var = self.new_index(iname, analysis.canonical(&Aff::var(iname))?);
-                env.values.insert(iname.clone(), self.var_value(var));
+                env.set(iname.clone(), self.var_value(var));
                 // The builtins are unsigned: from here on bounds speak of the signed name.
                 if let Some(coordinate) = crate::analysis::coordinate_name(self.analysis.kernel.tag(iname))
                     && env.values.get(coordinate) == Some(&value)
                 {
-                    env.values.insert(Name::new(coordinate), self.var_value(var));
+                    env.set(Name::new(coordinate), self.var_value(var));
                 }
                 body.push(Stmt::Let { var, value, leaf: None });
             }
@@ -430,10 +430,10 @@ impl Emitter<'_, '_> {
             inner.only.insert(iname.clone(), meaning.clone());
             let mut body = Vec::new();
             if value.children().is_empty() {
-                inner.values.insert(iname.clone(), value);
+                inner.set(iname.clone(), value);
             } else {
                 let var = self.new_index(iname, meaning);
-                inner.values.insert(iname.clone(), self.var_value(var));
+                inner.set(iname.clone(), self.var_value(var));
                 body.push(Stmt::Let { var, value, leaf: None });
             }
             body.extend(self.lets(&mut inner)?);
@@ -456,7 +456,7 @@ impl Emitter<'_, '_> {
                 return Ok(Vec::new());
             }
             if u == l + 1 {
-                inner.values.insert(iname.clone(), self.index_int(l));
+                inner.set(iname.clone(), self.index_int(l));
                 inner.learn(&[Constraint::equal(&Aff::var(iname), &Aff::constant(l))?])?;
                 let mut body = self.lets(&mut inner)?;
                 body.extend(self.emit_items(items, &mut inner)?);
@@ -464,7 +464,7 @@ impl Emitter<'_, '_> {
             }
         }
         let var = self.new_index(iname, Aff::var(iname));
-        inner.values.insert(iname.clone(), self.var_value(var));
+        inner.set(iname.clone(), self.var_value(var));
         let mut body = self.lets(&mut inner)?;
         body.extend(self.emit_items(items, &mut inner)?);
         Ok(vec![Stmt::For { var, lower, upper, step: Step::Add(1), unroll, body, note: Note::default() }])

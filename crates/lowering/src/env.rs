@@ -19,8 +19,9 @@ pub(crate) enum Loaded {
 /// What is known and named at a place of the body.
 #[derive(Clone)]
 pub(crate) struct Env {
-    /// Names of the kernel with their values: inames, defined inames, coordinates, parameters.
-    pub values: BTreeMap<Name, Value>,
+    /// Names of the kernel with their values: inames, defined inames, coordinates, parameters. Shared between places: a kernel of
+    /// hundreds of statements has a name for each, and every statement has a place of its own.
+    pub values: Rc<BTreeMap<Name, Value>>,
     /// Named indices with their canonical functions, of which sums are made again: `i` for `blockIdx.x*128 + threadIdx.x`.
     pub named: Vec<(Name, Aff)>,
     /// Elements that the thread has loaded.
@@ -39,7 +40,7 @@ pub(crate) struct Env {
 impl Env {
     pub fn new(known: &[Constraint]) -> Result<Self, Diagnostic> {
         Ok(Env {
-            values: BTreeMap::new(),
+            values: Rc::default(),
             named: Vec::new(),
             loaded: Vec::new(),
             stored: None,
@@ -53,6 +54,11 @@ impl Env {
     /// What holds here.
     pub fn system(&self) -> &System {
         &self.system
+    }
+
+    /// From here on the name has this value.
+    pub fn set(&mut self, name: Name, value: Value) {
+        Rc::make_mut(&mut self.values).insert(name, value);
     }
 
     /// From here on this holds as well.

@@ -73,7 +73,7 @@ impl Emitter<'_, '_> {
             let first = this.cells(instruction, n, env)?;
             let mut inner = env.clone();
             let var = this.new_var(&lane, this.index(), false);
-            inner.values.insert(lane.clone(), this.var_value(var));
+            inner.set(lane.clone(), this.var_value(var));
             let others = this.cells(instruction, n, &inner)?;
             let values = others.into_iter().map(|(c, t)| c.value(t)).collect();
             let body = this.combine(operator, &first, values, None, env)?;

@@ -206,7 +206,7 @@ impl Emitter<'_, '_> {
                 let row = this.lane_values(before, env)?;
                 let mut first = env.clone();
                 this.learn_lane(lane, &mut first)?;
-                first.values.insert(lane.clone(), this.index_int(0));
+                first.set(lane.clone(), this.index_int(0));
                 first.bound.insert(lane.clone());
                 let mut body = this.lets(&mut first)?;
                 body.extend(this.vector_copies(access, number, &row, length, false, &first, leaf)?);

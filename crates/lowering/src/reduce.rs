@@ -203,7 +203,9 @@ impl Emitter<'_, '_> {
         let analysis = self.analysis;
         let kernel = analysis.kernel;
         for name in kernel.domains.iter().flat_map(|d| &d.inames) {
-            probe.values.entry(name.clone()).or_insert_with(|| zero.clone());
+            if !probe.values.contains_key(name) {
+                probe.set(name.clone(), zero.clone());
+            }
         }
         // Inner reductions have a type as well.
         let i = &kernel.instructions[instruction];

@@ -170,7 +170,7 @@ impl Emitter<'_, '_> {
         env: &Env,
     ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
         let mut env = env.clone();
-        env.values.insert(lane.clone(), at);
+        env.set(lane.clone(), at);
         self.cells(join.instruction, join.reduction, &env)
     }
 

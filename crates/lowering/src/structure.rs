@@ -401,7 +401,7 @@ impl State<'_, '_> {
                 }
                 None => Value { dtype: self.shared.index, kind: ValueKind::Param(name.clone()) },
             };
-            env.values.insert(name.clone(), value);
+            env.set(name.clone(), value);
             env.bound.insert(name.clone());
         }
         Ok(env)
@@ -581,9 +581,9 @@ impl State<'_, '_> {
         for (axis, coordinate) in THREAD_COORDINATES.iter().enumerate() {
             if block[axis] > 1 {
                 let kind = ValueKind::ThreadIdx(axis as u8);
-                env.values.insert(Name::new(coordinate), Value { dtype: self.shared.index, kind });
+                env.set(Name::new(coordinate), Value { dtype: self.shared.index, kind });
             } else {
-                env.values.insert(Name::new(coordinate), Value::int(self.shared.index, 0));
+                env.set(Name::new(coordinate), Value::int(self.shared.index, 0));
             }
             env.bound.insert(Name::new(coordinate));
             let value = Aff::var(*coordinate);
@@ -603,12 +603,12 @@ impl State<'_, '_> {
             env.bound.insert(Name::new(coordinate));
             known_here.push(Constraint::nonneg(value.clone()));
             if inames.is_empty() {
-                env.values.insert(Name::new(coordinate), Value::int(self.shared.index, 0));
+                env.set(Name::new(coordinate), Value::int(self.shared.index, 0));
                 known_here.push(Constraint::zero(value));
                 continue;
             }
             let kind = ValueKind::BlockIdx(axis as u8);
-            env.values.insert(Name::new(coordinate), Value { dtype: self.shared.index, kind });
+            env.set(Name::new(coordinate), Value { dtype: self.shared.index, kind });
             let (extent, known) = self.grid_extent(&inames, coordinate, &parts, around)?;
             grid[axis] = extent;
             known_here.extend(known);

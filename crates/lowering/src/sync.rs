@@ -11,7 +11,10 @@
 //! something before the first one. Arrays of which different threads (or blocks) touch different cells throughout are
 //! recognised first, by one question for the whole array.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name};
 use loopwright_legality::{
@@ -414,7 +417,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
 
 /// A note of a dependence.
 pub(crate) fn because(dependence: Dependence) -> Note {
-    Note { text: dependence.to_string(), reason: Reason::Dependence(Box::new(dependence)) }
+    Note { text: dependence.to_string(), reason: Reason::Dependence(Arc::new(dependence)) }
 }
 
 /// The item that each part is in, by number.

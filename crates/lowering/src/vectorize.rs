@@ -109,7 +109,7 @@ impl Emitter<'_, '_> {
         inside.learn(&guards.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
         // The first lane's element of each access.
         let mut at_first = inside.clone();
-        at_first.values.insert(lane.clone(), self.index_int(0));
+        at_first.set(lane.clone(), self.index_int(0));
         at_first.bound.insert(lane.clone());
         at_first.learn(&[Constraint::zero(value.clone())])?;
         let mut body = self.lets(&mut at_first)?;
@@ -130,7 +130,7 @@ impl Emitter<'_, '_> {
         };
         let mut lane_env = inside.clone();
         let var = self.new_index(lane, Aff::var(lane));
-        lane_env.values.insert(lane.clone(), self.var_value(var));
+        lane_env.set(lane.clone(), self.var_value(var));
         lane_env.bound.insert(lane.clone());
         lane_env
             .learn(&[Constraint::nonneg(value.clone()), Constraint::lt(&value, &Aff::constant(lanes))?])?;

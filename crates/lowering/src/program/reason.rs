@@ -1,6 +1,6 @@
 //! Why a barrier, a kernel boundary, a host loop or a guard stands where it does.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use loopwright_kernel_ir::{Aff, Constraint, Name, PartRef};
 use loopwright_poly::System;
@@ -27,8 +27,8 @@ pub enum Reason {
     /// What its line says.
     #[default]
     Stated,
-    /// Executions that touch one cell keep their order.
-    Dependence(Box<Dependence>),
+    /// Executions that touch one cell keep their order. Shared: an item and the statements made from it carry the same.
+    Dependence(Arc<Dependence>),
     /// Each condition of a guard has a reason of its own.
     Guard(Vec<Condition>),
 }
