@@ -11,4 +11,4 @@ pub use loopwright_runtime::{
     Stages, Stream, Tensor, compile_for,
 };
 pub use loopwright_transforms::{Pipeline, Registry, Step, Transform, Transforms};
-pub use loopwright_tuner::{Space, Strategy, Tuner, Tuning};
+pub use loopwright_tuner::{Space, Strategy, TunedRecords, Tuner, Tuning};

@@ -560,6 +560,179 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     assert!(text.contains("error[empty-space]") && text.contains("relax a `require` line"), "{text}");
 }
 
+/// The lines of a tuning log that are whole records.
+fn whole_lines(log: &str) -> usize {
+    let text = std::fs::read(log).unwrap_or_default();
+    text.split(|b| *b == b'\n').filter(|l| serde_json::from_slice::<serde_json::Value>(l).is_ok()).count()
+}
+
+#[test]
+fn a_search_that_was_killed_goes_on_with_its_log() {
+    let folder = Folder::new("killed");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space =
+        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32, 64]\n");
+    let log = folder.path("log.jsonl");
+    let args = |log: &'static str| {
+        let mut args = vec!["tune", "KERNEL", "PIPELINE", "SPACE", "--device", "emulator", "--log", log];
+        args.extend(["--set", "nseg=4096", "--set", "len=512", "--sample", "nseg=256"]);
+        args
+    };
+    let filled = |args: Vec<&str>| -> Vec<String> {
+        let fill = |a: &str| match a {
+            "KERNEL" => kernel.clone(),
+            "PIPELINE" => pipeline.clone(),
+            "SPACE" => space.clone(),
+            "LOG" => log.clone(),
+            "OTHER" => folder.path("other.jsonl"),
+            a => a.to_owned(),
+        };
+        args.into_iter().map(fill).collect()
+    };
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loopwright"))
+        .args(filled(args("LOG")))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while whole_lines(&log) < 5 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = whole_lines(&log);
+    assert!((5..50).contains(&kept), "it was killed before its 50 points were done: {kept}");
+    // As if it had died within a write.
+    let bytes = std::fs::read(&log).unwrap();
+    let end = bytes.iter().rposition(|b| *b == b'\n').unwrap();
+    std::fs::write(&log, &bytes[..end - 20]).unwrap();
+
+    let again =
+        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
+    assert!(again.contains(&format!("\n{} outcomes were taken from the log\n", kept - 1)), "{again}");
+    // The same as a search that was never ended.
+    let whole =
+        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("OTHER"))).output().unwrap());
+    let of = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|l| !l.starts_with("spent") && !l.contains("from the log"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(of(&again), of(&whole));
+    // And nothing is left to do for a third.
+    let third =
+        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
+    assert!(third.contains("\n50 outcomes were taken from the log\n"), "{third}");
+}
+
+#[test]
+fn a_record_is_used_where_it_holds() {
+    let folder = Folder::new("record");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space = folder.file("small.space", "width in [16, 64]\nrows in [16]\nblock_rows in [32, 64]\n");
+    let record = folder.path("tuned.json");
+    let tune = |len: &str| {
+        let (len, record) = (format!("len={len}"), record.clone());
+        let set = ["--set", "nseg=1000", "--set", &len, "--sample", "nseg=128", "--device", "emulator"];
+        out(&call(&[&["tune", &kernel, &pipeline, &space, "--record", &record][..], &set].concat()))
+    };
+    let best = tune("64");
+    let best = best.lines().find_map(|l| l.strip_prefix("best by the counts, nothing was timed: ")).unwrap();
+    let run = |more: &[&str], nseg: &str, len: &str| {
+        let (nseg, len) = (format!("nseg={nseg}"), format!("len={len}"));
+        let args = ["run", &kernel, &pipeline, "--record", &record, "--device", "emulator", "--random", "x"];
+        call(&[&args[..], &["--set", &nseg, "--set", &len, "--verify"], more].concat())
+    };
+    // Alike is enough: 900 rows of 80 are in the classes of 1000 rows of 64.
+    assert!(out(&run(&[], "904", "80")).contains("verified"));
+    let differs = refusal(&run(&[], "904", "200"));
+    assert!(
+        differs.contains("error[record-differs]: the record is of something else: its shape class is `")
+            && differs.contains("64..127 by 16")
+            && differs.contains("128..255 by 8"),
+        "{differs}"
+    );
+    // With values of one's own it is only a note.
+    let own = run(&["-p", "width=16", "-p", "rows=16", "-p", "block_rows=32"], "904", "200");
+    assert!(String::from_utf8_lossy(&own.stderr).contains("note: the record is of something else"));
+    assert!(out(&own).contains("verified"));
+    // Printing asks for no sizes: the text is that of the best point.
+    let cuda = |more: &[&str]| call(&[&["cuda", &kernel, &pipeline], more].concat());
+    let parameters: Vec<&str> = best.split(' ').flat_map(|p| ["-p", p]).collect();
+    assert_eq!(out(&cuda(&["--record", &record])), out(&cuda(&parameters)));
+    // Values that are given go first.
+    let width = if best.contains("width=16") { "width=64" } else { "width=16" };
+    assert_ne!(out(&cuda(&["--record", &record, "-p", width])), out(&cuda(&["--record", &record])));
+    // A second shape class in the same file; the first still holds.
+    tune("200");
+    assert!(
+        out(&run(&[], "904", "200")).contains("verified") && out(&run(&[], "904", "80")).contains("verified")
+    );
+    // Two records of one text whose best points differ: printing cannot choose between them.
+    let other = folder.file("other.space", "width in [32]\nrows in [16]\nblock_rows in [32]\n");
+    let set = ["--set", "nseg=1000", "--set", "len=3000", "--sample", "nseg=128", "--device", "emulator"];
+    out(&call(&[&["tune", &kernel, &pipeline, &other, "--record", &record][..], &set].concat()));
+    let refused = refusal(&cuda(&["--record", &record]));
+    assert!(
+        refused.contains("error[record-ambiguous]: 3 records hold for this kernel and pipeline")
+            && refused.contains("2048..4095 by 8"),
+        "{refused}"
+    );
+    std::fs::remove_file(&record).unwrap();
+    tune("64");
+    // Another pipeline: its own step is named.
+    let text = std::fs::read_to_string(&pipeline).unwrap();
+    let changed = folder.file("changed.pipe", text.replace("len % 4", "len % 8"));
+    let refused = refusal(&call(&["cuda", &kernel, &changed, "--record", &record]));
+    assert!(
+        refused.contains("its pipeline is `assume(len mod 4 = 0)`, and here it is `assume(len mod 8 = 0)`"),
+        "{refused}"
+    );
+    let damaged = folder.file("damaged.json", &std::fs::read(&record).unwrap()[..50]);
+    let refused = refusal(&call(&["cuda", &kernel, &pipeline, "--record", &damaged]));
+    assert!(refused.contains("error[tuning-record]") && refused.contains("EOF"), "{refused}");
+    let refused = refusal(&call(&["cuda", &kernel, "--record", &record]));
+    assert!(refused.contains("`--record` has no pipeline to go to"), "{refused}");
+}
+
+#[test]
+fn candidates_are_compiled_here_and_timed_elsewhere() {
+    let folder = Folder::new("binaries");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space = folder.file("small.space", "width in [16, 64]\nrows in [16, 128]\nblock_rows in [128]\n");
+    let binaries = folder.path("binaries");
+    let tune = |len: &str, more: &[&str]| {
+        let len = format!("len={len}");
+        let args = ["tune", &kernel, &pipeline, &space, "--set", "nseg=100000", "--set", &len];
+        call(&[&args[..], &["--sample", "nseg=128", "--device", "emulator"], more].concat())
+    };
+    if loopwright::runtime::nvrtc::library().is_err() {
+        let refused = refusal(&tune("64", &["--compile-only", &binaries, "--arch", "sm_90a"]));
+        assert!(refused.contains("error[no-compiler]"), "{refused}");
+        return;
+    }
+    let made = out(&tune("64", &["--compile-only", &binaries, "--arch", "sm_90a"]));
+    assert!(made.starts_with("3 candidates compiled in ") && made.contains(" 1 refused; "), "{made}");
+    // Timing them needs no compiler, but a GPU.
+    let measured = refusal(&tune("64", &["--measure", &binaries]));
+    assert!(measured.contains("error[binary-device]: binaries for sm_90a are timed on a GPU"), "{measured}");
+    let refused = refusal(&tune("80", &["--measure", &binaries]));
+    assert!(
+        refused.contains("error[binary-folder-differs]") && refused.contains("of another problem"),
+        "{refused}"
+    );
+    std::fs::write(format!("{binaries}/00000.cubin"), "cut").unwrap();
+    let refused = refusal(&tune("64", &["--measure", &binaries]));
+    assert!(refused.contains("error[binary-folder]") && refused.contains("00000.cubin"), "{refused}");
+    let refused = refusal(&tune("64", &["--compile-only", &binaries]));
+    assert!(refused.contains("error[arch]: there is no GPU here"), "{refused}");
+}
+
 #[test]
 fn bad_options_are_refused() {
     let folder = Folder::new("options");

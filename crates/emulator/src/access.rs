@@ -7,6 +7,7 @@ use loopwright_lowering::program::Memory;
 use crate::{
     block::{Block, Failure, Outcome},
     bytecode::{Access, Reg, is_wide},
+    counters::AccessTraffic,
     fault::{Act, FaultKind},
     lanes::{Narrow, WARP, Wide, active, lanes_of, select},
     shadow::{Conflict, Stamp},
@@ -201,6 +202,8 @@ impl Block<'_> {
             Memory::Global(_) => {
                 let address = offset.map(|o| o.wrapping_mul(size));
                 let traffic = traffic::global(&address, mask, bytes);
+                let excess = traffic.sectors.saturating_sub(traffic.bytes.div_ceil(32));
+                self.note(access, traffic.sectors, excess, mask);
                 if access.write {
                     self.counters.global_stores += traffic;
                 } else {
@@ -211,6 +214,7 @@ impl Block<'_> {
                 let base = self.shared[n].base;
                 let address = offset.map(|o| o.wrapping_mul(size).wrapping_add(base));
                 let traffic = traffic::shared(&address, mask, bytes);
+                self.note(access, traffic.wavefronts, traffic.conflicts, mask);
                 if access.write {
                     self.counters.shared_stores += traffic;
                 } else {
@@ -222,6 +226,14 @@ impl Block<'_> {
         let lanes = u64::from(mask.count_ones());
         self.counters.active_lanes += lanes;
         self.counters.idle_lanes += WARP as u64 - lanes;
+    }
+
+    /// Counts one request for its place in the text.
+    fn note(&mut self, access: &Access, passes: u64, excess: u64, mask: u32) {
+        if let Some(traffic) = self.accessed.get_mut(access.number) {
+            let active_lanes = u64::from(mask.count_ones());
+            *traffic += AccessTraffic { requests: u64::from(mask != 0), passes, excess, active_lanes };
+        }
     }
 
     fn watch(&mut self, warp: &Warp, access: &Access, offset: &Offsets, mask: u32) -> Outcome<()> {

@@ -9,7 +9,7 @@ use loopwright_lowering::program::{DeviceKernel, Memory, Program, Scope, Shuffle
 
 use crate::{
     bytecode::{CLASSES, Class, Code, DOUBLE, HALVE, Inst, MathFn, Preset, Reg, is_wide},
-    counters::{Counters, Operations},
+    counters::{AccessTraffic, Counters, Operations},
     fault::{Act, Fault, FaultKind, Instance},
     lanes::{self, LaneFault, WARP, active, lanes_of, select},
     memory::GlobalArray,
@@ -62,6 +62,8 @@ pub(crate) struct Block<'a> {
     /// Barriers that it came through.
     pub barriers: u32,
     pub counters: Counters,
+    /// By the number of the access.
+    pub accessed: Vec<AccessTraffic>,
     /// For each class of operations, lanes and instructions.
     pub lanes: [u64; CLASSES],
     pub issued: [u64; CLASSES],
@@ -84,6 +86,7 @@ impl<'a> Block<'a> {
             at: [0; 3],
             barriers: 0,
             counters: Counters::default(),
+            accessed: vec![AccessTraffic::default(); code.accesses.len()],
             lanes: [0; CLASSES],
             issued: [0; CLASSES],
             steps: 0,

@@ -257,6 +257,8 @@ pub(crate) struct Site {
 /// One access to memory in the code.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
+    /// Its number in [`Code::accesses`].
+    pub number: usize,
     pub memory: Memory,
     pub dtype: DType,
     /// Whether the index type is I64.

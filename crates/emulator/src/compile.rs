@@ -507,8 +507,20 @@ impl<'a> Compiler<'a> {
         let uniform = !wide_index
             && self.is_uniform(index, offset)
             && subscripts.iter().all(|s| self.is_uniform(index, *s));
-        let access =
-            Access { memory, dtype, wide_index, offset, subscripts, axes, constant, uniform, write, site };
+        let number = self.code.accesses.len();
+        let access = Access {
+            number,
+            memory,
+            dtype,
+            wide_index,
+            offset,
+            subscripts,
+            axes,
+            constant,
+            uniform,
+            write,
+            site,
+        };
         self.code.accesses.push(access);
         Ok(self.code.accesses.len() as u32 - 1)
     }

@@ -8,6 +8,7 @@
 use std::ops::AddAssign;
 
 use loopwright_kernel_ir::Name;
+use loopwright_lowering::program::LeafId;
 
 /// Accesses of one kind to global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct GlobalTraffic {
     pub requests: u64,
     /// 32-byte sectors touched, summed over requests.
     pub sectors: u64,
+    /// 128-byte lines touched, summed over requests.
+    pub lines: u64,
     /// Bytes that lanes asked for.
     pub bytes: u64,
 }
@@ -31,6 +34,36 @@ pub struct SharedTraffic {
     pub conflicts: u64,
     /// Bytes that lanes asked for.
     pub bytes: u64,
+}
+
+/// What one access in a device kernel's text took, over all warps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccessTraffic {
+    /// Memory instructions of warps.
+    pub requests: u64,
+    /// Sectors of global memory, or wavefronts of shared memory.
+    pub passes: u64,
+    /// Passes beyond the least in which so many lanes could be served: scattered sectors, bank conflicts.
+    pub excess: u64,
+    /// Lanes that took part.
+    pub active_lanes: u64,
+}
+
+/// One access in a device kernel's text, with what it took.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedAccess {
+    /// Number of the device kernel.
+    pub kernel: usize,
+    /// The array.
+    pub array: Name,
+    /// Whether the array is in shared memory; otherwise it is in global memory.
+    pub shared: bool,
+    /// Whether it writes.
+    pub write: bool,
+    /// The statement that it is part of.
+    pub leaf: Option<LeafId>,
+    /// What it took.
+    pub traffic: AccessTraffic,
 }
 
 /// Operations of lanes on values, by class. What only the checks compute is not counted.
@@ -107,7 +140,8 @@ macro_rules! add_fields {
     };
 }
 
-add_fields!(GlobalTraffic, requests, sectors, bytes);
+add_fields!(GlobalTraffic, requests, sectors, lines, bytes);
+add_fields!(AccessTraffic, requests, passes, excess, active_lanes);
 add_fields!(SharedTraffic, requests, wavefronts, conflicts, bytes);
 add_fields!(
     Operations,
@@ -144,4 +178,6 @@ pub struct Report {
     pub total: Counters,
     /// The same by device kernel, in the program's order.
     pub kernels: Vec<(Name, Counters)>,
+    /// Accesses of global and shared memory that took part, by kernel, in the order of its text.
+    pub accesses: Vec<CountedAccess>,
 }

@@ -41,7 +41,9 @@ mod traffic;
 mod warp;
 
 pub use arguments::{Arguments, ArrayArgument};
-pub use counters::{Counters, GlobalTraffic, Operations, Report, SharedTraffic};
+pub use counters::{
+    AccessTraffic, CountedAccess, Counters, GlobalTraffic, Operations, Report, SharedTraffic,
+};
 pub use fault::{Act, Fault, FaultKind, Instance};
 pub use machine::{Emulator, run};
 pub use options::{Checks, DeviceClosure, Options};

@@ -14,7 +14,7 @@ use std::{
 
 use loopwright_kernel_ir::{DType, Name, Number};
 use loopwright_lowering::program::{
-    DeviceKernel, Global, HostStmt, LocalArray, Owner, Program, ProgramArg, Value, eval_host,
+    DeviceKernel, Global, HostStmt, LocalArray, Memory, Owner, Program, ProgramArg, Value, eval_host,
 };
 
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
     block::{Block, Failure, Launch, Outcome},
     bytecode::{Code, Preset},
     compile::compile,
-    counters::{Counters, Report},
+    counters::{AccessTraffic, CountedAccess, Counters, Report},
     fault::{Fault, FaultKind},
     memory::{Cells, GlobalArray},
     options::{DeviceClosure, Options},
@@ -127,7 +127,8 @@ impl Machine<'_> {
             closures: closures.map(|f| self.options.functions.get(&f.name).cloned()).collect(),
             globals,
             values: scalars,
-            report: Report { total: Counters::default(), kernels },
+            report: Report { total: Counters::default(), kernels, accesses: Vec::new() },
+            accessed: vec![Vec::new(); self.program.kernels.len()],
             launches: 0,
             host_steps: 0,
             manner,
@@ -136,7 +137,36 @@ impl Machine<'_> {
         for (_, counters) in &run.report.kernels {
             run.report.total += *counters;
         }
+        run.report.accesses = self.accesses(&run.accessed);
         Ok((run.globals, run.report))
+    }
+
+    /// The accesses that took part, with their arrays' names.
+    fn accesses(&self, accessed: &[Vec<AccessTraffic>]) -> Vec<CountedAccess> {
+        let mut all = Vec::new();
+        for (kernel, traffics) in accessed.iter().enumerate() {
+            let (Some(code), Some(device)) = (self.codes.get(kernel), self.program.kernels.get(kernel))
+            else {
+                continue;
+            };
+            for (access, traffic) in code.accesses.iter().zip(traffics).filter(|(_, t)| t.requests > 0) {
+                let array = match access.memory {
+                    Memory::Global(n) => self.program.globals.get(n).map(|g| g.name.clone()),
+                    Memory::Shared(n) => device.shared.get(n).map(|a| a.name.clone()),
+                    Memory::Private(_) => None,
+                };
+                let Some(array) = array else { continue };
+                all.push(CountedAccess {
+                    kernel,
+                    array,
+                    shared: matches!(access.memory, Memory::Shared(_)),
+                    write: access.write,
+                    leaf: code.sites.get(access.site as usize).and_then(|s| s.leaf),
+                    traffic: *traffic,
+                });
+            }
+        }
+        all
     }
 
     fn scalars(&self, arguments: &Arguments) -> Result<BTreeMap<Name, Number>, Fault> {
@@ -252,6 +282,8 @@ struct Run<'a> {
     /// Scalar arguments and host variables.
     values: BTreeMap<Name, Number>,
     report: Report,
+    /// By device kernel, then by access.
+    accessed: Vec<Vec<AccessTraffic>>,
     launches: u32,
     host_steps: u64,
     manner: Manner,
@@ -336,15 +368,16 @@ impl Run<'_> {
             Manner::Watching(target) if target.launch == self.launches => Some(target),
             _ => None,
         };
-        let counters = if workers == 1 {
+        let (counters, accessed) = if workers == 1 {
             let mut block = Block::new(&launch, target.map(Trace::new));
             for n in 0..blocks {
                 block.run(n)?;
             }
-            block.counted()
+            (block.counted(), block.accessed)
         } else {
             spread(&launch, blocks, workers)?
         };
+        add_all(&mut self.accessed[number], &accessed);
         let total = &mut self.report.kernels[number].1;
         *total += counters;
         total.launches += 1;
@@ -397,13 +430,21 @@ fn check_memory(kernel: &DeviceKernel, workers: u64, limit: u64) -> Result<(), F
     }
 }
 
+/// Adds the traffic of each access to what was counted before.
+fn add_all(total: &mut Vec<AccessTraffic>, more: &[AccessTraffic]) {
+    total.resize(total.len().max(more.len()), AccessTraffic::default());
+    for (total, more) in total.iter_mut().zip(more) {
+        *total += *more;
+    }
+}
+
 /// Runs the blocks by several workers, each taking the next few that nobody has.
-fn spread(launch: &Launch<'_>, blocks: u32, workers: usize) -> Outcome<Counters> {
+fn spread(launch: &Launch<'_>, blocks: u32, workers: usize) -> Outcome<(Counters, Vec<AccessTraffic>)> {
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     // Of several faults the one of the lowest block; the run in order decides anyway.
-    type Outcome = (Counters, Option<(u32, Box<Failure>)>);
-    let result: Mutex<Outcome> = Mutex::new((Counters::default(), None));
+    type Outcome = (Counters, Option<(u32, Box<Failure>)>, Vec<AccessTraffic>);
+    let result: Mutex<Outcome> = Mutex::new((Counters::default(), None, Vec::new()));
     let some = (u64::from(blocks) / (workers as u64 * 16)).clamp(1, 64);
     let lock = || result.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     rayon::scope(|scope| {
@@ -426,13 +467,15 @@ fn spread(launch: &Launch<'_>, blocks: u32, workers: usize) -> Outcome<Counters>
                         }
                     }
                 }
-                lock().0 += block.counted();
+                let mut result = lock();
+                result.0 += block.counted();
+                add_all(&mut result.2, &block.accessed);
             });
         }
     });
-    let (counters, failure) = result.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let (counters, failure, accessed) = result.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
     match failure {
         Some((_, failure)) => Err(failure),
-        None => Ok(counters),
+        None => Ok((counters, accessed)),
     }
 }

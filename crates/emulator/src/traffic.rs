@@ -10,15 +10,16 @@ use crate::{
 pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraffic {
     let lanes = u64::from(mask.count_ones());
     if lanes == 1 {
-        return GlobalTraffic { requests: 1, sectors: 1, bytes };
+        return GlobalTraffic { requests: 1, sectors: 1, lines: 1, bytes };
     }
-    let mut sectors = 0;
+    let (mut sectors, mut lines) = (0, 0);
     let mut last = -1;
     let mut rising = true;
     for lane in active(mask) {
         let sector = address[lane] >> 5;
         rising &= sector >= last;
         sectors += u64::from(sector != last);
+        lines += u64::from(sector >> 2 != last >> 2);
         last = sector;
     }
     if !rising {
@@ -26,8 +27,11 @@ pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraf
         all.sort_unstable();
         all.dedup();
         sectors = all.len() as u64;
+        all.iter_mut().for_each(|sector| *sector >>= 2);
+        all.dedup();
+        lines = all.len() as u64;
     }
-    GlobalTraffic { requests: u64::from(lanes > 0), sectors, bytes: lanes * bytes }
+    GlobalTraffic { requests: u64::from(lanes > 0), sectors, lines, bytes: lanes * bytes }
 }
 
 /// Wavefronts of an access of `bytes` bytes from each active lane's address.
@@ -113,7 +117,17 @@ mod tests {
         assert_eq!(count(|l| 16 * l, 16), 16);
         // Two lanes in turn: neither rising nor falling.
         assert_eq!(count(|l| 4096 * (l & 1), 4), 2);
-        assert_eq!(global(&lanes(|l| 4 * l), 0xff, 4), GlobalTraffic { requests: 1, sectors: 1, bytes: 32 });
+        assert_eq!(
+            global(&lanes(|l| 4 * l), 0xff, 4),
+            GlobalTraffic { requests: 1, sectors: 1, lines: 1, bytes: 32 }
+        );
+        let lines = |f: fn(i64) -> i64, bytes| global(&lanes(f), u32::MAX, bytes).lines;
+        assert_eq!(lines(|l| 4 * l, 4), 1);
+        assert_eq!(lines(|l| 4 * l + 16, 4), 2);
+        assert_eq!(lines(|l| 4 * (31 - l), 4), 1);
+        // Two lanes a row: 32 bytes of each of 16 lines.
+        assert_eq!(lines(|l| 4096 * (l / 2) + 16 * (l % 2), 16), 16);
+        assert_eq!(lines(|l| 4096 * (l & 1), 4), 2);
     }
 
     #[test]

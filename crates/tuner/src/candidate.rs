@@ -8,9 +8,10 @@ use rayon::prelude::*;
 
 use crate::cost::Counted;
 use crate::judge::Judge;
-use crate::{Cost, Machine, Outcome, Point, Space, Times};
+use crate::{BinaryFolder, Cost, Machine, Outcome, Point, Space, Times};
 
 /// What threads need to make and measure candidates.
+#[derive(Clone)]
 pub(crate) struct Plan<'a> {
     pub device: &'a Device,
     pub kernel: &'a LoopKernel,
@@ -19,6 +20,8 @@ pub(crate) struct Plan<'a> {
     pub args: &'a Args,
     pub tolerance: Option<f64>,
     pub launches: usize,
+    /// Where binaries come from instead of the compiler.
+    pub binaries: Option<BinaryFolder>,
 }
 
 /// A candidate that is compiled for the device.
@@ -54,9 +57,11 @@ impl Plan<'_> {
         batch
             .par_iter()
             .map(|&number| {
-                let compiled = self
-                    .kernel_of(&points[number])
-                    .and_then(|kernel| self.device.compile_with(&kernel, &CompileOptions::default()));
+                let point = &points[number];
+                let compiled = self.kernel_of(point).and_then(|kernel| match &self.binaries {
+                    Some(folder) => folder.load(self.device, &kernel, self.args, point),
+                    None => self.device.compile_with(&kernel, &CompileOptions::default()),
+                });
                 Ready { number, compiled }
             })
             .collect()

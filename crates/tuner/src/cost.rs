@@ -106,10 +106,15 @@ pub struct Counted<'a> {
 impl Cost {
     /// Notes what the compiler says of the candidate: registers, spills, and the occupancy that follows. The estimate stays.
     pub fn compiled(&mut self, program: &Program, resources: &[KernelResources], info: &DeviceInfo) {
-        self.registers = resources.iter().map(|r| r.registers).max().unwrap_or(0);
-        self.spilled = resources.iter().map(|r| r.spill_load_bytes + r.spill_store_bytes).max().unwrap_or(0);
+        self.note(resources);
         let fractions = program.kernels.iter().map(|k| held(k, resources, info).fraction());
         self.occupancy = fractions.fold(1.0, f64::min);
+    }
+
+    /// Notes registers and spills.
+    pub(crate) fn note(&mut self, resources: &[KernelResources]) {
+        self.registers = resources.iter().map(|r| r.registers).max().unwrap_or(0);
+        self.spilled = resources.iter().map(|r| r.spill_load_bytes + r.spill_store_bytes).max().unwrap_or(0);
     }
 
     /// The estimate for a machine.

@@ -1,7 +1,7 @@
 //! What a recorded outcome depends on. An outcome is used again only where all of it is the same.
 
-use loopwright_kernel_ir::LoopKernel;
-use loopwright_runtime::{Args, Device, expected_arrays};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_runtime::{Args, Device, known};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +14,7 @@ pub struct Key {
     pub kernel: String,
     /// The pipeline's text, its parameters open.
     pub pipeline: String,
-    /// Types and shapes of the arrays, values of the other scalars.
+    /// Types and shapes of the arrays, values of the integer scalars.
     pub problem: String,
     /// The device's name.
     pub device: String,
@@ -33,28 +33,15 @@ impl Key {
         pipeline: &Pipeline,
         args: &Args,
         device: &Device,
-    ) -> Result<Key, loopwright_kernel_ir::Diagnostic> {
-        let mut problem: Vec<String> = expected_arrays(kernel.declared(), args)?
-            .iter()
-            .map(|(name, (dtype, shape))| {
-                let shape: Vec<String> = shape.iter().map(usize::to_string).collect();
-                format!("{name}: {dtype}[{}]", shape.join(", "))
-            })
-            .collect();
-        problem.sort();
-        let gpu = device.is_gpu();
-        let version = loopwright_runtime::cuda::driver_version().ok().filter(|_| gpu);
+    ) -> Result<Key, Diagnostic> {
         Ok(Key {
             kernel: kernel.declared().fingerprint(),
             pipeline: pipeline.to_string(),
-            problem: problem.join("; "),
-            device: if gpu { device.name().to_owned() } else { "emulator".to_owned() },
-            driver: version.map_or_else(String::new, |(major, minor)| format!("{major}.{minor}")),
-            compiler: match loopwright_runtime::nvrtc::library() {
-                Ok(library) if gpu => library.fingerprint.clone(),
-                _ => String::new(),
-            },
-            library: env!("CARGO_PKG_VERSION").to_owned(),
+            problem: problem(kernel, args, usize::to_string)?,
+            device: device_name(device),
+            driver: driver(device),
+            compiler: compiler(device),
+            library: library(),
         })
     }
 
@@ -73,6 +60,58 @@ impl Key {
     }
 }
 
+/// Types and shapes of the arrays and the integer scalars, each length written by `length`.
+pub(crate) fn problem(
+    kernel: &LoopKernel,
+    args: &Args,
+    length: impl Fn(&usize) -> String,
+) -> Result<String, Diagnostic> {
+    let known = known(kernel.declared(), args)?;
+    let mut parts: Vec<String> = known
+        .arrays
+        .iter()
+        .map(|(name, (dtype, shape))| {
+            let shape: Vec<String> = shape.iter().map(&length).collect();
+            format!("{name}: {dtype}[{}]", shape.join(", "))
+        })
+        .collect();
+    parts.sort();
+    parts.extend(known.integers.iter().map(|(name, value)| match usize::try_from(*value) {
+        Ok(value) => format!("{name} = {}", length(&value)),
+        Err(_) => format!("{name} = {value}"),
+    }));
+    Ok(parts.join("; "))
+}
+
+/// What the device is called in keys.
+pub(crate) fn device_name(device: &Device) -> String {
+    if device.is_gpu() { device.name().to_owned() } else { "emulator".to_owned() }
+}
+
+/// The driver's version, empty for the emulator.
+pub(crate) fn driver(device: &Device) -> String {
+    let version = loopwright_runtime::cuda::driver_version().ok().filter(|_| device.is_gpu());
+    version.map_or_else(String::new, |(major, minor)| format!("{major}.{minor}"))
+}
+
+/// The compiler's version, empty where nothing is compiled.
+pub(crate) fn compiler(device: &Device) -> String {
+    match loopwright_runtime::nvrtc::library() {
+        Ok(library) if device.is_gpu() => compiler_version(library),
+        _ => String::new(),
+    }
+}
+
+/// A version is the same on every machine, as the build's own fingerprint is not.
+pub(crate) fn compiler_version(library: &loopwright_runtime::nvrtc::Library) -> String {
+    format!("nvrtc {}.{}", library.version.0, library.version.1)
+}
+
+/// The version of this library.
+pub(crate) fn library() -> String {
+    env!("CARGO_PKG_VERSION").to_owned()
+}
+
 /// A point's outcome with all that it depends on: a line of a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -80,6 +119,9 @@ pub struct Record {
     pub key: Key,
     /// Which point.
     pub point: Point,
+    /// The sample that it was checked and counted on, and the machine that costs are estimated for.
+    #[serde(default)]
+    pub basis: String,
     /// What became of it.
     pub outcome: crate::Outcome,
 }

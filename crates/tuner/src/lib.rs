@@ -36,8 +36,9 @@
 //! A [`Space`] is data: candidates and requirements. A [`Tuner`] checks and counts every point on the emulator, which gives a [`Cost`] and
 //! a bound, then times points on a GPU where there is one, in the order of a [`Strategy`], and names the best of the finalists. Points
 //! that are illegal, impossible or wrong are [`Outcome`]s with a reason. A [`Log`] keeps outcomes; [`simulate`] replays a strategy over
-//! them without a device.
+//! them without a device. [`TunedRecords`] are the best points that a project ships, with all that they hold for.
 
+mod binaries;
 mod candidate;
 mod cost;
 mod gaussian_process;
@@ -52,8 +53,10 @@ mod point;
 mod space;
 mod strategy;
 mod table;
+mod tuned;
 mod tuner;
 
+pub use binaries::BinaryFolder;
 pub use cost::{Cost, Counted, Machine};
 pub use key::{Key, Record};
 pub use log::{Log, Recalled};
@@ -62,4 +65,5 @@ pub use outcome::{Outcome, Times};
 pub use point::Point;
 pub use space::{Requirement, Space};
 pub use strategy::{Search, Simulated, Strategy, simulate};
-pub use tuner::{Finalist, Phase, Progress, Spent, Tuner, Tuning};
+pub use tuned::{Difference, RecordKey, TunedPoint, TunedRecord, TunedRecords, length_class};
+pub use tuner::{CompiledFolder, Finalist, Phase, Progress, Spent, Tuner, Tuning};

@@ -1,7 +1,8 @@
 //! Records on disk: an append-only log, a JSON object a line.
 //!
-//! A run that is killed loses at most the line that it was writing: reading leaves out a last line that is torn, and the next run
-//! goes on behind it. Lines of other keys are kept and not used; the reader says in which field they differ.
+//! A run that is killed loses at most what it was working on and the line that it was writing: reading leaves out a last line that is torn,
+//! and the next run goes on behind it. Lines of other keys are kept and not used; the reader says in which field they differ. Counts also
+//! hang on the sample and on the machine that they are an estimate for: those of another [`Record::basis`] are made again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -34,8 +35,9 @@ fn failed(path: &Path, what: &str, e: &std::io::Error) -> Diagnostic {
 }
 
 impl Log {
-    /// Opens or makes a log, and reads what it holds for a key. A line in the middle that is no record is an error: this is no log.
-    pub fn open(path: impl AsRef<Path>, key: &Key) -> Result<(Log, Recalled), Diagnostic> {
+    /// Opens or makes a log, and reads what it holds for a key, counts only those of this basis. A line in the middle that is no record is
+    /// an error: this is no log.
+    pub fn open(path: impl AsRef<Path>, key: &Key, basis: &str) -> Result<(Log, Recalled), Diagnostic> {
         let path = path.as_ref().to_owned();
         let mut file = OpenOptions::new()
             .create(true)
@@ -67,6 +69,7 @@ impl Log {
                 }
             };
             match key.difference(&record.key) {
+                None if matches!(record.outcome, Outcome::Counted { .. }) && record.basis != basis => {}
                 None => {
                     recalled.outcomes.retain(|(point, _)| *point != record.point);
                     recalled.outcomes.push((record.point, record.outcome));
@@ -127,15 +130,32 @@ mod tests {
         Record {
             key: key(kernel),
             point: Point::default().with("block", block),
+            basis: "x: f32[4]".to_owned(),
             outcome: Outcome::Refused { code: code.to_owned(), message: "no".to_owned() },
         }
+    }
+
+    fn open(path: &Path, kernel: &str) -> (Log, Recalled) {
+        Log::open(path, &key(kernel), "x: f32[4]").expect("a log")
+    }
+
+    #[test]
+    fn counts_of_another_sample_are_not_taken() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tune.jsonl");
+        let outcome = Outcome::Counted { cost: crate::Cost::default() };
+        let (mut log, _) = open(&path, "a");
+        log.append(&Record { outcome, ..record("a", 1, "") }).expect("appends");
+        assert_eq!(open(&path, "a").1.outcomes.len(), 1);
+        let (_, other) = Log::open(&path, &key("a"), "x: f32[5]").expect("a log");
+        assert!(other.outcomes.is_empty() && other.others == 0);
     }
 
     #[test]
     fn a_log_goes_on_after_a_torn_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tune.jsonl");
-        let (mut log, recalled) = Log::open(&path, &key("a")).expect("a new log");
+        let (mut log, recalled) = open(&path, "a");
         assert!(recalled.outcomes.is_empty());
         log.append(&record("a", 1, "first")).expect("appends");
         log.append(&record("b", 1, "other")).expect("appends");
@@ -144,14 +164,14 @@ mod tests {
         let whole = std::fs::read(&path).expect("reads");
         let torn = serde_json::to_vec(&record("a", 2, "torn")).expect("JSON");
         std::fs::write(&path, [&whole[..], &torn[..torn.len() / 2]].concat()).expect("writes");
-        let (mut log, recalled) = Log::open(&path, &key("a")).expect("a log");
+        let (mut log, recalled) = open(&path, "a");
         assert_eq!(recalled.outcomes.len(), 1);
         assert_eq!(recalled.others, 1);
         assert_eq!(recalled.difference, Some(("kernel".to_owned(), "a".to_owned(), "b".to_owned())));
         log.append(&record("a", 2, "second")).expect("appends");
         log.append(&record("a", 1, "again")).expect("appends");
         drop(log);
-        let (_, recalled) = Log::open(&path, &key("a")).expect("a log");
+        let (_, recalled) = open(&path, "a");
         let codes: Vec<_> = recalled
             .outcomes
             .iter()
@@ -168,7 +188,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notes.txt");
         std::fs::write(&path, "hello\nworld\n").expect("writes");
-        let refused = Log::open(&path, &key("a")).map(|_| ()).map_err(|d| d.code);
+        let refused = Log::open(&path, &key("a"), "").map(|_| ()).map_err(|d| d.code);
         assert_eq!(refused, Err("tuning-log"));
         assert_eq!(std::fs::read_to_string(&path).expect("reads"), "hello\nworld\n");
     }

@@ -1,10 +1,13 @@
 //! What the memory of a device really moves, measured with kernels of ours.
 
+use std::path::Path;
+
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
-use loopwright_runtime::{Args, CompileOptions, Device};
+use loopwright_runtime::{Arch, Args, CompileOptions, Compiled, Device};
 use loopwright_transforms::Pipeline;
 
-use crate::{Machine, Times};
+use crate::binaries::{self, BinaryFile};
+use crate::{BinaryFolder, Machine, Times};
 
 /// Reads everything once and writes next to nothing: the sums of long rows.
 const READ: (&str, &str) = (
@@ -44,30 +47,79 @@ pub struct Rates {
 impl Rates {
     /// Measures a GPU with arrays of about this many bytes, which should be many times the second-level cache.
     pub fn measure(device: &Device, bytes: usize) -> Result<Rates, Diagnostic> {
-        let rows = (bytes / (65536 * 4)).max(1);
-        let rate = |(kernel, pipeline): (&str, &str), moved: usize| -> Result<f64, Diagnostic> {
-            let kernel = LoopKernel::parse(kernel).map_err(first)?;
-            let compiled =
-                device.compile_pipeline(&kernel, &Pipeline::parse(pipeline)?, &CompileOptions::default())?;
-            let x = device.uninit(&[rows, 65536], DType::F32)?;
-            let bound = compiled.bind(&Args::new().device_tensor("x", &x))?;
-            let times = Times::of(bound.time(20)?);
-            let ms = times.map_or(f64::INFINITY, |t| t.median);
-            Ok(moved as f64 / (ms * 1e-3))
-        };
+        Rates::measure_with(device, bytes, |_, kernel, _| {
+            device.compile_with(kernel, &CompileOptions::default())
+        })
+    }
+
+    /// As [`Rates::measure`], with kernels that `compiled` gives: 0 reads, 1 copies.
+    fn measure_with(
+        device: &Device,
+        bytes: usize,
+        compiled: impl Fn(usize, &LoopKernel, &Args) -> Result<Compiled, Diagnostic>,
+    ) -> Result<Rates, Diagnostic> {
+        let rows = rows(bytes);
         let array = rows * 65536 * 4;
-        Ok(Rates { read: rate(READ, array)?, copy: rate(COPY, 2 * array)? })
+        let mut rates = [0.0; 2];
+        for (number, kernel) in limit_kernels()?.iter().enumerate() {
+            let x = device.uninit(&[rows, 65536], DType::F32)?;
+            let args = Args::new().device_tensor("x", &x);
+            let times = Times::of(compiled(number, kernel, &args)?.bind(&args)?.time(20)?);
+            let seconds = times.map_or(f64::INFINITY, |t| t.median) * 1e-3;
+            rates[number] = ((number + 1) * array) as f64 / seconds;
+        }
+        Ok(Rates { read: rates[0], copy: rates[1] })
     }
 }
+
+/// How many rows of the limits' kernels make so many bytes.
+fn rows(bytes: usize) -> usize {
+    (bytes / (65536 * 4)).max(1)
+}
+
+/// The kernels that measure the limits: one that reads, one that copies.
+fn limit_kernels() -> Result<[LoopKernel; 2], Diagnostic> {
+    let made = |(kernel, pipeline): (&str, &str)| -> Result<LoopKernel, Diagnostic> {
+        Pipeline::parse(pipeline)?.apply(&LoopKernel::parse(kernel).map_err(first)?)
+    };
+    Ok([made(READ)?, made(COPY)?])
+}
+
+/// Compiles the kernels that measure the limits into a folder.
+pub(crate) fn compile_limits(folder: &Path, arch: Arch) -> Result<Vec<BinaryFile>, Diagnostic> {
+    let args = Args::new().scalar("rows", rows(LIMIT_BYTES) as i64);
+    let names = ["limit_read.cubin", "limit_copy.cubin"];
+    let kernels = limit_kernels()?;
+    let compile = |(name, kernel): (&str, &LoopKernel)| {
+        binaries::compile_into(folder, name.to_owned(), kernel, &args, arch)
+    };
+    names.into_iter().zip(&kernels).map(compile).collect()
+}
+
+/// Bytes of an array that the limits are measured on, at most; an eighth of the memory where that is less.
+const LIMIT_BYTES: usize = 1 << 30;
 
 impl Machine {
     /// The description of a GPU with the rate of its memory measured; anything else as described.
     pub fn measured(device: &Device) -> Result<Machine, Diagnostic> {
+        Machine::measured_with(device, None)
+    }
+
+    /// As [`Machine::measured`]; where there is a folder, its binaries are used and no compiler is asked.
+    pub(crate) fn measured_with(
+        device: &Device,
+        folder: Option<&BinaryFolder>,
+    ) -> Result<Machine, Diagnostic> {
         let mut machine = Machine::described(device.limits());
         if device.is_gpu() {
-            let room = device.limits().memory_bytes / 8;
-            let bytes = usize::try_from(room.min(1 << 30)).unwrap_or(1 << 30);
-            let rates = Rates::measure(device, bytes)?;
+            let room = usize::try_from(device.limits().memory_bytes / 8).unwrap_or(LIMIT_BYTES);
+            let bytes = room.min(LIMIT_BYTES);
+            let rates = match folder {
+                None => Rates::measure(device, bytes)?,
+                Some(folder) => Rates::measure_with(device, bytes, |number, kernel, args| {
+                    folder.load_limit(device, kernel, args, number)
+                })?,
+            };
             machine.bandwidth = rates.read.max(rates.copy);
             machine.measured = true;
         }

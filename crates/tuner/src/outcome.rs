@@ -67,6 +67,14 @@ impl Outcome {
         Outcome::Refused { code: d.code.to_string(), message: d.message.clone() }
     }
 
+    /// With the bound of a machine whose memory was measured since the counts were made.
+    pub(crate) fn for_machine(mut self, machine: &crate::Machine) -> Outcome {
+        if let Outcome::Counted { cost } | Outcome::Timed { cost, .. } = &mut self {
+            cost.bound_ms = 1e3 * cost.necessary_bytes / machine.bandwidth;
+        }
+        self
+    }
+
     /// What the counts say.
     pub fn cost(&self) -> Option<&Cost> {
         match self {

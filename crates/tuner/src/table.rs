@@ -47,6 +47,9 @@ impl Tuning {
         if left > 0 {
             let _ = writeln!(text, "{left} points were not looked at: the time was over");
         }
+        if self.recalled > 0 {
+            let _ = writeln!(text, "{} outcomes were taken from the log", self.recalled);
+        }
         if let Some((count, (field, ours, theirs))) = &self.not_used {
             let _ = writeln!(
                 text,

@@ -7,20 +7,24 @@
 //!    exceed the second-level cache. A point whose bound lies above the best time so far is not timed.
 //! 3. The best few are timed again in alternation, and the best of those is named.
 //!
-//! Outcomes go to the log as they come, so that a run that was killed goes on where it stopped.
+//! Outcomes go to the log as they come, from each thread, so that a run that was killed goes on where it stopped.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
-use loopwright_runtime::{Args, Bound, Device};
+use loopwright_runtime::{Arch, Args, Bound, Device, nvrtc};
 use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
+use crate::binaries::{self, Candidate};
 use crate::candidate::{Context, Plan};
 use crate::judge::Judge;
-use crate::{Key, Log, Machine, Outcome, Point, Record, Search, Space, Strategy, Times};
+use crate::{
+    BinaryFolder, Key, Log, Machine, Outcome, Point, Record, RecordKey, Search, Space, Strategy, Times, key,
+};
 
 /// How far a search is.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,6 +77,8 @@ pub struct Finalist {
 pub struct Tuning {
     /// What the outcomes depend on.
     pub key: Key,
+    /// What a record of this search holds for.
+    pub record_key: RecordKey,
     /// The machine that costs are estimated for.
     pub machine: Machine,
     /// Every point of the space with what became of it; none for those that the strategy or the time budget left out before they were counted.
@@ -109,6 +115,19 @@ impl Tuning {
     }
 }
 
+/// What [`Tuner::compile_only`] made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CompiledFolder {
+    /// How many candidates have a binary.
+    pub compiled: usize,
+    /// How many are illegal, impossible or wrong; the manifest says why.
+    pub refused: usize,
+    /// Lowering, checking and counting on the emulator.
+    pub counting: Duration,
+    /// Compiling, all cores together, by the clock.
+    pub compiling: Duration,
+}
+
 /// A search. Make it with [`Tuner::new`], set what differs from the usual, and [`run`](Tuner::run) it.
 pub struct Tuner<'a> {
     plan: Plan<'a>,
@@ -133,7 +152,16 @@ impl<'a> Tuner<'a> {
         args: &'a Args,
     ) -> Tuner<'a> {
         Tuner {
-            plan: Plan { device, kernel, pipeline, space, args, tolerance: None, launches: 20 },
+            plan: Plan {
+                device,
+                kernel,
+                pipeline,
+                space,
+                args,
+                tolerance: None,
+                launches: 20,
+                binaries: None,
+            },
             sample: None,
             scale: None,
             strategy: Strategy::Exhaustive,
@@ -199,6 +227,13 @@ impl<'a> Tuner<'a> {
         self
     }
 
+    /// Times the binaries of a folder that [`Tuner::compile_only`] has made, without the compiler. What was checked and counted there is not
+    /// counted again; results are checked on the device before times count, as always.
+    pub fn binaries(mut self, folder: BinaryFolder) -> Self {
+        self.plan.binaries = Some(folder);
+        self
+    }
+
     /// Called after every point.
     pub fn on_progress(mut self, progress: impl FnMut(&Progress) + 'a) -> Self {
         self.progress = Box::new(progress);
@@ -214,26 +249,43 @@ impl<'a> Tuner<'a> {
             return Err(Diagnostic::new("empty-space", "no point fulfils the requirements of the space")
                 .help("relax a `require` line, or give more candidates"));
         }
-        let key = Key::new(self.plan.kernel, self.plan.pipeline, self.plan.args, self.plan.device)?;
+        let Plan { kernel, pipeline, args, device, .. } = self.plan;
+        let key = Key::new(kernel, pipeline, args, device)?;
+        let record_key = RecordKey::new(kernel, pipeline, args, device)?;
+        let sample = self.sample.unwrap_or(args);
+        if let Some(folder) = &self.plan.binaries {
+            folder.check_key(&key)?;
+            folder.check_device(device.limits())?;
+        }
+        let machine = match self.machine.take() {
+            Some(machine) => machine,
+            None => Machine::measured_with(device, self.plan.binaries.as_ref())?,
+        };
+        let basis = basis(kernel, sample, &machine)?;
         let mut log = None;
         let mut outcomes: Vec<Option<Outcome>> = vec![None; points.len()];
         let (mut recalled_count, mut not_used) = (0, None);
         if let Some(path) = &self.log {
-            let (opened, recalled) = Log::open(path, &key)?;
+            let (opened, recalled) = Log::open(path, &key, &basis)?;
             let by_point: BTreeMap<Point, Outcome> = recalled.outcomes.into_iter().collect();
             for (point, outcome) in points.iter().zip(&mut outcomes) {
                 *outcome = by_point.get(point).cloned();
                 recalled_count += usize::from(outcome.is_some());
             }
             not_used = recalled.difference.map(|d| (recalled.others, d));
-            log = Some(opened);
+            log = Some(Journal { log: Mutex::new(opened), key: key.clone(), basis });
         }
-        let machine = match self.machine.take() {
-            Some(machine) => machine,
-            None => Machine::measured(self.plan.device)?,
-        };
+        if let Some(folder) = &self.plan.binaries {
+            for (point, outcome) in points.iter().zip(&mut outcomes).filter(|(_, o)| o.is_none()) {
+                *outcome = Some(match folder.candidate(point) {
+                    Some(candidate) => candidate.outcome.clone().for_machine(&machine),
+                    None => binaries::not_compiled(point),
+                });
+            }
+        }
         let mut tuning = Tuning {
             key,
+            record_key,
             machine,
             candidates: points.iter().cloned().zip(outcomes).collect(),
             finalists: Vec::new(),
@@ -244,14 +296,13 @@ impl<'a> Tuner<'a> {
             out_of_time: false,
         };
         let deadline = self.budget.map(|b| start + b);
-        let sample = self.sample.unwrap_or(self.plan.args);
         let judge = Judge::new(self.plan.kernel, sample)?;
 
         let since = Instant::now();
-        self.count(&mut tuning, &judge, sample, deadline, &mut log)?;
+        self.count(&mut tuning, &judge, sample, deadline, log.as_ref())?;
         tuning.spent.counting = since.elapsed();
         if self.plan.device.is_gpu() {
-            self.time(&mut tuning, &points, &judge, sample, deadline, &mut log)?;
+            self.time(&mut tuning, &points, &judge, sample, deadline, log.as_ref())?;
         }
         if tuning.finalists.is_empty() {
             tuning.best = best_first(&tuning.candidates).first().copied();
@@ -259,14 +310,65 @@ impl<'a> Tuner<'a> {
         Ok(tuning)
     }
 
-    /// Phase 1. Chunks keep the order of the log and let the clock be looked at.
+    /// Checks and counts every point on the emulator, and compiles those that are legal for an architecture, side by side, into a folder.
+    /// No GPU is needed; of the problem only sizes are looked at.
+    pub fn compile_only(self, folder: impl AsRef<Path>, arch: Arch) -> Result<CompiledFolder, Diagnostic> {
+        let folder = folder.as_ref();
+        let library = nvrtc::library().map_err(|e| Diagnostic::from(nvrtc::CompileError::from(e)))?;
+        let emulator = Device::emulator();
+        let (kernel, args) = (self.plan.kernel, self.plan.args);
+        let key = Key {
+            device: String::new(),
+            driver: String::new(),
+            compiler: key::compiler_version(library),
+            ..Key::new(kernel, self.plan.pipeline, args, self.plan.device)?
+        };
+        // Everything but the compiling is the search on the emulator.
+        let plan = Plan { device: &emulator, ..self.plan.clone() };
+        let tuning = Tuner { plan: plan.clone(), ..self }.run()?;
+        let since = Instant::now();
+        binaries::prepare(folder)?;
+        let limits = crate::machine::compile_limits(folder, arch)?;
+        let compile = |(number, (point, outcome)): (usize, (Point, Option<Outcome>))| {
+            let outcome = outcome?;
+            let Outcome::Counted { mut cost } = outcome else {
+                return Some(Ok(Candidate::new(point, outcome, None)));
+            };
+            let binary = plan.kernel_of(&point).and_then(|kernel| {
+                let binary =
+                    binaries::compile_into(folder, format!("{number:05}.cubin"), &kernel, args, arch)?;
+                cost.note(&binary.resources());
+                Ok(binary)
+            });
+            Some(match binary {
+                Ok(binary) => Ok(Candidate::new(point, Outcome::Counted { cost }, Some(binary))),
+                // A folder that cannot be written to is no property of the point.
+                Err(d) if d.code == "write-file" => Err(d),
+                Err(d) => Ok(Candidate::new(point, Outcome::refused(&d), None)),
+            })
+        };
+        let all: Vec<(usize, _)> = tuning.candidates.into_iter().enumerate().collect();
+        let candidates: Vec<Candidate> =
+            all.into_par_iter().filter_map(compile).collect::<Result<_, Diagnostic>>()?;
+        let refused = candidates.iter().filter(|c| c.outcome.cost().is_none()).count();
+        let made = CompiledFolder {
+            compiled: candidates.len() - refused,
+            refused,
+            counting: tuning.spent.counting,
+            compiling: since.elapsed(),
+        };
+        binaries::finish(folder, arch, key, limits, candidates)?;
+        Ok(made)
+    }
+
+    /// Phase 1. Between chunks the clock is looked at.
     fn count(
         &mut self,
         tuning: &mut Tuning,
         judge: &Judge,
         sample: &Args,
         deadline: Option<Instant>,
-        log: &mut Option<Log>,
+        log: Option<&Journal>,
     ) -> Result<(), Diagnostic> {
         let open: Vec<usize> =
             (0..tuning.candidates.len()).filter(|k| tuning.candidates[*k].1.is_none()).collect();
@@ -293,13 +395,17 @@ impl<'a> Tuner<'a> {
                 };
                 let kernels: Vec<Result<LoopKernel, Diagnostic>> =
                     chunk.iter().map(|k| this.kernel_of(&candidates[*k].0)).collect();
-                kernels.into_par_iter().map(|kernel| context.outcome(kernel)).collect()
+                kernels
+                    .into_par_iter()
+                    .zip(chunk)
+                    .map(|(kernel, k)| {
+                        let outcome = context.outcome(kernel);
+                        append(log, &candidates[*k].0, &outcome)?;
+                        Ok(outcome)
+                    })
+                    .collect::<Result<_, Diagnostic>>()?
             };
             for (k, outcome) in chunk.iter().zip(found) {
-                // What is only counted is not kept: with a GPU it is timed later, and without one it is cheap to count again.
-                if !matches!(outcome, Outcome::Counted { .. }) {
-                    append(log, tuning, *k, &outcome)?;
-                }
                 tuning.candidates[*k].1 = Some(outcome);
                 done += 1;
             }
@@ -318,7 +424,7 @@ impl<'a> Tuner<'a> {
         judge: &Judge,
         sample: &Args,
         deadline: Option<Instant>,
-        log: &mut Option<Log>,
+        log: Option<&Journal>,
     ) -> Result<(), Diagnostic> {
         let estimates: Vec<Option<f64>> = tuning
             .candidates
@@ -379,7 +485,7 @@ impl<'a> Tuner<'a> {
             tuning.spent.compiling += both.elapsed().saturating_sub(measured_for);
             for (k, outcome) in results {
                 search.tell(k, outcome.times().map(|t| t.median));
-                append(log, tuning, k, &outcome)?;
+                append(log, &tuning.candidates[k].0, &outcome)?;
                 tuning.candidates[k].1 = Some(outcome);
                 timed += 1;
                 (self.progress)(&Progress { phase: Phase::Timing, done: timed, of: planned, best });
@@ -432,13 +538,27 @@ impl<'a> Tuner<'a> {
     }
 }
 
-fn append(log: &mut Option<Log>, tuning: &Tuning, k: usize, outcome: &Outcome) -> Result<(), Diagnostic> {
-    let Some(log) = log else { return Ok(()) };
-    log.append(&Record {
-        key: tuning.key.clone(),
-        point: tuning.candidates[k].0.clone(),
-        outcome: outcome.clone(),
-    })
+/// An open log, with what all of its records have in common.
+struct Journal {
+    log: Mutex<Log>,
+    key: Key,
+    basis: String,
+}
+
+fn append(journal: Option<&Journal>, point: &Point, outcome: &Outcome) -> Result<(), Diagnostic> {
+    let Some(Journal { log, key, basis }) = journal else { return Ok(()) };
+    let record =
+        Record { key: key.clone(), point: point.clone(), basis: basis.clone(), outcome: outcome.clone() };
+    log.lock().unwrap_or_else(PoisonError::into_inner).append(&record)
+}
+
+/// What counts hang on besides the key: the sample, and the machine that they are an estimate for. How fast its memory was measured to be
+/// differs a little from run to run and tells nothing apart.
+fn basis(kernel: &LoopKernel, sample: &Args, machine: &Machine) -> Result<String, Diagnostic> {
+    let bandwidth = if machine.measured { "measured".to_owned() } else { machine.bandwidth.to_string() };
+    let sample = key::problem(kernel, sample, usize::to_string)?;
+    let Machine { device, multiprocessors, clock, .. } = machine;
+    Ok(format!("{sample}; {device}, {multiprocessors} at {clock} Hz, {bandwidth} B/s"))
 }
 
 /// The points that have a figure, best first: measured ones before estimated ones, equal ones in the order of the space.

@@ -3,7 +3,7 @@
 use loopwright::prelude::*;
 
 use crate::check::lowered;
-use crate::input::{Binding, Failure, Form};
+use crate::input::{self, Binding, Failure, Form};
 use crate::report;
 
 /// `loopwright cuda`
@@ -11,9 +11,7 @@ pub fn print(form: &Form, binding: &Binding, arch: Option<&str>) -> Result<(), F
     let (kernel, program) = lowered(form, binding)?;
     let source = cuda_source(&program)?;
     if let Some(arch) = arch {
-        let arch: Arch = arch.parse().map_err(|e: loopwright::runtime::arch::ParseArchError| {
-            Diagnostic::new("arch", e.to_string()).help("run `loopwright doctor` for what NVRTC compiles for")
-        })?;
+        let arch = input::arch(arch)?;
         let options = CompileOptions { index: Some(program.index), ..CompileOptions::default() };
         let binary = compile_for(&kernel, arch, &Default::default(), &options)?;
         for message in &binary.compiled.messages {

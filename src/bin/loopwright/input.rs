@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use loopwright::prelude::*;
+use loopwright::tuner::TunedRecord;
 
 /// Why a command ends without success.
 pub enum Failure {
@@ -36,6 +38,10 @@ pub struct Form {
     /// A value for an open parameter of the pipeline, as `block=256`.
     #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER")]
     pub parameters: Vec<String>,
+    /// A file of `tune --record`: values for open parameters that -p does not give. A record of something else is not used, and what
+    /// differs is said.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
 }
 
 /// What stays open in a kernel until it is lowered.
@@ -55,8 +61,28 @@ impl Form {
         Ok(LoopKernel::parse_bytes(&origin(&self.kernel), &read(&self.kernel)?)?)
     }
 
-    /// The pipeline, with its parameters bound.
+    /// The pipeline, with its parameters bound. Of records only kernel and pipeline are asked for.
     pub fn pipeline(&self) -> Result<Pipeline, Failure> {
+        self.bound_pipeline(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
+    }
+
+    /// The pipeline for a launch, with its parameters bound: a record has to hold for the arguments and the device too.
+    pub fn pipeline_for(
+        &self,
+        device: &Device,
+        args: impl FnOnce(&LoopKernel) -> Result<Args, Failure>,
+    ) -> Result<Pipeline, Failure> {
+        if self.record.is_none() {
+            return self.pipeline();
+        }
+        let args = args(&self.declared()?)?;
+        self.bound_pipeline(|records, kernel, pipeline| records.find(kernel, pipeline, &args, device))
+    }
+
+    fn bound_pipeline(
+        &self,
+        find: impl for<'r> FnOnce(&'r TunedRecords, &LoopKernel, &Pipeline) -> Result<&'r TunedRecord, Diagnostic>,
+    ) -> Result<Pipeline, Failure> {
         let Some(path) = &self.pipeline else {
             if let Some(extra) = self.parameters.first() {
                 return Err(Diagnostic::new(
@@ -66,10 +92,31 @@ impl Form {
                 .help("name a pipeline file after the kernel, or give scalar arguments of `run` with --set")
                 .into());
             }
+            if self.record.is_some() {
+                return Err(Diagnostic::new("option", "`--record` has no pipeline to go to")
+                    .help("name the pipeline file that was tuned after the kernel")
+                    .into());
+            }
             return Ok(Pipeline::new());
         };
         let values = self.values()?;
-        Ok(read_pipeline(path)?.bind(values.iter().map(|(n, v)| (n.as_str(), *v)))?)
+        let open = read_pipeline(path)?;
+        let bound = open.bind(values.iter().map(|(n, v)| (n.as_str(), *v)))?;
+        let Some(record) = &self.record else { return Ok(bound) };
+        let records = TunedRecords::load(record)?;
+        match find(&records, &self.declared()?, &open) {
+            // What was said outright goes before what was recorded.
+            Ok(record) => {
+                let left = bound.parameters();
+                let point = record.best.iter().take(1).flat_map(|b| b.point.values());
+                Ok(bound.bind(point.filter(|(n, _)| left.contains(n)).map(|(n, v)| (n.as_str(), v)))?)
+            }
+            Err(unfit) if bound.parameters().is_empty() => {
+                eprintln!("note: {}", unfit.message);
+                Ok(bound)
+            }
+            Err(unfit) => Err(unfit.into()),
+        }
     }
 
     /// The values for open parameters.
@@ -168,6 +215,15 @@ pub fn device(name: &str) -> Result<Device, Failure> {
             .help("write gpu, emulator or best")
             .into()),
     }
+}
+
+/// The architecture of an option.
+pub fn arch(name: &str) -> Result<Arch, Failure> {
+    name.parse().map_err(|e: loopwright::runtime::arch::ParseArchError| {
+        Diagnostic::new("arch", e.to_string())
+            .help("run `loopwright doctor` for what NVRTC compiles for")
+            .into()
+    })
 }
 
 /// The pipeline of a file, its parameters open.

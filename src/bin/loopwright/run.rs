@@ -40,8 +40,9 @@ impl Run {
     /// `loopwright run`
     pub fn run(&self) -> Result<(), Failure> {
         let declared = self.form.declared()?;
-        let kernel = self.form.pipeline()?.apply(&declared)?;
         let device = input::device(&self.device)?;
+        let pipeline = self.form.pipeline_for(&device, |kernel| self.arguments.args(kernel, false))?;
+        let kernel = pipeline.apply(&declared)?;
         let args = self.arguments.args(&kernel, false)?;
         let args = if self.check_facts { args.check_facts() } else { args };
         // Where outputs go is known before anything runs.

@@ -7,7 +7,7 @@ use clap::Args as ClapArgs;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::prelude::*;
 use loopwright::runtime::expected_arrays;
-use loopwright::tuner::{Phase, Progress, Space, Strategy, Tuner};
+use loopwright::tuner::{BinaryFolder, Phase, Progress, Space, Strategy, Tuner};
 
 use crate::arguments::Arguments;
 use crate::input::{self, Failure};
@@ -46,6 +46,20 @@ pub struct Tune {
     /// Write the pipeline with the best values.
     #[arg(long, value_name = "FILE")]
     best: Option<PathBuf>,
+    /// Add what was found to this file of records, which `run --record` and `cuda --record` take values from.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Check and count candidates, compile them side by side into this folder, and stop: for `--measure` on a machine with a GPU. None is
+    /// needed here.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["measure", "log", "html", "best", "record"])]
+    compile_only: Option<PathBuf>,
+    /// What `--compile-only` compiles for, as sm_90a; by default this machine's GPU.
+    #[arg(long, value_name = "ARCH", requires = "compile_only")]
+    arch: Option<String>,
+    /// Check and time the binaries in a folder of `--compile-only`, without the compiler. The kernel, the pipeline and the sizes have to be
+    /// those that it was made with.
+    #[arg(long, value_name = "FOLDER")]
+    measure: Option<PathBuf>,
     /// How many launches a median is of.
     #[arg(long, value_name = "N", default_value_t = 20)]
     launches: usize,
@@ -81,6 +95,17 @@ impl Tune {
         Ok(scalars)
     }
 
+    /// The architecture to compile for.
+    fn arch(&self, device: &Device) -> Result<Arch, Failure> {
+        match &self.arch {
+            Some(arch) => input::arch(arch),
+            None if device.is_gpu() => Ok(device.limits().arch()),
+            None => Err(Diagnostic::new("arch", "there is no GPU here whose architecture could be taken")
+                .help("say what to compile for, as `--arch sm_90a`")
+                .into()),
+        }
+    }
+
     /// `loopwright tune`
     pub fn run(&self) -> Result<(), Failure> {
         let kernel = LoopKernel::parse_bytes(&input::origin(&self.kernel), &input::read(&self.kernel)?)?;
@@ -95,7 +120,7 @@ impl Tune {
             false => Some(self.arguments.with_scalars(&kernel, &self.sample_scalars()?, true)?),
         };
         // Without a GPU nothing runs on the problem itself, whose arrays may be large: its shapes are all that is needed.
-        let fill = device.is_gpu() || sample.is_none();
+        let fill = (device.is_gpu() && self.compile_only.is_none()) || sample.is_none();
         let args = self.arguments.args(&kernel, fill)?;
         let budget = match self.budget {
             Some(s) => Some(
@@ -130,6 +155,22 @@ impl Tune {
         if let Some(log) = &self.log {
             tuner = tuner.log(log);
         }
+        if let Some(folder) = &self.compile_only {
+            let made = tuner.compile_only(folder, self.arch(&device)?)?;
+            bar.finish_and_clear();
+            report::say(&format!(
+                "{} candidates compiled in {:.1} s on {} threads, {} refused; {:.1} s counting\n",
+                made.compiled,
+                made.compiling.as_secs_f64(),
+                std::thread::available_parallelism().map_or(1, usize::from),
+                made.refused,
+                made.counting.as_secs_f64()
+            ));
+            return Ok(());
+        }
+        if let Some(folder) = &self.measure {
+            tuner = tuner.binaries(BinaryFolder::open(folder)?);
+        }
         let tuning = tuner.run()?;
         bar.finish_and_clear();
         report::say(&tuning.table());
@@ -147,6 +188,9 @@ impl Tune {
         if let (Some(path), Some(best)) = (&self.best, tuning.best_point()) {
             let bound = pipeline.bind(best.values().map(|(n, v)| (n.as_str(), v)))?;
             input::write(path, &format!("# Tuned on {}: {best}\n{bound}", tuning.key.device))?;
+        }
+        if let (Some(path), Some(record)) = (&self.record, tuning.record()) {
+            TunedRecords::load_or_new(path)?.with(record).save(path)?;
         }
         match tuning.best {
             Some(_) => Ok(()),

@@ -100,8 +100,8 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Puts together what is stored of a compilation with what follows from its log.
-    pub(crate) fn from_parts(arch: Arch, cubin: Vec<u8>, ptx: Option<String>, log: String) -> Compiled {
+    /// Puts together what was stored of a compilation with what follows from its log: warnings and resources.
+    pub fn from_parts(arch: Arch, cubin: Vec<u8>, ptx: Option<String>, log: String) -> Compiled {
         let messages = log::messages(&log);
         let resources = log::resources(&log);
         Compiled { arch, cubin, ptx, log, messages, resources }

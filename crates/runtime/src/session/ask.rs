@@ -10,6 +10,24 @@ use super::host::eval_expr;
 use super::open_types::{bind_types, still_open};
 use super::resolve::resolve_given;
 
+/// What arguments say of a kernel before its arrays are there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    /// What open types stand for.
+    pub types: BTreeMap<Name, DType>,
+    /// Integer scalars, given or following from shapes.
+    pub integers: BTreeMap<Name, i64>,
+    /// The type and shape of each array argument that follows.
+    pub arrays: IndexMap<Name, (DType, Vec<usize>)>,
+}
+
+/// What follows from the arguments that were given; arrays that are missing are no error, a scalar or length that does not follow is.
+pub fn known(kernel: &LoopKernel, args: &Args) -> Result<Known, Diagnostic> {
+    let resolved = resolve_given(kernel, args)?;
+    let arrays = expected_arrays(kernel, args)?;
+    Ok(Known { types: resolved.types, integers: resolved.integers, arrays })
+}
+
 /// The type and shape of each array argument that follows from what was given; arrays that were not given are no error, a length or
 /// type that does not follow is.
 pub fn expected_arrays(

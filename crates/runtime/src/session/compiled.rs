@@ -10,10 +10,11 @@ use loopwright_reference::Mode;
 
 use super::bound::{Bound, Outputs};
 use super::device::{Device, Stream};
+use super::open_types::still_open;
 use super::stages::{Stage, Stages};
 use super::variant::{Key, Variant};
 use super::{Args, Tensor, bind, reference};
-use crate::{Arch, Cache};
+use crate::{Arch, Cache, nvrtc};
 
 /// Choices of compilation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +86,31 @@ impl Compiled {
             compiled.variant(&Key { types: BTreeMap::new(), index: compiled.first_index() })?;
         }
         Ok(compiled)
+    }
+
+    /// A kernel of known types whose binary, of indices of this type, was made elsewhere. No compiler is asked.
+    pub(super) fn from_binary(
+        device: &Device,
+        kernel: &LoopKernel,
+        index: DType,
+        binary: nvrtc::Compiled,
+    ) -> Result<Compiled, Diagnostic> {
+        if let Some(open) = kernel.open_types().first() {
+            return Err(still_open(open));
+        }
+        let variant = Variant::with_binary(device, kernel, index, binary).map(Arc::new);
+        let key = Key { types: BTreeMap::new(), index };
+        let variants = Mutex::new(BTreeMap::from([(key, Slot::new(OnceLock::from(Ok(variant?))))]));
+        let options = CompileOptions { index: Some(index), ..CompileOptions::default() };
+        Ok(Compiled {
+            inner: Arc::new(Inner {
+                device: device.clone(),
+                kernel: kernel.clone(),
+                steps: Vec::new(),
+                options,
+                variants,
+            }),
+        })
     }
 
     /// The width that is tried first.

@@ -12,6 +12,7 @@ use super::compiled::{CompileOptions, Compiled};
 use super::stages::Stage;
 use super::{DeviceTensor, Tensor};
 use crate::cuda::{self, DeviceInfo};
+use crate::nvrtc;
 
 /// What runs kernels: a GPU, or the emulator on this machine's cores. Cloning gives another handle to the same one.
 #[derive(Clone)]
@@ -149,6 +150,17 @@ impl Device {
         options: &CompileOptions,
     ) -> Result<Compiled, Diagnostic> {
         Compiled::new(self, kernel, Vec::new(), options)
+    }
+
+    /// Takes a binary that was made elsewhere ([`compile_for`](super::compile_for)) of this very kernel, whose types are known, with
+    /// indices of this type. It is the caller who knows that they belong together. No compiler is asked; the emulator has no use for it.
+    pub fn load_binary(
+        &self,
+        kernel: &LoopKernel,
+        index: DType,
+        binary: nvrtc::Compiled,
+    ) -> Result<Compiled, Diagnostic> {
+        Compiled::from_binary(self, kernel, index, binary)
     }
 
     /// Applies a pipeline to a kernel and compiles the result, which remembers the kernel after each step.

@@ -58,11 +58,34 @@ impl Variant {
         Ok(variant)
     }
 
+    /// A form whose binary was made elsewhere.
+    pub fn with_binary(
+        device: &Device,
+        kernel: &LoopKernel,
+        index: DType,
+        binary: nvrtc::Compiled,
+    ) -> Result<Variant, Diagnostic> {
+        let Inner::Cuda { device, .. } = &*device.inner else {
+            return Err(Diagnostic::new("binary-device", "the emulator runs programs, not binaries")
+                .help("load the binary on a GPU, or compile the kernel for the emulator"));
+        };
+        let program = Arc::new(lower(kernel, LowerOptions { index })?);
+        let (source, emulator) = (OnceLock::new(), OnceLock::new());
+        let mut variant = Variant { kernel: kernel.clone(), program, source, gpu: None, emulator };
+        variant.gpu = Some(variant.load_binary(device, binary)?);
+        Ok(variant)
+    }
+
     /// Prints, compiles and loads it.
     fn load(&self, device: &cuda::Device, options: &CompileOptions) -> Result<Gpu, Diagnostic> {
         let source = self.source()?;
         let arch = options.arch.unwrap_or_else(|| device.info().arch());
         let (compiled, _) = compile_source(&source, arch, options)?;
+        self.load_binary(device, compiled)
+    }
+
+    /// Loads a binary that was made of the form's own text.
+    fn load_binary(&self, device: &cuda::Device, compiled: nvrtc::Compiled) -> Result<Gpu, Diagnostic> {
         let module = device.load(&compiled)?;
         let functions = self
             .program
