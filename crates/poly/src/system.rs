@@ -12,7 +12,7 @@ use crate::{
     Aff, Constraint, Error, Kind, Name, Result, Term,
     eliminate::{Outcome, Shadow, project},
     isl::{Disjunct, IslMap, Shape, isl_only},
-    rows::{Rows, mul_add},
+    rows::{Rows, combine, mul_add},
 };
 
 /// A conjunction of constraints over named integers. See the module's head.
@@ -27,6 +27,17 @@ pub struct System {
     pub(crate) rows: Rows,
     /// The defining inequalities of the divisions, two for each.
     pub(crate) definitions: Rows,
+}
+
+/// Takes the pivots of solved equalities out of a row, in the order in which they were solved.
+fn substitute_solved(solved: &[(usize, Vec<i64>)], row: &mut Vec<i64>) -> Result<()> {
+    for (pivot, equality) in solved {
+        if row[*pivot] != 0 {
+            let factor = row[*pivot].checked_mul(-equality[*pivot]).ok_or(Error::Overflow)?;
+            *row = combine(1, row, factor, equality)?;
+        }
+    }
+    Ok(())
 }
 
 /// What plain elimination says about integer points.
@@ -227,6 +238,28 @@ impl System {
                 IslMap::new(shape, &[Disjunct { rows }])?.is_empty()
             }
         }
+    }
+
+    /// Whether a function is zero by the equalities alone, each solved for a name with a unit coefficient: a quick answer to whether
+    /// two functions are the same here. `false` says nothing.
+    pub fn vanishes(&self, aff: &Aff) -> bool {
+        self.remainder(aff).is_ok_and(|row| row.is_some_and(|row| row.iter().all(|c| *c == 0)))
+    }
+
+    /// What is left of a function where equalities are solved for names with unit coefficients; `None` if it has other terms.
+    fn remainder(&self, aff: &Aff) -> Result<Option<Vec<i64>>> {
+        let Some(mut target) = self.known_row(aff) else { return Ok(None) };
+        let mut solved: Vec<(usize, Vec<i64>)> = Vec::new();
+        for i in (0..self.rows.len()).filter(|i| self.rows.is_eq(*i)) {
+            let mut row = self.rows.row(i).to_vec();
+            substitute_solved(&solved, &mut row)?;
+            let unit = (1..row.len()).find(|c| row[*c].unsigned_abs() == 1);
+            if let Some(pivot) = unit {
+                solved.push((pivot, row));
+            }
+        }
+        substitute_solved(&solved, &mut target)?;
+        Ok(Some(target))
     }
 
     /// Whether every integer point fulfils the constraint. True for a system without points.

@@ -104,6 +104,18 @@ proptest! {
     }
 
     #[test]
+    fn what_equalities_make_zero_is_zero(s in boxed(), c in constraint(), e in constraint(), f in -2i64..3) {
+        let equality = Constraint::zero(e.aff.clone());
+        let s = s.with(&[equality]).unwrap();
+        // Half of the functions are multiples of the equality, of which it can be said.
+        for aff in [c.aff, e.aff.scale(f).unwrap()] {
+            if s.vanishes(&aff) {
+                prop_assert_ne!(decided(s.implies(&Constraint::zero(aff))), Some(false));
+            }
+        }
+    }
+
+    #[test]
     fn range(s in boxed(), c in prop::collection::vec(-3i64..=3, 4)) {
         let f = aff(&c, 1);
         let Some(range) = decided(s.constant_range(&f)) else { return Ok(()) };

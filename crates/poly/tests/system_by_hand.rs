@@ -109,6 +109,24 @@ fn integers_are_not_rationals() {
 }
 
 #[test]
+fn functions_that_equalities_make_zero() {
+    let equal = |a: &Aff, b: &Aff| Constraint::equal(a, b).unwrap();
+    let tile = v("outer").scale(16).unwrap().add(&v("inner")).unwrap();
+    let s = System::new(&[
+        equal(&v("i"), &tile),
+        equal(&v("slot").add_constant(1).unwrap(), &v("inner")),
+        equal(&v("even").scale(2).unwrap(), &v("twice").scale(2).unwrap()),
+    ])
+    .unwrap();
+    let cell = v("outer").scale(16).unwrap().add(&v("slot")).unwrap().add_constant(1).unwrap();
+    assert!(s.vanishes(&v("i").sub(&cell).unwrap()));
+    assert!(!s.vanishes(&v("i").sub(&cell).unwrap().add_constant(1).unwrap()));
+    // True, but no coefficient is a unit; and a name that does not occur may be anything.
+    assert!(!s.vanishes(&v("even").sub(&v("twice")).unwrap()));
+    assert!(!s.vanishes(&v("other")));
+}
+
+#[test]
 fn implication_and_gist() {
     let s = system(&[&between(k(0), "i", v("n")), &between(k(0), "n", k(100))]);
     assert!(s.implies(&Constraint::lt(&v("i"), &k(99)).unwrap()).unwrap());
