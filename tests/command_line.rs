@@ -734,6 +734,38 @@ fn candidates_are_compiled_here_and_timed_elsewhere() {
 }
 
 #[test]
+fn lint_says_what_is_slow_and_what_was_tried() {
+    let kernel = example("kernels/transpose.lw");
+    let lint = |pipeline: &str, more: &[&str]| {
+        let pipeline = example(&format!("pipelines/transpose/{pipeline}.pipe"));
+        out(&call(&[&["lint", &kernel, &pipeline, "--set", "m=384", "--set", "n=352"], more].concat()))
+    };
+    let text = lint("tiled", &[]);
+    assert!(
+        text.contains(
+            "lint[bank-conflicts]: a read of `a_tile` in shared memory takes 32.0 passes over the banks\n  at kernel `transpose`, in `b[j, i] = "
+        ),
+        "{text}"
+    );
+    assert!(text.contains("\n  tried: pad axis 1 of `a_tile` by 1: 31 conflicts a request to 0\n    pad_array_axis(a_tile, 1, 1)\n"), "{text}");
+    assert!(text.ends_with("2 lints, 2 with a repair\n"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&lint("tiled", &["--json"])).unwrap();
+    let first = &json[0];
+    assert_eq!((&first["code"], &first["number"]), (&"bank-conflicts".into(), &31.0.into()));
+    // The repaired pipeline is a file for the other commands, and the lint is gone.
+    let folder = Folder::new("lint");
+    let repaired = folder.file("repaired.pipe", first["repair"]["pipeline"].as_str().unwrap());
+    let again = out(&call(&["lint", &kernel, &repaired, "--set", "m=384", "--set", "n=352"]));
+    assert!(!again.contains("bank-conflicts"), "{again}");
+    assert!(refusal(&call(&["lint", &kernel])).contains("error[missing-argument]"));
+    // Every code has its row on the page about them.
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/lints.md")).unwrap();
+    for (code, _) in loopwright::tuner::LINT_CODES {
+        assert!(page.contains(&format!("\n| `{code}` | ")), "{code}");
+    }
+}
+
+#[test]
 fn bad_options_are_refused() {
     let folder = Folder::new("options");
     let kernel = example("kernels/axpy.lw");

@@ -218,6 +218,11 @@ impl BinaryFolder {
         self.arch
     }
 
+    /// The version of the compiler that made them.
+    pub fn compiler(&self) -> &str {
+        &self.manifest.key.compiler
+    }
+
     /// How many candidates have a binary.
     pub fn len(&self) -> usize {
         self.manifest.candidates.iter().filter(|c| c.binary.is_some()).count()

@@ -45,6 +45,18 @@ impl Machine {
         2.0 * F32_LANES * f64::from(self.multiprocessors) * self.clock
     }
 
+    /// An H200 as it was measured: what is taken for a device that is not there.
+    pub fn h200() -> Machine {
+        Machine {
+            device: "an H200".to_owned(),
+            bandwidth: 4.4e12,
+            measured: false,
+            latency: 700e-9,
+            multiprocessors: 132,
+            clock: 1.98e9,
+        }
+    }
+
     /// What the device's own description says. A device that does not say (the emulator) is taken for one with 132 multiprocessors at
     /// 1.7 GHz and 3.3 TB/s.
     pub fn described(info: &DeviceInfo) -> Machine {
@@ -177,7 +189,7 @@ impl Cost {
 }
 
 /// How many blocks of a kernel a multiprocessor holds; of 32 registers a thread where nothing was compiled.
-fn held(kernel: &DeviceKernel, resources: &[KernelResources], info: &DeviceInfo) -> Occupancy {
+pub(crate) fn held(kernel: &DeviceKernel, resources: &[KernelResources], info: &DeviceInfo) -> Occupancy {
     let compiled = resources.iter().find(|r| r.name == *kernel.name);
     let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
     occupancy(info, kernel.threads(), compiled.map_or(32, |r| r.registers), shared)
@@ -190,7 +202,7 @@ fn operations(c: &Counters) -> f64 {
 
 /// Bytes that a thread loads from global memory in one iteration of an innermost loop that is not unrolled, or in straight code;
 /// the least over such loops, 0 where nothing is loaded.
-fn in_flight(program: &Program, kernel: &DeviceKernel) -> f64 {
+pub(crate) fn in_flight(program: &Program, kernel: &DeviceKernel) -> f64 {
     let mut loops = Vec::new();
     let straight = gather(program, &kernel.body, &mut loops);
     let least = loops.into_iter().filter(|b| *b > 0.0).fold(f64::INFINITY, f64::min);

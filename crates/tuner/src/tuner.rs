@@ -250,12 +250,15 @@ impl<'a> Tuner<'a> {
                 .help("relax a `require` line, or give more candidates"));
         }
         let Plan { kernel, pipeline, args, device, .. } = self.plan;
-        let key = Key::new(kernel, pipeline, args, device)?;
-        let record_key = RecordKey::new(kernel, pipeline, args, device)?;
+        let mut key = Key::new(kernel, pipeline, args, device)?;
+        let mut record_key = RecordKey::new(kernel, pipeline, args, device)?;
         let sample = self.sample.unwrap_or(args);
         if let Some(folder) = &self.plan.binaries {
             folder.check_key(&key)?;
             folder.check_device(device.limits())?;
+            // What is timed is what was compiled there.
+            folder.compiler().clone_into(&mut key.compiler);
+            folder.compiler().clone_into(&mut record_key.compiler);
         }
         let machine = match self.machine.take() {
             Some(machine) => machine,

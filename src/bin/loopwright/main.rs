@@ -9,6 +9,7 @@ mod check;
 mod cuda;
 mod explain;
 mod input;
+mod lint;
 mod report;
 mod run;
 mod tune;
@@ -64,6 +65,8 @@ enum Command {
     Run(Box<run::Run>),
     /// Search the open parameters of a pipeline for the fastest form of a kernel.
     Tune(Box<tune::Tune>),
+    /// Find what is slow by the emulator's counts, each finding with a number and a repair that was tried.
+    Lint(Box<lint::Lint>),
     /// Say what this machine has, and what is missing for what.
     Doctor,
 }
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         }
         Command::Run(run) => run.run().map_err(|f| run.form.locate(f)),
         Command::Tune(tune) => tune.run(),
+        Command::Lint(lint) => lint.lint().map_err(|f| lint.form.locate(f)),
         Command::Doctor => {
             report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()));
             Ok(())

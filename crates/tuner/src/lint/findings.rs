@@ -1,0 +1,241 @@
+//! The kinds of findings: when they speak, and the number that tells how bad it is.
+
+use std::collections::BTreeMap;
+
+use loopwright_emulator::CountedAccess;
+use loopwright_kernel_ir::Name;
+use loopwright_lowering::program::Place;
+
+use super::LintPlace;
+use super::measured::Measured;
+
+/// What a finding is about; its number can be asked of another form of the kernel too.
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    /// Of a shared array.
+    BankConflicts(Name),
+    /// Of a global array.
+    Uncoalesced(Name),
+    IdleLanes,
+    BytesInFlight,
+    FewBlocks,
+    Guards,
+}
+
+/// A finding before repairs are tried.
+pub(super) struct Finding {
+    pub kind: Kind,
+    pub message: String,
+    pub place: LintPlace,
+    pub number: f64,
+    pub unit: &'static str,
+}
+
+/// Conflicts of a request from which on they are worth a word: a second pass for every other request.
+const CONFLICTS: f64 = 0.5;
+/// Sectors over the least from which on an access is called uncoalesced. Misaligned rows need a quarter more.
+const SCATTERED: f64 = 1.5;
+/// The part of all sectors below which an access does not matter.
+const PART: f64 = 0.02;
+/// The part of the lanes that may idle.
+const IDLE: f64 = 0.125;
+
+impl Kind {
+    pub fn lint_code(&self) -> &'static str {
+        match self {
+            Kind::BankConflicts(_) => "bank-conflicts",
+            Kind::Uncoalesced(_) => "uncoalesced-access",
+            Kind::IdleLanes => "idle-lanes",
+            Kind::BytesInFlight => "low-bytes-in-flight",
+            Kind::FewBlocks => "few-blocks",
+            Kind::Guards => "guard-not-needed",
+        }
+    }
+
+    /// How bad it is: lower is better, 0 where there is nothing.
+    pub fn number(&self, m: &Measured) -> f64 {
+        match self {
+            Kind::BankConflicts(array) => {
+                worst(m.accesses(true).filter(|a| a.array == *array), &conflicts).map_or(0.0, |(_, n)| n)
+            }
+            Kind::Uncoalesced(array) => {
+                worst(m.accesses(false).filter(|a| a.array == *array), &sectors).map_or(0.0, |(_, n)| n)
+            }
+            Kind::IdleLanes => idle(m).map_or(0.0, |(_, part)| 100.0 * part),
+            Kind::BytesInFlight => missing_bytes(m).map_or(0.0, |(_, missing, _)| missing / 1024.0),
+            Kind::FewBlocks => {
+                let fewest = fewest_blocks(m).map_or(0.0, |(_, blocks)| blocks as f64);
+                (f64::from(m.machine.multiprocessors) - fewest).max(0.0)
+            }
+            Kind::Guards => m.guards() as f64,
+        }
+    }
+}
+
+fn conflicts(a: &CountedAccess) -> f64 {
+    a.traffic.excess as f64 / a.traffic.requests.max(1) as f64
+}
+
+fn sectors(a: &CountedAccess) -> f64 {
+    a.traffic.passes as f64 / a.traffic.requests.max(1) as f64
+}
+
+fn worst<'a>(
+    accesses: impl Iterator<Item = &'a CountedAccess>,
+    of: &dyn Fn(&CountedAccess) -> f64,
+) -> Option<(&'a CountedAccess, f64)> {
+    accesses.map(|a| (a, of(a))).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The device kernel whose lanes idle most, with the part that does.
+fn idle(m: &Measured) -> Option<(&Name, f64)> {
+    let parts = m.report.kernels.iter().map(|(name, c)| {
+        let lanes = (c.active_lanes + c.idle_lanes).max(1);
+        // A kernel that hardly runs does not matter.
+        let all = (m.report.total.active_lanes + m.report.total.idle_lanes).max(1);
+        let matters = lanes as f64 >= PART * all as f64;
+        (name, if matters { c.idle_lanes as f64 / lanes as f64 } else { 0.0 })
+    });
+    parts.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The device kernel that lacks most bytes in flight: its number, what it lacks, what it has. A kernel that hardly loads does not count.
+fn missing_bytes(m: &Measured) -> Option<(usize, f64, f64)> {
+    let needed = needed_bytes(m);
+    let all = m.sectors();
+    let lacking = m.under_way.iter().enumerate().filter_map(|(k, bytes)| {
+        let loads = m.report.kernels.get(k)?.1.global_loads.sectors as f64;
+        let bytes = (*bytes)?;
+        (loads >= 0.5 * all && bytes < needed).then_some((k, needed - bytes, bytes))
+    });
+    lacking.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// By Little's law: what a multiprocessor has to have under way for its part of the memory's bandwidth.
+fn needed_bytes(m: &Measured) -> f64 {
+    m.machine.bandwidth * m.machine.latency / f64::from(m.machine.multiprocessors.max(1))
+}
+
+/// The device kernel with most sectors, with its blocks in one launch.
+fn fewest_blocks(m: &Measured) -> Option<(&Name, u64)> {
+    let busiest =
+        m.report.kernels.iter().max_by_key(|(_, c)| c.global_loads.sectors + c.global_stores.sectors)?;
+    (busiest.1.launches > 0).then(|| (&busiest.0, busiest.1.blocks / busiest.1.launches))
+}
+
+pub(super) fn all(m: &Measured) -> Vec<Finding> {
+    let mut found = Vec::new();
+    accesses(m, true, &mut found);
+    accesses(m, false, &mut found);
+    let of_kernel = |name: &Name| LintPlace { kernel: name.to_string(), array: None, instruction: None };
+    if let Some((name, part)) = idle(m).filter(|(_, part)| *part > IDLE) {
+        found.push(Finding {
+            number: 100.0 * part,
+            kind: Kind::IdleLanes,
+            message: format!("{:.0} % of the lanes of its warps have nothing to do", 100.0 * part),
+            place: of_kernel(name),
+            unit: "% idle lanes",
+        });
+    }
+    if let Some((k, missing, has)) = missing_bytes(m) {
+        let kib = |bytes: f64| bytes / 1024.0;
+        found.push(Finding {
+            number: kib(missing),
+            kind: Kind::BytesInFlight,
+            message: format!(
+                "resident threads have {:.1} KiB of loads under way on a multiprocessor, and {:.1} KiB keep the memory of {} busy",
+                kib(has),
+                kib(needed_bytes(m)),
+                m.machine.device
+            ),
+            place: of_kernel(&m.program.kernels[k].name),
+            unit: "KiB missing",
+        });
+    }
+    let multiprocessors = u64::from(m.machine.multiprocessors);
+    if let Some((name, blocks)) = fewest_blocks(m).filter(|(_, blocks)| *blocks < multiprocessors) {
+        found.push(Finding {
+            number: (multiprocessors - blocks) as f64,
+            kind: Kind::FewBlocks,
+            message: format!(
+                "{blocks} blocks for the {multiprocessors} multiprocessors of {}",
+                m.machine.device
+            ),
+            place: of_kernel(name),
+            unit: "multiprocessors without a block",
+        });
+    }
+    guards(m, &mut found);
+    found
+}
+
+/// The worst access of each array.
+fn accesses(m: &Measured, shared: bool, found: &mut Vec<Finding>) {
+    let mut arrays: BTreeMap<&Name, &CountedAccess> = BTreeMap::new();
+    let bad = |a: &CountedAccess| if shared { conflicts(a) } else { sectors(a) };
+    for access in m.accesses(shared) {
+        let traffic = &access.traffic;
+        let speaks = if shared {
+            conflicts(access) >= CONFLICTS
+        } else {
+            let least = traffic.passes.saturating_sub(traffic.excess).max(1);
+            traffic.passes as f64 > SCATTERED * least as f64 && traffic.passes as f64 >= PART * m.sectors()
+        };
+        if speaks {
+            let worst = arrays.entry(&access.array).or_insert(access);
+            if bad(access) > bad(worst) {
+                *worst = access;
+            }
+        }
+    }
+    for (array, access) in arrays {
+        let does = if access.write { "a write" } else { "a read" };
+        let t = &access.traffic;
+        let requests = t.requests.max(1) as f64;
+        let (message, unit) = if shared {
+            let passes = t.passes as f64 / requests;
+            (
+                format!("{does} of `{array}` in shared memory takes {passes:.1} passes over the banks"),
+                "conflicts a request",
+            )
+        } else {
+            let least = t.passes.saturating_sub(t.excess) as f64 / requests;
+            let sectors = sectors(access);
+            (
+                format!("{does} of `{array}` touches {sectors:.1} sectors where {least:.1} hold its bytes"),
+                "sectors a request",
+            )
+        };
+        let leaf = access.leaf.and_then(|l| m.program.leaves.get(l.0));
+        found.push(Finding {
+            number: bad(access),
+            kind: if shared { Kind::BankConflicts(array.clone()) } else { Kind::Uncoalesced(array.clone()) },
+            message,
+            place: LintPlace {
+                kernel: m.program.kernels.get(access.kernel).map_or_else(String::new, |k| k.name.to_string()),
+                array: Some(array.to_string()),
+                instruction: leaf.map(|l| l.text.clone()),
+            },
+            unit,
+        });
+    }
+}
+
+/// Guards; which of them these sizes do not need is only known once a repair was tried.
+fn guards(m: &Measured, found: &mut Vec<Finding>) {
+    let explained = m.program.explain();
+    let guards: Vec<_> = explained.entries.iter().filter(|e| e.place == Place::Guard).collect();
+    let Some(first) = guards.first() else { return };
+    let kernel = first.kernel.and_then(|k| m.program.kernels.get(k));
+    found.push(Finding {
+        number: guards.len() as f64,
+        kind: Kind::Guards,
+        message: format!("its text tests for partial tiles that these sizes do not have: {}", first.reason),
+        place: LintPlace {
+            kernel: kernel.map_or_else(String::new, |k| k.name.to_string()),
+            array: None,
+            instruction: None,
+        },
+        unit: "guards",
+    });
+}

@@ -1,0 +1,82 @@
+//! A kernel with what the emulator counted of it.
+
+use indexmap::IndexMap;
+use loopwright_emulator::{CountedAccess, Report};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_lowering::program::{Place, Program};
+use loopwright_runtime::{Args, Device, Known, known};
+use loopwright_transforms::Pipeline;
+
+use crate::Machine;
+use crate::cost::{held, in_flight};
+use crate::judge::Judge;
+
+/// What findings are read from.
+pub(super) struct Measured {
+    /// After the pipeline.
+    pub kernel: LoopKernel,
+    pub program: Program,
+    pub report: Report,
+    pub machine: Machine,
+    pub known: Known,
+    /// Bytes that resident threads of a multiprocessor have under way, by device kernel; none where it loads nothing.
+    pub under_way: Vec<Option<f64>>,
+    judge: Judge,
+    results: IndexMap<Name, loopwright_runtime::Tensor>,
+}
+
+impl Measured {
+    pub fn of(
+        kernel: &LoopKernel,
+        pipeline: &Pipeline,
+        args: &Args,
+        machine: &Machine,
+    ) -> Result<Measured, Diagnostic> {
+        let device = Device::emulator();
+        let kernel = pipeline.apply(kernel)?;
+        let bound = device.compile(&kernel)?.bind(args)?;
+        let outputs = bound.run()?;
+        let program = bound.program().clone();
+        let under_way = program.kernels.iter().map(|k| {
+            let bytes = in_flight(&program, k);
+            let threads = 32.0 * f64::from(held(k, &[], device.limits()).warps);
+            (bytes > 0.0).then_some(bytes * threads)
+        });
+        Ok(Measured {
+            under_way: under_way.collect(),
+            known: known(&kernel, args)?,
+            kernel,
+            report: outputs.report.unwrap_or_default(),
+            machine: machine.clone(),
+            judge: Judge::of_results(outputs.arrays.clone()),
+            results: outputs.arrays,
+            program,
+        })
+    }
+
+    /// How the results of another form differ, if they do.
+    pub fn differs(&self, other: &Measured) -> Option<String> {
+        self.judge.wrong(&other.results, None)
+    }
+
+    /// Sectors of global memory in all.
+    pub fn sectors(&self) -> f64 {
+        (self.report.total.global_loads.sectors + self.report.total.global_stores.sectors) as f64
+    }
+
+    /// Sectors, and passes over shared memory, which serves 128 bytes where a sector has 32.
+    pub fn burden(&self) -> f64 {
+        let t = &self.report.total;
+        self.sectors() + (t.shared_loads.wavefronts + t.shared_stores.wavefronts) as f64
+    }
+
+    /// Accesses of global or of shared memory.
+    pub fn accesses(&self, shared: bool) -> impl Iterator<Item = &CountedAccess> {
+        self.report.accesses.iter().filter(move |a| a.shared == shared)
+    }
+
+    /// Guards in the text that a partial tile is the reason of.
+    pub fn guards(&self) -> usize {
+        self.program.explain().entries.iter().filter(|e| e.place == Place::Guard).count()
+    }
+}

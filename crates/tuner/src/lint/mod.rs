@@ -1,0 +1,234 @@
+//! Lints: what the analysis of a kernel on the emulator finds slow, each with a number, and with a repair that has been tried.
+//!
+//! ```
+//! use loopwright_kernel_ir::{DType, LoopKernel};
+//! use loopwright_runtime::{Args, Tensor};
+//! use loopwright_transforms::Pipeline;
+//! use loopwright_tuner::{Machine, lint};
+//!
+//! let kernel = LoopKernel::parse("\
+//! kernel transpose(a: f32[m, n], b: f32[n, m], m: i32, n: i32)
+//! assume 0 <= m and 0 <= n
+//! domain { [j, i] : 0 <= j < n and 0 <= i < m }
+//! b[j, i] = a[i, j]
+//! ")?;
+//! let pipeline = Pipeline::parse("\
+//! split_iname(i, 32)
+//! split_iname(j, 32)
+//! split_iname(j_inner, 8, outer=j_part, inner=j_thread)
+//! tag_inames(i_outer: block.y, j_outer: block.x, j_thread: thread.y, i_inner: thread.x, j_part: ilp)
+//! add_prefetch(a, [i_inner, j_part, j_thread])
+//! ")?;
+//! let args = Args::new().tensor("a", &Tensor::random(&[64, 64], DType::F32, 1)?);
+//! let lints = lint(&kernel, &pipeline, &args, &Machine::h200())?;
+//! let conflicts = lints.iter().find(|l| l.code == "bank-conflicts").expect("columns of a tile of 32 lie in one bank");
+//! assert_eq!(conflicts.number, 31.0);
+//! let repair = conflicts.repair.as_ref().expect("padding helps");
+//! assert_eq!(repair.after, 0.0);
+//! assert_eq!(repair.steps, ["pad_array_axis(a_tile, 1, 1)"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! 1. The kernel is made, lowered and run on the emulator for the given arguments: the counts are of these sizes.
+//! 2. Each kind of finding ([`CODES`]) reads the counts and gives a number that is better where it is lower.
+//! 3. For each finding, changed pipelines are proposed (`repairs`), applied, judged, and run in the same way. The one that makes the number
+//!    lowest is the repair, if it computes the same results and moves no more sectors than before. What was tried in vain is kept with its reason.
+
+mod findings;
+mod measured;
+mod repairs;
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_runtime::Args;
+use loopwright_transforms::Pipeline;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::Machine;
+use findings::{Finding, Kind};
+use measured::Measured;
+use repairs::Proposal;
+
+/// The codes of lints, with what each is about in a line.
+pub const CODES: [(&str, &str); 6] = [
+    ("bank-conflicts", "lanes of a warp want different words of one bank of shared memory"),
+    ("uncoalesced-access", "lanes of a warp touch more sectors of global memory than their bytes fill"),
+    ("idle-lanes", "lanes of warps have nothing to do"),
+    ("low-bytes-in-flight", "resident threads have too few loads under way to keep the memory busy"),
+    ("few-blocks", "there are fewer blocks than multiprocessors"),
+    ("guard-not-needed", "a guard is tested that these sizes never need"),
+];
+
+/// Where a lint is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LintPlace {
+    /// The device kernel.
+    pub kernel: String,
+    /// The array, if it is about one.
+    pub array: Option<String>,
+    /// The text of the instruction, if it is about one.
+    pub instruction: Option<String>,
+}
+
+impl fmt::Display for LintPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kernel `{}`", self.kernel)?;
+        if let Some(instruction) = &self.instruction {
+            write!(f, ", in `{instruction}`")?;
+        }
+        Ok(())
+    }
+}
+
+/// A change of the pipeline that was tried and helps.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Repair {
+    /// What it does, in words.
+    pub what: String,
+    /// The steps that are new or changed.
+    pub steps: Vec<String>,
+    /// The lint's number without it.
+    pub before: f64,
+    /// The lint's number with it.
+    pub after: f64,
+    /// The whole pipeline with it.
+    pub pipeline: String,
+}
+
+/// A change of the pipeline that was tried and does not help.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Attempt {
+    /// What it would have done.
+    pub what: String,
+    /// Why it is no repair.
+    pub why: String,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Lint {
+    /// Stable; one of [`CODES`].
+    pub code: &'static str,
+    /// What is found, in a sentence.
+    pub message: String,
+    /// Where.
+    pub place: LintPlace,
+    /// The number that a repair has to lower.
+    pub number: f64,
+    /// What the number counts.
+    pub unit: &'static str,
+    /// The change that lowers the number most, if one does.
+    pub repair: Option<Repair>,
+    /// What was tried in vain.
+    pub tried: Vec<Attempt>,
+}
+
+impl fmt::Display for Lint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lint[{}]: {}\n  at {}", self.code, self.message, self.place)?;
+        match &self.repair {
+            Some(repair) => {
+                let (before, after) = (figure(repair.before), figure(repair.after));
+                write!(f, "\n  tried: {}: {before} {} to {after}", repair.what, self.unit)?;
+                repair.steps.iter().try_for_each(|step| write!(f, "\n    {step}"))
+            }
+            None if self.tried.is_empty() => f.write_str("\n  no repair is known"),
+            None => {
+                f.write_str("\n  nothing that was tried makes it lower:")?;
+                self.tried.iter().try_for_each(|t| write!(f, "\n    {}: {}", t.what, t.why))
+            }
+        }
+    }
+}
+
+/// A number with as many digits as it needs.
+fn figure(v: f64) -> String {
+    if (v - v.round()).abs() < 1e-9 { format!("{v:.0}") } else { format!("{v:.2}") }
+}
+
+/// Analyses what a pipeline makes of a kernel, for these arguments and with the limits of a machine, and tries a repair of each finding.
+/// Open parameters of the pipeline have to be bound.
+pub fn lint(
+    kernel: &LoopKernel,
+    pipeline: &Pipeline,
+    args: &Args,
+    machine: &Machine,
+) -> Result<Vec<Lint>, Diagnostic> {
+    let measured = Measured::of(kernel, pipeline, args, machine)?;
+    let found = findings::all(&measured);
+    Ok(found
+        .into_par_iter()
+        .map(|finding| {
+            let proposals = repairs::proposals(&finding, pipeline, &measured);
+            try_repairs(kernel, args, machine, &measured, finding, proposals)
+        })
+        // A guard is known not to be needed by the repair alone.
+        .filter(|lint| lint.code != Kind::Guards.lint_code() || lint.repair.is_some())
+        .collect())
+}
+
+/// How much lower than the number a repaired number has to be.
+const HELPS: f64 = 0.9;
+/// How much more work of the memories a repair may bring.
+const MORE: f64 = 1.05;
+
+fn try_repairs(
+    kernel: &LoopKernel,
+    args: &Args,
+    machine: &Machine,
+    before: &Measured,
+    finding: Finding,
+    proposals: Vec<Proposal>,
+) -> Lint {
+    let mut best: Option<(f64, f64, Repair)> = None;
+    let mut tried = Vec::new();
+    for proposal in proposals {
+        let outcome = Measured::of(kernel, &proposal.pipeline, args, machine).map_err(|d| d.message);
+        let verdict = outcome.and_then(|after| {
+            let number = finding.kind.number(&after);
+            if let Some(wrong) = before.differs(&after) {
+                return Err(format!("the result is another: {wrong}"));
+            }
+            if number > HELPS * finding.number {
+                let (from, to) = (figure(finding.number), figure(number));
+                return Err(format!("{from} {} to {to}", finding.unit));
+            }
+            // Scattered accesses of one array are not to be traded for those of another.
+            let most = if matches!(finding.kind, Kind::Uncoalesced(_)) { HELPS } else { MORE };
+            if after.sectors() > most * before.sectors() {
+                let (from, to) = (figure(before.sectors()), figure(after.sectors()));
+                return Err(format!("all accesses together move {to} sectors instead of {from}"));
+            }
+            Ok((number, after.burden()))
+        });
+        match verdict {
+            Ok((number, burden)) => {
+                // Of equal ones the first, which changes least.
+                let better =
+                    best.as_ref().is_none_or(|(n, b, _)| number < *n || (number == *n && MORE * burden < *b));
+                if better {
+                    let repair = Repair {
+                        what: proposal.what,
+                        steps: proposal.steps,
+                        before: finding.number,
+                        after: number,
+                        pipeline: proposal.pipeline.to_string(),
+                    };
+                    best = Some((number, burden, repair));
+                }
+            }
+            Err(why) => tried.push(Attempt { what: proposal.what, why }),
+        }
+    }
+    Lint {
+        code: finding.kind.lint_code(),
+        message: finding.message,
+        place: finding.place,
+        number: finding.number,
+        unit: finding.unit,
+        repair: best.map(|(_, _, repair)| repair),
+        tried,
+    }
+}

@@ -1,0 +1,279 @@
+//! Changed pipelines that may repair a finding. Whether they do, and whether they are legal, is found out by trying.
+
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{Arg, Name, Tag, Tree};
+use loopwright_transforms::{Number, Pipeline, SplitIname, Step};
+
+use super::findings::{Finding, Kind};
+use super::measured::Measured;
+
+/// A changed pipeline.
+#[derive(Clone, Debug)]
+pub(super) struct Proposal {
+    pub what: String,
+    /// The steps that are new or changed.
+    pub steps: Vec<String>,
+    pub pipeline: Pipeline,
+}
+
+/// What to try for a finding: of those that help alike, the first is taken.
+pub(super) fn proposals(finding: &Finding, pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
+    let all = match &finding.kind {
+        Kind::BankConflicts(array) => padded(pipeline, m, array),
+        Kind::Uncoalesced(_) => coalesced(pipeline, m),
+        Kind::IdleLanes => other_lengths(pipeline, m, &|tag| tag.thread_axis().is_some(), Side::Inner),
+        Kind::BytesInFlight => more_in_flight(pipeline, m),
+        Kind::FewBlocks => {
+            let mut all = other_lengths(pipeline, m, &|tag| tag.block_axis().is_some(), Side::Outer);
+            all.extend(chunks(pipeline, m));
+            all
+        }
+        Kind::Guards => assumed(pipeline, m),
+    };
+    // Nothing is tried twice.
+    let mut seen = BTreeSet::new();
+    all.into_iter().filter(|p| seen.insert(p.pipeline.to_string())).collect()
+}
+
+fn step_texts(before: &Pipeline, after: &Pipeline) -> Vec<String> {
+    let known: Vec<String> = before.steps().iter().map(Step::to_string).collect();
+    after.steps().iter().map(Step::to_string).filter(|s| !known.contains(s)).collect()
+}
+
+/// A proposal, unless its text is no pipeline: an iname of odd name, say.
+fn proposal(what: String, before: &Pipeline, after: Result<Pipeline, impl Sized>) -> Option<Proposal> {
+    let pipeline = after.ok()?;
+    Some(Proposal { what, steps: step_texts(before, &pipeline), pipeline })
+}
+
+fn with_steps(pipeline: &Pipeline, text: &str) -> Option<Pipeline> {
+    Some(pipeline.clone().then(&Pipeline::parse(text).ok()?))
+}
+
+/// Sequential loops of the kernel, innermost last.
+fn loops(m: &Measured) -> Vec<Name> {
+    let mut found: Vec<Name> = Vec::new();
+    Tree::visit_leaves(&m.kernel.tree, &mut |path, _| {
+        for name in path {
+            if m.kernel.tag(name) == Tag::Seq && !found.contains(name) {
+                found.push((*name).clone());
+            }
+        }
+    });
+    found
+}
+
+/// Another row length of an array in shared memory.
+fn padded(pipeline: &Pipeline, m: &Measured, array: &Name) -> Vec<Proposal> {
+    let axes = m.kernel.array(array).map_or(0, |a| a.axes.len());
+    let mut all = Vec::new();
+    for axis in 0..axes {
+        // One word puts rows into other banks; four keep rows of whole vectors whole.
+        for by in [1, 4] {
+            let after = with_steps(pipeline, &format!("pad_array_axis({array}, {axis}, {by})")).ok_or(());
+            all.extend(proposal(format!("pad axis {axis} of `{array}` by {by}"), pipeline, after));
+        }
+    }
+    all
+}
+
+/// Threads along another iname, tiles through shared memory, and both.
+fn coalesced(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
+    let mut turned: Vec<(String, Pipeline)> = vec![(String::new(), pipeline.clone())];
+    let swap = |a: u8, b: u8| {
+        change_tags(pipeline, &|tag| match tag {
+            Tag::Thread(x) if x == a => Tag::Thread(b),
+            Tag::Thread(x) if x == b => Tag::Thread(a),
+            other => other,
+        })
+    };
+    let names = ["x", "y", "z"];
+    for (a, b) in [(0u8, 1u8), (0, 2)] {
+        let what = format!("swap thread.{} and thread.{}", names[usize::from(a)], names[usize::from(b)]);
+        turned.push((what, swap(a, b)));
+    }
+    for inner in loops(m) {
+        turned.extend(along(pipeline, m, &inner));
+    }
+    let mut all = Vec::new();
+    for (what, pipeline_turned) in &turned {
+        if !what.is_empty() {
+            all.extend(proposal(what.clone(), pipeline, Ok::<_, ()>(pipeline_turned.clone())));
+        }
+        for (array, inames) in tiles(m) {
+            let inames: Vec<&str> = inames.iter().map(Name::as_str).collect();
+            for pad in ["", ", pad=1"] {
+                let step = format!("add_prefetch({array}, [{}]{pad})", inames.join(", "));
+                let and = if what.is_empty() { String::new() } else { format!("{what}, and ") };
+                let padded = if pad.is_empty() { "" } else { " with a padded row" };
+                let what = format!("{and}read `{array}` through a tile in shared memory{padded}");
+                all.extend(proposal(what, pipeline, with_steps(pipeline_turned, &step).ok_or(())));
+            }
+        }
+    }
+    all
+}
+
+/// The lanes of a warp along a sequential loop instead of what they are along now, of which there are as many fewer.
+fn along(pipeline: &Pipeline, m: &Measured, inner: &Name) -> Option<(String, Pipeline)> {
+    let (now, _) = m.kernel.tags.iter().find(|(_, tag)| tag.thread_axis() == Some(0))?;
+    if m.kernel.tags.values().any(|tag| tag.thread_axis() == Some(1)) {
+        return None;
+    }
+    let mut found = false;
+    let steps = pipeline.steps().iter().map(|step| match step {
+        Step::SplitIname(split) if inner_name(split) == *now => {
+            found = true;
+            let length = split.length.value().unwrap_or(1);
+            Step::SplitIname(SplitIname { length: Number::Known((length / 32).max(1)), ..split.clone() })
+        }
+        other => other.clone(),
+    });
+    let changed: Pipeline = steps.collect();
+    let changed =
+        change_tags(&changed, &|tag| if tag.thread_axis() == Some(0) { Tag::Thread(1) } else { tag });
+    let added = format!("split_iname({inner}, 32)\ntag_inames({inner}_inner: thread.x)");
+    found.then_some(())?;
+    Some((format!("put thread.x along `{inner}`"), with_steps(&changed, &added)?))
+}
+
+fn inner_name(split: &SplitIname) -> Name {
+    split.inner.clone().unwrap_or_else(|| Name::new(format!("{}_inner", split.iname)))
+}
+
+fn outer_name(split: &SplitIname) -> Name {
+    split.outer.clone().unwrap_or_else(|| Name::new(format!("{}_outer", split.iname)))
+}
+
+fn change_tags(pipeline: &Pipeline, change: &dyn Fn(Tag) -> Tag) -> Pipeline {
+    let steps = pipeline.steps().iter().map(|step| match step {
+        Step::TagInames(tags) => {
+            let mut tags = tags.clone();
+            tags.tags.iter_mut().for_each(|(_, tag)| *tag = change(*tag));
+            Step::TagInames(tags)
+        }
+        other => other.clone(),
+    });
+    steps.collect()
+}
+
+/// For each array argument that is read, the inames within a block that its subscripts hang on.
+fn tiles(m: &Measured) -> Vec<(Name, Vec<Name>)> {
+    let within = |name: &Name| {
+        let tag = m.kernel.tag(name);
+        tag.thread_axis().is_some() || tag.is_jam() || tag == Tag::Unroll
+    };
+    let mut all: Vec<(Name, Vec<Name>)> = Vec::new();
+    for instruction in &m.kernel.instructions {
+        for access in instruction.value.accesses() {
+            let is_argument =
+                m.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == access.array));
+            if !is_argument || all.iter().any(|(array, _)| *array == access.array) {
+                continue;
+            }
+            let subscripts = access.index.iter().flat_map(|e| e.names());
+            let behind: BTreeSet<Name> = subscripts.flat_map(|n| m.kernel.base_of(&n)).collect();
+            let inames: Vec<Name> = behind.into_iter().filter(&within).collect();
+            if !inames.is_empty() {
+                all.push((access.array.clone(), inames));
+            }
+        }
+    }
+    all
+}
+
+/// Which side of a split a tag is looked for on.
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Inner,
+    Outer,
+}
+
+/// Other lengths of the splits that make blocks.
+fn other_lengths(
+    pipeline: &Pipeline,
+    m: &Measured,
+    wanted: &dyn Fn(Tag) -> bool,
+    side: Side,
+) -> Vec<Proposal> {
+    let mut all = Vec::new();
+    for (k, step) in pipeline.steps().iter().enumerate() {
+        let Step::SplitIname(split) = step else { continue };
+        let name = if side == Side::Inner { inner_name(split) } else { outer_name(split) };
+        let Ok(length) = split.length.value() else { continue };
+        if !m.kernel.is_iname(&name) || !wanted(m.kernel.tag(&name)) {
+            continue;
+        }
+        let halving = std::iter::successors(Some(1024i64), |n| (*n > 1).then_some(n / 2));
+        for other in halving.filter(|n| *n != length && (side == Side::Inner || *n < length)) {
+            let mut steps = pipeline.steps().to_vec();
+            steps[k] = Step::SplitIname(SplitIname { length: Number::Known(other), ..split.clone() });
+            let what = format!("split `{}` by {other} instead of {length}", split.iname);
+            all.extend(proposal(what, pipeline, Ok::<_, ()>(steps.into_iter().collect())));
+        }
+    }
+    all
+}
+
+/// Several iterations of a loop at once, each with an accumulator of its own.
+fn more_in_flight(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
+    let mut all = Vec::new();
+    for name in loops(m) {
+        for (by, tag) in [(2, "ilp"), (4, "ilp"), (8, "ilp"), (4, "unroll")] {
+            let steps = format!(
+                "split_iname({name}, {by}, outer={name}_step, inner={name}_part)\ntag_inames({name}_part: {tag})"
+            );
+            let what = format!("run {by} iterations of `{name}` at once ({tag})");
+            all.extend(proposal(what, pipeline, with_steps(pipeline, &steps).ok_or(())));
+        }
+    }
+    all
+}
+
+/// Pieces of a sequential loop for blocks of their own.
+fn chunks(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
+    let free =
+        (0..3u8).find(|axis| !m.kernel.tags.values().any(|t| t.block_axis() == Some(usize::from(*axis))));
+    let Some(axis) = free else { return Vec::new() };
+    let axis = ["x", "y", "z"][usize::from(axis)];
+    let mut all = Vec::new();
+    for name in loops(m) {
+        for length in [4, 16, 64] {
+            let steps = format!(
+                "split_iname({name}, {length}, outer={name}_chunk, inner={name}_rest)\ntag_inames({name}_chunk: block.{axis})"
+            );
+            let what = format!("give each {length} iterations of `{name}` to a block of their own");
+            all.extend(proposal(what, pipeline, with_steps(pipeline, &steps).ok_or(())));
+        }
+    }
+    all
+}
+
+/// What these sizes fulfil, said before the splits: other sizes are refused at launch from then on.
+fn assumed(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
+    let lengths: BTreeSet<i64> = pipeline
+        .steps()
+        .iter()
+        .filter_map(|s| if let Step::SplitIname(s) = s { s.length.value().ok() } else { None })
+        .filter(|n| *n > 1)
+        .collect();
+    let mut every = Vec::new();
+    let mut all = Vec::new();
+    for (name, value) in &m.known.integers {
+        let Some(by) = lengths.iter().rev().find(|n| *value > 0 && value % **n == 0) else { continue };
+        let assumption = format!("{name} mod {by} = 0");
+        every.push(assumption.clone());
+        all.push(assumption);
+    }
+    if every.len() > 1 {
+        all.push(every.join(" and "));
+    }
+    all.into_iter()
+        .filter_map(|assumption| {
+            let first = Pipeline::parse(&format!("assume({assumption})")).ok()?;
+            let what = format!("assume {assumption}, which holds here");
+            proposal(what, pipeline, Ok::<_, ()>(first.then(pipeline)))
+        })
+        .collect()
+}

@@ -1,0 +1,150 @@
+//! Each lint where it speaks, with a repair that lowers its number, and where it is silent.
+
+use loopwright_kernel_ir::{DType, LoopKernel};
+use loopwright_runtime::{Args, Tensor};
+use loopwright_transforms::Pipeline;
+use loopwright_tuner::{LINT_CODES, Lint, Machine, lint};
+
+const TRANSPOSE: &str = include_str!("../../../examples/kernels/transpose.lw");
+const SEGMENTED_SUM: &str = include_str!("../../../examples/kernels/segmented_sum.lw");
+
+macro_rules! pipeline {
+    ($name:literal) => {
+        include_str!(concat!("../../../examples/pipelines/", $name, ".pipe"))
+    };
+}
+
+fn lints(kernel: &str, pipeline: &str, array: &str, shape: [usize; 2]) -> Vec<Lint> {
+    let kernel = LoopKernel::parse(kernel).expect("a kernel");
+    let pipeline = Pipeline::parse(pipeline).expect("a pipeline");
+    let tensor = Tensor::random(&shape, DType::F32, 3).expect("a tensor");
+    let args = Args::new().tensor(array, &tensor);
+    let found = lint(&kernel, &pipeline, &args, &Machine::h200()).expect("it runs");
+    assert!(found.iter().all(|l| LINT_CODES.iter().any(|(code, _)| *code == l.code)));
+    for lint in &found {
+        // A repair is a pipeline that can be taken as it is.
+        if let Some(repair) = &lint.repair {
+            assert!(repair.after < repair.before && repair.before == lint.number, "{lint}");
+            Pipeline::parse(&repair.pipeline).expect("it is one").apply(&kernel).expect("it is legal");
+        }
+    }
+    found
+}
+
+fn of<'l>(lints: &'l [Lint], code: &str) -> Option<&'l Lint> {
+    lints.iter().find(|l| l.code == code)
+}
+
+fn text(lints: &[Lint]) -> String {
+    lints.iter().map(|l| format!("{l}\n")).collect()
+}
+
+#[test]
+fn bank_conflicts() {
+    let found = lints(TRANSPOSE, pipeline!("transpose/tiled"), "a", [64, 64]);
+    let lint = of(&found, "bank-conflicts").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert_eq!((lint.number, lint.unit), (31.0, "conflicts a request"));
+    assert_eq!(lint.place.array.as_deref(), Some("a_tile"));
+    assert!(
+        lint.to_string().contains("tried: pad axis 1 of `a_tile` by 1: 31 conflicts a request to 0"),
+        "{lint}"
+    );
+    // Longer columns change nothing, and are said to.
+    assert!(
+        lint.tried.iter().any(|t| t.what == "pad axis 0 of `a_tile` by 1" && t.why.contains("31")),
+        "{lint}"
+    );
+    let padded = lints(TRANSPOSE, pipeline!("transpose/tiled_padded"), "a", [64, 64]);
+    assert!(of(&padded, "bank-conflicts").is_none(), "{}", text(&padded));
+}
+
+#[test]
+fn uncoalesced_access() {
+    let naive = "split_iname(i, 32)\nsplit_iname(j, 32)\n\
+                 tag_inames(i_outer: block.y, j_outer: block.x, i_inner: thread.x, j_inner: thread.y)\n";
+    let found = lints(TRANSPOSE, naive, "a", [64, 64]);
+    let lint = of(&found, "uncoalesced-access").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert_eq!((lint.number, lint.place.array.as_deref()), (32.0, Some("a")));
+    assert!(lint.message.contains("32.0 sectors where 4.0 hold its bytes"), "{lint}");
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert!(
+        repair.after <= 8.0 && repair.steps.iter().any(|s| s.starts_with("add_prefetch(a, ")),
+        "{lint} {:#?}",
+        lint.tried
+    );
+    // Only to swap the threads moves the trouble to the writes.
+    let swap = lint.tried.iter().find(|t| t.what == "swap thread.x and thread.y").expect("it was tried");
+    assert!(swap.why.contains("all accesses together move"), "{lint}");
+
+    // A thread a row: the lanes of a warp are put along the row.
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/thread_per_segment"), "x", [256, 128]);
+    let lint = of(&found, "uncoalesced-access").unwrap_or_else(|| panic!("{}", text(&found)));
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert_eq!((repair.before, repair.after), (32.0, 4.0));
+    assert!(repair.what == "put thread.x along `i`", "{lint}");
+
+    for (kernel, pipeline, array) in [
+        (TRANSPOSE, pipeline!("transpose/tiled_padded"), "a"),
+        (SEGMENTED_SUM, pipeline!("segmented_sum/warp_per_segment"), "x"),
+    ] {
+        let found = lints(kernel, pipeline, array, [64, 128]);
+        assert!(of(&found, "uncoalesced-access").is_none(), "{}", text(&found));
+    }
+}
+
+#[test]
+fn idle_lanes() {
+    // Rows of 40 for 32 lanes: the second iteration has work for 8.
+    let wide = "split_iname(s, 4)\nsplit_iname(i, 32)\n\
+                tag_inames(s_outer: block.x, s_inner: thread.y, i_inner: thread.x)\n";
+    let found = lints(SEGMENTED_SUM, wide, "x", [64, 40]);
+    let lint = of(&found, "idle-lanes").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert!(lint.number > 15.0, "{lint}");
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert!(repair.what == "split `i` by 8 instead of 32" && repair.after < 0.7 * repair.before, "{lint}");
+    let full = lints(SEGMENTED_SUM, pipeline!("segmented_sum/subwarp_8"), "x", [64, 64]);
+    assert!(of(&full, "idle-lanes").is_none(), "{}", text(&full));
+}
+
+#[test]
+fn low_bytes_in_flight() {
+    // 2048 threads a multiprocessor with 4 bytes each are 8 KiB.
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_per_segment"), "x", [256, 4096]);
+    let lint = of(&found, "low-bytes-in-flight").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert!(lint.message.contains("have 8.0 KiB of loads under way"), "{lint}");
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert_eq!(repair.after, 0.0);
+    assert!(repair.steps.iter().any(|s| s.contains("ilp") || s.contains("unroll")), "{lint}");
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_vec4"), "x", [256, 4096]);
+    assert!(of(&found, "low-bytes-in-flight").is_none_or(|l| l.number < lint.number), "{}", text(&found));
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/warp_vec4"), "x", [1024, 1024]);
+    assert!(of(&found, "low-bytes-in-flight").is_none(), "{}", text(&found));
+}
+
+#[test]
+fn few_blocks() {
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_per_segment"), "x", [4, 65536]);
+    let lint = of(&found, "few-blocks").unwrap_or_else(|| panic!("{}", text(&found)));
+    assert_eq!(
+        (lint.number, lint.message.as_str()),
+        (128.0, "4 blocks for the 132 multiprocessors of an H200")
+    );
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert_eq!(repair.after, 0.0);
+    assert!(repair.steps.iter().any(|s| s.contains("block.y")), "{lint}");
+    let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_per_segment"), "x", [132, 512]);
+    assert!(of(&found, "few-blocks").is_none(), "{}", text(&found));
+}
+
+#[test]
+fn guards_that_are_not_needed() {
+    let pipeline = pipeline!("segmented_sum/thread_per_segment");
+    let found = lints(SEGMENTED_SUM, pipeline, "x", [256, 8]);
+    let lint = of(&found, "guard-not-needed").unwrap_or_else(|| panic!("{}", text(&found)));
+    let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
+    assert_eq!((repair.before, repair.after), (1.0, 0.0));
+    assert_eq!(repair.steps, ["assume(nseg mod 128 = 0)"]);
+    // 250 rows leave a partial tile: its guard is needed.
+    let found = lints(SEGMENTED_SUM, pipeline, "x", [250, 8]);
+    assert!(of(&found, "guard-not-needed").is_none(), "{}", text(&found));
+}

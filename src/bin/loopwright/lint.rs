@@ -1,0 +1,44 @@
+//! `lint`
+
+use clap::Args as ClapArgs;
+use loopwright::tuner::{Machine, lint};
+
+use crate::arguments::Arguments;
+use crate::input::{Failure, Form};
+use crate::report;
+
+/// The options of `loopwright lint`.
+#[derive(ClapArgs)]
+pub struct Lint {
+    #[command(flatten)]
+    pub form: Form,
+    #[command(flatten)]
+    arguments: Arguments,
+    /// Print the lints as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Lint {
+    /// `loopwright lint`
+    pub fn lint(&self) -> Result<(), Failure> {
+        let declared = self.form.declared()?;
+        let pipeline = self.form.pipeline()?;
+        let args = self.arguments.args(&declared, true)?;
+        let lints = lint(&declared, &pipeline, &args, &Machine::h200())?;
+        if self.json {
+            let text = serde_json::to_string_pretty(&lints).unwrap_or_default();
+            report::say(&format!("{text}\n"));
+            return Ok(());
+        }
+        for lint in &lints {
+            report::say(&format!("{lint}\n\n"));
+        }
+        let repaired = lints.iter().filter(|l| l.repair.is_some()).count();
+        report::say(&match lints.len() {
+            0 => "no lints\n".to_owned(),
+            n => format!("{n} {}, {repaired} with a repair\n", if n == 1 { "lint" } else { "lints" }),
+        });
+        Ok(())
+    }
+}
