@@ -44,12 +44,7 @@ impl Arguments {
             args = args.bind_type(name, dtype);
         }
         for set in set {
-            let (name, text) = input::pair(set)?;
-            let value = ScalarValue::parse(text).ok_or_else(|| {
-                Diagnostic::new("option", format!("`{text}` is no number: argument `{name}` needs one")).help(
-                    format!("write `--set {name}=3`; an array comes from a file: `--input {name}=FILE.npy`"),
-                )
-            })?;
+            let (name, value) = input::scalar(set)?;
             args = args.scalar(name, value);
         }
         for given in &self.inputs {

@@ -185,6 +185,16 @@ pub fn types(given: &[String]) -> Result<BTreeMap<Name, DType>, Failure> {
         .collect()
 }
 
+/// A scalar argument, as `n=1000`.
+pub fn scalar(text: &str) -> Result<(&str, ScalarValue), Failure> {
+    let (name, text) = pair(text)?;
+    let value = ScalarValue::parse(text).ok_or_else(|| {
+        Diagnostic::new("option", format!("`{text}` is no number: argument `{name}` needs one"))
+            .help(format!("write `--set {name}=3`; an array comes from a file: `--input {name}=FILE.npy`"))
+    })?;
+    Ok((name, value))
+}
+
 /// `name=value`
 pub fn pair(text: &str) -> Result<(&str, &str), Failure> {
     text.split_once('=')

@@ -8,6 +8,7 @@ mod bisect;
 mod check;
 mod cuda;
 mod explain;
+mod export;
 mod input;
 mod lint;
 mod report;
@@ -61,6 +62,8 @@ enum Command {
         #[arg(long, value_name = "ARCH")]
         compile: Option<String>,
     },
+    /// Write a kernel's binary and its launches to files, for hosts in other languages.
+    Export(export::Export),
     /// Run a kernel on arrays from .npy files.
     Run(Box<run::Run>),
     /// Search the open parameters of a pipeline for the fastest form of a kernel.
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Cuda { form, binding, compile } => {
             cuda::print(&form, &binding, compile.as_deref()).map_err(|f| form.locate(f))
         }
+        Command::Export(export) => export.export().map_err(|f| export.form.locate(f)),
         Command::Run(run) => run.run().map_err(|f| run.form.locate(f)),
         Command::Tune(tune) => tune.run(),
         Command::Lint(lint) => lint.lint().map_err(|f| lint.form.locate(f)),

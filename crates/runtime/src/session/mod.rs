@@ -16,6 +16,7 @@
 //! | `variant`, `compiled` | the forms of a kernel: lowered, printed, compiled |
 //! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
 //! | `ask` | what a kernel expects, before there are arguments |
+//! | `export` | a binary and its launches, for hosts that are not written in Rust |
 //! | `reference` | what the declared kernel computes, by the plain interpreter |
 //! | `stages` | every form on the way, to be looked at |
 //!
@@ -32,6 +33,7 @@ mod device;
 mod device_tensor;
 mod emulate;
 mod errors;
+mod export;
 mod facts;
 mod host;
 mod layout;
@@ -52,6 +54,7 @@ pub use compile_for::{Binary, compile_for};
 pub use compiled::{CompileOptions, Compiled};
 pub use device::{Device, Event, Stream};
 pub use device_tensor::DeviceTensor;
+pub use export::{Export, ExportedArray, ExportedLaunch, ExportedParameter, export};
 pub use scalar::ScalarValue;
 pub use stages::{Stage, Stages};
 pub use tensor::Tensor;
