@@ -7,8 +7,8 @@ pub use loopwright_kernel_ir::{
 };
 pub use loopwright_lowering::{LowerOptions, lower, program::Program};
 pub use loopwright_runtime::{
-    Arch, Args, Binary, Bound, CompileOptions, Compiled, Device, DeviceTensor, Outputs, ScalarValue, Stage,
-    Stages, Stream, Tensor, compile_for,
+    Arch, Args, Binary, Bound, CompileOptions, Compiled, Device, DeviceTensor, Event, Graph, Outputs,
+    PinnedTensor, ScalarValue, Sequence, Stage, Stages, Stream, Tensor, Transfer, compile_for,
 };
 pub use loopwright_transforms::{Pipeline, Registry, Step, Transform, Transforms};
 pub use loopwright_tuner::{Space, Strategy, TunedRecords, Tuner, Tuning};

@@ -588,11 +588,106 @@ fn binaries_for_other_architectures() -> Result<Completion, Failed> {
     Ok(Completion::Completed)
 }
 
+/// `y[i] = x[i] + d`.
+const ADD: &str = "
+kernel add(x: f32[n], y: f32[n], d: f32, n: i32)
+domain { [i] : 0 <= i < n }
+y[i] = x[i] + d
+";
+
+fn sequences_are_replayed_in_their_order(device: &Device) -> Outcome {
+    let compiled = ok(device.compile(&elementwise(ADD)))?;
+    let start: Vec<f32> = (0..100).map(|k| k as f32).collect();
+    let [x, y, z] = [(); 3].map(|()| device.upload(&floats(&[100], &start)));
+    let (x, y, z) = (ok(x)?, ok(y)?, ok(z)?);
+    let add = |from, to, d: f32| {
+        ok(compiled.bind(&Args::new().device_tensor("x", from).device_tensor("y", to).scalar("d", d)))
+    };
+    let (one, two) = (add(&x, &y, 1.0)?, add(&x, &z, 2.0)?);
+    // y = x + 1; z = x + 2 beside it; x = z: two more in each round.
+    let mut graph = ok(device.record(|sequence| {
+        sequence.launch(&one)?;
+        sequence.launch(&two)?;
+        sequence.copy(&z, &x)?;
+        assert_eq!((sequence.len(), sequence.is_empty()), (3, false));
+        Ok(())
+    }))?;
+    let shows = |array: &loopwright_runtime::DeviceTensor, more: f32| -> Outcome {
+        let expected: Vec<f32> = start.iter().map(|v| v + more).collect();
+        assert_eq!(ok(ok(array.download())?.to_vec::<f32>())?, expected);
+        Ok(())
+    };
+    shows(&y, 0.0)?;
+    for _ in 0..10 {
+        ok(graph.launch())?;
+    }
+    shows(&x, 20.0)?;
+    shows(&y, 19.0)?;
+    // What was bound goes on living in the graph, which any stream of the device may launch.
+    drop((one, two, compiled));
+    let stream = ok(device.stream())?;
+    ok(graph.launch_on(&stream))?;
+    ok(stream.synchronize())?;
+    shows(&x, 22.0)?;
+    // Arrays are used as they are at the launch.
+    ok(x.write(&floats(&[100], &start)))?;
+    ok(graph.launch())?;
+    shows(&y, 1.0)?;
+    let mut nothing = ok(device.record(|_| Ok(())))?;
+    ok(nothing.launch())?;
+    let short = ok(device.upload(&floats(&[2], &[0.0; 2])))?;
+    refused(
+        device.record(|sequence| sequence.copy(&short, &x)),
+        "error[tensor-shape]: an array of f32[2] with strides [1] cannot be copied to one of f32[100] with strides [1]\n  help: copy between arrays of the same type, shape and strides",
+    )
+}
+
+fn copies_run_beside_the_host(device: &Device) -> Outcome {
+    let stream = ok(device.stream())?;
+    let (x, y) = (ok(device.uninit(&[2, 50], DType::F32))?, ok(device.uninit(&[2, 50], DType::F32))?);
+    let values: Vec<f32> = (0..100).map(|k| 0.5 * k as f32).collect();
+    let tensor = floats(&[2, 50], &values);
+    let up = ok(stream.upload_from(ok(device.pin(&tensor))?, &x))?;
+    ok(stream.copy(&x, &y))?;
+    let down = ok(stream.download_to(&y, ok(device.pinned(&[2, 50], DType::F32))?))?;
+    assert_eq!(ok(ok(down.wait())?.to_tensor())?, tensor);
+    assert!(ok(up.is_done())?);
+    // The memory comes back and is used again.
+    let mut again = ok(up.wait())?;
+    again.bytes_mut().fill(0);
+    drop(ok(stream.upload_from(again, &x))?);
+    assert_eq!(ok(x.download())?.to_f64(), [0.0; 100]);
+    let mut truths = ok(device.pinned(&[3], DType::Bool))?;
+    truths.bytes_mut()[1] = 2;
+    let there = ok(device.uninit(&[3], DType::Bool))?;
+    refused(
+        stream.upload_from(truths, &there),
+        "error[tensor-bool]: a truth value is neither 0 nor 1\n  help: write 0 or 1 to every byte of a bool array",
+    )
+}
+
+fn events_tell_the_time(device: &Device) -> Outcome {
+    let (one, two) = (ok(device.stream())?, ok(device.stream())?);
+    let (x, y) = (ok(device.upload(&x()))?, ok(device.uninit(&[3, 4], DType::F32))?);
+    let start = ok(one.record())?;
+    ok(one.copy(&x, &y))?;
+    let end = ok(one.record())?;
+    ok(two.wait(&end))?;
+    ok(two.synchronize())?;
+    assert!(ok(start.is_done())? && ok(end.is_done())?);
+    ok(end.synchronize())?;
+    let time = ok(start.milliseconds_to(&end))?;
+    assert!((0.0..1000.0).contains(&time), "{time} ms");
+    assert_eq!(one.handle().is_some(), device.is_gpu());
+    assert_eq!(ok(ok(y.download())?.to_vec::<f32>())?[11], 12.0);
+    Ok(())
+}
+
 type Test = (&'static str, fn(&Device) -> Outcome);
 
 fn main() -> ExitCode {
     let options = Options::from_args();
-    let tests: [Test; 14] = [
+    let tests: [Test; 17] = [
         ("a_sum_is_right", a_sum_is_right),
         ("wrong_arguments_are_refused", wrong_arguments_are_refused),
         ("numbers_that_no_shape_tells_have_to_be_given", numbers_that_no_shape_tells_have_to_be_given),
@@ -610,6 +705,9 @@ fn main() -> ExitCode {
             "limits_of_the_device_are_checked_before_the_launch",
             limits_of_the_device_are_checked_before_the_launch,
         ),
+        ("sequences_are_replayed_in_their_order", sequences_are_replayed_in_their_order),
+        ("copies_run_beside_the_host", copies_run_beside_the_host),
+        ("events_tell_the_time", events_tell_the_time),
         ("stages_show_every_form", stages_show_every_form),
         ("kernels_are_compiled_and_run_side_by_side", kernels_are_compiled_and_run_side_by_side),
         ("an_emulated_or_real_device_has_a_name", |device| {

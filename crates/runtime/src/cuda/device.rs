@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, result, sys::CUdevice_attribute as A};
+use cudarc::driver::{CudaContext, result, sys, sys::CUdevice_attribute as A};
 
 use super::buffer::Buffer;
 use super::driver;
@@ -152,6 +152,19 @@ impl Device {
     /// Makes the device's context current in this thread, which the driver's plain functions rely on.
     pub(super) fn bind(&self) -> Result<(), CudaError> {
         self.inner.context.bind_to_thread().doing("selecting the device")
+    }
+
+    /// As [`Device::bind`], for launches: nothing but to ask whether it is current already.
+    pub(super) fn make_current(&self) -> Result<(), CudaError> {
+        let wanted = self.inner.context.cu_ctx();
+        let mut current = std::ptr::null_mut();
+        // SAFETY: the driver is initialised, and the pointer is to a live place.
+        let asked = unsafe { sys::cuCtxGetCurrent(&mut current) };
+        if asked == sys::CUresult::CUDA_SUCCESS && current == wanted {
+            return Ok(());
+        }
+        // SAFETY: the context lives as long as the device.
+        unsafe { result::ctx::set_current(wanted) }.doing("selecting the device")
     }
 }
 

@@ -33,6 +33,15 @@ pub(super) fn has_symbol(name: &CStr) -> bool {
     unsafe { sys::culib().get::<*const c_void>(name.to_bytes_with_nul()).is_ok() }
 }
 
+/// Refuses what a driver is too old for, which has not this function.
+pub(super) fn require_function(
+    name: &CStr,
+    for_what: &'static str,
+    since: &'static str,
+) -> Result<(), CudaError> {
+    if has_symbol(name) { Ok(()) } else { Err(CudaError::OldDriver { for_what, since }) }
+}
+
 /// The newest version of CUDA that the driver supports: major, minor.
 pub fn driver_version() -> Result<(u32, u32), CudaError> {
     match require() {

@@ -14,6 +14,13 @@ pub enum CudaError {
     NoDriver,
     /// The driver is there and finds no device.
     NoDevice,
+    /// The driver is too old for something.
+    OldDriver {
+        /// For what.
+        for_what: &'static str,
+        /// The version of CUDA whose drivers have it.
+        since: &'static str,
+    },
     /// There are fewer devices than that.
     NoSuchDevice {
         /// The number asked for, counted from 0.
@@ -92,6 +99,7 @@ impl CudaError {
             CudaError::NoDevice => {
                 "check with nvidia-smi that a GPU is visible (CUDA_VISIBLE_DEVICES hides some), or run on the emulator"
             }
+            CudaError::OldDriver { .. } => "update the driver",
             CudaError::BadBinary { .. } => "compile for the architecture of this device",
             CudaError::Limit(error) => return Some(error.remedy().to_owned()),
             CudaError::NoSuchDevice { .. } => "name one that there is, or `Device::best()`",
@@ -117,6 +125,9 @@ impl fmt::Display for CudaError {
         match self {
             CudaError::NoDriver => f.write_str("this machine has no CUDA driver"),
             CudaError::NoDevice => f.write_str("this machine has no CUDA device"),
+            CudaError::OldDriver { for_what, since } => {
+                write!(f, "{for_what} need a driver of CUDA {since} or newer")
+            }
             CudaError::NoSuchDevice { ordinal, count } => {
                 write!(f, "there is no device {ordinal}: this machine has {count}, counted from 0")
             }

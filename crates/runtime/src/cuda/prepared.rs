@@ -1,34 +1,45 @@
 //! Launches whose checks are made once.
+//!
+//! Everything that the driver's call takes is in place when a launch is prepared: the function, the stream, the sizes as the driver wants
+//! them, the values of the parameters and the array of pointers to them. What is left is to see that the device's context is current in
+//! this thread, which costs nanoseconds and cannot be left out, since other libraries of the process set it too, and the call itself.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
-use cudarc::driver::result;
+use cudarc::driver::sys;
 
 use super::error::{CudaError, Doing};
 use super::launch::{Arguments, LaunchShape};
 use super::module::Function;
 use super::stream::Stream;
 
-/// Parameters of a kernel for which a launch takes no memory from the heap.
-const FEW: usize = 64;
-
-/// A launch of a kernel on a stream with its arguments: everything is checked, and putting it on the stream again allocates nothing and
-/// looks nothing up.
-#[derive(Debug)]
+/// A launch of a kernel on a stream with its arguments: everything is checked, and putting it on the stream again allocates nothing, looks
+/// nothing up and locks nothing. Cloning gives another handle to the same.
+#[derive(Clone, Debug)]
 pub struct Prepared {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
     function: Function,
     stream: Stream,
-    shape: LaunchShape,
+    /// Whether the grid is empty: the driver refuses such a launch, here it is one of nothing.
+    empty: bool,
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
     /// Owns what `pointers` point to, which stays in its place on the heap, and keeps the buffers alive.
     _arguments: Arguments,
-    pointers: Vec<*mut c_void>,
+    pointers: Box<[*mut c_void]>,
 }
 
 // SAFETY: the pointers are to heap memory that the value owns and that nothing writes to; the driver reads it during a launch and lets
 // any thread launch.
-unsafe impl Send for Prepared {}
+unsafe impl Send for Inner {}
 // SAFETY: as above.
-unsafe impl Sync for Prepared {}
+unsafe impl Sync for Inner {}
 
 impl Function {
     /// Checks a launch as [`Function::launch`] does, and keeps it.
@@ -39,14 +50,19 @@ impl Function {
         arguments: Arguments,
     ) -> Result<Prepared, CudaError> {
         self.check_launch(stream, shape, &arguments)?;
-        let pointers = arguments.pointers();
-        Ok(Prepared {
+        let pointers = arguments.pointers().into_boxed_slice();
+        let inner = Inner {
             function: self.clone(),
             stream: stream.clone(),
-            shape: *shape,
+            empty: shape.is_empty(),
+            // Within the limits, which were checked, the extents fit.
+            grid: shape.grid.map(|extent| u32::try_from(extent).unwrap_or(u32::MAX)),
+            block: shape.block,
+            dynamic_shared: shape.dynamic_shared,
             _arguments: arguments,
             pointers,
-        })
+        };
+        Ok(Prepared { inner: Arc::new(inner) })
     }
 }
 
@@ -57,34 +73,77 @@ impl Prepared {
     ///
     /// As for [`Function::launch`].
     pub unsafe fn launch(&self) -> Result<(), CudaError> {
-        if self.shape.is_empty() {
+        let launch = &*self.inner;
+        if launch.empty {
             return Ok(());
         }
-        self.function.device.bind()?;
-        let [x, y, z] = self.shape.grid.map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
-        let [bx, by, bz] = self.shape.block;
-        // The driver takes the array as mutable, so that each launch has its own; nearly always on the stack.
-        let (mut few, mut many);
-        let pointers = if self.pointers.len() <= FEW {
-            few = [std::ptr::null_mut(); FEW];
-            few[..self.pointers.len()].copy_from_slice(&self.pointers);
-            &mut few[..self.pointers.len()]
-        } else {
-            many = self.pointers.clone();
-            &mut many[..]
-        };
+        launch.function.device.make_current()?;
+        // SAFETY: the caller's promise, and the context is current.
+        unsafe { self.bare_launch() }
+    }
+
+    /// The driver's call of this launch and nothing else: what [`Prepared::launch`] is measured against.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Function::launch`]; the grid is not empty, and the device's context is current in this thread, as it is after any launch.
+    #[inline]
+    pub unsafe fn bare_launch(&self) -> Result<(), CudaError> {
+        let launch = &*self.inner;
+        let ([x, y, z], [bx, by, bz]) = (launch.grid, launch.block);
         // SAFETY: function and stream are live and of one context; there is a pointer for each parameter, to as many bytes as it has. The
-        // rest is the caller's promise.
+        // driver takes the array as mutable and only reads it. The rest is the caller's promise.
         unsafe {
-            result::launch_kernel(
-                self.function.raw.cu_function(),
-                (x, y, z),
-                (bx, by, bz),
-                self.shape.dynamic_shared,
-                self.stream.raw.cu_stream(),
-                pointers,
+            sys::cuLaunchKernel(
+                launch.function.raw.cu_function(),
+                x,
+                y,
+                z,
+                bx,
+                by,
+                bz,
+                launch.dynamic_shared,
+                launch.stream.raw.cu_stream(),
+                launch.pointers.as_ptr().cast_mut(),
+                std::ptr::null_mut(),
             )
         }
+        .result()
         .doing("launching a kernel")
+    }
+
+    /// The stream that it is put on.
+    pub fn stream(&self) -> &Stream {
+        &self.inner.stream
+    }
+
+    /// Whether it launches nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.inner.empty
+    }
+
+    /// The device that it runs on.
+    pub(super) fn device(&self) -> &super::device::Device {
+        &self.inner.function.device
+    }
+
+    /// What a node of a graph takes. The pointers are valid as long as this launch.
+    pub(super) fn node(&self) -> sys::CUDA_KERNEL_NODE_PARAMS {
+        let launch = &*self.inner;
+        let ([x, y, z], [bx, by, bz]) = (launch.grid, launch.block);
+        sys::CUDA_KERNEL_NODE_PARAMS {
+            func: launch.function.raw.cu_function(),
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: launch.dynamic_shared,
+            kernelParams: launch.pointers.as_ptr().cast_mut(),
+            extra: std::ptr::null_mut(),
+            kern: std::ptr::null_mut(),
+            ctx: std::ptr::null_mut(),
+        }
     }
 }

@@ -27,6 +27,11 @@ impl Stream {
         &self.device
     }
 
+    /// The driver's handle, for other libraries that put work on it or wait for it.
+    pub fn handle(&self) -> u64 {
+        self.raw.cu_stream().expose_provenance() as u64
+    }
+
     /// Waits until all of its work is done, and reports what went wrong in it.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.raw.synchronize().doing("waiting for a stream")
@@ -246,6 +251,12 @@ impl Event {
         self.raw.synchronize().doing("waiting for an event")
     }
 
+    /// Whether the stream has come here, without waiting.
+    pub fn is_done(&self) -> Result<bool, CudaError> {
+        self.raw.context().bind_to_thread().doing("selecting the device")?;
+        self.raw.try_is_complete().doing("asking for an event")
+    }
+
     /// Milliseconds from here to a later event. Waits for both.
     pub fn elapsed_ms(&self, later: &Event) -> Result<f32, CudaError> {
         self.raw.elapsed_ms(&later.raw).doing("measuring a time")
@@ -265,6 +276,11 @@ impl Transfer {
     pub fn wait(mut self) -> Result<HostBuffer, CudaError> {
         self.done.synchronize()?;
         self.host.take().ok_or(CudaError::Foreign { what: "the copy was already waited for" })
+    }
+
+    /// Whether the copy is done, without waiting.
+    pub fn is_done(&self) -> Result<bool, CudaError> {
+        self.done.is_done()
     }
 }
 

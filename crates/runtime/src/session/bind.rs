@@ -10,8 +10,9 @@ use loopwright_lowering::program::{DeviceKernel, Owner, Program};
 
 use super::args::ArrayArg;
 use super::bound::{Bound, Execution};
-use super::device::{Inner, Stream};
+use super::device::Inner;
 use super::resolve::{Resolved, resolve};
+use super::stream::Stream;
 use super::variant::{Key, Variant};
 use super::{Args, Compiled, DeviceTensor, Tensor, emulate, facts, host};
 use crate::cuda::{self, DeviceInfo, FunctionInfo, LaunchShape, limits};
@@ -111,10 +112,10 @@ pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<
                 };
                 launches.push(gpu.functions[step.kernel].prepare(stream, &shape, arguments)?);
             }
-            Execution::Cuda { stream: stream.clone(), launches }
+            Execution::Cuda { stream: stream.clone(), launches: launches.into() }
         }
         (Inner::Emulator { options, .. }, _) => {
-            Execution::Emulator(Box::new(emulate::Emulation::new(&variant, &resolved, options)))
+            Execution::Emulator(Arc::new(emulate::Emulation::new(&variant, &resolved, options)))
         }
         (Inner::Cuda { .. }, None) => {
             return Err(Diagnostic::new("other-device", "the stream is of another device than the kernel")

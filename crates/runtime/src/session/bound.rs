@@ -8,11 +8,11 @@ use loopwright_emulator::Report;
 use loopwright_kernel_ir::{DType, Diagnostic, Name, Number};
 use loopwright_lowering::program::{Owner, Program};
 
-use super::device::Stream;
 use super::emulate::Emulation;
 use super::resolve::{Resolved, nearest};
+use super::stream::Stream;
 use super::variant::Variant;
-use super::{Compiled, DeviceTensor, Tensor};
+use super::{Compiled, Device, DeviceTensor, Tensor};
 use crate::cuda;
 
 /// A kernel with its arguments. Everything is checked; launching again allocates nothing and looks nothing up.
@@ -33,8 +33,8 @@ pub struct Bound {
 
 #[derive(Debug)]
 pub(super) enum Execution {
-    Cuda { stream: cuda::Stream, launches: Vec<cuda::Prepared> },
-    Emulator(Box<Emulation>),
+    Cuda { stream: cuda::Stream, launches: Arc<[cuda::Prepared]> },
+    Emulator(Arc<Emulation>),
 }
 
 impl Bound {
@@ -49,6 +49,32 @@ impl Bound {
     ) -> Bound {
         let scalars = resolved.scalars.iter().map(|(name, value)| (name.clone(), *value)).collect();
         Bound { compiled: compiled.clone(), variant, index, arrays, scalars, stream, execution }
+    }
+
+    /// The device that it runs on.
+    pub fn device(&self) -> &Device {
+        self.compiled.device()
+    }
+
+    pub(super) fn execution(&self) -> &Execution {
+        &self.execution
+    }
+
+    pub(super) fn arrays(&self) -> &IndexMap<Name, DeviceTensor> {
+        &self.arrays
+    }
+
+    /// Every array that a launch uses, temporaries too, and whether it writes it.
+    pub(super) fn touched(&self) -> impl Iterator<Item = (&DeviceTensor, bool)> {
+        self.arrays.values().zip(&self.program().globals).map(|(array, global)| (array, global.written))
+    }
+
+    /// The launches of its kernels on a GPU, in their order; none on the emulator.
+    pub fn as_cuda(&self) -> Option<&[cuda::Prepared]> {
+        match &self.execution {
+            Execution::Cuda { launches, .. } => Some(launches),
+            Execution::Emulator(_) => None,
+        }
     }
 
     /// The type of index arithmetic that the arguments need: I32 or I64.

@@ -9,9 +9,10 @@ use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 use loopwright_reference::Mode;
 
 use super::bound::{Bound, Outputs};
-use super::device::{Device, Stream};
+use super::device::Device;
 use super::open_types::still_open;
 use super::stages::{Stage, Stages};
+use super::stream::Stream;
 use super::variant::{Key, Variant};
 use super::{Args, Tensor, bind, reference};
 use crate::{Arch, Cache, nvrtc};

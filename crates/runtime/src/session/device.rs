@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::compiled::{CompileOptions, Compiled};
 use super::stages::Stage;
+use super::stream::Stream;
 use super::{DeviceTensor, Tensor};
 use crate::cuda::{self, DeviceInfo};
 use crate::nvrtc;
@@ -219,34 +220,3 @@ impl Device {
         Ok(())
     }
 }
-
-/// A queue of work of a device.
-#[derive(Clone, Debug)]
-pub struct Stream(pub(super) Option<cuda::Stream>);
-
-impl Stream {
-    /// Waits until all of its work is done, and reports what went wrong in it.
-    pub fn synchronize(&self) -> Result<(), Diagnostic> {
-        match &self.0 {
-            Some(stream) => Ok(stream.synchronize()?),
-            None => Ok(()),
-        }
-    }
-
-    /// Marks this place in the queue.
-    pub fn record(&self) -> Result<Event, Diagnostic> {
-        Ok(Event(self.0.as_ref().map(cuda::Stream::record).transpose()?))
-    }
-
-    /// Lets the work that follows wait for an event of another stream.
-    pub fn wait(&self, event: &Event) -> Result<(), Diagnostic> {
-        if let (Some(stream), Some(event)) = (&self.0, &event.0) {
-            stream.wait(event)?;
-        }
-        Ok(())
-    }
-}
-
-/// A place in a queue.
-#[derive(Debug)]
-pub struct Event(Option<cuda::Event>);

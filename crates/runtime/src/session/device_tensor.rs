@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use loopwright_emulator::ArrayArgument;
 use loopwright_kernel_ir::{Buffer, DType, Diagnostic};
 
-use super::device::{Inner, Stream};
+use super::device::Inner;
 use super::layout::Layout;
+use super::stream::Stream;
 use super::tensor::elements;
 use super::{Device, Tensor};
 use crate::cuda;
@@ -173,6 +174,67 @@ impl DeviceTensor {
                 array.initialised = tensor.is_initialised();
                 Ok(())
             }
+        }
+    }
+
+    /// Copies the elements to another array of the same device, type and layout.
+    pub(super) fn copy_on(&self, stream: &Stream, to: &DeviceTensor) -> Result<(), Diagnostic> {
+        self.check_copy(to)?;
+        match (&self.inner.storage, &to.inner.storage, &stream.0) {
+            (Storage::Cuda(from), Storage::Cuda(to), Some(stream)) => {
+                Ok(stream.copy(from, 0, to, 0, from.bytes().min(to.bytes()))?)
+            }
+            // Onto itself.
+            (Storage::Emulator(_), Storage::Emulator(_), None) if self.is(to) => Ok(()),
+            (Storage::Emulator(_), Storage::Emulator(_), None) => {
+                let values = self.emulated()?.clone();
+                *to.emulated()? = values;
+                Ok(())
+            }
+            _ => Err(other_device()),
+        }
+    }
+
+    /// Whether a copy from here to there is one of all elements.
+    pub(super) fn check_copy(&self, to: &DeviceTensor) -> Result<(), Diagnostic> {
+        if !self.device().is(to.device()) {
+            return Err(other_device());
+        }
+        if self.dtype() != to.dtype() || !self.layout().same_places(to.layout()) {
+            return Err(Diagnostic::new(
+                "tensor-shape",
+                format!(
+                    "an array of {}{:?} with strides {:?} cannot be copied to one of {}{:?} with strides {:?}",
+                    self.dtype(),
+                    self.shape(),
+                    self.strides(),
+                    to.dtype(),
+                    to.shape(),
+                    to.strides()
+                ),
+            )
+            .help("copy between arrays of the same type, shape and strides"));
+        }
+        Ok(())
+    }
+
+    /// Whether its elements lie row after row without gaps, as those of the host do.
+    pub(super) fn check_rows(&self) -> Result<(), Diagnostic> {
+        if self.layout().is_rows() {
+            return Ok(());
+        }
+        Err(Diagnostic::new(
+            "tensor-strides",
+            format!("the elements of the array, with strides {:?}, do not lie row after row", self.strides()),
+        )
+        .help("copy it with `write` and `download`, which rearrange the elements"))
+    }
+
+    /// Where its memory begins and ends, for telling whether two arrays share some.
+    pub(super) fn extent(&self) -> (u64, u64) {
+        match &self.inner.storage {
+            Storage::Cuda(buffer) => (buffer.address(), buffer.address() + buffer.bytes() as u64),
+            Storage::Emulator(_) => (self.address() as u64, self.address() as u64 + 1),
         }
     }
 

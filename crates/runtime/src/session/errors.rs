@@ -27,6 +27,7 @@ impl From<CudaError> for Diagnostic {
         let code = match &error {
             CudaError::NoDriver => "no-driver",
             CudaError::NoDevice => "no-device",
+            CudaError::OldDriver { .. } => "old-driver",
             CudaError::NoSuchDevice { .. } => "no-such-device",
             CudaError::BadBinary { .. } => "bad-binary",
             CudaError::NoSuchKernel { .. } => "no-such-kernel",

@@ -15,8 +15,12 @@
 //! | `facts`, `layout` | properties of data, and how a tensor lies in the kernel's storage |
 //! | `variant`, `compiled` | the forms of a kernel: lowered, printed, compiled |
 //! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
+//! | `stream` | the order of work: streams, and events between them |
+//! | `pinned` | copies that run while the host goes on |
+//! | `graph` | sequences of launches that are started as a whole |
 //! | `ask` | what a kernel expects, before there are arguments |
 //! | `export` | a binary and its launches, for hosts that are not written in Rust |
+//! | `host_cost` | what a launch costs the host |
 //! | `reference` | what the declared kernel computes, by the plain interpreter |
 //! | `stages` | every form on the way, to be looked at |
 //!
@@ -35,14 +39,18 @@ mod emulate;
 mod errors;
 mod export;
 mod facts;
+mod graph;
 mod host;
+mod host_cost;
 mod layout;
 mod npy;
 mod open_types;
+mod pinned;
 mod reference;
 mod resolve;
 mod scalar;
 mod stages;
+mod stream;
 mod tensor;
 mod variant;
 
@@ -52,9 +60,13 @@ pub use bind::check_device_limits;
 pub use bound::{Bound, Outputs};
 pub use compile_for::{Binary, compile_for};
 pub use compiled::{CompileOptions, Compiled};
-pub use device::{Device, Event, Stream};
+pub use device::Device;
 pub use device_tensor::DeviceTensor;
 pub use export::{Export, ExportedArray, ExportedLaunch, ExportedParameter, export};
+pub use graph::{Graph, Sequence};
+pub use host_cost::HostCost;
+pub use pinned::{PinnedTensor, Transfer};
 pub use scalar::ScalarValue;
 pub use stages::{Stage, Stages};
+pub use stream::{Event, Stream};
 pub use tensor::Tensor;

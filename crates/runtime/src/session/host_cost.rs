@@ -1,0 +1,63 @@
+//! What a launch costs the host, beside what the driver's own call costs.
+
+use std::time::Instant;
+
+use loopwright_kernel_ir::Diagnostic;
+
+use super::Bound;
+use super::bound::Execution;
+
+/// Nanoseconds of the host for each launch, a number a round. In each round all three take their turn, in an order that changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HostCost {
+    /// [`Bound::launch`].
+    pub launch: Vec<f64>,
+    /// `cuLaunchKernel` of the same functions with the same sizes, stream and packed parameters, and nothing else.
+    pub bare: Vec<f64>,
+    /// The same once more: how much a measurement differs from itself.
+    pub bare_again: Vec<f64>,
+}
+
+impl Bound {
+    /// Measures what a launch costs the host on a GPU: so many rounds, each of so many launches of each kind. The device is waited for between
+    /// them, so that the driver's queue is never full, and that time does not count.
+    pub fn host_cost(&self, rounds: usize, launches: usize) -> Result<HostCost, Diagnostic> {
+        let Execution::Cuda { launches: prepared, .. } = self.execution() else {
+            return Err(Diagnostic::new("no-device", "what the driver's call costs is measured on a GPU")
+                .help("bind the kernel on a device of `Device::cuda`"));
+        };
+        let time = |work: &dyn Fn() -> Result<(), Diagnostic>| -> Result<f64, Diagnostic> {
+            self.wait()?;
+            let start = Instant::now();
+            for _ in 0..launches {
+                work()?;
+            }
+            let nanoseconds = start.elapsed().as_secs_f64() * 1e9 / launches.max(1) as f64;
+            self.wait()?;
+            Ok(nanoseconds)
+        };
+        let ours = || self.launch();
+        let bare = || -> Result<(), Diagnostic> {
+            for launch in prepared.iter() {
+                // SAFETY: as for a launch of this bound kernel; the waiting before has made the context current. Launches of empty grids
+                // are not listed by binding.
+                unsafe { launch.bare_launch() }?;
+            }
+            Ok(())
+        };
+        let mut cost = HostCost::default();
+        // Neither the first look at the driver's functions nor a cold cache counts.
+        time(&ours)?;
+        time(&bare)?;
+        for round in 0..rounds {
+            for turn in 0..3 {
+                match (round + turn) % 3 {
+                    0 => cost.launch.push(time(&ours)?),
+                    1 => cost.bare.push(time(&bare)?),
+                    _ => cost.bare_again.push(time(&bare)?),
+                }
+            }
+        }
+        Ok(cost)
+    }
+}

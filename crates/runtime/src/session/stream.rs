@@ -1,0 +1,90 @@
+//! The order of work on a device: streams, and events between them.
+//!
+//! On the emulator work is done when it is asked for, in the thread that asks, so that every order of streams and events holds by itself.
+
+use std::time::Instant;
+
+use loopwright_kernel_ir::Diagnostic;
+
+use super::DeviceTensor;
+use crate::cuda;
+
+/// A queue of work of a device, done in order. Cloning gives another handle to the same queue.
+#[derive(Clone, Debug)]
+pub struct Stream(pub(super) Option<cuda::Stream>);
+
+impl Stream {
+    /// Waits until all of its work is done, and reports what went wrong in it.
+    pub fn synchronize(&self) -> Result<(), Diagnostic> {
+        match &self.0 {
+            Some(stream) => Ok(stream.synchronize()?),
+            None => Ok(()),
+        }
+    }
+
+    /// Marks this place in the queue.
+    pub fn record(&self) -> Result<Event, Diagnostic> {
+        Ok(Event(match &self.0 {
+            Some(stream) => Mark::Cuda(stream.record()?),
+            None => Mark::Emulator(Instant::now()),
+        }))
+    }
+
+    /// Lets the work that follows wait for an event of another stream; the host goes on.
+    pub fn wait(&self, event: &Event) -> Result<(), Diagnostic> {
+        if let (Some(stream), Mark::Cuda(event)) = (&self.0, &event.0) {
+            stream.wait(event)?;
+        }
+        Ok(())
+    }
+
+    /// Copies all elements from one array to another on the same device, of the same type, shape and strides, in the order of this stream.
+    pub fn copy(&self, from: &DeviceTensor, to: &DeviceTensor) -> Result<(), Diagnostic> {
+        from.copy_on(self, to)
+    }
+
+    /// The driver's handle, for other libraries that put work on it or wait for it; none on the emulator.
+    pub fn handle(&self) -> Option<u64> {
+        self.0.as_ref().map(cuda::Stream::handle)
+    }
+}
+
+/// A place in a queue.
+#[derive(Debug)]
+pub struct Event(Mark);
+
+#[derive(Debug)]
+enum Mark {
+    Cuda(cuda::Event),
+    Emulator(Instant),
+}
+
+impl Event {
+    /// Waits until the stream has come here, and reports what went wrong before.
+    pub fn synchronize(&self) -> Result<(), Diagnostic> {
+        match &self.0 {
+            Mark::Cuda(event) => Ok(event.synchronize()?),
+            Mark::Emulator(_) => Ok(()),
+        }
+    }
+
+    /// Whether the stream has come here, without waiting.
+    pub fn is_done(&self) -> Result<bool, Diagnostic> {
+        match &self.0 {
+            Mark::Cuda(event) => Ok(event.is_done()?),
+            Mark::Emulator(_) => Ok(true),
+        }
+    }
+
+    /// The time from here to a later event of the same device, in milliseconds. Waits for both.
+    pub fn milliseconds_to(&self, later: &Event) -> Result<f64, Diagnostic> {
+        match (&self.0, &later.0) {
+            (Mark::Cuda(from), Mark::Cuda(to)) => Ok(from.elapsed_ms(to)?.into()),
+            (Mark::Emulator(from), Mark::Emulator(to)) => {
+                Ok(to.saturating_duration_since(*from).as_secs_f64() * 1e3)
+            }
+            _ => Err(Diagnostic::new("other-device", "the two events are of different devices")
+                .help("take both from streams of one device")),
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! What the host asks of the driver, seen by a stand-in for the driver: no GPU is needed, a C compiler and NVRTC are.
+//!
+//! The stand-in (`driver/stand_in.c`) has two devices in the host's memory and puts work off as long as it may, so that what is given back too
+//! early or not waited for shows every time. Each test ends with the question whether something happened that must not.
+
+#[path = "driver/stand_in.rs"]
+mod stand_in;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ffi::{c_uint, c_void};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments as Options, Completion, Failed, Trial};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_runtime::{Args, Bound, Device, DeviceTensor, Tensor, nvrtc};
+use loopwright_transforms::Pipeline;
+use stand_in::{Place, StandIn};
+
+/// Counts what this thread takes from the heap.
+struct Counting;
+
+thread_local! {
+    static TAKEN: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: everything is the system's allocator, with a number counted beside it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        TAKEN.set(TAKEN.get() + 1);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        TAKEN.set(TAKEN.get() + 1);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+type Outcome = Result<(), Failed>;
+type Test = fn(&StandIn) -> Outcome;
+
+fn ok<T, E: std::fmt::Display>(result: Result<T, E>) -> Result<T, Failed> {
+    result.map_err(|d| Failed::from(d.to_string()))
+}
+
+fn check(holds: bool, message: impl Into<String>) -> Outcome {
+    if holds { Ok(()) } else { Err(Failed::from(message.into())) }
+}
+
+/// The refusal has exactly this text.
+fn refused<T>(result: Result<T, Diagnostic>, text: &str) -> Outcome {
+    match result {
+        Ok(_) => Err(format!("not refused: {text}").into()),
+        Err(d) if d.to_string() == text => Ok(()),
+        Err(d) => Err(format!("expected\n{text}\nbut it is\n{d}").into()),
+    }
+}
+
+/// `y[i] = a * x[i] + y[i]`.
+const AXPY: &str = "
+kernel axpy(x: f32[n], y: f32[n], a: f32, n: i32)
+domain { [i] : 0 <= i < n }
+y[i] = a * x[i] + y[i]
+";
+
+/// A launch of [`AXPY`] by the parameters of the printed kernel: `x`, `y`, `a`, `n`.
+unsafe extern "C" fn axpy(
+    grid: *const c_uint,
+    block: *const c_uint,
+    _: c_uint,
+    params: *const *const c_void,
+) {
+    // SAFETY: the stand-in gives as many values as were registered, of these sizes; the pointers are to memory of the host.
+    unsafe {
+        let x = (*params).cast::<*const f32>().read();
+        let y = (*params.add(1)).cast::<*mut f32>().read();
+        let a = (*params.add(2)).cast::<f32>().read();
+        let n = (*params.add(3)).cast::<i32>().read();
+        let threads = (*grid * *block) as usize;
+        for i in 0..threads.min(n as usize) {
+            *y.add(i) += a * *x.add(i);
+        }
+    }
+}
+
+const TWICE: &str = "
+kernel twice(x: f32[n], y: f32[n], n: i32)
+domain { [i] : 0 <= i < n }
+y[i] = 2.0 * x[i]
+";
+
+/// A launch of [`TWICE`]: `x`, `y`, `n`.
+unsafe extern "C" fn twice(_: *const c_uint, _: *const c_uint, _: c_uint, params: *const *const c_void) {
+    // SAFETY: as above.
+    unsafe {
+        let x = (*params).cast::<*const f32>().read();
+        let y = (*params.add(1)).cast::<*mut f32>().read();
+        let n = (*params.add(2)).cast::<i32>().read();
+        for i in 0..n as usize {
+            *y.add(i) = 2.0 * *x.add(i);
+        }
+    }
+}
+
+fn kernel(text: &str) -> Result<LoopKernel, Failed> {
+    let pipeline =
+        ok(Pipeline::parse("split_iname(i, 32)\ntag_inames(i_outer: block.x, i_inner: thread.x)"))?;
+    ok(pipeline.apply(&ok(LoopKernel::parse(text))?))
+}
+
+fn floats(values: &[f32]) -> Result<Tensor, Failed> {
+    ok(Tensor::from_slice(&[values.len()], values))
+}
+
+fn upload(device: &Device, values: &[f32]) -> Result<DeviceTensor, Failed> {
+    ok(device.upload(&floats(values)?))
+}
+
+fn values(array: &DeviceTensor) -> Result<Vec<f32>, Failed> {
+    ok(ok(array.download())?.to_vec::<f32>())
+}
+
+fn bind_axpy(device: &Device, x: &DeviceTensor, y: &DeviceTensor, a: f32) -> Result<Bound, Failed> {
+    let args = Args::new().device_tensor("x", x).device_tensor("y", y).scalar("a", a);
+    ok(ok(device.compile(&kernel(AXPY)?))?.bind(&args))
+}
+
+fn bind_twice(device: &Device, x: &DeviceTensor, y: &DeviceTensor) -> Result<Bound, Failed> {
+    let args = Args::new().device_tensor("x", x).device_tensor("y", y);
+    ok(ok(device.compile(&kernel(TWICE)?))?.bind(&args))
+}
+
+fn launching_allocates_nothing_and_asks_nothing(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let x = upload(&device, &[1.0, 2.0, 3.0])?;
+    let y = upload(&device, &[0.0; 3])?;
+    let bound = bind_axpy(&device, &x, &y, 2.0)?;
+    ok(bound.launch())?;
+    // The count counts.
+    let before = TAKEN.get();
+    drop(std::hint::black_box(Box::new(1)));
+    check(TAKEN.get() == before + 1, "an allocation was not counted")?;
+    let (calls, taken) = (driver.all_calls(), TAKEN.get());
+    for _ in 0..1000 {
+        ok(bound.launch())?;
+    }
+    check(TAKEN.get() == taken, format!("1000 launches took {} times from the heap", TAKEN.get() - taken))?;
+    let asked = driver.all_calls() - calls;
+    check(asked == 1000, format!("1000 launches are {asked} calls of the driver"))?;
+    check(values(&y)? == [2002.0, 4004.0, 6006.0], "the launches are not right")?;
+    // In a thread that never used the device, its context is selected once.
+    let calls = driver.calls("cuCtxSetCurrent");
+    std::thread::scope(|scope| {
+        scope
+            .spawn(|| -> Outcome {
+                let taken = TAKEN.get();
+                for _ in 0..10 {
+                    ok(bound.launch())?;
+                }
+                check(TAKEN.get() == taken, "launches of a second thread took from the heap")
+            })
+            .join()
+            .map_err(|_| Failed::from("a thread panicked"))?
+    })?;
+    check(driver.calls("cuCtxSetCurrent") == calls + 1, "the context is not selected once")?;
+    check(values(&y)? == [2022.0, 4044.0, 6066.0], "the launches of a second thread are not right")
+}
+
+fn launching_a_graph_allocates_nothing(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let (x, y) = (upload(&device, &[1.0])?, upload(&device, &[0.0])?);
+    let bound = bind_axpy(&device, &x, &y, 1.0)?;
+    let mut graph = ok(device.record(|sequence| {
+        sequence.launch(&bound)?;
+        sequence.launch(&bound)
+    }))?;
+    let stream = ok(device.stream())?;
+    // The first finds the function in the driver's library.
+    ok(graph.launch_on(&stream))?;
+    let (calls, taken) = (driver.all_calls(), TAKEN.get());
+    for _ in 0..99 {
+        ok(graph.launch_on(&stream))?;
+    }
+    check(TAKEN.get() == taken, format!("99 launches took {} times from the heap", TAKEN.get() - taken))?;
+    check(driver.all_calls() - calls == 99, "more than one call a launch")?;
+    check(values(&y)? == [200.0], "the launches are not right")
+}
+
+fn arguments_stay_where_they_are(_: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let (x, y) = (upload(&device, &[1.0, 1.0])?, upload(&device, &[0.0, 0.0])?);
+    // Moved about between binding and launching, and its own handles are the last ones to the memory.
+    let bounds: Vec<Bound> =
+        (1..=8).map(|a| bind_axpy(&device, &x, &y, a as f32)).collect::<Result<_, _>>()?;
+    let moved: Vec<Arc<Bound>> = bounds.into_iter().rev().map(Arc::new).collect();
+    drop(x);
+    for bound in &moved {
+        ok(bound.launch())?;
+    }
+    check(values(&y)? == [36.0, 36.0], format!("{:?}", values(&y)?))
+}
+
+fn nothing_is_freed_under_pending_work(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let live = driver.live_bytes(0);
+    for _ in 0..3 {
+        let (x, y) = (upload(&device, &[1.0; 100])?, upload(&device, &[0.0; 100])?);
+        let streams = [ok(device.stream())?, ok(device.stream())?];
+        let compiled = ok(device.compile(&kernel(AXPY)?))?;
+        for stream in &streams {
+            let args = Args::new().device_tensor("x", &x).device_tensor("y", &y).scalar("a", 1.0);
+            ok(ok(compiled.bind_on(stream, &args))?.launch())?;
+        }
+        // All handles go while both launches are still to be run, streams first.
+        drop(streams);
+    }
+    check(driver.live_bytes(0) == live, format!("{} bytes stay behind", driver.live_bytes(0) - live))
+}
+
+fn streams_wait_for_events(_: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let [x, y, z] = [upload(&device, &[1.0])?, upload(&device, &[0.0])?, upload(&device, &[0.0])?];
+    let (one, two) = (ok(device.stream())?, ok(device.stream())?);
+    let compiled = ok(device.compile(&kernel(TWICE)?))?;
+    let first = ok(compiled.bind_on(&one, &Args::new().device_tensor("x", &x).device_tensor("y", &y)))?;
+    let second = ok(compiled.bind_on(&two, &Args::new().device_tensor("x", &y).device_tensor("y", &z)))?;
+    ok(first.launch())?;
+    let event = ok(one.record())?;
+    check(!ok(event.is_done())?, "the stand-in does not put work off")?;
+    ok(two.wait(&event))?;
+    ok(second.launch())?;
+    ok(two.synchronize())?;
+    check(ok(event.is_done())?, "the second stream did not wait for the first")?;
+    check(ok(event.milliseconds_to(&ok(two.record())?))? == 1.0, "the time is not the driver's")?;
+    check(values(&z)? == [4.0], "the order does not hold")
+}
+
+fn copies_own_the_memory_of_the_host(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let stream = ok(device.stream())?;
+    let (x, y) = (ok(device.uninit(&[4], DType::F32))?, ok(device.uninit(&[4], DType::F32))?);
+    let args = Args::new().device_tensor("x", &x).device_tensor("y", &y);
+    let bound = ok(ok(device.compile(&kernel(TWICE)?))?.bind_on(&stream, &args))?;
+    let waits = driver.calls("cuStreamSynchronize");
+    let pinned = ok(device.pin(&floats(&[1.0, 2.0, 3.0, 4.0])?))?;
+    let up = ok(stream.upload_from(pinned, &x))?;
+    ok(bound.launch())?;
+    let down = ok(stream.download_to(&y, ok(device.pinned(&[4], DType::F32))?))?;
+    check(driver.calls("cuStreamSynchronize") == waits, "an asynchronous copy waits for its stream")?;
+    check(!ok(up.is_done())? && !ok(down.is_done())?, "the copies are done already")?;
+    // Dropped while under way.
+    drop(ok(stream.download_to(&x, ok(device.pinned(&[4], DType::F32))?))?);
+    let result = ok(ok(down.wait())?.to_tensor())?;
+    check(ok(result.to_vec::<f32>())? == [2.0, 4.0, 6.0, 8.0], format!("{result:?}"))?;
+    check(ok(up.is_done())?, "the upload came before")?;
+    drop(up);
+    refused(
+        stream.upload_from(ok(device.pinned(&[2, 2], DType::F32))?, &x),
+        "error[tensor-shape]: an array of f32[2, 2] was given for one of f32[4]\n  help: give an array of the same type and shape",
+    )?;
+    refused(
+        stream.upload_from(ok(Device::emulator().pinned(&[4], DType::F32))?, &x),
+        "error[other-device]: the memory of the host and the stream are of different devices\n  help: make both on the device of the array",
+    )
+}
+
+fn graphs_keep_the_order_of_conflicts(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let [a, b, c, d] = [1.0, 0.0, 0.0, 0.0].map(|v| upload(&device, &[v; 40]));
+    let (a, b, c, d) = (a?, b?, c?, d?);
+    let [ab, ac, bd, cd] =
+        [(&a, &b), (&a, &c), (&b, &d), (&c, &d)].map(|(x, y)| bind_axpy(&device, x, y, 3.0));
+    let (ab, ac, bd, cd) = (ab?, ac?, bd?, cd?);
+    let edges = driver.calls("cuGraphAddKernelNode_v2");
+    // b += 3a; c += 3a; d += 3b; d += 3c; a = d. The stand-in runs last what it may.
+    let mut graph = ok(device.record(|sequence| {
+        for bound in [&ab, &ac, &bd, &cd] {
+            sequence.launch(bound)?;
+        }
+        sequence.copy(&d, &a)
+    }))?;
+    check(driver.calls("cuGraphAddKernelNode_v2") == edges + 4, "not one node a launch")?;
+    check(driver.calls("cuGraphLaunch") == 0 || values(&d)? == [0.0; 40], "recording runs the work")?;
+    // Nobody else has a handle to `b` and `c` any more.
+    drop((ab, ac, bd, cd, b, c));
+    let stream = ok(device.stream())?;
+    ok(graph.launch_on(&stream))?;
+    ok(stream.synchronize())?;
+    // b = c = 3, d = 9 + 9, a = 18.
+    check(values(&a)? == [18.0; 40], format!("{:?}", &values(&a)?[..2]))?;
+    ok(graph.launch())?;
+    // b = c = 3 + 54, d = 18 + 2 * 171.
+    check(values(&d)? == [360.0; 40], format!("{:?}", &values(&d)?[..2]))?;
+    ok(graph.launch())?;
+    drop(graph);
+    let emulator = Device::emulator();
+    let there = upload(&emulator, &[0.0; 40])?;
+    refused(
+        device.record(|sequence| sequence.copy(&there, &a)),
+        "error[other-device]: the array is on another device than stand-in 0\n  help: record on each device a sequence of its own",
+    )
+}
+
+fn several_devices_are_kept_apart(_: &StandIn) -> Outcome {
+    let devices = [ok(Device::cuda(0))?, ok(Device::cuda(1))?];
+    let mut arrays = Vec::new();
+    for (number, device) in devices.iter().enumerate() {
+        check(device.limits().ordinal == number, "another device than asked for")?;
+        let (x, y) = (upload(device, &[1.0 + number as f32])?, upload(device, &[0.0])?);
+        arrays.push((bind_twice(device, &x, &y)?, x, y));
+    }
+    // In turn from one thread, whose current context changes with each.
+    for _ in 0..2 {
+        for (bound, _, _) in &arrays {
+            ok(bound.launch())?;
+        }
+    }
+    check(values(&arrays[0].2)? == [2.0] && values(&arrays[1].2)? == [4.0], "the results are mixed up")?;
+    let args = Args::new().device_tensor("x", &arrays[0].1).device_tensor("y", &arrays[1].2);
+    refused(
+        ok(devices[0].compile(&kernel(TWICE)?))?.bind(&args),
+        "error[other-device]: `y` is on stand-in 1 and the kernel runs on stand-in 0\n  help: upload it to the device of the kernel",
+    )?;
+    refused(
+        Device::cuda(2),
+        "error[no-such-device]: there is no device 2: this machine has 2, counted from 0\n  help: name one that there is, or `Device::best()`",
+    )
+}
+
+fn main() -> ExitCode {
+    // One after the other: the stand-in's counts are of the whole process.
+    let options = Options { test_threads: Some(1), ..Options::from_args() };
+    let driver = match stand_in::enter() {
+        Place::Inside(driver) => match nvrtc::library() {
+            Ok(_) => Ok(Arc::new(driver)),
+            Err(_) => Err("there is no NVRTC"),
+        },
+        Place::Ran(code) => return code,
+        Place::Nowhere(reason) => Err(reason),
+    };
+    if let Ok(driver) = &driver {
+        driver.kernel("axpy", &[8, 8, 4, 4], axpy);
+        driver.kernel("twice", &[8, 8, 4], twice);
+    }
+    let tests: [(&str, Test); 8] = [
+        ("launching_allocates_nothing_and_asks_nothing", launching_allocates_nothing_and_asks_nothing),
+        ("launching_a_graph_allocates_nothing", launching_a_graph_allocates_nothing),
+        ("arguments_stay_where_they_are", arguments_stay_where_they_are),
+        ("nothing_is_freed_under_pending_work", nothing_is_freed_under_pending_work),
+        ("streams_wait_for_events", streams_wait_for_events),
+        ("copies_own_the_memory_of_the_host", copies_own_the_memory_of_the_host),
+        ("graphs_keep_the_order_of_conflicts", graphs_keep_the_order_of_conflicts),
+        ("several_devices_are_kept_apart", several_devices_are_kept_apart),
+    ];
+    let trials = tests.map(|(name, test)| {
+        let driver = driver.clone();
+        Trial::ignorable_test(name, move || match driver {
+            Err(reason) => Ok(Completion::ignored_with(reason)),
+            Ok(driver) => {
+                driver.forgive();
+                test(&driver)?;
+                match driver.violation() {
+                    None => Ok(Completion::Completed),
+                    Some(text) => Err(text.into()),
+                }
+            }
+        })
+    });
+    libtest_mimic::run(&options, trials.into()).exit_code()
+}
