@@ -10,6 +10,7 @@
 //! | [`cache`] | has this been compiled before? |
 //! | [`cuda`] | devices, buffers, streams, modules, launches, times |
 //! | [`disasm`] | the machine code of a binary |
+//! | [`dlpack`] | arrays that change hands between libraries without a copy |
 //! | [`doctor`] | what this machine has, and what is missing for what |
 //! | `session` | kernels on devices: [`Device`], [`Compiled`], [`Args`], [`Bound`], [`Tensor`]; all of it is exported here |
 //!
@@ -25,6 +26,7 @@ pub mod arch;
 pub mod cache;
 pub mod cuda;
 pub mod disasm;
+pub mod dlpack;
 pub mod doctor;
 pub mod nvrtc;
 mod session;

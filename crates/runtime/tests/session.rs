@@ -683,6 +683,44 @@ fn events_tell_the_time(device: &Device) -> Outcome {
     Ok(())
 }
 
+/// Two GPUs at once, from one thread and from two; arrays of one are refused by the other.
+fn several_gpus_work_side_by_side(first: &Device) -> Result<Completion, Failed> {
+    let second = match Device::cuda(1) {
+        Ok(second) => second,
+        Err(error) if error.code == "no-such-device" => {
+            return Ok(Completion::ignored_with("there is only one GPU"));
+        }
+        Err(error) => return Err(error.to_string().into()),
+    };
+    let devices = [first.clone(), second];
+    let work = |device: &Device, d: f32| -> Outcome {
+        let compiled = ok(device.compile(&elementwise(ADD)))?;
+        let (x, y) =
+            (ok(device.upload(&floats(&[1000], &[1.0; 1000])))?, ok(device.uninit(&[1000], DType::F32))?);
+        let args = Args::new().device_tensor("x", &x).device_tensor("y", &y).scalar("d", d);
+        ok(ok(compiled.bind(&args))?.launch())?;
+        assert_eq!(ok(ok(y.download())?.to_vec::<f32>())?, [1.0 + d; 1000]);
+        Ok(())
+    };
+    for (number, device) in devices.iter().enumerate() {
+        work(device, number as f32)?;
+    }
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = devices
+            .iter()
+            .map(|device| scope.spawn(|| (0..20).try_for_each(|d| work(device, d as f32))))
+            .collect();
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| Failed::from("a thread panicked"))?)
+    })?;
+    let [here, there] = [0, 1].map(|n: usize| devices[n].upload(&floats(&[4], &[0.0; 4])));
+    let args = Args::new().device_tensor("x", &ok(here)?).device_tensor("y", &ok(there)?).scalar("d", 1.0);
+    let refusal = ok(first.compile(&elementwise(ADD)))?.bind(&args).err();
+    assert_eq!(refusal.map(|d| d.code), Some("other-device"));
+    Ok(Completion::Completed)
+}
+
 type Test = (&'static str, fn(&Device) -> Outcome);
 
 fn main() -> ExitCode {
@@ -740,6 +778,10 @@ fn main() -> ExitCode {
             Err(reason) => Ok(Completion::ignored_with(reason)),
         }));
     }
+    trials.push(Trial::ignorable_test("gpu::several_gpus_work_side_by_side", move || match gpu {
+        Ok(device) => several_gpus_work_side_by_side(&device),
+        Err(reason) => Ok(Completion::ignored_with(reason)),
+    }));
     trials.push(Trial::test("faults_of_the_emulator_are_refusals", faults_of_the_emulator_are_refusals));
     trials.push(Trial::test(
         "ranges_of_indices_are_tight_at_the_edge",

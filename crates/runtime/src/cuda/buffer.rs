@@ -1,10 +1,11 @@
 //! Memory of a device, and memory of the host that copies go through without waiting.
 //!
 //! A buffer frees its memory when the last handle to it is dropped, after the work that may still use it: a scratch buffer in the order of
-//! its stream, any other after all work of the device.
+//! its stream, any other after all work of the device. Memory that somebody else owns goes back to its owner at that time.
 
+use std::any::Any;
 use std::ops::{Deref, DerefMut, Range};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use cudarc::driver::{CudaStream, result, sys};
 
@@ -19,13 +20,15 @@ pub struct Buffer {
 
 #[derive(Debug)]
 pub(super) struct Memory {
-    pub(super) pointer: sys::CUdeviceptr,
+    pointer: sys::CUdeviceptr,
     bytes: usize,
     pub(super) device: Device,
     /// The only stream that may use it, for scratch memory.
     pub(super) home: Option<Arc<CudaStream>>,
     /// Whether it came from the stream's pool and has to go back there.
     pooled: bool,
+    /// Whoever it is borrowed from, let go of in the end; never locked, the lock only lets it be shared.
+    owner: Option<Mutex<Box<dyn Any + Send>>>,
 }
 
 impl Buffer {
@@ -35,7 +38,14 @@ impl Buffer {
         let pointer = unsafe { result::malloc_sync(bytes.max(1)) }
             .map_err(|error| memory_error(device, bytes, error))?;
         Ok(Buffer {
-            memory: Arc::new(Memory { pointer, bytes, device: device.clone(), home: None, pooled: false }),
+            memory: Arc::new(Memory {
+                pointer,
+                bytes,
+                device: device.clone(),
+                home: None,
+                pooled: false,
+                owner: None,
+            }),
         })
     }
 
@@ -56,7 +66,38 @@ impl Buffer {
         }
         .map_err(|error| memory_error(device, bytes, error))?;
         let home = Some(stream.clone());
-        Ok(Buffer { memory: Arc::new(Memory { pointer, bytes, device: device.clone(), home, pooled }) })
+        let memory = Memory { pointer, bytes, device: device.clone(), home, pooled, owner: None };
+        Ok(Buffer { memory: Arc::new(memory) })
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Device::borrow`].
+    pub(super) unsafe fn borrowed(
+        device: &Device,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<Buffer, CudaError> {
+        device.bind()?;
+        if bytes > 0 {
+            let mut ordinal: i32 = -1;
+            // SAFETY: the driver knows or refuses the address; the attribute is an integer.
+            let asked = unsafe {
+                sys::cuPointerGetAttribute(
+                    std::ptr::from_mut(&mut ordinal).cast(),
+                    sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                    address,
+                )
+            };
+            if asked != sys::CUresult::CUDA_SUCCESS || usize::try_from(ordinal) != Ok(device.info().ordinal) {
+                return Err(CudaError::Foreign { what: "the memory to be borrowed is not of this device" });
+            }
+        }
+        let owner = Some(Mutex::new(owner));
+        let memory =
+            Memory { pointer: address, bytes, device: device.clone(), home: None, pooled: false, owner };
+        Ok(Buffer { memory: Arc::new(memory) })
     }
 
     /// How many bytes it has.
@@ -106,7 +147,9 @@ impl Drop for Memory {
                 }
                 _ => {
                     let _ = result::ctx::synchronize();
-                    let _ = result::free_sync(self.pointer);
+                    if self.owner.is_none() {
+                        let _ = result::free_sync(self.pointer);
+                    }
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Devices and what they can do.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, result, sys, sys::CUdevice_attribute as A};
@@ -133,6 +134,32 @@ impl Device {
     /// Memory of this many bytes, whose content is undefined.
     pub fn alloc(&self, bytes: usize) -> Result<Buffer, CudaError> {
         Buffer::alloc(self, bytes)
+    }
+
+    /// Memory that somebody else owns, who is dropped when the last handle to the buffer is gone and all work of the device is done.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes at this address are memory of this device until `owner` is dropped, and nobody else uses them in a way that conflicts with
+    /// work that is put on them here.
+    pub unsafe fn borrow(
+        &self,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<Buffer, CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::borrowed(self, address, bytes, owner) }
+    }
+
+    /// A stream that somebody else owns.
+    ///
+    /// # Safety
+    ///
+    /// The handle is a stream of this device as long as a handle to the value lives.
+    pub unsafe fn borrow_stream(&self, handle: u64) -> Stream {
+        // SAFETY: the caller's promise.
+        unsafe { Stream::borrowed(self, handle) }
     }
 
     /// The kernels of a binary.

@@ -22,6 +22,16 @@ impl Stream {
         Ok(Stream { device: device.clone(), raw })
     }
 
+    /// # Safety
+    ///
+    /// As for [`Device::borrow_stream`].
+    pub(super) unsafe fn borrowed(device: &Device, handle: u64) -> Stream {
+        let handle = std::ptr::with_exposed_provenance_mut(handle as usize);
+        // SAFETY: the caller's promise.
+        let raw = unsafe { device.inner.context.wrap_borrowed_stream(handle) };
+        Stream { device: device.clone(), raw }
+    }
+
     /// The device.
     pub fn device(&self) -> &Device {
         &self.device

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Name};
 use loopwright_lowering::index_range;
-use loopwright_lowering::program::{DeviceKernel, Owner, Program};
+use loopwright_lowering::program::{DeviceKernel, Memory, Owner, Program, Stmt};
 
 use super::args::ArrayArg;
 use super::bound::{Bound, Execution};
@@ -152,8 +152,18 @@ fn check_device_array(
         )
         .help("give a tensor of the host, which is laid out as the kernel expects"));
     }
+    let alignment = alignment(program, number);
+    if array.device_address().is_some_and(|address| !address.is_multiple_of(alignment)) {
+        return Err(Diagnostic::new(
+            "argument-alignment",
+            format!(
+                "`{name}` does not begin at a multiple of {alignment} bytes, as its vector accesses need"
+            ),
+        )
+        .help("give memory that begins there, or a kernel without vector accesses to it"));
+    }
     for (other, (earlier_name, earlier)) in earlier.iter().enumerate() {
-        if array.is(earlier) && (program.globals[number].written || program.globals[other].written) {
+        if array.overlaps(earlier) && (program.globals[number].written || program.globals[other].written) {
             let writes = if program.globals[number].written { name } else { earlier_name };
             return Err(Diagnostic::new(
                 "aliased-arguments",
@@ -165,6 +175,21 @@ fn check_device_array(
         }
     }
     Ok(())
+}
+
+/// What the address of a global array has to be a multiple of, for the widest access to it.
+fn alignment(program: &Program, number: usize) -> u64 {
+    let mut lanes = 1;
+    for kernel in &program.kernels {
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            if let Stmt::VectorCopy { to, from, lanes: wide, .. } = stmt
+                && [to.memory, from.memory].contains(&Memory::Global(number))
+            {
+                lanes = lanes.max(*wide);
+            }
+        });
+    }
+    u64::from(lanes) * program.globals[number].dtype.bytes() as u64
 }
 
 /// Whether a device can ever launch a program: block sizes and shared memory, without grids, which the arguments decide.

@@ -81,6 +81,17 @@ impl DeviceTensor {
         Ok(DeviceTensor { inner: Arc::new(Stored { device: device.clone(), dtype, layout, storage }) })
     }
 
+    /// An array in memory that is there already.
+    pub(super) fn of_cuda(
+        device: &Device,
+        dtype: DType,
+        layout: Layout,
+        buffer: cuda::Buffer,
+    ) -> DeviceTensor {
+        let storage = Storage::Cuda(buffer);
+        DeviceTensor { inner: Arc::new(Stored { device: device.clone(), dtype, layout, storage }) }
+    }
+
     /// The device.
     pub fn device(&self) -> &Device {
         &self.inner.device
@@ -108,6 +119,12 @@ impl DeviceTensor {
     /// Whether both are the same memory.
     pub(super) fn is(&self, other: &DeviceTensor) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether both have memory in common, as borrowed pieces of one array can.
+    pub(super) fn overlaps(&self, other: &DeviceTensor) -> bool {
+        let (a, b) = (self.extent(), other.extent());
+        self.is(other) || (a.0 < b.1 && b.0 < a.1)
     }
 
     /// Copies the elements to the host, after all work of the device.

@@ -17,6 +17,7 @@
 //! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
 //! | `stream` | the order of work: streams, and events between them |
 //! | `pinned` | copies that run while the host goes on |
+//! | `foreign` | memory and streams of other libraries, and arrays for them |
 //! | `graph` | sequences of launches that are started as a whole |
 //! | `ask` | what a kernel expects, before there are arguments |
 //! | `export` | a binary and its launches, for hosts that are not written in Rust |
@@ -39,6 +40,7 @@ mod emulate;
 mod errors;
 mod export;
 mod facts;
+mod foreign;
 mod graph;
 mod host;
 mod host_cost;
@@ -63,6 +65,7 @@ pub use compiled::{CompileOptions, Compiled};
 pub use device::Device;
 pub use device_tensor::DeviceTensor;
 pub use export::{Export, ExportedArray, ExportedLaunch, ExportedParameter, export};
+pub use foreign::RawArray;
 pub use graph::{Graph, Sequence};
 pub use host_cost::HostCost;
 pub use pinned::{PinnedTensor, Transfer};

@@ -20,7 +20,7 @@ pub struct StandIn {
 }
 
 /// Where the tests stand.
-pub enum Place {
+pub enum Entry {
     /// Here they run.
     Inside(StandIn),
     /// They ran in another process, which ended so.
@@ -31,14 +31,14 @@ pub enum Place {
 
 /// Compiles the stand-in and starts this program again with it in the place of the driver: a process looks for its libraries' folders only
 /// when it begins.
-pub fn enter() -> Place {
+pub fn enter() -> Entry {
     if let Some(folder) = std::env::var_os(INSIDE) {
         // SAFETY: compiled from the source beside this file; its initialiser makes a lock.
         return match unsafe { Library::new(Path::new(&folder).join(NAME)) } {
-            Ok(library) => Place::Inside(StandIn { library }),
+            Ok(library) => Entry::Inside(StandIn { library }),
             Err(error) => {
                 eprintln!("{error}");
-                Place::Ran(ExitCode::FAILURE)
+                Entry::Ran(ExitCode::FAILURE)
             }
         };
     }
@@ -46,15 +46,15 @@ pub fn enter() -> Place {
         Ok(folder) => folder,
         Err(error) => {
             eprintln!("{error}");
-            return Place::Ran(ExitCode::FAILURE);
+            return Entry::Ran(ExitCode::FAILURE);
         }
     };
     match compile(folder.path()) {
         Ok(true) => {}
-        Ok(false) => return Place::Nowhere("there is no C compiler for the driver's stand-in"),
+        Ok(false) => return Entry::Nowhere("there is no C compiler for the driver's stand-in"),
         Err(log) => {
             eprintln!("{log}");
-            return Place::Ran(ExitCode::FAILURE);
+            return Entry::Ran(ExitCode::FAILURE);
         }
     }
     let mut folders = vec![folder.path().to_owned()];
@@ -71,7 +71,7 @@ pub fn enter() -> Place {
         }
         command.status()
     });
-    Place::Ran(match status {
+    Entry::Ran(match status {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {

@@ -1,0 +1,422 @@
+//! Arrays that change hands between libraries without a copy, by the structures of [DLPack](https://dmlc.github.io/dlpack/latest/).
+//!
+//! A [`Shared`] array is memory with a description and an owner. It comes from another library ([`Shared::from_raw`],
+//! [`Shared::from_raw_versioned`]) or from here ([`DeviceTensor::share`](crate::DeviceTensor::share), [`Tensor::share`](crate::Tensor::share)), and
+//! goes to another library as either structure ([`Shared::into_raw`], [`Shared::into_raw_versioned`]). Whoever holds the structure calls its
+//! deleter once; a `Shared` that goes nowhere does so when it is dropped.
+//!
+//! Strides are in elements, by the convention. The order of work on the memory is no part of the structures: Python's protocol hands a
+//! stream beside them, and so do the functions here.
+
+use std::any::Any;
+use std::ffi::c_void;
+
+use loopwright_kernel_ir::{DType, Diagnostic};
+
+/// Where memory is (`DLDevice`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The kind of device, as [`Place::HOST`] and [`Place::CUDA`].
+    pub kind: i32,
+    /// The number of the device.
+    pub number: i32,
+}
+
+impl Place {
+    /// The kind of the host's memory.
+    pub const HOST: i32 = 1;
+    /// The kind of a GPU's memory.
+    pub const CUDA: i32 = 2;
+    /// The kind of memory of the host that CUDA keeps in place.
+    pub const CUDA_HOST: i32 = 3;
+    /// The kind of memory that CUDA moves between the host and the devices.
+    pub const CUDA_MANAGED: i32 = 13;
+
+    /// The host.
+    pub fn host() -> Place {
+        Place { kind: Place::HOST, number: 0 }
+    }
+}
+
+/// The type of elements (`DLDataType`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElementType {
+    /// Integer 0, unsigned 1, floating 2, bfloat 4, truth value 6.
+    pub code: u8,
+    /// Bits of one number.
+    pub bits: u8,
+    /// Numbers of one element.
+    pub lanes: u16,
+}
+
+impl ElementType {
+    /// As the convention writes a type.
+    pub fn of(dtype: DType) -> ElementType {
+        let code = match dtype {
+            DType::Bool => 6,
+            DType::BF16 => 4,
+            t if t.is_float() => 2,
+            t if t.is_unsigned() => 1,
+            _ => 0,
+        };
+        ElementType { code, bits: (8 * dtype.bytes()) as u8, lanes: 1 }
+    }
+
+    /// The type here, if there is one.
+    pub fn dtype(self) -> Option<DType> {
+        DType::ALL.iter().copied().find(|dtype| ElementType::of(*dtype) == self)
+    }
+}
+
+/// Elements in memory (`DLTensor`).
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawTensor {
+    /// The beginning of the memory.
+    pub data: *mut c_void,
+    /// Where it is.
+    pub place: Place,
+    /// Axes.
+    pub rank: i32,
+    /// The type of the elements.
+    pub element: ElementType,
+    /// The length of each axis.
+    pub shape: *mut i64,
+    /// Elements between neighbours on each axis; null: row after row.
+    pub strides: *mut i64,
+    /// Where the first element is, in bytes from `data`.
+    pub byte_offset: u64,
+}
+
+/// Elements with their owner (`DLManagedTensor`).
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawManaged {
+    /// The elements.
+    pub tensor: RawTensor,
+    /// The owner's.
+    pub context: *mut c_void,
+    /// What gives them back; null where there is nothing to do.
+    pub deleter: Option<unsafe extern "C" fn(*mut RawManaged)>,
+}
+
+/// Elements with their owner, and what may be done with them (`DLManagedTensorVersioned`).
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawVersioned {
+    /// The version of the structure: major, minor.
+    pub version: [u32; 2],
+    /// The owner's.
+    pub context: *mut c_void,
+    /// What gives them back; null where there is nothing to do.
+    pub deleter: Option<unsafe extern "C" fn(*mut RawVersioned)>,
+    /// By bits, as [`RawVersioned::READ_ONLY`].
+    pub flags: u64,
+    /// The elements.
+    pub tensor: RawTensor,
+}
+
+impl RawVersioned {
+    /// The version of the structures here.
+    pub const VERSION: [u32; 2] = [1, 1];
+    /// The flag of elements that must not be written.
+    pub const READ_ONLY: u64 = 1;
+}
+
+/// What is known of shared elements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The address of the first element.
+    pub address: u64,
+    /// Where it is.
+    pub place: Place,
+    /// The type of the elements.
+    pub dtype: DType,
+    /// The length of each axis.
+    pub shape: Vec<usize>,
+    /// Elements between neighbours on each axis.
+    pub strides: Vec<i64>,
+    /// Whether they must not be written.
+    pub read_only: bool,
+}
+
+/// An array in the hands of whoever has this value.
+#[derive(Debug)]
+pub struct Shared {
+    description: Description,
+    owner: Owner,
+}
+
+enum Owner {
+    /// Memory of this library, freed with its last owner.
+    Ours(Box<dyn Any + Send>),
+    Raw(*mut RawManaged),
+    Versioned(*mut RawVersioned),
+    /// Given on.
+    None,
+}
+
+impl std::fmt::Debug for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Owner::Ours(_) => "ours",
+            Owner::Raw(_) | Owner::Versioned(_) => "another library's",
+            Owner::None => "nobody",
+        })
+    }
+}
+
+// SAFETY: the deleter of another library may be called from any thread, which is asked of those who hand its structures over; everything
+// else is plain data.
+unsafe impl Send for Shared {}
+
+impl Shared {
+    /// Memory of this library.
+    pub(crate) fn ours(description: Description, owner: Box<dyn Any + Send>) -> Shared {
+        Shared { description, owner: Owner::Ours(owner) }
+    }
+
+    /// Takes over what another library gives away. A structure that is refused is given back to its owner.
+    ///
+    /// # Safety
+    ///
+    /// The pointer is to a structure that follows the convention, whose deleter nobody else will call and any thread may, and which describes
+    /// memory that stays as it is said to be until then.
+    pub unsafe fn from_raw(raw: *mut RawManaged) -> Result<Shared, Diagnostic> {
+        if raw.is_null() {
+            return Err(null());
+        }
+        let owner = Owner::Raw(raw);
+        // SAFETY: the caller's promise.
+        let description = unsafe { describe(&(*raw).tensor, false) };
+        Shared::checked(description, owner)
+    }
+
+    /// As [`Shared::from_raw`], for the structure with a version.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Shared::from_raw`].
+    pub unsafe fn from_raw_versioned(raw: *mut RawVersioned) -> Result<Shared, Diagnostic> {
+        if raw.is_null() {
+            return Err(null());
+        }
+        let owner = Owner::Versioned(raw);
+        // SAFETY: the caller's promise; version, context and deleter have their places in every version.
+        let [major, minor] = unsafe { (*raw).version };
+        let description = if major == RawVersioned::VERSION[0] {
+            // SAFETY: the caller's promise, and the structure has the layout of this version.
+            unsafe { describe(&(*raw).tensor, (*raw).flags & RawVersioned::READ_ONLY != 0) }
+        } else {
+            Err(Diagnostic::new(
+                "dlpack-version",
+                format!("the array comes in version {major}.{minor} of DLPack, and 1 is understood"),
+            )
+            .help("ask its library for `max_version=(1, 1)`"))
+        };
+        Shared::checked(description, owner)
+    }
+
+    fn checked(description: Result<Description, Diagnostic>, owner: Owner) -> Result<Shared, Diagnostic> {
+        match description {
+            Ok(description) => Ok(Shared { description, owner }),
+            Err(diagnostic) => {
+                owner.give_back();
+                Err(diagnostic)
+            }
+        }
+    }
+
+    /// What is shared.
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// The elements of an array on the host, row by row.
+    pub(crate) fn host_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
+        let Description { address, dtype, shape, strides, .. } = &self.description;
+        let size = dtype.bytes();
+        let count: usize = shape.iter().product();
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(count * size).map_err(|_| {
+            Diagnostic::new("out-of-memory", format!("the host has no {} bytes of memory left", count * size))
+                .help("work on smaller pieces")
+        })?;
+        let base: *const u8 = std::ptr::with_exposed_provenance(*address as usize);
+        let mut index = vec![0usize; shape.len()];
+        for _ in 0..count {
+            let offset: i64 = index.iter().zip(strides).map(|(i, stride)| *i as i64 * stride).sum();
+            // SAFETY: the element is one of those described, which lie where they are said to be by the promise of `from_raw`, or are of
+            // this library.
+            bytes.extend_from_slice(unsafe {
+                std::slice::from_raw_parts(base.offset(offset as isize * size as isize), size)
+            });
+            for axis in (0..shape.len()).rev() {
+                index[axis] += 1;
+                if index[axis] < shape[axis] {
+                    break;
+                }
+                index[axis] = 0;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Gives it away: the receiver has to call the deleter once, from any thread.
+    pub fn into_raw(self) -> *mut RawManaged {
+        let mut lent = Box::new(Lent::new(self));
+        let raw =
+            RawManaged { tensor: lent.tensor(), context: std::ptr::null_mut(), deleter: Some(delete_raw) };
+        Box::into_raw(Box::new(RawManaged { context: Box::into_raw(lent).cast(), ..raw }))
+    }
+
+    /// As [`Shared::into_raw`], with the structure that has a version and says what must not be written.
+    pub fn into_raw_versioned(self) -> *mut RawVersioned {
+        let flags = if self.description.read_only { RawVersioned::READ_ONLY } else { 0 };
+        let mut lent = Box::new(Lent::new(self));
+        let raw = RawVersioned {
+            version: RawVersioned::VERSION,
+            context: std::ptr::null_mut(),
+            deleter: Some(delete_versioned),
+            flags,
+            tensor: lent.tensor(),
+        };
+        Box::into_raw(Box::new(RawVersioned { context: Box::into_raw(lent).cast(), ..raw }))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        std::mem::replace(&mut self.owner, Owner::None).give_back();
+    }
+}
+
+impl Owner {
+    fn give_back(self) {
+        match self {
+            Owner::Ours(owner) => drop(owner),
+            Owner::None => {}
+            Owner::Raw(raw) => {
+                // SAFETY: the structure is live, and its deleter is called once, which takes it away.
+                unsafe {
+                    if let Some(deleter) = (*raw).deleter {
+                        deleter(raw);
+                    }
+                }
+            }
+            Owner::Versioned(raw) => {
+                // SAFETY: as above.
+                unsafe {
+                    if let Some(deleter) = (*raw).deleter {
+                        deleter(raw);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What a structure that was given away points to.
+struct Lent {
+    shared: Shared,
+    shape: Box<[i64]>,
+    strides: Box<[i64]>,
+}
+
+impl Lent {
+    fn new(shared: Shared) -> Lent {
+        let shape = shared.description.shape.iter().map(|n| i64::try_from(*n).unwrap_or(i64::MAX)).collect();
+        let strides = shared.description.strides.clone().into_boxed_slice();
+        Lent { shared, shape, strides }
+    }
+
+    /// Its pointers stay valid as long as this, wherever this is moved.
+    fn tensor(&mut self) -> RawTensor {
+        let description = &self.shared.description;
+        RawTensor {
+            data: std::ptr::with_exposed_provenance_mut(description.address as usize),
+            place: description.place,
+            rank: i32::try_from(self.shape.len()).unwrap_or(i32::MAX),
+            element: ElementType::of(description.dtype),
+            shape: self.shape.as_mut_ptr(),
+            strides: self.strides.as_mut_ptr(),
+            byte_offset: 0,
+        }
+    }
+}
+
+unsafe extern "C" fn delete_raw(raw: *mut RawManaged) {
+    if raw.is_null() {
+        return;
+    }
+    // SAFETY: made by `into_raw`; called once.
+    unsafe {
+        drop(Box::from_raw(Box::from_raw(raw).context.cast::<Lent>()));
+    }
+}
+
+unsafe extern "C" fn delete_versioned(raw: *mut RawVersioned) {
+    if raw.is_null() {
+        return;
+    }
+    // SAFETY: made by `into_raw_versioned`; called once.
+    unsafe {
+        drop(Box::from_raw(Box::from_raw(raw).context.cast::<Lent>()));
+    }
+}
+
+fn null() -> Diagnostic {
+    Diagnostic::new("dlpack-null", "the pointer to the array is null")
+        .help("a capsule that was used already has none")
+}
+
+/// Reads a description.
+///
+/// # Safety
+///
+/// The structure follows the convention.
+unsafe fn describe(tensor: &RawTensor, read_only: bool) -> Result<Description, Diagnostic> {
+    let ElementType { code, bits, lanes } = tensor.element;
+    let dtype = tensor.element.dtype().ok_or_else(|| {
+        Diagnostic::new(
+            "dlpack-type",
+            format!("elements of code {code}, {bits} bits and {lanes} lanes have no type here"),
+        )
+        .help("convert them to one of f16, bf16, f32, f64, bool, or an integer of 8 to 64 bits")
+    })?;
+    let rank = usize::try_from(tensor.rank).map_err(|_| malformed("a negative number of axes"))?;
+    if rank > 0 && tensor.shape.is_null() {
+        return Err(malformed("axes and no lengths"));
+    }
+    let list = |pointer: *const i64| -> Vec<i64> {
+        // SAFETY: by the convention as many numbers as axes.
+        (0..rank).map(|axis| unsafe { pointer.add(axis).read() }).collect()
+    };
+    let shape: Vec<usize> = list(tensor.shape)
+        .into_iter()
+        .map(|length| usize::try_from(length).map_err(|_| malformed("a negative length")))
+        .collect::<Result<_, _>>()?;
+    let strides = if tensor.strides.is_null() {
+        let mut strides = vec![1; rank];
+        for axis in (1..rank).rev() {
+            strides[axis - 1] = i64::try_from(shape[axis])
+                .ok()
+                .and_then(|length| length.checked_mul(strides[axis]))
+                .ok_or_else(|| malformed("more elements than memory can hold"))?;
+        }
+        strides
+    } else {
+        list(tensor.strides)
+    };
+    let address = (tensor.data.expose_provenance() as u64)
+        .checked_add(tensor.byte_offset)
+        .ok_or_else(|| malformed("an offset beyond all memory"))?;
+    Ok(Description { address, place: tensor.place, dtype, shape, strides, read_only })
+}
+
+fn malformed(what: &str) -> Diagnostic {
+    Diagnostic::new("dlpack-malformed", format!("the array comes with {what}"))
+        .help("this is an error of the library that made it")
+}

@@ -1,0 +1,254 @@
+//! Memory of others: arrays and streams that another library owns, used here where they are, and arrays of this library handed to others.
+//!
+//! Two things have to hold for memory that two libraries use: it stays until both are done, and each one's work on it comes in an order. The
+//! first is the owner's part of a [`Shared`] array. For the second, the memory is ready in the order of a stream (`ready_on`); work of
+//! the device's own stream waits for that, and work of any other stream has to ([`Stream::wait`]). Before the memory goes back to its
+//! owner, all work of the device is waited for.
+
+use std::any::Any;
+
+use loopwright_kernel_ir::{Buffer, DType, Diagnostic};
+
+use super::device::Inner;
+use super::layout::Layout;
+use super::stream::Stream;
+use super::tensor::elements;
+use super::{Device, DeviceTensor, Tensor};
+use crate::cuda;
+use crate::dlpack::{Description, Place, Shared};
+
+/// Memory of a device that somebody else owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RawArray {
+    /// The address of the first element.
+    pub address: u64,
+    /// The type of the elements.
+    pub dtype: DType,
+    /// The length of each axis.
+    pub shape: Vec<usize>,
+    /// Elements between neighbours on each axis; none: row after row.
+    pub strides: Option<Vec<usize>>,
+}
+
+impl Device {
+    /// An array in memory that somebody else owns, without a copy. `owner` is dropped when the last handle to the array is gone and the work of
+    /// the device is done; it may be `()`.
+    ///
+    /// # Safety
+    ///
+    /// The elements lie at these places in memory of this device and stay there until `owner` is dropped. They are ready in the order of
+    /// `ready_on`. Until then nobody else writes them while work put on them here may run, nor reads what such work writes. Elements of `bool` are bytes of 0
+    /// or 1.
+    pub unsafe fn borrow_raw(
+        &self,
+        array: &RawArray,
+        ready_on: &Stream,
+        owner: impl Any + Send,
+    ) -> Result<DeviceTensor, Diagnostic> {
+        let layout = match &array.strides {
+            None => Layout::rows(&array.shape)?,
+            Some(strides) => strided(&array.shape, strides)?,
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.borrow_layout(array.address, array.dtype, layout, ready_on, Box::new(owner)) }
+    }
+
+    /// An array of another library in the memory of this device, without a copy. It goes back to its owner when the last handle to it is gone
+    /// and the work of the device is done. `ready_on` is the stream in whose order its library has made it ready: the one whose handle
+    /// was given to Python's `__dlpack__(stream=...)`.
+    pub fn borrow(&self, array: Shared, ready_on: &Stream) -> Result<DeviceTensor, Diagnostic> {
+        let Description { address, place, dtype, shape, strides, .. } = array.description().clone();
+        let ordinal = i32::try_from(self.limits().ordinal).unwrap_or(i32::MAX);
+        let here = self.is_gpu()
+            && (place.kind == Place::CUDA_MANAGED || place == Place { kind: Place::CUDA, number: ordinal });
+        if !here {
+            return Err(Diagnostic::new(
+                "other-device",
+                format!(
+                    "an array on device {} of kind {} cannot be used in its place on {}",
+                    place.number,
+                    place.kind,
+                    self.name()
+                ),
+            )
+            .help("open the device that it is on; an array of the host becomes a tensor by `Tensor::from_shared`"));
+        }
+        if array.description().read_only {
+            return Err(Diagnostic::new("read-only", "the array must not be written, which kernels could")
+                .help("have its library make a copy"));
+        }
+        let strides =
+            strides.iter().map(|stride| usize::try_from(*stride)).collect::<Result<Vec<_>, _>>().map_err(
+                |_| {
+                    Diagnostic::new("tensor-strides", format!("the array has negative strides: {strides:?}"))
+                        .help("have its library make a contiguous copy")
+                },
+            )?;
+        let layout = strided(&shape, &strides)?;
+        // SAFETY: promised by whoever made the shared array from another library's structure.
+        unsafe { self.borrow_layout(address, dtype, layout, ready_on, Box::new(array)) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Device::borrow_raw`].
+    unsafe fn borrow_layout(
+        &self,
+        address: u64,
+        dtype: DType,
+        layout: Layout,
+        ready_on: &Stream,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<DeviceTensor, Diagnostic> {
+        let (Inner::Cuda { device, stream }, Some(ready)) = (&*self.inner, &ready_on.0) else {
+            return Err(Diagnostic::new(
+                "other-device",
+                "memory is borrowed on a GPU, in the order of a stream of it",
+            )
+            .help("on the emulator, upload a tensor"));
+        };
+        if !address.is_multiple_of(dtype.bytes() as u64) {
+            return Err(Diagnostic::new(
+                "tensor-alignment",
+                format!("elements of {dtype} cannot begin at address {address:#x}"),
+            )
+            .help(format!("give memory that begins at a multiple of {} bytes", dtype.bytes())));
+        }
+        let bytes = elements(&[layout.size], dtype)? * dtype.bytes();
+        // SAFETY: the caller's promise.
+        let buffer = unsafe { device.borrow(address, bytes, owner)? };
+        if ready.handle() != stream.handle() {
+            stream.wait(&ready.record()?)?;
+        }
+        Ok(DeviceTensor::of_cuda(self, dtype, layout, buffer))
+    }
+
+    /// A stream that another library owns: work put on it here comes in one order with the other's. Handles 0, 1 and 2 are the driver's own default
+    /// streams.
+    ///
+    /// # Safety
+    ///
+    /// The handle is a stream of this device, and stays so as long as a handle to the value or anything bound to it lives.
+    pub unsafe fn borrow_stream(&self, handle: u64) -> Result<Stream, Diagnostic> {
+        match &*self.inner {
+            // SAFETY: the caller's promise.
+            Inner::Cuda { device, .. } => Ok(Stream(Some(unsafe { device.borrow_stream(handle) }))),
+            Inner::Emulator { .. } => {
+                Err(Diagnostic::new("other-device", "the emulator has no streams of other libraries")
+                    .help("make a stream with `Device::stream`"))
+            }
+        }
+    }
+}
+
+/// A layout with these strides.
+fn strided(shape: &[usize], strides: &[usize]) -> Result<Layout, Diagnostic> {
+    let wrong = |what: String| {
+        Diagnostic::new("tensor-strides", what)
+            .help("give a stride for each axis, as elements between neighbours")
+    };
+    if strides.len() != shape.len() {
+        return Err(wrong(format!("an array of {} axes was given {} strides", shape.len(), strides.len())));
+    }
+    let span = shape.iter().zip(strides).try_fold(1usize, |span, (length, stride)| {
+        length.saturating_sub(1).checked_mul(*stride).and_then(|reach| span.checked_add(reach))
+    });
+    let size = if shape.contains(&0) { Some(0) } else { span };
+    let size = size.ok_or_else(|| wrong(format!("strides {strides:?} reach beyond all memory")))?;
+    Ok(Layout { shape: shape.to_vec(), strides: strides.to_vec(), size })
+}
+
+impl DeviceTensor {
+    /// The address of the first element in the memory of a GPU; none on the emulator.
+    pub fn device_address(&self) -> Option<u64> {
+        self.cuda_buffer().ok().map(cuda::Buffer::address)
+    }
+
+    /// Hands the array to another library, in its place: both use the same memory, which stays until both are done with it. Waits for all
+    /// work of the device, so that the elements are there for whoever reads them.
+    pub fn share(&self) -> Result<Shared, Diagnostic> {
+        let shared = self.to_shared()?;
+        self.device().synchronize()?;
+        Ok(shared)
+    }
+
+    /// As [`DeviceTensor::share`], without waiting: the stream of the receiver ([`Device::borrow_stream`]) waits for the work that was put on
+    /// `produced_on` until now.
+    pub fn share_on(&self, produced_on: &Stream, receiver: &Stream) -> Result<Shared, Diagnostic> {
+        let shared = self.to_shared()?;
+        if produced_on.handle() != receiver.handle() {
+            receiver.wait(&produced_on.record()?)?;
+        }
+        Ok(shared)
+    }
+
+    fn to_shared(&self) -> Result<Shared, Diagnostic> {
+        let buffer = self.cuda_buffer().map_err(|_| {
+            Diagnostic::new("other-device", "the emulator's arrays are in no memory that others could use")
+                .help("download it and share the tensor")
+        })?;
+        let layout = self.layout();
+        let description = Description {
+            address: buffer.address(),
+            place: Place {
+                kind: Place::CUDA,
+                number: i32::try_from(self.device().limits().ordinal).unwrap_or(i32::MAX),
+            },
+            dtype: self.dtype(),
+            shape: layout.shape.clone(),
+            strides: layout.strides.iter().map(|s| i64::try_from(*s).unwrap_or(i64::MAX)).collect(),
+            read_only: false,
+        };
+        Ok(Shared::ours(description, Box::new(self.clone())))
+    }
+}
+
+impl Tensor {
+    /// A copy of the elements for another library.
+    pub fn share(&self) -> Result<Shared, Diagnostic> {
+        let layout = Layout::rows(self.shape())?;
+        // Aligned for every element type.
+        let bytes = self.buffer().bytes();
+        let mut words = vec![0u64; bytes.len().div_ceil(8)].into_boxed_slice();
+        bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        let description = Description {
+            address: words.as_mut_ptr().expose_provenance() as u64,
+            place: Place::host(),
+            dtype: self.dtype(),
+            shape: self.shape().to_vec(),
+            strides: layout.strides.iter().map(|s| i64::try_from(*s).unwrap_or(i64::MAX)).collect(),
+            read_only: false,
+        };
+        Ok(Shared::ours(description, Box::new(words)))
+    }
+
+    /// A copy of the elements of another library's array on the host, whatever its strides.
+    ///
+    /// ```
+    /// # use loopwright_runtime::{Tensor, dlpack::Shared};
+    /// let tensor = Tensor::from_vec(&[2, 2], vec![1i32, 2, 3, 4])?;
+    /// let raw = tensor.share()?.into_raw();
+    /// // Here the pointer goes to another library and comes back from it.
+    /// // SAFETY: nobody else calls its deleter.
+    /// let shared = unsafe { Shared::from_raw(raw)? };
+    /// assert_eq!(Tensor::from_shared(&shared)?, tensor);
+    /// # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+    /// ```
+    pub fn from_shared(array: &Shared) -> Result<Tensor, Diagnostic> {
+        let Description { place, dtype, shape, .. } = array.description();
+        if !matches!(place.kind, Place::HOST | Place::CUDA_HOST) {
+            return Err(Diagnostic::new(
+                "other-device",
+                format!("the array is on device {} of kind {}, not on the host", place.number, place.kind),
+            )
+            .help("borrow it on its device with `Device::borrow`"));
+        }
+        elements(shape, *dtype)?;
+        let bytes = array.host_bytes()?;
+        let buffer = Buffer::from_bytes(*dtype, bytes).ok_or_else(|| {
+            Diagnostic::new("tensor-bool", "a truth value is neither 0 nor 1")
+                .help("write 0 or 1 to every byte of a bool array")
+        })?;
+        Tensor::from_buffer(shape, buffer)
+    }
+}
