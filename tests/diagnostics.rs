@@ -15,7 +15,7 @@ use loopwright::runtime::disasm::DisasmError;
 use loopwright::runtime::nvrtc::CompileError;
 
 /// Codes that stand in the sources and have no pinned text, each with the reason.
-const UNPINNED: [(&str, &str); 17] = [
+const UNPINNED: [(&str, &str); 16] = [
     ("budget", "isl gives up, after seconds of work"),
     ("isl", "isl fails in a way that is not known"),
     ("internal", "a mistake of this library: tests/fuzz.rs asserts that it does not happen"),
@@ -27,7 +27,6 @@ const UNPINNED: [(&str, &str); 17] = [
     ("tuple", "a wrong number of targets is refused when the kernel is read"),
     ("no-kernel", "the tuner's own kernels are read"),
     ("no-binary", "a GPU whose kernel was never compiled"),
-    ("tensor-bool", "needs a GPU that leaves a truth value unwritten"),
     ("unbounded", "of the plain interpreter, for kernels that are refused when they are read"),
     ("unknown-operator", "of the plain interpreter, for kernels that are refused when they are read"),
     ("targets", "of the plain interpreter, for kernels that are refused when they are read"),
@@ -211,6 +210,7 @@ fn of_the_drivers() -> Vec<Diagnostic> {
     let cuda = [
         CudaError::NoDriver,
         CudaError::NoDevice,
+        CudaError::OldDriver { for_what: "graphs", since: "12.0" },
         CudaError::NoSuchDevice { ordinal: 3, count: 1 },
         CudaError::BadBinary { arch, reason: "it is cut off".into() },
         CudaError::NoSuchKernel { name: "copy".into() },

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libtest_mimic::{Arguments as Options, Completion, Failed, Trial};
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
-use loopwright_runtime::dlpack::{ElementType, Place, RawManaged, RawTensor, Shared};
+use loopwright_runtime::dlpack::{ElementType, Place, RawManaged, RawTensor, RawVersioned, Shared};
 use loopwright_runtime::{Args, Bound, Device, DeviceTensor, RawArray, Tensor, nvrtc};
 use loopwright_transforms::Pipeline;
 use stand_in::{Entry, StandIn};
@@ -478,6 +478,16 @@ fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
     refused(
         borrow(4096, Place::CUDA, [5, 1]),
         "error[other-device]: the memory to be borrowed is not of this device\n  help: make everything that one launch uses on one device",
+    )?;
+    let raw = ok(memory.share())?.into_raw_versioned();
+    // SAFETY: the structure is live, and nobody else calls its deleter.
+    let constant = ok(unsafe {
+        (*raw).flags |= RawVersioned::READ_ONLY;
+        Shared::from_raw_versioned(raw)
+    })?;
+    refused(
+        device.borrow(constant, &stream),
+        "error[read-only]: the array must not be written, which kernels could\n  help: have its library make a copy",
     )?;
     check(back.load(Ordering::SeqCst) == 4, "what is refused does not go back to its owner")?;
     // Vector accesses need more than the elements.
