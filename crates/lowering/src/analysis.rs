@@ -219,49 +219,81 @@ impl<'k> Analysis<'k> {
             .filter(|(_, t)| t.is_parallel() || **t == Tag::Unroll)
             .map(|(n, t)| (n.clone(), *t))
             .collect();
-        // The part with the fewest inames says most plainly how far one of them runs.
         let inames: Vec<Vec<Name>> = leaves.iter().map(|(_, p)| self.lookup.part_inames(p)).collect();
-        let mut fewest: HashMap<&Name, &[Name]> = HashMap::new();
-        for inames in &inames {
-            for n in inames {
-                let known = fewest.entry(n).or_insert(inames);
-                if inames.len() < known.len() {
-                    *known = inames;
-                }
-            }
-        }
         for (iname, tag) in tagged {
-            let Some(inames) = fewest.get(&iname) else { continue };
-            let mut rows = self.context.clone();
-            for c in self.lookup.instances(inames) {
-                rows.push(self.lookup.expand_constraint(&c)?);
-            }
-            let system = System::new(&rows)?;
-            let parameter = |n: &Name| self.is_parameter(n);
-            let bounds = system.bounds(&iname, &parameter)?;
-            let lower = match bounds.lower.as_slice() {
-                [b] if b.denominator == 1 => b.aff.clone(),
-                _ if system.constant_range(&Aff::var(&iname))?.0 == Some(0) => Aff::constant(0),
-                _ => {
-                    return Err(Diagnostic::new(
-                        "no-least-value",
-                        format!("`{iname}` is tagged `{tag}`, but its least value is not one function of the parameters"),
-                    )
-                    .help("give it one lower bound, or leave it a sequential loop"));
+            let mut nests: Vec<&[Name]> = Vec::new();
+            for nest in inames.iter().filter(|nest| nest.contains(&iname)) {
+                if !nests.contains(&nest.as_slice()) {
+                    nests.push(nest);
                 }
-            };
-            let length = Aff::var(&iname).sub(&lower)?;
-            let constant = system.constant_range(&length)?.1.and_then(|m| m.checked_add(1));
-            if constant.is_none() && tag.block_axis().is_none() {
-                return Err(Diagnostic::new(
-                    "not-constant-length",
-                    format!("`{iname}` is tagged `{tag}`, but its length is not bounded by a constant"),
-                )
-                .help(format!("split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter")));
             }
-            self.extents.insert(iname, Extent { lower, constant });
+            if let Some(extent) = self.extent(&iname, tag, nests)? {
+                self.extents.insert(iname, extent);
+            }
         }
         Ok(())
+    }
+
+    /// The extent of an iname over the nests that have it. The one with the fewest inames says most plainly how far it runs; those that obey all
+    /// that this one obeys run no further.
+    fn extent(&self, iname: &Name, tag: Tag, mut nests: Vec<&[Name]>) -> Result<Option<Extent>, Diagnostic> {
+        nests.sort_by_key(|nest| nest.len());
+        let mut least: Option<Aff> = None;
+        let mut constant: Option<i64> = None;
+        let mut first: Vec<Constraint> = Vec::new();
+        for nest in nests {
+            let instances = self.lookup.instances(nest);
+            if least.is_some() && first.iter().all(|c| instances.contains(c)) {
+                continue;
+            }
+            let mut rows = self.context.clone();
+            for c in &instances {
+                rows.push(self.lookup.expand_constraint(c)?);
+            }
+            let system = System::new(&rows)?;
+            let Some(lower) = &least else {
+                let lower = self.least_value(iname, &system)?.ok_or_else(|| no_least_value(iname, tag))?;
+                constant = length_from(iname, &lower, &system)?;
+                least = Some(lower);
+                first = instances;
+                continue;
+            };
+            // From the smaller of the two least values on.
+            let below = |lower: &Aff| system.implies(&Constraint::le(lower, &Aff::var(iname))?);
+            if !below(lower)? {
+                let other = self.least_value(iname, &system)?.ok_or_else(|| no_least_value(iname, tag))?;
+                let Some(moved) = lower.sub(&other)?.as_constant() else {
+                    return Err(no_least_value(iname, tag));
+                };
+                constant = constant.and_then(|length| length.checked_add(moved));
+                least = Some(other);
+            }
+            if let Some(lower) = &least {
+                let own = length_from(iname, lower, &system)?;
+                constant = constant.zip(own).map(|(a, b)| a.max(b));
+            }
+        }
+        let Some(lower) = least else { return Ok(None) };
+        if constant.is_none() && tag.block_axis().is_none() {
+            return Err(Diagnostic::new(
+                "not-constant-length",
+                format!("`{iname}` is tagged `{tag}`, but its length is not bounded by a constant"),
+            )
+            .help(format!(
+                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter"
+            )));
+        }
+        Ok(Some(Extent { lower, constant }))
+    }
+
+    /// The least value of an iname as a function of the parameters, if it is one.
+    fn least_value(&self, iname: &Name, system: &System) -> Result<Option<Aff>, Diagnostic> {
+        let bounds = system.bounds(iname, &|n: &Name| self.is_parameter(n))?;
+        Ok(match bounds.lower.as_slice() {
+            [b] if b.denominator == 1 => Some(b.aff.clone()),
+            _ if system.constant_range(&Aff::var(iname))?.0 == Some(0) => Some(Aff::constant(0)),
+            _ => None,
+        })
     }
 
     fn part_info(
@@ -503,6 +535,20 @@ impl<'k> Analysis<'k> {
 /// The axes on which the kernel has an iname.
 fn axes(kernel: &LoopKernel, axis: impl Fn(Tag) -> Option<usize>) -> [bool; 3] {
     [0, 1, 2].map(|a| kernel.tags.values().any(|t| axis(*t) == Some(a)))
+}
+
+/// The greatest number of values from `lower` on, if it is constant.
+fn length_from(iname: &Name, lower: &Aff, system: &System) -> Result<Option<i64>, Diagnostic> {
+    let length = Aff::var(iname).sub(lower)?;
+    Ok(system.constant_range(&length)?.1.and_then(|m| m.checked_add(1)))
+}
+
+fn no_least_value(iname: &Name, tag: Tag) -> Diagnostic {
+    Diagnostic::new(
+        "no-least-value",
+        format!("`{iname}` is tagged `{tag}`, but its least value is not one function of the parameters"),
+    )
+    .help("give it one lower bound, or leave it a sequential loop")
 }
 
 /// The coordinate's name of a tag.

@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, Name, Part};
+use loopwright_kernel_ir::{Aff, Constraint, Name, Part, Term};
 use loopwright_legality::{BLOCK_COORDINATES, Presence, THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, System};
 
@@ -225,11 +225,23 @@ impl<'r, 'p> Coverage<'r, 'p> {
         {
             return Ok(Some(Aff::constant(low)));
         }
-        for c in allowed.iter().filter(|c| c.aff.is_affine() && c.aff.coefficient(name) == 1) {
+        // Of `0 <= 4*o - 4*t + i`, with `0 <= i < 4`, what four divides: `o - t` has one value.
+        for c in allowed.iter().filter(|c| c.aff.is_affine()) {
+            let factor = c.aff.coefficient(name);
+            if factor == 0 {
+                continue;
+            }
+            let mut part = Aff::constant(0);
+            for (term, k) in c.aff.terms() {
+                if let (Term::Var(n), 0) = (term, k % factor) {
+                    part = part.add(&Aff::var(n).scale(k / factor)?)?;
+                }
+            }
             self.questions += 1;
-            let value = Aff::var(name).sub(&c.aff)?;
-            if system.implies(&Constraint::equal(&Aff::var(name), &value)?)? {
-                return Ok(Some(value));
+            if let (Some(low), Some(high)) = system.constant_range(&part)?
+                && low >= high
+            {
+                return Ok(Some(Aff::var(name).sub(&part)?.add_constant(low)?));
             }
         }
         Ok(None)
