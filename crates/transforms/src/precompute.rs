@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Number, Transform,
     add_prefetch::{
-        add_instruction, buffered, fetch_names, parse_space, replace_accesses, require_array, site,
+        Site, add_instruction, buffered, fetch_names, parse_space, replace_accesses, require_array, site,
     },
     call::Args,
     edit::{fresh, map_expressions, parts_with_inames, require_fresh, require_iname},
@@ -26,13 +26,15 @@ use crate::{
 ///
 /// The footprint of all reads of `t` under the sweep is a box, as for [`crate::AddPrefetch`]. The instruction that computes `t` is
 /// replaced by one that computes the box into `t_tile` where it is read; values that several blocks need are computed by each of them.
-/// The map of the new instruction says which declared instances it does.
+/// The map of the new instruction says which declared instances it does. Where several instructions write `t` (the inside and the ends of a
+/// range, or a value in two stages), each is replaced by one of its own, in their order.
 ///
 /// # Legality
 ///
-/// `t` has one writer, without a reduction or a predicate, whose subscripts are its inames, each once; all reads of `t` are affine. That each
-/// read of the buffer sees the value of its declared instance, and that what is computed later reads what it would have read, is proved by
-/// following values, or refused with a counter-example.
+/// The writers of `t` have no reductions and no predicates. Their subscripts are their inames, each once, or do not depend on inames; other loops
+/// around them are around all readers, too. A writer may read the cell that it writes, and no other of `t`. All other reads of `t` are affine.
+/// That each read of the buffer sees the value of its declared instance, and that what is computed later reads what it would have read, is
+/// proved by following values, or refused with a counter-example.
 ///
 /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`, `name=t_tile`, `pad=1`, `inames=[r, c]`.
 ///
@@ -82,6 +84,56 @@ use crate::{
 /// ");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// A temporary with one value inside and another one at its end:
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel slopes(x: f32[n + 1], y: f32[n], n: i32)
+/// assume 1 <= n
+/// domain { [i] : 0 <= i < n }
+/// domain { [j] : 0 <= j < n }
+/// temp t: f32[n + 1] global
+/// t[i] = x[i + 1] - x[i] {id=inside}
+/// t[n] = 0.0 {id=end}
+/// y[j] = t[j + 1] - t[j] {id=second}
+/// ")?;
+/// let steps = Pipeline::parse("\
+/// split_iname(j, 64)
+/// tag_inames(j_outer: block.x)
+/// precompute(t, [j_inner], inames=[c])
+/// ")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel slopes(x: f32[n + 1], y: f32[n], n: i32)
+/// assume 1 <= n
+/// domain { [i] : 0 <= i < n }
+/// domain { [j] : 0 <= j < n }
+/// domain { [j_outer, j_inner] : 0 <= j_inner <= 63 }
+/// domain { [c] : 0 <= c <= 64 and 0 <= j_outer and 64*j_outer + c < n }
+/// domain { [c_end] : 0 <= c_end <= 64 and 64*j_outer < n and n = 64*j_outer + c_end }
+/// temp t_tile: f32[65] shared
+/// let j = 64*j_outer + j_inner
+/// tag j_outer: block.x
+/// t_tile[c] = x[64 * j_outer + c + 1] - x[64 * j_outer + c] {id=inside, inames=j_outer:c, by=precompute, map=[i: 64*j_outer + c]}
+/// t_tile[c_end] = 0.0 {id=end, inames=j_outer:c_end, by=precompute}
+/// y[j] = t_tile[j_inner + 1] - t_tile[j_inner] {id=second, inames=j_outer:j_inner}
+/// tree {
+///     for c {
+///         inside
+///     }
+///     for c_end {
+///         end
+///     }
+///     for j_inner {
+///         second
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Precompute {
     /// The temporary.
@@ -95,7 +147,7 @@ pub struct Precompute {
     pub name: Option<Name>,
     /// Elements added behind each row.
     pub pad: Number,
-    /// Names of the new inames, an axis of the buffer each.
+    /// Names of the new inames, an axis of the buffer each. Those of a second writer have its name behind them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inames: Vec<Name>,
 }
@@ -140,35 +192,78 @@ impl BuiltIn for Precompute {
     }
 }
 
-/// The one instruction that computes the temporary, and for each axis the iname that is its subscript.
-fn writer<'a>(data: &'a KernelData, temporary: &Name) -> Result<(&'a Instruction, Vec<Name>), Diagnostic> {
+/// A subscript of what computes the temporary.
+enum Cell {
+    /// One of its loops, which the others do not have.
+    Loop(Name),
+    /// The same in all instances.
+    Fixed(Aff),
+}
+
+/// An instruction that computes the temporary, with its subscripts.
+struct Writer<'a> {
+    instruction: &'a Instruction,
+    cells: Vec<Cell>,
+}
+
+/// The instructions that compute the temporary, in the order of the tree.
+fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>, Diagnostic> {
     let refuse = |why: String| {
         Diagnostic::new("precompute-writer", format!("`{temporary}` cannot be precomputed: {why}"))
-            .help("a value can be computed again where one plain instruction computes it")
+            .help("values can be computed again where plain instructions compute them")
     };
-    let writers: Vec<&Instruction> =
-        data.instructions.iter().filter(|i| i.targets.iter().any(|t| t.array == *temporary)).collect();
-    let [writer] = writers.as_slice() else {
-        return Err(refuse(format!("{} instructions write it, not one", writers.len())));
-    };
-    let id = &writer.id;
-    if writer.targets.len() != 1 || writer.predicate.is_some() || !writer.reductions().is_empty() {
-        return Err(refuse(format!("`{id}` has a predicate, a reduction or several targets")));
-    }
-    let Role::Does(_) = writer.role else {
-        return Err(refuse(format!("`{id}` is a copy already")));
-    };
-    let mut inames = Vec::new();
-    for e in &writer.targets[0].index {
-        match e {
-            Expr::Name(n) if writer.within.contains(n) && !inames.contains(n) => inames.push(n.clone()),
-            _ => return Err(refuse(format!("the subscript `{e}` in `{id}` is no loop of its own"))),
+    let mut found: Vec<Writer<'a>> = Vec::new();
+    for part in data.tree.iter().flat_map(Tree::leaves) {
+        let Some(x) = data.instruction(&part.instruction) else { continue };
+        let id = &x.id;
+        if x.targets.iter().all(|t| t.array != *temporary) || found.iter().any(|w| w.instruction.id == *id) {
+            continue;
         }
+        if x.targets.len() != 1 || x.predicate.is_some() || !x.reductions().is_empty() {
+            return Err(refuse(format!("`{id}` has a predicate, a reduction or several targets")));
+        }
+        let Role::Does(_) = x.role else {
+            return Err(refuse(format!("`{id}` is a copy already")));
+        };
+        let target = &x.targets[0];
+        let mut own: Vec<&Name> = Vec::new();
+        let mut cells = Vec::new();
+        for e in &target.index {
+            let fixed = || {
+                let aff = footprint::affine_subscript(data, e)?;
+                aff.names().iter().all(|n| !data.is_iname(n)).then_some(aff)
+            };
+            cells.push(match e {
+                Expr::Name(n) if x.within.contains(n) && !own.contains(&n) => {
+                    own.push(n);
+                    Cell::Loop(n.clone())
+                }
+                _ => match fixed() {
+                    Some(aff) => Cell::Fixed(aff),
+                    None => {
+                        return Err(refuse(format!("the subscript `{e}` in `{id}` is no loop of its own")));
+                    }
+                },
+            });
+        }
+        let mut elsewhere = None;
+        x.value.visit(&mut |e| match e {
+            Expr::Subscript(access) if access.array == *temporary && access != target => {
+                elsewhere = Some(access.clone());
+            }
+            _ => {}
+        });
+        if let Some(access) = elsewhere {
+            return Err(refuse(format!(
+                "`{id}` reads `{access}`, another cell than the one that it computes"
+            )));
+        }
+        found.push(Writer { instruction: x, cells });
     }
-    if let Some(extra) = writer.within.iter().find(|n| !inames.contains(n)) {
-        return Err(refuse(format!("`{id}` also runs over `{extra}`")));
+    if found.is_empty() {
+        return Err(refuse("no instruction writes it".into()));
     }
-    Ok((*writer, inames))
+    Ok(found)
 }
 
 /// The trees without the leaves of an instruction, and without loops that are empty then.
@@ -207,8 +302,8 @@ impl Transform for Precompute {
         }
         let pad = u32::try_from(self.pad.at_least(0, "the padding")?)
             .map_err(|_| Diagnostic::new("number-range", "the padding does not fit into 32 bits"))?;
-        let (old, subscripts) = writer(kernel, t)?;
-        let old = old.clone();
+        let writers = writers(kernel, t)?;
+        let writes = |id: &Name| writers.iter().any(|w| w.instruction.id == *id);
         let buffer = match &self.name {
             Some(name) => {
                 require_fresh(kernel, name, "name")?;
@@ -216,42 +311,28 @@ impl Transform for Precompute {
             }
             None => fresh(kernel, &format!("{t}_tile")),
         };
-        let reads = footprint::reads_of(kernel, t, &[])?;
+        let readers: Vec<Name> =
+            kernel.instructions.iter().map(|i| i.id.clone()).filter(|id| !writes(id)).collect();
+        let reads = footprint::reads_of(kernel, t, &readers)?;
         let spans = footprint::spans(kernel, t, &reads, &self.sweep)?;
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, t, true)?;
         let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
         let inames = fetch_names(kernel, &self.inames, t, kept.len())?;
-        let fetch: Vec<(Name, usize, Span)> =
-            inames.iter().zip(&kept).map(|(n, k)| (n.clone(), *k, spans[*k].clone())).collect();
-        let keep =
-            |n: &Name| site.within.contains(n) || !(kernel.is_iname(n) || kernel.temporary(n).is_some());
-        let mut constraints = footprint::needed(kernel, &reads, &fetch, &[], &keep)?;
-        // The cell on each axis, and by it every name whose value depends on the writer's inames.
-        let mut cells: BTreeMap<Name, Aff> = BTreeMap::new();
-        for (k, iname) in subscripts.iter().enumerate() {
-            let cell = match fetch.iter().find(|(_, axis, _)| *axis == k) {
-                Some((f, _, span)) => span.base.add(&Aff::var(f))?,
-                None => spans[k].base.clone(),
+        let mut pieces = Vec::new();
+        for (k, writer) in writers.iter().enumerate() {
+            let own = match k {
+                0 => inames.clone(),
+                _ => {
+                    let id = &writer.instruction.id;
+                    inames.iter().map(|n| fresh(kernel, &format!("{n}_{id}"))).collect()
+                }
             };
-            cells.insert(iname.clone(), cell);
-        }
-        for c in kernel.instances(&PartRef { instruction: old.id.clone(), part: Part::Whole }) {
-            let c: Constraint = c.substitute(&|n| cells.get(n).cloned())?;
-            if !constraints.contains(&c) {
-                constraints.push(c);
-            }
-        }
-        let first = constraints.iter().take(2 * inames.len()).cloned().collect::<Vec<_>>();
-        let context = loopwright_poly::System::new(&kernel.assumptions)?;
-        let mut needed = loopwright_poly::System::new(&constraints)?.gist(&context)?;
-        for c in first.into_iter().rev() {
-            if !needed.contains(&c) {
-                needed.insert(0, c);
-            }
+            pieces.push(self.piece(kernel, writer, own, &reads, &spans, &kept, &site, &buffer)?);
         }
 
         let mut failed = None;
-        let changed = kernel.edit(|data| {
+        let mut changed = kernel.edit(|data| {
+            data.instructions.retain(|i| !writes(&i.id));
             for instruction in &mut data.instructions {
                 let replace = |access: &Access| buffered(kernel, &buffer, access, &spans, &kept);
                 let mut rewrite = |e: &Expr| {
@@ -276,40 +357,145 @@ impl Transform for Precompute {
                 order: Vec::new(),
                 space: self.space,
             });
-            data.instructions.retain(|i| i.id != old.id);
-            data.tree = without(&data.tree, &old.id);
+            for writer in &writers {
+                data.tree = without(&data.tree, &writer.instruction.id);
+            }
             let used: Vec<Name> =
                 parts_with_inames(data).into_iter().flat_map(|(_, inames)| inames).collect();
-            data.tags.retain(|iname, _| used.contains(iname) || !old.within.contains(iname));
-            let mut map = BTreeMap::new();
-            for (name, value) in &old.map {
-                map.insert(name.clone(), value.substitute(&|n| cells.get(n).cloned())?);
+            let gone =
+                |n: &Name| !used.contains(n) && writers.iter().any(|w| w.instruction.within.contains(n));
+            data.tags.retain(|iname, _| !gone(iname));
+            for piece in &pieces {
+                let (new, needed) = (piece.instruction.clone(), piece.needed.clone());
+                add_instruction(data, new, &piece.inames, needed, &site)?;
             }
-            for (name, cell) in &cells {
-                map.entry(name.clone()).or_insert_with(|| cell.clone());
-            }
-            let new = Instruction {
-                id: old.id.clone(),
-                targets: vec![Access {
-                    array: buffer.clone(),
-                    index: inames.iter().map(|f| Expr::Name(f.clone())).collect(),
-                }],
-                value: old.value.substitute(&|n| cells.get(n).map(Expr::from_aff)),
-                predicate: None,
-                within: site.within.iter().chain(&inames).cloned().collect(),
-                role: old.role.clone(),
-                map,
-                after: Vec::new(),
-                scan: None,
-                made_by: Some(Name::new("precompute")),
-            };
-            add_instruction(data, new, &inames, needed, &site)
+            Ok::<(), Diagnostic>(())
         })?;
-        let loops: Vec<(Name, i64)> = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
-        match self.space {
-            AddressSpace::Private => spread::unrolled(&changed, &loops),
-            _ => spread::over_threads(&changed, &loops),
+        for piece in &pieces {
+            changed = match self.space {
+                AddressSpace::Private => spread::unrolled(&changed, &piece.loops)?,
+                _ => spread::over_threads(&changed, &piece.loops)?,
+            };
         }
+        Ok(changed)
+    }
+}
+
+/// What takes the place of one writer.
+struct Piece {
+    instruction: Instruction,
+    /// Its inames beside those around the readers.
+    inames: Vec<Name>,
+    needed: Vec<Constraint>,
+    /// Those of the box, with their lengths.
+    loops: Vec<(Name, i64)>,
+}
+
+impl Precompute {
+    /// The instruction that computes a writer's part of the box.
+    #[allow(clippy::too_many_arguments)]
+    fn piece(
+        &self,
+        kernel: &LoopKernel,
+        writer: &Writer<'_>,
+        mut inames: Vec<Name>,
+        reads: &[footprint::Read],
+        spans: &[Span],
+        kept: &[usize],
+        site: &Site,
+        buffer: &Name,
+    ) -> Result<Piece, Diagnostic> {
+        let t = &self.temporary;
+        let old = writer.instruction;
+        let is_own = |n: &Name| writer.cells.iter().any(|c| matches!(c, Cell::Loop(own) if own == n));
+        if let Some(extra) = old.within.iter().find(|n| !is_own(n) && !site.within.contains(n)) {
+            let why = format!("`{}` also runs over `{extra}`, which is not around all that read it", old.id);
+            return Err(Diagnostic::new("precompute-writer", format!("`{t}` cannot be precomputed: {why}"))
+                .help("values can be computed again where plain instructions compute them"));
+        }
+        let fetch: Vec<(Name, usize, Span)> =
+            inames.iter().zip(kept).map(|(n, k)| (n.clone(), *k, spans[*k].clone())).collect();
+        let keep =
+            |n: &Name| site.within.contains(n) || !(kernel.is_iname(n) || kernel.temporary(n).is_some());
+        let mut constraints = footprint::needed(kernel, reads, &fetch, &[], &keep)?;
+        // The cell on each axis, and by it every name whose value depends on the writer's inames.
+        let mut cells: BTreeMap<Name, Aff> = BTreeMap::new();
+        let mut own_rows = Vec::new();
+        for (k, cell) in writer.cells.iter().enumerate() {
+            let value = match fetch.iter().find(|(_, axis, _)| *axis == k) {
+                Some((f, _, span)) => span.base.add(&Aff::var(f))?,
+                None => spans[k].base.clone(),
+            };
+            match cell {
+                Cell::Loop(iname) => {
+                    cells.insert(iname.clone(), value);
+                }
+                Cell::Fixed(at) => own_rows.push(Constraint::equal(&value, at)?),
+            }
+        }
+        for c in kernel.instances(&PartRef { instruction: old.id.clone(), part: Part::Whole }) {
+            own_rows.push(c.substitute(&|n| cells.get(n).cloned())?);
+        }
+        let index: Vec<Expr> = inames.iter().map(|f| Expr::Name(f.clone())).collect();
+        // What only this writer is restricted by belongs to an iname of its own.
+        if inames.is_empty() {
+            let all = loopwright_poly::System::new(&[&kernel.assumptions[..], &constraints].concat())?;
+            let mut restricted = false;
+            for c in &own_rows {
+                restricted |= !all.implies(c)?;
+            }
+            if restricted {
+                let alone = fresh(kernel, &format!("{t}_{}", old.id));
+                constraints.insert(0, Constraint::zero(Aff::var(&alone)));
+                inames.push(alone);
+            }
+        }
+        for c in own_rows {
+            if !constraints.contains(&c) {
+                constraints.push(c);
+            }
+        }
+        let first = constraints.iter().take(2 * fetch.len()).cloned().collect::<Vec<_>>();
+        let context = loopwright_poly::System::new(&kernel.assumptions)?;
+        let mut needed = loopwright_poly::System::new(&constraints)?.gist(&context)?;
+        for c in first.into_iter().rev() {
+            if !needed.contains(&c) {
+                needed.insert(0, c);
+            }
+        }
+        let mut map = BTreeMap::new();
+        for (name, value) in &old.map {
+            map.insert(name.clone(), value.substitute(&|n| cells.get(n).cloned())?);
+        }
+        for (name, cell) in &cells {
+            map.entry(name.clone()).or_insert_with(|| cell.clone());
+        }
+        let target = Access { array: buffer.clone(), index };
+        let here = match target.index.is_empty() {
+            true => Expr::Name(buffer.clone()),
+            false => Expr::Subscript(target.clone()),
+        };
+        // It reads no cell of the temporary but its own.
+        let mut failed = None;
+        let value = replace_accesses(&old.value, t, &|_| Ok(here.clone()), &mut failed);
+        let value = value.substitute(&|n| match n == t {
+            true => Some(here.clone()),
+            false => cells.get(n).map(Expr::from_aff),
+        });
+        let instruction = Instruction {
+            id: old.id.clone(),
+            targets: vec![target],
+            value,
+            predicate: None,
+            within: site.within.iter().chain(&inames).cloned().collect(),
+            role: old.role.clone(),
+            map,
+            after: Vec::new(),
+            scan: None,
+            made_by: Some(Name::new("precompute")),
+        };
+        let loops = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
+        Ok(Piece { instruction, inames, needed, loops })
     }
 }
 
