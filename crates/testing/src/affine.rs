@@ -10,8 +10,10 @@
 //! |---|---|
 //! | nest | orders of loops, tags, fusion, distribution, prefetches: stencils and mirrors in nests of one to three loops |
 //! | scalars | private temporaries, written before they are read or carried from iteration to iteration |
-//! | arrays | temporary arrays, written in one loop and read in the same one or in a later one |
+//! | arrays | temporary arrays, written in one loop or in several, and read in the same one or in a later one |
 //! | sums | reductions |
+//! | scans | reductions whose range grows with the loop around them |
+//! | kept | values that are used before and after cells of neighbours are read: on blocks, a device kernel ends between |
 //! | updates | cells that an inner loop reads and writes again and again, for buffers |
 
 use crate::rng::Rng;
@@ -69,12 +71,14 @@ pub fn kernel(seed: u64) -> Affine {
         false => Vec::new(),
     };
     for _ in 0..1 + maker.rng.below(3) {
-        match maker.rng.below(20) {
+        match maker.rng.below(25) {
             0..=6 => maker.nest(&around),
             7..=9 => maker.scalars(&around),
             10..=13 => maker.arrays(&around),
             14..=17 => maker.sums(&around),
-            18 => maker.updates(&around),
+            18 | 19 => maker.scans(&around),
+            20..=22 => maker.kept(&around),
+            23 => maker.updates(&around),
             _ if maker.rng.chance(25) => maker.scatter(&around),
             _ => maker.updates(&around),
         }
@@ -324,6 +328,20 @@ impl Maker {
             if self.rng.chance(50) {
                 self.store(&loops, &[format!("{name}[{i}]")]);
             }
+            // A value in two stages, and one of its own at the beginning.
+            if self.rng.chance(20) {
+                let k = self.fresh("i");
+                self.domains.push(format!("domain {{ [{k}] : 0 <= {k} < {end} + {halo} }}"));
+                let mut loops = around.to_vec();
+                loops.push(Loop { name: k.clone(), end: format!("{end} + {halo}") });
+                let cell = self.cell(&loops);
+                let value = self.mix(&[format!("{name}[{k}]"), cell], &loops);
+                self.plain(&format!("{name}[{k}]"), &value, &loops);
+            }
+            if (constant || halo > 0) && self.rng.chance(20) {
+                let value = self.mix(&[], around);
+                self.plain(&format!("{name}[0]"), &value, around);
+            }
             before.push(name);
         }
         let last = before.last().cloned().unwrap_or_default();
@@ -361,6 +379,12 @@ impl Maker {
         let k = self.new_loop(&loops[around.len()..]);
         let mut inside = loops.clone();
         inside.push(k.clone());
+        let mut points = k.name;
+        if self.rng.chance(25) {
+            let second = self.new_loop(&inside[around.len()..]);
+            points = format!("[{points}, {}]", second.name);
+            inside.push(second);
+        }
         if self.rng.chance(30) {
             self.store(&loops, &[]);
         }
@@ -371,13 +395,98 @@ impl Maker {
         let target = self.cell(&loops);
         let value = match op {
             // The maximum of no values is the least number.
-            "max" => format!("{target} * {} + max({op}({}, {term}), 0)", self.odd(), k.name),
-            _ => format!("{target} * {} + {op}({}, {term})", self.odd(), k.name),
+            "max" => format!("{target} * {} + max({op}({points}, {term}), 0)", self.odd()),
+            _ => format!("{target} * {} + {op}({points}, {term})", self.odd()),
         };
         self.plain(&target, &value, &loops);
         if self.rng.chance(40) {
             self.store(&loops, &[]);
         }
+    }
+
+    /// A running total: most ranges begin where all of them do and end at the loop around.
+    fn scans(&mut self, around: &[Loop]) {
+        let rows = usize::from(self.rng.chance(30));
+        let mut outer = self.nest_of(around, rows);
+        let (name, k) = (self.fresh("i"), self.fresh("i"));
+        let end = self.end();
+        self.domains.push(format!("domain {{ [{name}] : 0 <= {name} < {end} }}"));
+        let range = match self.rng.below(10) {
+            0..=4 => format!("0 <= {k} <= {name}"),
+            5 | 6 => format!("0 <= {k} < {name}"),
+            7 => format!("1 <= {k} <= {name}"),
+            8 => format!("0 <= {k} <= {name} + 1"),
+            _ => format!("0 <= {k} <= {name} and {k} < 4"),
+        };
+        self.domains.push(format!("domain {{ [{k}] : {range} }}"));
+        let point = Loop { name: k.clone(), end: end.clone() };
+        let (target_of, source) =
+            self.rng.pick(&[("a", "b"), ("b", "c"), ("c", "a"), ("b", "a"), ("a", "a")]);
+        let mut inside = outer.clone();
+        inside.push(point);
+        outer.push(Loop { name, end });
+        if self.rng.chance(20) {
+            self.store(&outer, &[]);
+        }
+        let read = self.cell_of(source, &inside);
+        let term = self.mix(&[read], &inside);
+        let target = self.cell_of(target_of, &outer);
+        let value = match self.rng.below(6) {
+            // The maximum of no values is the least number.
+            0 => format!("{target} * {} + max(max({k}, {term}), 0)", self.odd()),
+            1 => format!("{target} * {} + product({k}, 2 * ({term}) + 1)", self.odd()),
+            _ => format!("{target} * {} + sum({k}, {term})", self.odd()),
+        };
+        self.plain(&target, &value, &outer);
+        if self.rng.chance(40) {
+            self.store(&outer, &[]);
+        }
+    }
+
+    /// A private value, or a few shared or private ones, read before and after the cell of a neighbour that has one of its own: nearly always
+    /// the neighbour before, so that the loop can be spread over blocks, and a device kernel ends in between.
+    fn kept(&mut self, around: &[Loop]) {
+        let loops = self.nest_of(around, 1);
+        let i = loops[around.len()].name.clone();
+        let p = self.fresh("p");
+        let array = self.rng.chance(35);
+        let (written, read, source) =
+            self.rng.pick(&[("a", "b", "c"), ("b", "c", "a"), ("c", "a", "b"), ("a", "c", "b")]);
+        let rest = if self.rank == 2 { format!(", {i}") } else { String::new() };
+        let (ahead, behind) = if self.rng.chance(85) { (1, 0) } else { (0, 1) };
+        let here = format!("{written}[{i} + {ahead}{rest}]");
+        let there = format!("{written}[{i} + {behind}{rest}]");
+        let last = format!("{read}[{i}{rest}]");
+        if array {
+            let length = self.rng.pick(&["2", "3", "4"]);
+            let space = self.rng.pick(&["shared", "private"]);
+            self.temps.push(format!("temp {p}: {}[{length}] {space}", self.dtype));
+            let mut inner = Vec::new();
+            for _ in 0..3 {
+                let name = self.fresh("i");
+                self.domains.push(format!("domain {{ [{name}] : 0 <= {name} < {length} }}"));
+                let mut of = loops.clone();
+                of.push(Loop { name, end: length.to_string() });
+                inner.push(of);
+            }
+            let value = |k: usize| format!("{p}[{}]", inner[k][loops.len()].name);
+            let cell = self.cell_of(source, &inner[0]);
+            let first = self.mix(&[cell], &inner[0]);
+            self.plain(&value(0), &first, &inner[0]);
+            let second = self.mix(&[here.clone(), value(1)], &inner[1]);
+            self.plain(&here, &second, &inner[1]);
+            let third = self.mix(&[last.clone(), there, value(2)], &inner[2]);
+            self.plain(&last, &third, &inner[2]);
+            return;
+        }
+        self.temps.push(format!("temp {p}: {} private", self.dtype));
+        let cell = self.cell_of(source, &loops);
+        let first = self.mix(&[cell], &loops);
+        self.plain(&p, &first, &loops);
+        let second = self.mix(&[here.clone(), p.clone()], &loops);
+        self.plain(&here, &second, &loops);
+        let third = self.mix(&[last.clone(), there, p], &loops);
+        self.plain(&last, &third, &loops);
     }
 
     fn updates(&mut self, around: &[Loop]) {

@@ -1,7 +1,7 @@
 //! Random steps of a given kind, chosen so that most of them apply to the kernel as it is by now. Whether they are legal is left to
 //! chance.
 
-use loopwright_kernel_ir::{Arg, Array, Expr, Instruction, LoopKernel, Name, Tag, Tree};
+use loopwright_kernel_ir::{AddressSpace, Arg, Array, Expr, Instruction, LoopKernel, Name, Tag, Tree};
 use loopwright_transforms::{Registry, Step};
 
 use crate::rng::Rng;
@@ -20,12 +20,12 @@ pub const KINDS: [(&str, usize); 39] = [
     ("duplicate_inames", 8),
     ("fix_parameters", 4),
     ("pad_array_axis", 12),
-    ("precompute", 20),
+    ("precompute", 26),
     ("rename_iname", 5),
     ("set_address_space", 6),
     ("set_precision", 5),
-    ("split_reduction_inward", 22),
-    ("split_reduction_outward", 26),
+    ("split_reduction_inward", 26),
+    ("split_reduction_outward", 34),
     ("tag_array_axes", 8),
     ("map_domain", 12),
     ("index_set_split", 5),
@@ -42,7 +42,7 @@ pub const KINDS: [(&str, usize); 39] = [
     ("chunk_iname", 5),
     ("double_buffer", 30),
     ("buffer_array", 12),
-    ("realize_scan", 14),
+    ("realize_scan", 10),
     ("save_reload", 8),
     ("together", 5),
     ("composite", 4),
@@ -447,20 +447,11 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             format!("alias_temporaries([{}, {second}])", first.name)
         }
         "realize_scan" => {
-            let reductions = kernel.instructions.iter().filter(|i| i.reductions().len() == 1);
-            let pairs: Vec<(Name, Name)> = reductions
-                .flat_map(|i| {
-                    let points: Vec<Name> = i.reductions().iter().flat_map(|r| r.inames.clone()).collect();
-                    i.within.iter().flat_map(move |w| {
-                        points.clone().into_iter().map(move |p| (w.clone(), p)).collect::<Vec<_>>()
-                    })
-                })
-                .collect();
-            let (sweep, point) = any(rng, &pairs)?;
+            let (sweep, point) = any(rng, &scans(kernel))?;
             format!("realize_scan({sweep}, {point})")
         }
         "save_reload" => {
-            let local = |t: &Array| t.space != loopwright_kernel_ir::AddressSpace::Global;
+            let local = |t: &Array| t.space != AddressSpace::Global;
             format!("save_reload({})", any(rng, &temporaries(kernel, local))?)
         }
         "chunk_iname" => format!("chunk_iname({}, {})", any(rng, &free)?, rng.pick(&[2, 2, 3])),
@@ -517,6 +508,42 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
     })
 }
 
+/// The innermost loop around a reduction with one of its inames, for ranges that grow with that loop where there are such.
+fn scans(kernel: &LoopKernel) -> Vec<(Name, Name)> {
+    let mut pairs: Vec<(Name, Name)> = Vec::new();
+    for i in kernel.instructions.iter().filter(|i| i.reductions().len() == 1 && i.scan.is_none()) {
+        let points = i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>();
+        pairs.extend(i.within.last().into_iter().flat_map(|w| points.iter().map(|p| (w.clone(), p.clone()))));
+    }
+    let grows = |(sweep, point): &(Name, Name)| {
+        kernel.domains.iter().any(|d| {
+            d.inames.contains(point)
+                && d.constraints.iter().any(|c| c.aff.mentions(sweep) && c.aff.mentions(point))
+        })
+    };
+    let growing: Vec<(Name, Name)> = pairs.iter().filter(|p| grows(p)).cloned().collect();
+    if growing.is_empty() { pairs } else { growing }
+}
+
+/// Loops over private and shared values that several instructions read, with those around: on blocks, a device kernel may have to end
+/// between two of the instructions.
+fn kept(kernel: &LoopKernel) -> Vec<(Name, Vec<Name>)> {
+    let mut found = Vec::new();
+    for t in &kernel.temporaries {
+        let readers = kernel.instructions.iter().filter(|i| mentions(&i.value, &t.name)).count();
+        let writers: Vec<&Instruction> =
+            kernel.instructions.iter().filter(|i| i.targets.iter().any(|x| x.array == t.name)).collect();
+        let ([writer], true) = (writers.as_slice(), readers > 1 && t.space != AddressSpace::Global) else {
+            continue;
+        };
+        let own: Vec<Name> = writer.targets[0].index.iter().flat_map(Expr::names).collect();
+        if let Some(at) = writer.within.iter().rposition(|n| !own.contains(n)) {
+            found.push((writer.within[at].clone(), writer.within[..at].to_vec()));
+        }
+    }
+    found
+}
+
 /// Steps that open the way for others: what users write in a row.
 pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     let loops = Loops::of(kernel);
@@ -526,6 +553,35 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         .iter()
         .flat_map(|i| i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>())
         .collect();
+    let growing = scans(kernel);
+    if let Some((i, j)) = any(rng, &growing).filter(|_| rng.chance(40)) {
+        steps.push(format!("realize_scan({i}, {j})"));
+        steps.extend(match rng.below(6) {
+            // In tiles: the threads of a block scan together, and the total goes on from tile to tile.
+            0..=2 => vec![
+                format!("split_iname({i}, {})", rng.pick(&[2, 2, 4])),
+                format!("tag_inames({i}_inner: thread.x)"),
+            ],
+            3 => vec![
+                format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])),
+                format!("tag_inames({i}_inner: {})", rng.pick(&["vec", "ilp", "unroll"])),
+            ],
+            4 => vec![format!("tag_inames({i}: thread.x)")],
+            _ => Vec::new(),
+        });
+        return steps;
+    }
+    if let Some((i, around)) = any(rng, &kept(kernel)).filter(|_| rng.chance(65)) {
+        // Blocks meet at the ends of device kernels, and loops around these are the host's.
+        let host: String = around.iter().map(|t| format!("{t}: host, ")).collect();
+        if rng.chance(40) {
+            steps.push(format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])));
+            steps.push(format!("tag_inames({host}{i}_outer: block.x, {i}_inner: thread.x)"));
+        } else {
+            steps.push(format!("tag_inames({host}{i}: block.x)"));
+        }
+        return steps;
+    }
     if let Some(k) = any(rng, &reduced).filter(|_| rng.chance(60)) {
         steps.push(format!("split_iname({k}, {})", rng.pick(&[2, 3])));
         let (side, part) = rng.pick(&[("inward", "inner"), ("outward", "outer")]);
