@@ -3,6 +3,7 @@
 pub mod affine;
 pub mod case;
 pub mod check;
+pub mod counts;
 pub mod data;
 pub mod filetest;
 pub mod kernels;

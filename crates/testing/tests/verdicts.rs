@@ -9,10 +9,7 @@
 //! The table that it prints says for each step how often it was reached, proved, refuted and left undecided. A disagreement is made
 //! smaller and printed with its kernel and its steps.
 
-use loopwright_testing::{
-    moves,
-    two_sided::{self, Count},
-};
+use loopwright_testing::{counts::Count, moves, two_sided};
 use loopwright_transforms::Step;
 use rayon::prelude::*;
 

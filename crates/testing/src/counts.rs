@@ -1,0 +1,161 @@
+//! What was seen of many random cases, and its table.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::{case::Case, check::Failure};
+
+/// What was seen of one kind of step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// It could be made.
+    pub reached: usize,
+    /// It was refused before any question of order: a name, a shape.
+    pub refused: usize,
+    /// Proved, a theorem counted too.
+    pub proved: usize,
+    /// Refuted.
+    pub refuted: usize,
+    /// Neither.
+    pub unknown: usize,
+}
+
+/// What was seen of all cases.
+#[derive(Clone, Debug, Default)]
+pub struct Count {
+    /// Kernels with their pipelines.
+    pub cases: usize,
+    /// By kind of step.
+    pub kinds: BTreeMap<&'static str, Tally>,
+    /// Steps that were judged by a question.
+    pub asked: usize,
+    /// Of these, legal at all small sizes.
+    pub legal: usize,
+    /// Of these, illegal at some small size.
+    pub illegal: usize,
+    /// Steps that were judged on kernels without data.
+    pub affine: usize,
+    /// Of these, undecided.
+    pub affine_unknown: usize,
+    /// Runs of proved kernels in the emulator.
+    pub runs: usize,
+    /// Refuted kernels that went wrong in the emulator, by what happened.
+    pub wrong: BTreeMap<&'static str, usize>,
+    /// Refuted kernels that lowering refuses even by force.
+    pub unforced: BTreeMap<&'static str, usize>,
+    /// Proved kernels that lowering refuses.
+    pub late: BTreeMap<&'static str, usize>,
+    /// Reasons of undecided steps on kernels without data, each with one example.
+    pub reasons: BTreeMap<String, (usize, String)>,
+    /// Seconds.
+    pub times: BTreeMap<&'static str, f64>,
+    /// Disagreements: bugs.
+    pub failures: Vec<(Case, Failure)>,
+}
+
+fn add<K: Ord + Clone>(mine: &mut BTreeMap<K, usize>, theirs: &BTreeMap<K, usize>) {
+    for (key, n) in theirs {
+        *mine.entry(key.clone()).or_insert(0) += n;
+    }
+}
+
+impl Count {
+    /// Both together.
+    pub fn with(mut self, other: Count) -> Count {
+        self.cases += other.cases;
+        for (kind, t) in other.kinds {
+            let mine = self.kinds.entry(kind).or_default();
+            mine.reached += t.reached;
+            mine.refused += t.refused;
+            mine.proved += t.proved;
+            mine.refuted += t.refuted;
+            mine.unknown += t.unknown;
+        }
+        self.asked += other.asked;
+        self.legal += other.legal;
+        self.illegal += other.illegal;
+        self.affine += other.affine;
+        self.affine_unknown += other.affine_unknown;
+        self.runs += other.runs;
+        add(&mut self.wrong, &other.wrong);
+        add(&mut self.unforced, &other.unforced);
+        add(&mut self.late, &other.late);
+        for (reason, (n, example)) in other.reasons {
+            self.reasons.entry(reason).or_insert((0, example)).0 += n;
+        }
+        for (what, seconds) in other.times {
+            *self.times.entry(what).or_insert(0.0) += seconds;
+        }
+        self.failures.extend(other.failures);
+        self
+    }
+
+    /// Judged steps.
+    pub fn judged(&self) -> usize {
+        self.kinds.values().map(|t| t.reached).sum()
+    }
+}
+
+/// The table.
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}",
+            "step", "reached", "proved", "refuted", "unknown", "refused"
+        )?;
+        let mut all = Tally::default();
+        for (kind, t) in &self.kinds {
+            writeln!(
+                f,
+                "{kind:<24}{:>9}{:>9}{:>9}{:>9}{:>9}",
+                t.reached, t.proved, t.refuted, t.unknown, t.refused
+            )?;
+            all.reached += t.reached;
+            all.proved += t.proved;
+            all.refuted += t.refuted;
+            all.unknown += t.unknown;
+            all.refused += t.refused;
+        }
+        writeln!(
+            f,
+            "{:<24}{:>9}{:>9}{:>9}{:>9}{:>9}",
+            "all", all.reached, all.proved, all.refuted, all.unknown, all.refused
+        )?;
+        let share = |n: usize, of: usize| 100.0 * n as f64 / of.max(1) as f64;
+        writeln!(
+            f,
+            "{} cases; {} steps asked, at small sizes {} legal ({:.1} %), {} illegal ({:.1} %)",
+            self.cases,
+            self.asked,
+            self.legal,
+            share(self.legal, self.asked),
+            self.illegal,
+            share(self.illegal, self.asked)
+        )?;
+        writeln!(
+            f,
+            "affine: {} steps, {} unknown ({:.2} %)",
+            self.affine,
+            self.affine_unknown,
+            share(self.affine_unknown, self.affine)
+        )?;
+        let list = |counts: &BTreeMap<&'static str, usize>| -> String {
+            counts.iter().map(|(k, n)| format!("{k} {n}")).collect::<Vec<_>>().join(", ")
+        };
+        writeln!(
+            f,
+            "proved: {} runs in the emulator agree; refused later by lowering: {}",
+            self.runs,
+            list(&self.late)
+        )?;
+        writeln!(
+            f,
+            "refuted: by force {}; not lowered even so: {}",
+            list(&self.wrong),
+            list(&self.unforced)
+        )?;
+        let times: Vec<String> = self.times.iter().map(|(what, s)| format!("{what} {s:.1} s")).collect();
+        writeln!(f, "time: {}", times.join(", "))?;
+        write!(f, "{} disagreements", self.failures.len())
+    }
+}
