@@ -32,6 +32,7 @@ pub(crate) struct Shared {
     pub globals: Vec<Global>,
     pub leaves: Vec<Leaf>,
     pub index: DType,
+    pub hazards: crate::Hazards,
 }
 
 /// The state of writing one device kernel.

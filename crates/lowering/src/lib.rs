@@ -57,8 +57,8 @@ impl Default for LowerOptions {
 /// Lowers a kernel whose types are all bound.
 ///
 /// Errors: races that nothing can synchronise, values of private or shared temporaries that other threads or blocks read, loops whose
-/// bounds differ between threads that have to meet inside, shapes that are not constant where they have to be; and what
-/// [`verify::verify`] finds in the finished program.
+/// bounds differ between threads that have to meet inside, shapes that are not constant where they have to be, vectors that do not begin at a
+/// multiple of their bytes; and what [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let program = lower_unverified(kernel, options)?;
     match verify::verify(&program) {
@@ -81,7 +81,7 @@ pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<pr
 }
 
 /// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order, values that cannot reach their readers
-/// are read as they are, and the finished program is not asked about. For tests that show, by running it, that what was refused
+/// are read as they are, lanes that are not aligned move one by one, and the finished program is not asked about. For tests that show, by running it, that what was refused
 /// really goes wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     lower_with(kernel, options, Hazards::Left)

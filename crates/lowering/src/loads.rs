@@ -157,7 +157,7 @@ impl Emitter<'_, '_> {
             if of.is_empty() {
                 stmts.push(self.load_into_variable(access, leaf, &mut loaded)?);
             } else {
-                let array = self.load_lanes(access, of, leaf, &inner, &mut stmts)?;
+                let array = self.load_lanes(info, access, of, leaf, &inner, &mut stmts)?;
                 loaded.loaded.push((access.clone(), Loaded::Array { number: array, lanes: of.clone() }));
             }
         }
@@ -178,6 +178,7 @@ impl Emitter<'_, '_> {
     /// Loads an element for each value of these lanes into an array of the thread: its number.
     fn load_lanes(
         &mut self,
+        info: &PartInfo,
         access: &Access,
         lanes: &[Name],
         leaf: LeafId,
@@ -195,7 +196,14 @@ impl Emitter<'_, '_> {
             Some((last, before)) if self.analysis.kernel.tag(last) == Tag::Vec => {
                 let length = dims.last().and_then(|d| i64::try_from(*d).ok()).unwrap_or(0);
                 let whole = matches!(length, 2 | 4 | 8 | 16);
-                (whole && self.is_vector(access, last, length, env)?).then_some((last, before, length))
+                let vector = whole && self.is_vector(access, last, length, env)?;
+                if whole
+                    && !vector
+                    && let Some(refusal) = self.unaligned(info, access, false, last, length)?
+                {
+                    return Err(refusal);
+                }
+                vector.then_some((last, before, length))
             }
             _ => None,
         };

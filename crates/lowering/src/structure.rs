@@ -39,7 +39,7 @@ pub(crate) fn lower(
     hazards: Hazards,
 ) -> Result<Program, Diagnostic> {
     let analysis = Analysis::new(kernel)?;
-    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index };
+    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards };
     let args = declare_globals(&analysis, &mut shared)?;
     if hazards == Hazards::Refused {
         private::check(&analysis)?;
@@ -51,7 +51,6 @@ pub(crate) fn lower(
         parts: Vec::new(),
         host_known: Vec::new(),
         fixed: BTreeMap::new(),
-        hazards,
     };
     let host = state.host_body(&kernel.tree, &mut Vec::new())?;
     if hazards == Hazards::Refused {
@@ -219,7 +218,6 @@ struct State<'a, 'k> {
     host_known: Vec<Constraint>,
     /// The values of host inames that have one value only.
     fixed: BTreeMap<Name, Aff>,
-    hazards: Hazards,
 }
 
 /// What is launched before something at the same level of the host.
@@ -442,7 +440,7 @@ impl State<'_, '_> {
         };
         // Of all of them together: what a block may be is checked for each kernel when its parts are known.
         let block = self.extents_of_threads(&parts);
-        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks, self.hazards)?;
+        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks, self.shared.hazards)?;
         let cuts = conflicts.cuts(&items, around.len(), &choose)?;
         // A join belongs to the part after it.
         let mut stmts = Vec::new();
@@ -570,9 +568,9 @@ impl State<'_, '_> {
         let block = self.block_shape(&parts)?;
         self.parts.push(parts.clone());
         if parts.iter().any(|p| !analysis.parts[*p].lanes.is_empty()) {
-            sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes, self.hazards)?;
+            sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes, self.shared.hazards)?;
         }
-        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Threads, self.hazards)?;
+        let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Threads, self.shared.hazards)?;
         let exchanged = conflicts.arrays();
         let items = conflicts.place_barriers(items, around.len(), false, &|j| uses_shared(block, j))?;
         let name = Name::new(format!("{}_{}", analysis.kernel.name, self.kernels.len()));

@@ -3,15 +3,20 @@
 //! Where neighbouring lanes of a statement touch neighbouring elements, the address of the first is a multiple of the vector's size, and
 //! no guard tells the lanes apart, the elements are moved by one access each way between memory and an array of the thread; the
 //! lanes compute on that. All of it is proved here, from the constraints and assumptions (as `assume len % 4 = 0`); what cannot be
-//! proved stays an access for each lane, as with `ilp`. That the arrays themselves begin at a multiple of 16 bytes is
-//! checked when they are bound.
+//! proved stays an access for each lane, as with `ilp`. Neighbouring elements whose first one lies beside such a multiple, for some
+//! instance and some values of the parameters, are refused with these (`unaligned`): a `vec` that costs single accesses is not what was asked
+//! for. That the arrays themselves begin at a multiple of 16 bytes is checked when they are bound.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, BinaryOp, Constraint, Diagnostic, Expr, Name, Part, Tag,
 };
 use loopwright_legality::{evaluated, outside_reductions};
+use loopwright_poly::System;
 
 use crate::{
+    Hazards,
     analysis::{Guard, PartInfo},
     emitter::{Emitter, known},
     env::{Env, Loaded},
@@ -22,6 +27,40 @@ use crate::{
 
 /// The bytes of the widest access.
 const WIDEST: usize = 16;
+
+/// Neighbours in memory, one for each lane.
+struct Row<'a> {
+    array: &'a Array,
+    /// The axis along which they are neighbours.
+    dense: usize,
+    /// The subscripts of the first one, over canonical names.
+    first: Vec<Aff>,
+    /// How many elements the widest access has.
+    widest: i64,
+}
+
+/// Small values of some parameters, the smallest first; none of many.
+fn small_values(names: &BTreeSet<Name>) -> Vec<BTreeMap<Name, i64>> {
+    const UP_TO: i64 = 9;
+    if names.len() > 2 {
+        return Vec::new();
+    }
+    let mut all = vec![BTreeMap::new()];
+    for name in names {
+        all = all
+            .into_iter()
+            .flat_map(|values: BTreeMap<Name, i64>| {
+                (0..=UP_TO).map(move |v| {
+                    let mut values = values.clone();
+                    values.insert(name.clone(), v);
+                    values
+                })
+            })
+            .collect();
+    }
+    all.sort_by_key(|values| values.values().sum::<i64>());
+    all
+}
 
 impl Emitter<'_, '_> {
     /// The statements of a part over one `vec` lane by vector accesses, or `None` where that cannot be proved right.
@@ -62,18 +101,23 @@ impl Emitter<'_, '_> {
             return Ok(None);
         }
         let mut vector_reads = Vec::new();
+        let mut unaligned = None;
         for access in reads {
             if self.is_vector(&access, lane, lanes, env)? {
                 vector_reads.push(access);
+            } else if unaligned.is_none() {
+                unaligned = self.unaligned(info, &access, false, lane, lanes)?;
             }
         }
         let mut write = None;
-        if let (Part::Whole | Part::Finish, [target]) = (info.execution.part.part, &instruction.targets[..])
-            && self.is_vector(target, lane, lanes, env)?
-        {
-            write = Some(target.clone());
+        if let (Part::Whole | Part::Finish, [target]) = (info.execution.part.part, &instruction.targets[..]) {
+            if self.is_vector(target, lane, lanes, env)? {
+                write = Some(target.clone());
+            } else if unaligned.is_none() {
+                unaligned = self.unaligned(info, target, true, lane, lanes)?;
+            }
         }
-        if vector_reads.is_empty() && write.is_none() {
+        if vector_reads.is_empty() && write.is_none() && unaligned.is_none() {
             return Ok(None);
         }
         // A guard of the first lane has to hold for all.
@@ -103,6 +147,9 @@ impl Emitter<'_, '_> {
             if !all.implies(&g.canonical)? {
                 return Ok(None);
             }
+        }
+        if let Some(refusal) = unaligned {
+            return Err(refusal);
         }
         let leaf = self.leaf(number);
         let mut inside = env.clone();
@@ -218,48 +265,156 @@ impl Emitter<'_, '_> {
         storage_order(array).last().copied()
     }
 
-    /// Whether the lanes touch neighbouring elements, from a multiple of the vector's length on.
+    /// Whether the lanes touch neighbouring elements, each access from a multiple of its length on.
     pub fn is_vector(&self, access: &Access, lane: &Name, lanes: i64, env: &Env) -> Result<bool, Diagnostic> {
-        let analysis = self.analysis;
-        let Some(array) = analysis.lookup.array(&access.array) else { return Ok(false) };
-        if array.space == AddressSpace::Private || array.axes.iter().any(|a| a.stride.is_some()) {
-            return Ok(false);
-        }
-        let order = storage_order(array);
-        let Some((dense, outer)) = order.split_last() else { return Ok(false) };
-        let mut canonical = Vec::new();
-        for s in &access.index {
-            let Some(aff) = s.to_aff().filter(|a| {
-                a.names().iter().all(|n| analysis.lookup.is_iname(n) || analysis.is_parameter(n))
-            }) else {
-                return Ok(false);
-            };
-            canonical.push(analysis.canonical(&aff)?);
-        }
-        let Some(last) = canonical.get(*dense) else { return Ok(false) };
-        if last.coefficient(lane) != 1
-            || outer.iter().any(|a| canonical.get(*a).is_none_or(|c| c.mentions(lane)))
-        {
-            return Ok(false);
-        }
-        let rest = last.sub(&Aff::var(lane))?;
-        if rest.mentions(lane) || !self.multiple(&rest, lanes, env)? {
+        let Some(row) = self.neighbours(access, lane)? else { return Ok(false) };
+        let lanes = lanes.min(row.widest);
+        if !self.multiple(&row.first[row.dense], lanes, env)? {
             return Ok(false);
         }
         // The strides of the outer axes are products of the lengths of the denser ones.
-        for (k, axis) in outer.iter().enumerate() {
-            if canonical[*axis].as_constant() == Some(0) {
+        let order = storage_order(row.array);
+        for (k, axis) in order[..order.len() - 1].iter().enumerate() {
+            if row.first[*axis].as_constant() == Some(0) {
                 continue;
             }
             let mut aligned = false;
             for denser in &order[k + 1..] {
-                aligned |= self.length_multiple(array, *denser, lanes, env)?;
+                aligned |= self.length_multiple(row.array, *denser, lanes, env)?;
             }
             if !aligned {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    /// The elements of an access of neighbouring lanes, if they are neighbours in memory.
+    fn neighbours(&self, access: &Access, lane: &Name) -> Result<Option<Row<'_>>, Diagnostic> {
+        let analysis = self.analysis;
+        let Some(array) = analysis.lookup.array(&access.array) else { return Ok(None) };
+        if array.space == AddressSpace::Private || array.axes.iter().any(|a| a.stride.is_some()) {
+            return Ok(None);
+        }
+        let order = storage_order(array);
+        let Some((dense, outer)) = order.split_last() else { return Ok(None) };
+        let mut first = Vec::new();
+        for s in &access.index {
+            let Some(aff) = s.to_aff().filter(|a| {
+                a.names().iter().all(|n| analysis.lookup.is_iname(n) || analysis.is_parameter(n))
+            }) else {
+                return Ok(None);
+            };
+            first.push(analysis.canonical(&aff)?);
+        }
+        let Some(last) = first.get(*dense) else { return Ok(None) };
+        if last.coefficient(lane) != 1 || outer.iter().any(|a| first.get(*a).is_none_or(|c| c.mentions(lane)))
+        {
+            return Ok(None);
+        }
+        let rest = last.sub(&Aff::var(lane))?;
+        if rest.mentions(lane) {
+            return Ok(None);
+        }
+        first[*dense] = rest;
+        let dtype = known(&array.dtype, &access.array)?;
+        let widest = i64::try_from(WIDEST / dtype.bytes()).unwrap_or(1).max(1);
+        Ok(Some(Row { array, dense: *dense, first, widest }))
+    }
+
+    /// The refusal of neighbouring lanes that may begin beside a multiple of the bytes of their access, with an instance that does.
+    pub fn unaligned(
+        &self,
+        info: &PartInfo,
+        access: &Access,
+        write: bool,
+        lane: &Name,
+        lanes: i64,
+    ) -> Result<Option<Diagnostic>, Diagnostic> {
+        let analysis = self.analysis;
+        let Some(row) = self.neighbours(access, lane)? else { return Ok(None) };
+        // What is read from data may be anything; an example of it would prove nothing. By force, lanes move one by one.
+        if !info.execution.loads.is_empty() || self.shared_state.hazards == Hazards::Left {
+            return Ok(None);
+        }
+        let lanes = lanes.min(row.widest);
+        let mut rows = analysis.context.clone();
+        for c in &info.instances {
+            let aff = c.aff.substitute_one(lane, &Aff::constant(0))?;
+            rows.push(Constraint { kind: c.kind, aff });
+        }
+        let system = System::new(&rows)?;
+        let mut lengths = Vec::new();
+        for axis in &row.array.axes {
+            let Some(length) = axis.length.to_aff() else { return Ok(None) };
+            lengths.push(length.add_constant(i64::from(axis.padding))?);
+        }
+        let order = storage_order(row.array);
+        let inner: BTreeSet<Name> = order[1..].iter().flat_map(|axis| lengths[*axis].names()).collect();
+        for values in small_values(&inner) {
+            // With constant lengths the offset is affine.
+            let mut offset = Aff::constant(0);
+            let mut stride = 1i64;
+            for axis in order.iter().rev() {
+                offset = offset.add(&row.first[*axis].scale(stride)?)?;
+                let length = lengths[*axis].eval(&|n| values.get(n).copied()).unwrap_or(0);
+                stride = stride.checked_mul(length).ok_or(loopwright_poly::Error::Overflow)?;
+            }
+            let mut case = vec![Constraint::lt(&Aff::constant(0), &offset.modulo(lanes)?)?];
+            for (name, v) in &values {
+                case.push(Constraint::equal(&Aff::var(name), &Aff::constant(*v))?);
+            }
+            let Some(mut point) = system.with(&case)?.sample(&BTreeMap::new())? else { continue };
+            point.insert(lane.clone(), 0);
+            let value = |aff: &Aff| aff.eval(&|n| Some(point.get(n).copied().unwrap_or(0)));
+            let (Some(at), Some(cell)) =
+                (value(&offset), row.first.iter().map(value).collect::<Option<Vec<i64>>>())
+            else {
+                return Ok(None);
+            };
+            let mut instance = Vec::new();
+            for iname in &info.inames {
+                if let Some(v) = value(&analysis.canonical(&Aff::var(iname))?) {
+                    instance.push(format!("{iname} = {v}"));
+                }
+            }
+            let parameters: Vec<String> = point
+                .iter()
+                .filter(|(n, _)| analysis.is_parameter(n))
+                .map(|(n, v)| format!("{n} = {v}"))
+                .collect();
+            let with = match parameters.is_empty() {
+                true => String::new(),
+                false => format!(" with {}", parameters.join(", ")),
+            };
+            let bytes = i64::try_from(WIDEST).unwrap_or(16) / row.widest;
+            let (name, part) = (&access.array, &info.execution.part);
+            let cell: Vec<String> = cell.iter().map(i64::to_string).collect();
+            let verb = if write { "writes" } else { "reads" };
+            return Ok(Some(
+                Diagnostic::new(
+                    "unaligned",
+                    format!(
+                        "{part} {verb} {lanes} elements of `{name}` at once (`{lane}: vec`), from an address that may be no multiple of {} bytes",
+                        lanes * bytes
+                    ),
+                )
+                .witness(format!(
+                    "the lanes of ({}) begin with `{name}[{}]`, which lies {} bytes behind the beginning of `{name}`{with}",
+                    instance.join(", "),
+                    cell.join(", "),
+                    at.saturating_mul(bytes)
+                ))
+                .help(format!(
+                    "pad or shift `{name}`, assume that its rows are multiples of {lanes} elements, or peel what is not aligned; for single accesses tag `{lane}: ilp`{}",
+                    match write {
+                        true => String::new(),
+                        false => format!(", or copy by `add_prefetch({name}, [{lane}], space=private)`"),
+                    }
+                )),
+            ));
+        }
+        Ok(None)
     }
 
     fn length_multiple(&self, array: &Array, axis: usize, m: i64, env: &Env) -> Result<bool, Diagnostic> {
