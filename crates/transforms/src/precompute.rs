@@ -313,6 +313,13 @@ impl Transform for Precompute {
         };
         let readers: Vec<Name> =
             kernel.instructions.iter().map(|i| i.id.clone()).filter(|id| !writes(id)).collect();
+        if readers.is_empty() {
+            return Err(Diagnostic::new(
+                "prefetch-nothing",
+                format!("nothing reads `{t}` but what writes it"),
+            )
+            .help("name a temporary that another instruction reads"));
+        }
         let reads = footprint::reads_of(kernel, t, &readers)?;
         let spans = footprint::spans(kernel, t, &reads, &self.sweep)?;
         let site = site(kernel, &reads, &spans, &self.sweep, self.space, t, true)?;
