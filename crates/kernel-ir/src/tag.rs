@@ -26,12 +26,52 @@ pub enum Tag {
     Lane,
     /// A loop on the host, around launches.
     Host,
+    /// A loop over segments of unequal length, flattened with the loop over their points and cut into equal pieces whatever the lengths.
+    Flat(Flat),
+}
+
+/// How the steps of a flattened loop are dealt out: a step is a point of a segment or the end of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Flat {
+    /// Threads of a block.
+    pub threads: u16,
+    /// Steps of a thread in a tile.
+    pub items: u16,
+    /// Tiles that a block goes through, one after another.
+    pub tiles: u16,
+}
+
+impl Flat {
+    /// The greatest number of steps of a thread in a tile, which are unrolled.
+    pub const MOST_ITEMS: u16 = 64;
+
+    /// Steps of a tile.
+    pub fn steps(self) -> i64 {
+        i64::from(self.threads) * i64::from(self.items)
+    }
+
+    /// What is wrong with the numbers, if anything is.
+    pub fn wrong(self) -> Option<&'static str> {
+        if !self.threads.is_multiple_of(32) || !(32..=1024).contains(&self.threads) {
+            return Some("threads are a multiple of 32, from 32 to 1024");
+        }
+        if !(1..=Flat::MOST_ITEMS).contains(&self.items) {
+            return Some("a thread takes 1 to 64 items of a tile");
+        }
+        (self.tiles == 0).then_some("a block goes through at least one tile")
+    }
+}
+
+impl fmt::Display for Flat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "flat_{}x{}x{}", self.threads, self.items, self.tiles)
+    }
 }
 
 impl Tag {
     /// Whether an iname of this tag is a coordinate rather than a loop.
     pub fn is_parallel(self) -> bool {
-        !matches!(self, Tag::Seq | Tag::Unroll | Tag::Host)
+        !matches!(self, Tag::Seq | Tag::Unroll | Tag::Host | Tag::Flat(_))
     }
 
     /// Whether its iterations are different threads (of one block or of several).
@@ -78,6 +118,13 @@ impl Tag {
             "warp" => Tag::Warp,
             "lane" => Tag::Lane,
             "host" => Tag::Host,
+            _ if text.starts_with("flat_") => {
+                let mut numbers = text.strip_prefix("flat_")?.split('x');
+                let mut number = || numbers.next()?.parse().ok();
+                let flat = Flat { threads: number()?, items: number()?, tiles: number()? };
+                // One spelling each: no sign, no leading zero, nothing behind.
+                return (flat.to_string() == text).then_some(Tag::Flat(flat));
+            }
             _ => {
                 let (kind, rest) = text.split_once('.')?;
                 match kind {
@@ -103,6 +150,7 @@ impl fmt::Display for Tag {
             Tag::Warp => f.write_str("warp"),
             Tag::Lane => f.write_str("lane"),
             Tag::Host => f.write_str("host"),
+            Tag::Flat(flat) => write!(f, "{flat}"),
         }
     }
 }

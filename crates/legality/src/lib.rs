@@ -22,6 +22,7 @@ mod data_reads;
 mod dataflow;
 mod event;
 mod execution;
+mod flat;
 mod judge;
 mod link;
 mod loads;
@@ -41,6 +42,7 @@ pub use event::{Event, Touch, accumulator, consumer, evaluated, outside_reductio
 pub use execution::{
     Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, is_coordinate,
 };
+pub use flat::{FlatNest, flat_nest};
 pub use judge::{Basis, Judgement, Verdict, judge};
 pub use link::{Link, Unlinked};
 pub use loads::facts_exclude;

@@ -154,7 +154,13 @@ impl<'a, 'k> Emitter<'a, 'k> {
 
     /// A new variable. Its name is made unique in its scope at the end.
     pub fn new_var(&mut self, like: &str, dtype: DType, mutable: bool) -> VarId {
-        self.vars.push(Var { name: Name::new(like.replace('.', "_")), dtype, mutable, meaning: None });
+        self.vars.push(Var {
+            name: Name::new(like.replace('.', "_")),
+            dtype,
+            mutable,
+            meaning: None,
+            within: None,
+        });
         VarId(self.vars.len() - 1)
     }
 
@@ -184,6 +190,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
                 format!("{} = {}", targets.join(", "), instruction.value)
             },
             instances: Some(info.instances(self.analysis)),
+            flattened: false,
         });
         let id = LeafId(self.shared_state.leaves.len() - 1);
         self.leaf_ids.insert(part, id);

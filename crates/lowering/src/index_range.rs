@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{DType, Diagnostic, Expr, Fact, Name};
 
 use crate::program::{
-    BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Step, Stmt, UnOp, Value, ValueKind, VarId,
+    BinOp, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, Var,
+    VarId,
 };
 
 /// An index expression whose values may leave the index type.
@@ -124,6 +125,7 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
         scalars,
         facts,
         hosts: BTreeMap::new(),
+        held: BTreeMap::new(),
         kernel: None,
         blocks: [Range::constant(0); 3],
         vars: Vec::new(),
@@ -131,6 +133,19 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
         found: None,
     };
     checker.globals();
+    // What the program stores itself may be read before it in the text, by a later launch of a loop on the host.
+    checker.silent = true;
+    for pass in 0..4 {
+        let before = checker.held.clone();
+        checker.host(&program.host);
+        if checker.held == before {
+            break;
+        }
+        if pass == 3 {
+            checker.held.values_mut().for_each(|held| *held = None);
+        }
+    }
+    checker.silent = false;
     checker.host(&program.host);
     checker.found.map_or(Ok(()), Err)
 }
@@ -140,6 +155,9 @@ struct Checker<'a> {
     scalars: &'a dyn Fn(&Name) -> Option<i64>,
     facts: BTreeMap<Name, (Option<i128>, Option<i128>)>,
     hosts: BTreeMap<Name, Range>,
+    /// By the number of a global array of the launch's own, or the names of a kernel and its shared array: what is stored there. `None` where that is
+    /// not known.
+    held: BTreeMap<Held, Option<Range>>,
     kernel: Option<&'a DeviceKernel>,
     blocks: [Range; 3],
     vars: Vec<Option<Range>>,
@@ -148,7 +166,37 @@ struct Checker<'a> {
     found: Option<TooWide>,
 }
 
+/// An array that only the program itself writes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Held {
+    Global(usize),
+    Shared(Name, usize),
+}
+
 impl<'a> Checker<'a> {
+    /// The array, if only the program itself writes it.
+    fn own_array(&self, memory: Memory) -> Option<Held> {
+        match memory {
+            Memory::Global(k) => {
+                let global = self.program.globals.get(k)?;
+                (global.owner == Owner::Launch).then_some(Held::Global(k))
+            }
+            Memory::Shared(k) => Some(Held::Shared(self.kernel?.name.clone(), k)),
+            Memory::Private(_) => None,
+        }
+    }
+
+    /// Notes that a value of this range is stored.
+    fn hold(&mut self, memory: Memory, range: Option<Range>) {
+        let Some(array) = self.own_array(memory) else { return };
+        let held = match (self.held.get(&array).copied(), range) {
+            (None, range) => range,
+            (Some(Some(old)), Some(new)) => Some(old.union(new)),
+            _ => None,
+        };
+        self.held.insert(array, held);
+    }
+
     fn index_limits(&self) -> (i128, i128) {
         limits(self.program.index).unwrap_or((0, 0))
     }
@@ -221,7 +269,7 @@ impl<'a> Checker<'a> {
         }
         // Variables that are assigned in loops: their ranges grow with each pass, and count as anything where they do not settle.
         self.vars = vec![None; kernel.vars.len()];
-        self.silent = true;
+        let silent = std::mem::replace(&mut self.silent, true);
         for pass in 0..4 {
             let before = self.vars.clone();
             self.body(&kernel.body);
@@ -236,7 +284,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        self.silent = false;
+        self.silent = silent;
         self.body(&kernel.body);
         self.kernel = None;
     }
@@ -244,7 +292,11 @@ impl<'a> Checker<'a> {
     fn assign(&mut self, var: VarId, range: Option<Range>) {
         let Some(kernel) = self.kernel else { return };
         let Some(slot) = self.vars.get_mut(var.0) else { return };
-        let mutable = kernel.vars[var.0].mutable;
+        let Var { mutable, within, .. } = kernel.vars[var.0];
+        if let Some((low, high)) = within {
+            *slot = Some(Range::new(low.into(), high.into()));
+            return;
+        }
         *slot = match (*slot, range) {
             (Some(old), Some(new)) if mutable => Some(old.union(new)),
             (_, Some(new)) => Some(new),
@@ -262,11 +314,13 @@ impl<'a> Checker<'a> {
                 Stmt::Declare(_) | Stmt::Sync { .. } => {}
                 Stmt::Store { to, value, .. } => {
                     self.element(to);
-                    self.value(value);
+                    let range = self.value(value);
+                    self.hold(to.memory, range);
                 }
                 Stmt::VectorCopy { to, from, .. } => {
                     self.element(to);
                     self.element(from);
+                    self.hold(to.memory, None);
                 }
                 Stmt::For { var, lower, upper, step, body, .. } => {
                     let low = self.index(lower, "the lower bound of a loop");
@@ -354,6 +408,9 @@ impl<'a> Checker<'a> {
                 {
                     range.low = low.map_or(range.low, |l| l.max(range.low));
                     range.high = high.map_or(range.high, |h| h.min(range.high)).max(range.low);
+                }
+                if let Some(Some(held)) = self.own_array(element.memory).and_then(|a| self.held.get(&a)) {
+                    range = Range { data: true, ..*held };
                 }
                 Some(range)
             }

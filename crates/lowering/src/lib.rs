@@ -19,6 +19,7 @@ mod depend;
 mod emit;
 mod emitter;
 mod env;
+mod flat;
 mod fold;
 mod grid_reduce;
 mod guards;

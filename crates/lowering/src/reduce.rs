@@ -197,7 +197,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The type of an input of a reduction, before any of its inames has a value.
-    fn input_type(&mut self, e: &Expr, instruction: usize, env: &Env) -> Result<DType, Diagnostic> {
+    pub fn input_type(&mut self, e: &Expr, instruction: usize, env: &Env) -> Result<DType, Diagnostic> {
         let mut probe = env.clone();
         let zero = self.index_int(0);
         let analysis = self.analysis;
@@ -509,7 +509,7 @@ struct Results {
 }
 
 /// How often a name occurs.
-fn count(e: &Expr, name: &Name) -> usize {
+pub(crate) fn count(e: &Expr, name: &Name) -> usize {
     let mut n = 0;
     e.visit(&mut |e| n += usize::from(matches!(e, Expr::Name(x) if x == name)));
     n

@@ -516,7 +516,7 @@ fn values(cells: &Cells) -> Vec<Value> {
 }
 
 /// `sum`, or a name for each value of the state: `sum_v`, `sum_k`.
-fn names(operator: &ReductionOp, like: &str) -> Vec<String> {
+pub(crate) fn names(operator: &ReductionOp, like: &str) -> Vec<String> {
     match operator.state.as_slice() {
         [_] => vec![like.to_string()],
         several => several.iter().map(|s| format!("{like}_{}", s.name)).collect(),

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, LoopKernel, Name, Part, PartRef, Tag, Tree,
+    AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, Flat, LoopKernel, Name, Part, PartRef, Tag, Tree,
 };
-use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time};
+use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time, flat_nest};
 use loopwright_poly::{Bound, System};
 
 use crate::{
@@ -19,6 +19,7 @@ use crate::{
     declare::{finish, own_values, rename},
     emitter::{Emitter, Shared, known},
     env::Env,
+    flat::{Stage, Writer},
     items::{Item, items_of},
     join::uses_shared,
     layout::layout,
@@ -252,6 +253,18 @@ impl State<'_, '_> {
                     before = Some(Before { parts, name });
                     stmts.extend(of_loop);
                 }
+                Tree::Loop { iname, .. } if let Tag::Flat(flat) = self.analysis.kernel.tag(iname) => {
+                    let parts = Item::parts(&items_of(self.analysis, std::slice::from_ref(tree)));
+                    if parts.is_empty() {
+                        continue;
+                    }
+                    let ended = std::mem::take(&mut segment);
+                    stmts.extend(self.segment(&ended, around, &mut before)?);
+                    let first = self.kernels.len();
+                    stmts.extend(self.flat_nest(iname, flat, &parts, around)?);
+                    self.note_boundary(first, before.as_ref(), &parts)?;
+                    before = Some(Before { parts, name: self.name_of(self.kernels.len() - 1) });
+                }
                 _ => segment.push(tree.clone()),
             }
         }
@@ -481,6 +494,50 @@ impl State<'_, '_> {
         }
         *before = Some(Before { parts, name: self.name_of(number) });
         Ok(stmt)
+    }
+
+    /// The launches of a flattened nest.
+    fn flat_nest(
+        &mut self,
+        iname: &Name,
+        flat: Flat,
+        parts: &[usize],
+        around: &[Name],
+    ) -> Result<Vec<HostStmt>, Diagnostic> {
+        let analysis = self.analysis;
+        let nest = flat_nest(analysis.kernel, iname)?;
+        let mut env = self.host_env(around)?;
+        env.learn(&self.host_known)?;
+        let emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
+        let scratch = Writer::new(emitter, env.clone(), &nest, flat, None)?.declare_scratch()?;
+        let mut stmts = Vec::new();
+        for stage in Stage::ALL {
+            let number = self.kernels.len();
+            let name = Name::new(self.name_of(number));
+            let block = [stage.threads(flat), 1, 1];
+            let emitter = Emitter::new(analysis, &mut self.shared, block, &name);
+            let mut writer = Writer::new(emitter, env.clone(), &nest, flat, Some(&scratch))?;
+            let mut body = match stage {
+                Stage::Starts => writer.starts()?,
+                Stage::Tiles => writer.tiles()?,
+                Stage::Join => writer.join()?,
+            };
+            let taken = writer.emitter.taken_names();
+            let Emitter { mut vars, shared, private, .. } = writer.emitter;
+            finish(&mut body, &mut vars);
+            rename(&body, &mut vars, &taken);
+            let params = params(&body, &self.shared.globals, analysis, around, &BTreeSet::new());
+            let one = Value::int(self.shared.index, 1);
+            let grid = [scratch.grid(stage), one.clone(), one];
+            let notes = match stage {
+                Stage::Starts => Vec::new(),
+                _ => vec![stage.note(&self.name_of(number - 1))],
+            };
+            self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body, notes });
+            self.parts.push(if stage == Stage::Tiles { parts.to_vec() } else { Vec::new() });
+            stmts.push(HostStmt::Launch(number));
+        }
+        Ok(stmts)
     }
 
     /// The first and the last item that touch each private or shared temporary.

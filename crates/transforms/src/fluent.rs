@@ -226,6 +226,10 @@ pub trait Transforms: Sized {
     fn realize_scan(&self, sweep: &str, point: &str) -> Result<Self, Diagnostic> {
         self.step(RealizeScan::new(sweep, point))
     }
+    /// See [`FlattenRagged`](crate::FlattenRagged), which has options: segments of unequal length in pieces of equal work.
+    fn flatten_ragged(&self, segment: &str, point: &str) -> Result<Self, Diagnostic> {
+        self.step(crate::FlattenRagged::new(segment, point))
+    }
     /// See [`FuseLoops`].
     fn fuse_loops(&self, inames: impl IntoNames, new: &str) -> Result<Self, Diagnostic> {
         self.step(FuseLoops::new(inames.into_names()).named(new))

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, ChunkIname, Composite, Distribute,
-    DoubleBuffer, DuplicateInames, FixParameters, FuseLoops, FuseMaximal, IndexSetSplit, JoinInames,
-    MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute, PrivatizeTemporary, RealizeScan, Registry,
-    RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace, SetPrecision, SplitIname,
+    DoubleBuffer, DuplicateInames, FixParameters, FlattenRagged, FuseLoops, FuseMaximal, IndexSetSplit,
+    JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute, PrivatizeTemporary, RealizeScan,
+    Registry, RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace, SetPrecision, SplitIname,
     SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile, Together,
     UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
@@ -154,6 +154,7 @@ steps! {
     FuseMaximal,
     RealizeScan,
     SaveReload,
+    FlattenRagged,
 }
 
 impl From<Together> for Step {

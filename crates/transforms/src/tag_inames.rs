@@ -124,6 +124,10 @@ const FOREIGN_TAGS: &[(&str, &str)] = &[
 ];
 
 fn parse_tag(text: &str) -> Result<Tag, Diagnostic> {
+    if let Some(Tag::Flat(_)) = Tag::parse(text) {
+        return Err(Diagnostic::new("unknown-tag", format!("`{text}` says how a nest of two loops runs"))
+            .help("`flatten_ragged(s, i)` gives it to the loop over the segments"));
+    }
     if let Some(tag) = Tag::parse(text) {
         return Ok(tag);
     }

@@ -48,6 +48,7 @@
 //! | [`chunk_iname(i, 4)`](crate::ChunkIname) | `chunk_iname(k, "i", 4)` |
 //! | [`save_reload(t)`](crate::SaveReload) | `save_and_reload_temporaries(k)` |
 //! | [`realize_scan(i, j)`](crate::RealizeScan) | `realize_reduction(k, force_scan=True)` |
+//! | [`flatten_ragged(s, i)`](crate::FlattenRagged) | – |
 //! | [`set_address_space(t, shared)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "local")` |
 //! | [`make_global(t)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "global")` |
 //! | [`tag_array_axes(x, [N1, N0])`](crate::TagArrayAxes), `c`, `f` | `tag_array_axes(k, "x", "N1,N0")` |

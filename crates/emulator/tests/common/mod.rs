@@ -92,7 +92,7 @@ pub fn for_(v: usize, lower: Value, upper: Value, body: Vec<Stmt>) -> Stmt {
     Stmt::For { var, lower, upper, step, unroll: false, body, note }
 }
 pub fn variable(name: &str, dtype: DType, mutable: bool) -> Var {
-    Var { name: Name::new(name), dtype, mutable, meaning: None }
+    Var { name: Name::new(name), dtype, mutable, meaning: None, within: None }
 }
 pub fn local(name: &str, dtype: DType, dims: &[u64]) -> LocalArray {
     LocalArray { name: Name::new(name), dtype, dims: dims.to_vec(), note: String::new() }
@@ -122,6 +122,7 @@ pub fn leaf(id: &str, text: &str) -> Leaf {
         made_by: None,
         text: text.to_owned(),
         instances: None,
+        flattened: false,
     }
 }
 pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKernel {

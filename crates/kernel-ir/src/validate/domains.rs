@@ -225,6 +225,14 @@ fn tags(check: &mut Check<'_>) {
             check.add(item, iname, d);
             continue;
         }
+        if let crate::Tag::Flat(flat) = tag
+            && let Some(wrong) = flat.wrong()
+        {
+            let d = Diagnostic::new("wrong-tag", format!("`{iname}` is tagged {tag}, but {wrong}"))
+                .help("write `flatten_ragged(s, i, threads=256, items=15, tiles=8)`");
+            check.add(item, iname, d);
+            continue;
+        }
         // Threads, lanes and copies of a statement are counted before the kernel runs.
         let counted = tag.thread_axis().is_some() || tag.is_jam() || *tag == crate::Tag::Unroll;
         let loaded = data.domains[domain]

@@ -20,6 +20,9 @@ pub struct Var {
     /// What an index is in terms of the kernel's executions: a function of inames, coordinates (`threadIdx.x`) and parameters. The
     /// name itself for a scalar of the kernel that bounds are read from.
     pub meaning: Option<Aff>,
+    /// Between which constants its values stay, both included, where that does not show in how it is assigned: as of a counter that is
+    /// raised as often as something is found.
+    pub within: Option<(i64, i64)>,
 }
 
 /// An array of constant size in shared or private memory.

@@ -24,6 +24,9 @@ pub struct Leaf {
     pub text: String,
     /// For which executions it has to run, if that is known: a program that is written by hand need not say.
     pub instances: Option<Instances>,
+    /// Whether data decide which thread runs it for which instance, each once, as in a flattened nest over segments. By the theorem behind
+    /// that, different executions of its statements write different elements.
+    pub flattened: bool,
 }
 
 /// The executions of a part. Names are those of inames of loops and lanes, coordinates, parameters, and scalars read from data; an iname on an

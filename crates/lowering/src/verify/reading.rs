@@ -549,6 +549,11 @@ impl<'p> Reading<'p> {
         self.scopes[self.scope].loops.starts_with(loops).then(|| aff.clone())
     }
 
+    /// Whether data decide who runs a statement, as by a flattened nest.
+    pub fn is_flattened(&self, leaf: Option<LeafId>) -> bool {
+        leaf.and_then(|id| self.program.leaves.get(id.0)).is_some_and(|l| l.flattened)
+    }
+
     /// Remembers a value read from data.
     pub fn know(&mut self, load: Load) {
         self.loads.entry(load.name.clone()).or_insert(load);

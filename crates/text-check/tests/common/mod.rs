@@ -68,7 +68,7 @@ impl Builder {
 
     pub fn var(&mut self, name: &str, dtype: DType, mutable: bool) -> VarId {
         let vars = &mut self.kernel().vars;
-        vars.push(Var { name: name.into(), dtype, mutable, meaning: None });
+        vars.push(Var { name: name.into(), dtype, mutable, meaning: None, within: None });
         VarId(vars.len() - 1)
     }
 
@@ -79,7 +79,7 @@ impl Builder {
     pub fn leaf(&mut self, id: &str, role: Role, made_by: Option<&str>) -> Option<LeafId> {
         let part = PartRef { instruction: id.into(), part: Part::Whole };
         let (made_by, text) = (made_by.map(Name::new), id.to_string());
-        self.program.leaves.push(Leaf { part, role, made_by, text, instances: None });
+        self.program.leaves.push(Leaf { part, role, made_by, text, instances: None, flattened: false });
         Some(LeafId(self.program.leaves.len() - 1))
     }
 }

@@ -1,0 +1,162 @@
+//! Flattened nests over segments of unequal length: the results of the declared kernel, no race and no stray access, whatever the lengths.
+
+use loopwright_emulator::{Arguments, Options, run};
+use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};
+use loopwright_lowering::{LowerOptions, lower};
+use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_transforms::Pipeline;
+
+/// Small tiles, so that segments cross threads, warps, tiles and blocks; and the defaults, where all is in one tile.
+const PIPELINES: [&str; 4] = [
+    "flatten_ragged(s, i, threads=32, items=1, tiles=1)",
+    "flatten_ragged(s, i, threads=64, items=3, tiles=2)",
+    "flatten_ragged(s, i, threads=96, items=4, tiles=3)",
+    "flatten_ragged(s, i)",
+];
+
+/// Numbers without pattern.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: i64) -> i64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 20) % n as u64) as i64
+    }
+}
+
+/// Lengths of segments by name; what lies before the first and after the last of them.
+fn cases() -> Vec<(&'static str, Vec<i64>, [i64; 2])> {
+    let mut random = Random(11);
+    // Lengths whose share falls as their power: most are short, a few hold most of the points.
+    let power: Vec<i64> = (0..300).map(|_| 600 / (1 + random.below(200))).collect();
+    let mut giant = vec![1; 200];
+    giant[77] = 5000;
+    let mut lonely = vec![0; 400];
+    lonely[250] = 1;
+    vec![
+        ("no segments", Vec::new(), [0, 0]),
+        ("no segments, but points", Vec::new(), [0, 70]),
+        ("one empty", vec![0], [0, 0]),
+        ("all empty", vec![0; 700], [0, 0]),
+        ("all empty, in the middle of points", vec![0; 300], [100, 50]),
+        ("one point", vec![1], [0, 0]),
+        ("one segment", vec![4000], [0, 0]),
+        ("uniform", vec![16; 100], [0, 0]),
+        ("of a tile's length", vec![31; 40], [0, 0]),
+        ("a few", vec![0, 1, 299, 1, 699, 2000, 0], [3, 5]),
+        ("one giant among tiny ones", giant, [0, 0]),
+        ("one point among empty ones", lonely, [0, 0]),
+        ("power law", power, [7, 9]),
+        ("random", (0..500).map(|_| random.below(12) * random.below(2)).collect(), [0, 0]),
+    ]
+}
+
+/// Holds a kernel of segments `s` of `x` to its reference. `outputs` are its outputs with their types.
+fn check(text: &str, outputs: &[(&str, DType)]) {
+    let declared = LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    for steps in PIPELINES {
+        let kernel =
+            Pipeline::parse(steps).unwrap().apply(&declared).unwrap_or_else(|e| panic!("{steps}: {e}"));
+        kernel.validate().unwrap_or_else(|e| panic!("{steps}: {e}\n{kernel}"));
+        for index in [DType::I32, DType::I64] {
+            let program = lower(&kernel, LowerOptions { index }).unwrap_or_else(|e| panic!("{steps}: {e}"));
+            assert_eq!(program.kernels.len(), 3);
+            for (what, lengths, [before, after]) in cases() {
+                if index == DType::I64 && !["a few", "one giant among tiny ones"].contains(&what) {
+                    continue;
+                }
+                let mut offsets = vec![before as i32];
+                for length in &lengths {
+                    offsets.push(offsets[offsets.len() - 1] + *length as i32);
+                }
+                let (nseg, n) = (lengths.len(), before + lengths.iter().sum::<i64>() + after);
+                let mut random = Random(5);
+                let x: Vec<i32> = (0..n).map(|_| random.below(19) as i32 - 9).collect();
+                let w: Vec<i32> = (0..nseg).map(|_| random.below(7) as i32).collect();
+                let (mut given, mut arguments) = (Inputs::new(), Arguments::new());
+                for (array, buffer) in [
+                    ("x", Buffer::from_slice(&x)),
+                    ("w", Buffer::from_slice(&w)),
+                    ("offsets", Buffer::from_slice(&offsets)),
+                ] {
+                    given = given.array(array, buffer.clone());
+                    arguments = arguments.array(array, buffer);
+                }
+                for (scalar, value) in [("n", n as i32), ("nseg", nseg as i32)] {
+                    given = given.scalar(scalar, Number::I32(value));
+                    arguments = arguments.scalar(scalar, Number::I32(value));
+                }
+                for (array, dtype) in outputs {
+                    arguments = arguments.output(*array, Buffer::zeros(*dtype, nseg));
+                }
+                let expected =
+                    interpret(&declared, &given, Mode::Exact).unwrap_or_else(|e| panic!("{what}: {e}"));
+                run(&program, &mut arguments, &Options::default())
+                    .unwrap_or_else(|e| panic!("{steps}, {what}: {}", e.diagnostic()));
+                for (array, _) in outputs {
+                    let found = arguments.buffer(array).unwrap();
+                    assert_eq!(found, &expected[*array], "{steps}, {what}: {array}");
+                }
+            }
+        }
+    }
+}
+
+/// A kernel of the segments, with this instruction at its end.
+fn kernel(head: &str, outputs: &str, instruction: &str) -> String {
+    format!(
+        "\
+kernel k(x: i32[n], w: i32[nseg], offsets: i32[nseg + 1], {outputs}, n: i32, nseg: i32)
+assume 0 <= n and 0 <= nseg
+fact monotone(offsets)
+fact 0 <= offsets <= n
+{head}domain {{ [s] : 0 <= s < nseg }}
+domain {{ [i] : lo <= i < hi }}
+temp lo: i32 private
+temp hi: i32 private
+lo = offsets[s]
+hi = offsets[s + 1]
+{instruction}
+"
+    )
+}
+
+#[test]
+fn sums() {
+    check(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])"), &[("out", DType::I32)]);
+}
+
+/// Two values of state, two outputs, and an input that is not read from memory.
+#[test]
+fn argmax() {
+    let text = kernel("", "v: i32[nseg], k: i32[nseg]", "v[s], k[s] = argmax(i, x[i], cast(i32, i))");
+    check(&text, &[("v", DType::I32), ("k", DType::I32)]);
+}
+
+/// What is reduced hangs on the segment; the result on its length.
+#[test]
+fn expressions_of_the_segment() {
+    let text = kernel(
+        "",
+        "out: f32[nseg]",
+        "out[nseg - 1 - s] = sum(i, cast(f32, x[i] * w[s] + i - lo)) / max(1.0, cast(f32, hi - lo))",
+    );
+    check(&text, &[("out", DType::F32)]);
+}
+
+/// The points of a segment stay in their order: composition of `a*t + b` does not commute.
+#[test]
+fn operators_that_do_not_commute() {
+    let operator = "\
+reduction compose(x) {
+    state f: i32 = 1, c: i32 = 0
+    lift f = x % 3 + 1, c = x
+    combine f = a.f * b.f, c = a.c * b.f + b.c
+    result f, c
+}
+";
+    let text = kernel(operator, "p: i32[nseg], q: i32[nseg]", "p[s], q[s] = compose(i, x[i])");
+    check(&text, &[("p", DType::I32), ("q", DType::I32)]);
+}

@@ -1,0 +1,109 @@
+//! The last launch: the partial results of the blocks, in their order.
+
+use loopwright_kernel_ir::Diagnostic;
+
+use super::{JOINING_THREADS, Writer, values};
+use crate::{
+    fold::{add, mul},
+    program::{BinOp, Note, Step, Stmt, Value},
+};
+
+impl Writer<'_, '_, '_> {
+    /// One block: each thread takes neighbouring blocks of the launch before.
+    pub fn join(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
+        let scratch = self.scratch()?;
+        let totals = self.totals()?;
+        let threads = i64::from(JOINING_THREADS);
+        let mut body = Vec::new();
+        let each = add(scratch.blocks.clone(), self.int(threads - 1));
+        let each = Value::binary(BinOp::TruncDiv, each, self.int(threads));
+        let each = self.named("each", each, &mut body);
+        let from = self.named("from", mul(self.thread(), each.clone()), &mut body);
+        let to = Value::binary(BinOp::Min, add(from.clone(), each), scratch.blocks.clone());
+        let to = self.named("to", to, &mut body);
+        let neutral = self.neutral()?;
+        let open = self.state("open", neutral.clone(), &mut body)?;
+        let carry = self.state("carry", neutral, &mut body)?;
+        let closed = self.counter("ended", self.int(0), Some((0, 1)), &mut body);
+
+        // What is open after the thread's blocks, and whether a segment ends in them.
+        let (block_var, block, begun, ended, mut inside) = self.of_block()?;
+        let tail = self.tail_of(block, &mut inside)?;
+        let anew = [Self::assign(&open, tail.clone()), vec![self.set(closed, self.int(1))]].concat();
+        let join = self.combine(&open, values(&open), tail)?;
+        inside.push(Self::when(Value::binary(BinOp::Gt, ended, begun), anew, join, ""));
+        body.push(self.blocks_loop(block_var, &from, &to, inside, "what is open after the thread's blocks"));
+        let some = Value::binary(BinOp::Gt, self.var(closed), self.int(0));
+        let before = self.open_before(&open, some, &carry, &totals, &mut body)?;
+
+        // Once more, knowing what is open before.
+        let (block_var, block, begun, ended, mut inside) = self.of_block()?;
+        let tail = self.tail_of(block.clone(), &mut inside)?;
+        let mut close = Vec::new();
+        let mut head = Vec::new();
+        for array in &scratch.head {
+            head.push(self.global_load(*array, block.clone()));
+        }
+        close.extend(self.combine(&before, values(&before), head)?);
+        close.extend(self.result(values(&before), begun.clone())?);
+        close.extend(Self::assign(&before, tail.clone()));
+        let join = self.combine(&before, values(&before), tail)?;
+        inside.push(Self::when(Value::binary(BinOp::Gt, ended, begun), close, join, ""));
+        body.push(self.blocks_loop(
+            block_var,
+            &from,
+            &to,
+            inside,
+            "the first segment of each block in which it ends",
+        ));
+        Ok(body)
+    }
+
+    /// The variable of a loop over blocks, and the numbers of segments that have ended before and after one.
+    #[allow(clippy::type_complexity)]
+    fn of_block(&mut self) -> Result<(crate::program::VarId, Value, Value, Value, Vec<Stmt>), Diagnostic> {
+        let scratch = self.scratch()?;
+        let var = self.emitter.new_var("block", self.emitter.index(), false);
+        let block = self.var(var);
+        let mut inside = Vec::new();
+        let tile = mul(block.clone(), self.int(i64::from(self.flat.tiles)));
+        let begun = self.global_load(scratch.starts, tile.clone());
+        let begun = self.named("begun", begun, &mut inside);
+        let behind = add(tile, self.int(i64::from(self.flat.tiles)));
+        let behind = Value::binary(BinOp::Min, behind, scratch.tiles.clone());
+        let ended = self.global_load(scratch.starts, behind);
+        let ended = self.named("ended", ended, &mut inside);
+        Ok((var, block, begun, ended, inside))
+    }
+
+    fn tail_of(&mut self, block: Value, body: &mut Vec<Stmt>) -> Result<Vec<Value>, Diagnostic> {
+        let scratch = self.scratch()?;
+        let mut loaded = Vec::new();
+        for (name, array) in crate::scan::names(&self.operator, "tail").iter().zip(&scratch.tail) {
+            let value = self.global_load(*array, block.clone());
+            let var = self.emitter.new_var(name, value.dtype, false);
+            body.push(Stmt::Let { var, value, leaf: None });
+            loaded.push(self.var(var));
+        }
+        Ok(loaded)
+    }
+
+    fn blocks_loop(
+        &self,
+        var: crate::program::VarId,
+        from: &Value,
+        to: &Value,
+        body: Vec<Stmt>,
+        note: &str,
+    ) -> Stmt {
+        Stmt::For {
+            var,
+            lower: from.clone(),
+            upper: to.clone(),
+            step: Step::Add(1),
+            unroll: false,
+            body,
+            note: Note::new(note),
+        }
+    }
+}

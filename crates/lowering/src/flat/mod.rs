@@ -1,0 +1,427 @@
+//! Flattened nests over segments of unequal length: three launches whose threads take equal numbers of steps.
+//!
+//! A step is a point of a segment or the end of one; with `q(s) = end(s) - begin(0) + s`, the step `q(s)` ends the segment `s` and the steps before it,
+//! down to `q(s - 1) + 1`, are its points (`loopwright_legality::flat_nest`). The steps are cut into tiles of `threads * items`.
+//!
+//! 1. *starts*: a thread for each border of tiles finds, by bisection over `q`, how many segments have ended before it.
+//! 2. *tiles*: a block goes through neighbouring tiles. The mapped values of a tile's points and the places of its ends are loaded side by side into
+//!    shared memory. Each thread finds its first segment by bisection among the ends and walks its steps: what it has before its first end
+//!    is its `head`, what comes after its last one stays open; segments in between are written. A scan over the threads, which begins anew at
+//!    each end, gives each thread what is open before it; so the head's segment is complete, and what is open after the last thread is
+//!    carried to the next tile. What the block has of its first segment, and what is open after its last tile, are partial results.
+//! 3. *join*: one block does the same with the partial results of all blocks, in their order.
+//!
+//! Everything is joined in the order of the points, and always in the same one.
+
+mod join;
+mod scan;
+mod starts;
+mod tiles;
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{
+    DType, Diagnostic, Expr, Flat, Instruction, Name, Part, PartRef, Reduce, ReductionOp,
+};
+use loopwright_legality::FlatNest;
+
+use crate::{
+    analysis::reduction,
+    emitter::{Emitter, computing},
+    env::Env,
+    fold::{add, sub},
+    program::{BinOp, Global, LeafId, MemRef, Memory, Note, Owner, Stmt, Value, ValueKind, VarId},
+    reduce::{Cell, count},
+    translate::{Scope, Target},
+};
+
+/// Threads of a block of the first launch.
+const STARTING_THREADS: u32 = 256;
+/// Threads of the one block of the last launch.
+const JOINING_THREADS: u32 = 1024;
+
+/// The three launches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Starts,
+    Tiles,
+    Join,
+}
+
+impl Stage {
+    pub const ALL: [Stage; 3] = [Stage::Starts, Stage::Tiles, Stage::Join];
+
+    /// Threads of a block.
+    pub fn threads(self, flat: Flat) -> u32 {
+        match self {
+            Stage::Starts => STARTING_THREADS,
+            Stage::Tiles => u32::from(flat.threads),
+            Stage::Join => JOINING_THREADS,
+        }
+    }
+
+    /// Why it is a launch of its own.
+    pub fn note(self, before: &str) -> Note {
+        let why = match self {
+            Stage::Starts => "",
+            Stage::Tiles => "which finds where each tile of the flattened segments begins",
+            Stage::Join => {
+                "whose blocks leave partial results of the flattened segments that they have in common"
+            }
+        };
+        Note::new(format!("launched after {before}, {why}"))
+    }
+}
+
+/// What the launches hand to each other, and how much there is of everything.
+pub(crate) struct Scratch {
+    /// For each border of tiles, how many segments have ended before it: the number of the global array.
+    starts: usize,
+    /// For each block, what it has of its first segment, if that ends in it: one array a value of the state.
+    head: Vec<usize>,
+    /// For each block, what is open after it.
+    tail: Vec<usize>,
+    /// How many tiles there can be.
+    tiles: Value,
+    /// How many blocks.
+    blocks: Value,
+    /// How many segments.
+    count: Value,
+}
+
+impl Scratch {
+    /// The grid of a launch; nothing is launched where there are no segments.
+    pub fn grid(&self, stage: Stage) -> Value {
+        let int = |v| Value::int(self.count.dtype, v);
+        let blocks = match stage {
+            Stage::Starts => {
+                let threads = i64::from(STARTING_THREADS);
+                Value::binary(BinOp::TruncDiv, add(self.tiles.clone(), int(threads)), int(threads))
+            }
+            Stage::Tiles => self.blocks.clone(),
+            Stage::Join => int(1),
+        };
+        let some = Value::binary(BinOp::Gt, self.count.clone(), int(0));
+        Value {
+            dtype: self.count.dtype,
+            kind: ValueKind::Select(Box::new(some), Box::new(blocks), Box::new(int(0))),
+        }
+    }
+}
+
+/// Writes one launch.
+pub(crate) struct Writer<'w, 'a, 'k> {
+    pub emitter: Emitter<'a, 'k>,
+    env: Env,
+    nest: &'w FlatNest,
+    flat: Flat,
+    scratch: Option<&'w Scratch>,
+    operator: ReductionOp,
+    /// What is reduced, without the scalars of the nest.
+    args: Vec<Expr>,
+    instruction: &'k Instruction,
+    update: LeafId,
+    finish: LeafId,
+}
+
+/// The state of the operator.
+type State = Vec<(Cell, DType)>;
+
+impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
+    pub fn new(
+        mut emitter: Emitter<'a, 'k>,
+        env: Env,
+        nest: &'w FlatNest,
+        flat: Flat,
+        scratch: Option<&'w Scratch>,
+    ) -> Result<Self, Diagnostic> {
+        let analysis = emitter.analysis;
+        let instruction = &analysis.kernel.instructions[nest.instruction];
+        let missing = || Diagnostic::new("internal", "a flattened nest without its reduction");
+        let reduce = reduction(instruction, 0).ok_or_else(missing)?;
+        let operator = emitter.operator(&reduce.op)?;
+        let args = reduce.args.iter().map(|a| nest.inlined(a)).collect();
+        // Which instances run where follows from the data: nothing is said of them.
+        for part in &nest.parts {
+            if let Some(number) = analysis.numbers.get(part).copied() {
+                let leaf = emitter.leaf(number);
+                let leaf = &mut emitter.shared_state.leaves[leaf.0];
+                (leaf.instances, leaf.flattened) = (None, true);
+            }
+        }
+        let mut leaf = |part| {
+            let part = PartRef { instruction: instruction.id.clone(), part };
+            let number = analysis.numbers.get(&part).copied().ok_or_else(missing)?;
+            Ok::<_, Diagnostic>(emitter.leaf(number))
+        };
+        let (update, finish) = (leaf(Part::Update(0))?, leaf(Part::Finish)?);
+        Ok(Writer { emitter, env, nest, flat, scratch, operator, args, instruction, update, finish })
+    }
+
+    /// Declares what the launches hand to each other.
+    pub fn declare_scratch(&mut self) -> Result<Scratch, Diagnostic> {
+        let steps = self.nest.greatest.sub(&self.nest.least)?.add(&self.nest.count)?;
+        let pieces = |steps: &loopwright_kernel_ir::Aff, length: i64| -> Result<_, Diagnostic> {
+            Ok(steps.add_constant(length - 1)?.floor_div(length)?)
+        };
+        let tiles = pieces(&steps, self.flat.steps())?;
+        let blocks = pieces(&steps, self.flat.steps() * i64::from(self.flat.tiles))?;
+        let tiles = self.emitter.aff_value(&tiles, &self.env)?;
+        let blocks = self.emitter.aff_value(&blocks, &self.env)?;
+        let count = self.emitter.aff_value(&self.nest.count, &self.env)?;
+        let state = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let what = match self.instruction.targets.first() {
+            Some(target) => target.array.clone(),
+            None => self.instruction.id.clone(),
+        };
+        let index = self.emitter.index();
+        let borders = add(tiles.clone(), self.int(1));
+        let starts = self.global(&format!("{what}_starts"), index, borders);
+        let (mut head, mut tail) = (Vec::new(), Vec::new());
+        for (list, like) in [(&mut head, "head"), (&mut tail, "tail")] {
+            for (name, dtype) in
+                crate::scan::names(&self.operator, &format!("{what}_{like}")).iter().zip(&state)
+            {
+                list.push(self.global(name, *dtype, blocks.clone()));
+            }
+        }
+        Ok(Scratch { starts, head, tail, tiles, blocks, count })
+    }
+
+    /// An array of the launch's own.
+    fn global(&mut self, like: &str, dtype: DType, length: Value) -> usize {
+        let name = self.emitter.unique(like);
+        let one = self.int(1);
+        self.emitter.shared_state.globals.push(Global {
+            name,
+            dtype,
+            shape: vec![length.clone()],
+            strides: vec![one],
+            size: length,
+            owner: Owner::Launch,
+            read: false,
+            written: false,
+        });
+        self.emitter.shared_state.globals.len() - 1
+    }
+
+    fn scratch(&self) -> Result<&'w Scratch, Diagnostic> {
+        self.scratch.ok_or_else(|| Diagnostic::new("internal", "a launch without what it hands on"))
+    }
+
+    fn int(&self, value: i64) -> Value {
+        self.emitter.index_int(value)
+    }
+
+    fn thread(&self) -> Value {
+        Value { dtype: self.emitter.index(), kind: ValueKind::ThreadIdx(0) }
+    }
+
+    fn block(&self) -> Value {
+        Value { dtype: self.emitter.index(), kind: ValueKind::BlockIdx(0) }
+    }
+
+    /// Names an index that stays as it is.
+    fn named(&mut self, like: &str, value: Value, body: &mut Vec<Stmt>) -> Value {
+        if value.as_int().is_some() {
+            return value;
+        }
+        let var = self.emitter.new_var(like, self.emitter.index(), false);
+        body.push(Stmt::Let { var, value, leaf: None });
+        self.emitter.var_value(var)
+    }
+
+    /// An index that changes, between these values.
+    fn counter(
+        &mut self,
+        like: &str,
+        first: Value,
+        within: Option<(i64, i64)>,
+        body: &mut Vec<Stmt>,
+    ) -> VarId {
+        let var = self.emitter.new_var(like, self.emitter.index(), true);
+        self.emitter.vars[var.0].within = within;
+        body.push(Stmt::Let { var, value: first, leaf: None });
+        var
+    }
+
+    fn var(&self, var: VarId) -> Value {
+        self.emitter.var_value(var)
+    }
+
+    fn set(&self, var: VarId, value: Value) -> Stmt {
+        Stmt::Set { var, value, leaf: None }
+    }
+
+    fn when(cond: Value, body: Vec<Stmt>, otherwise: Vec<Stmt>, note: &str) -> Stmt {
+        Stmt::If { cond, body, otherwise, note: Note::new(note) }
+    }
+
+    /// An element of an array in global memory of one axis.
+    fn element(global: usize, at: Value) -> MemRef {
+        MemRef { memory: Memory::Global(global), subscripts: vec![at.clone()], offset: Box::new(at) }
+    }
+
+    fn global_load(&self, global: usize, at: Value) -> Value {
+        let dtype = self.emitter.shared_state.globals[global].dtype;
+        self.emitter.load(Self::element(global, at), dtype)
+    }
+
+    /// An offset as an index, for this segment.
+    fn offset(&mut self, which: &Expr, segment: Value) -> Result<Value, Diagnostic> {
+        let mut env = self.env.clone();
+        env.values.insert(self.nest.segment.clone(), segment);
+        let index = self.emitter.index();
+        self.emitter.value(which, index, Scope::of(&env))
+    }
+
+    /// The offset behind the last segment of those before this number.
+    fn end_before(&mut self, segments: Value) -> Result<Value, Diagnostic> {
+        let end = self.nest.end.clone();
+        let last = sub(segments, self.int(1));
+        self.offset(&end, last)
+    }
+
+    /// The first offset.
+    fn base(&mut self) -> Result<Value, Diagnostic> {
+        let begin = self.nest.begin.clone();
+        let zero = self.int(0);
+        self.offset(&begin, zero)
+    }
+
+    /// Mutable variables for a state, with these first values.
+    fn state(&mut self, like: &str, first: Vec<Value>, body: &mut Vec<Stmt>) -> Result<State, Diagnostic> {
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let mut cells = Vec::new();
+        for ((name, value), dtype) in crate::scan::names(&self.operator, like).iter().zip(first).zip(types) {
+            let var = self.emitter.new_var(name, dtype, true);
+            body.push(Stmt::Let { var, value, leaf: None });
+            cells.push((Cell::Var(var), dtype));
+        }
+        Ok(cells)
+    }
+
+    fn neutral(&mut self) -> Result<Vec<Value>, Diagnostic> {
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let mut values = Vec::new();
+        for (neutral, dtype) in self.operator.neutral.clone().iter().zip(types) {
+            values.push(self.emitter.value(neutral, dtype, Scope::of(&self.env))?);
+        }
+        Ok(values)
+    }
+
+    fn assign(cells: &State, values: Vec<Value>) -> Vec<Stmt> {
+        cells.iter().zip(values).map(|((cell, _), value)| cell.set(value, None)).collect()
+    }
+
+    /// `cells = combine(earlier, later)`.
+    fn combine(
+        &mut self,
+        cells: &State,
+        earlier: Vec<Value>,
+        later: Vec<Value>,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let (operator, env) = (self.operator.clone(), self.env.clone());
+        self.emitter.combine_into(&operator, cells, earlier, later, None, &env)
+    }
+
+    /// Adds a point to a state: its segment and its number, and where values of what is reduced lie.
+    fn update(
+        &mut self,
+        cells: &State,
+        segment: Value,
+        point: Value,
+        staged: &BTreeMap<usize, MemRef>,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut env = self.env.clone();
+        env.values.insert(self.nest.segment.clone(), segment);
+        env.values.insert(self.nest.point.clone(), point);
+        let mut stmts = Vec::new();
+        let mut local = BTreeMap::new();
+        for (k, (input, arg)) in self.operator.inputs.clone().iter().zip(self.args.clone()).enumerate() {
+            let dtype = self.input_type(&arg)?;
+            let value = match staged.get(&k) {
+                Some(element) => self.emitter.load(element.clone(), dtype),
+                None => self.emitter.value(&arg, dtype, Scope::of(&env))?,
+            };
+            let uses: usize = self.operator.lift.iter().map(|e| count(e, input)).sum();
+            let value = if uses < 2 || value.children().is_empty() {
+                value
+            } else {
+                let var = self.emitter.new_var(input, value.dtype, false);
+                stmts.push(Stmt::Let { var, value, leaf: Some(self.update) });
+                self.emitter.var_value(var)
+            };
+            local.insert(input.clone(), value);
+        }
+        let mut lifted = Vec::new();
+        for ((_, dtype), lift) in cells.iter().zip(self.operator.lift.clone()) {
+            let scope = Scope { env: &env, local: Some(&local), results: None };
+            lifted.push(self.emitter.value(&lift, *dtype, scope)?);
+        }
+        let own = cells.iter().map(|(cell, dtype)| cell.value(*dtype)).collect();
+        let operator = self.operator.clone();
+        stmts.extend(self.emitter.combine_into(&operator, cells, own, lifted, Some(self.update), &env)?);
+        Ok(stmts)
+    }
+
+    /// The type of what is reduced, as it is computed.
+    fn input_type(&mut self, arg: &Expr) -> Result<DType, Diagnostic> {
+        Ok(computing(self.emitter.input_type(arg, self.nest.instruction, &self.env)?))
+    }
+
+    /// Writes the result of a segment from its state.
+    fn result(&mut self, values: Vec<Value>, segment: Value) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut env = self.env.clone();
+        env.values.insert(self.nest.segment.clone(), segment);
+        let local: BTreeMap<Name, Value> =
+            self.operator.state.iter().map(|s| s.name.clone()).zip(values).collect();
+        let mut delivered = Vec::new();
+        for result in self.operator.result.clone() {
+            let scope = Scope { env: &env, local: Some(&local), results: None };
+            delivered.push(self.emitter.natural(&result, scope)?);
+        }
+        let value = self.nest.inlined(&self.instruction.value);
+        let first: BTreeMap<usize, Value> = delivered.iter().take(1).cloned().map(|v| (0, v)).collect();
+        let mut stmts = Vec::new();
+        for (k, target) in self.instruction.targets.iter().enumerate() {
+            let target = loopwright_kernel_ir::Access {
+                array: target.array.clone(),
+                index: target.index.iter().map(|e| self.nest.inlined(e)).collect(),
+            };
+            let Target::Element(to, dtype) = self.emitter.element(&target, &env)? else {
+                return Err(Diagnostic::new("internal", "a flattened nest writes a scalar"));
+            };
+            let value = match self.instruction.targets.len() {
+                1 => {
+                    let scope = Scope { env: &env, local: None, results: Some(&first) };
+                    self.emitter.value(&value, computing(dtype), scope)?
+                }
+                _ => delivered.get(k).cloned().ok_or_else(|| {
+                    Diagnostic::new("tuple", format!("`{}` delivers too few values", self.operator.name))
+                })?,
+            };
+            stmts.push(Stmt::Store { to, value: value.cast(dtype), leaf: Some(self.finish) });
+        }
+        Ok(stmts)
+    }
+}
+
+/// The values of a state.
+fn values(cells: &State) -> Vec<Value> {
+    cells.iter().map(|(cell, dtype)| cell.value(*dtype)).collect()
+}
+
+/// Whether what is reduced is the same for all segments, and read from memory: then it is worth loading side by side.
+fn is_staged(writer: &Writer<'_, '_, '_>, arg: &Expr) -> bool {
+    let lookup = &writer.emitter.analysis.lookup;
+    let of_segment = arg.names().iter().any(|n| lookup.base_of(n).contains(&writer.nest.segment));
+    let mut reads = false;
+    arg.visit(&mut |e| reads |= matches!(e, Expr::Subscript(_)));
+    reads && !of_segment && !contains_reduction(arg)
+}
+
+fn contains_reduction(e: &Expr) -> bool {
+    let found: Vec<std::sync::Arc<Reduce>> = e.reductions();
+    !found.is_empty()
+}

@@ -1,0 +1,167 @@
+//! What is open before each thread of a block: a scan that begins anew after each end.
+
+use loopwright_kernel_ir::{DType, Diagnostic};
+
+use super::{State, Writer, values};
+use crate::{
+    program::{BinOp, LocalArray, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, ValueKind},
+    scan::names,
+};
+
+/// Shared memory for the totals of the warps.
+pub(super) struct Totals {
+    /// What is open after each: one array a value of the state.
+    open: Vec<usize>,
+    /// Whether a segment ends in it.
+    closed: usize,
+}
+
+impl Writer<'_, '_, '_> {
+    fn shuffled(&self, value: Value, lanes: Value) -> Value {
+        let kind = ValueKind::Shuffle {
+            mode: ShuffleMode::Up,
+            value: Box::new(value.clone()),
+            operand: Box::new(lanes.cast(DType::I32)),
+            width: 32,
+        };
+        Value { dtype: value.dtype, kind }
+    }
+
+    /// Declares the shared memory of a scan.
+    pub(super) fn totals(&mut self) -> Result<Totals, Diagnostic> {
+        let warps = u64::from(self.emitter.block[0] / 32);
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let mut open = Vec::new();
+        for (name, dtype) in names(&self.operator, "totals").iter().zip(types) {
+            open.push(self.shared(name, dtype, warps, "what is open after each warp"));
+        }
+        let closed = self.shared("totals_closed", DType::I32, warps, "whether a segment ends in each warp");
+        Ok(Totals { open, closed })
+    }
+
+    pub(super) fn shared(&mut self, like: &str, dtype: DType, length: u64, note: &str) -> usize {
+        let name = self.emitter.unique(like);
+        self.emitter.shared.push(LocalArray { name, dtype, dims: vec![length], note: note.to_string() });
+        self.emitter.shared.len() - 1
+    }
+
+    /// `open` is what is open after each thread's own steps, `closed` whether a segment ends in them. Gives what is open before each thread; the
+    /// carry, which is what is open before the first, becomes what is open after the last. There is a barrier in it.
+    pub(super) fn open_before(
+        &mut self,
+        open: &State,
+        closed: Value,
+        carry: &State,
+        totals: &Totals,
+        body: &mut Vec<Stmt>,
+    ) -> Result<State, Diagnostic> {
+        let (zero, one) = (Value::int(DType::I32, 0), Value::int(DType::I32, 1));
+        let is_closed = |value: Value| Value::binary(BinOp::Ne, value, zero.clone());
+        let flag = self.emitter.new_var("closed", DType::I32, true);
+        let first = Value {
+            dtype: DType::I32,
+            kind: ValueKind::Select(Box::new(closed), Box::new(one), Box::new(zero.clone())),
+        };
+        body.push(Stmt::Let { var: flag, value: first, leaf: None });
+        let lane = self.emitter.thread_modulo(32);
+        let lane = self.named("lane", lane, body);
+        let warp = self.emitter.thread_quotient(32);
+        let warp = self.named("warp", warp, body);
+        // Within the warp.
+        let offset = self.emitter.new_var("offset", self.emitter.index(), true);
+        let mut round = Vec::new();
+        let mut others = Vec::new();
+        for (name, value) in names(&self.operator, "other").iter().zip(values(open)) {
+            let taken = self.shuffled(value, self.var(offset));
+            let var = self.emitter.new_var(name, taken.dtype, false);
+            round.push(Stmt::Let { var, value: taken, leaf: None });
+            others.push(self.var(var));
+        }
+        let other = self.emitter.new_var("other_closed", DType::I32, false);
+        let taken = self.shuffled(self.var(flag), self.var(offset));
+        round.push(Stmt::Let { var: other, value: taken, leaf: None });
+        let join = self.combine(open, others, values(open))?;
+        let still_open = Value::binary(BinOp::Eq, self.var(flag), zero.clone());
+        let mut inner = vec![Self::when(still_open, join, Vec::new(), "")];
+        inner.push(self.set(flag, Value::binary(BinOp::BitOr, self.var(flag), self.var(other))));
+        let has_other = Value::binary(BinOp::Ge, lane.clone(), self.var(offset));
+        round.push(Self::when(has_other, inner, Vec::new(), ""));
+        body.push(Stmt::For {
+            var: offset,
+            lower: self.int(1),
+            upper: self.int(32),
+            step: Step::Double,
+            unroll: true,
+            body: round,
+            note: Note::new("what is open after each thread, within its warp"),
+        });
+        // Across the warps.
+        let at = |this: &Self, array: usize, at: Value| {
+            this.emitter.local_element(Memory::Shared(array), vec![at])
+        };
+        let mut stores = Vec::new();
+        for (array, value) in totals.open.iter().zip(values(open)) {
+            stores.push(Stmt::Store { to: at(self, *array, warp.clone()), value, leaf: None });
+        }
+        stores.push(Stmt::Store {
+            to: at(self, totals.closed, warp.clone()),
+            value: self.var(flag),
+            leaf: None,
+        });
+        let last = Value::binary(BinOp::Eq, lane.clone(), self.int(31));
+        body.push(Self::when(last, stores, Vec::new(), "the total of a warp"));
+        body.push(Stmt::Sync {
+            scope: Scope::Block,
+            note: Note::new(
+                "all warps have stored what is open after them: partial results of their segments",
+            ),
+        });
+        let before = self.state("before", values(carry), body)?;
+        let other_warp = self.emitter.new_var("other_warp", self.emitter.index(), false);
+        let here = self.var(other_warp);
+        let mut inner = Vec::new();
+        let captured = Self::assign(&before, values(carry));
+        let own = Value::binary(BinOp::Eq, here.clone(), warp);
+        inner.push(Self::when(own, captured, Vec::new(), ""));
+        let mut taken = Vec::new();
+        for (name, (array, (_, dtype))) in
+            names(&self.operator, "total").iter().zip(totals.open.iter().zip(carry))
+        {
+            let value = self.emitter.load(at(self, *array, here.clone()), *dtype);
+            let var = self.emitter.new_var(name, *dtype, false);
+            inner.push(Stmt::Let { var, value, leaf: None });
+            taken.push(self.var(var));
+        }
+        let ended = self.emitter.load(at(self, totals.closed, here), DType::I32);
+        let anew = Self::assign(carry, taken.clone());
+        let join = self.combine(carry, values(carry), taken)?;
+        inner.push(Self::when(is_closed(ended), anew, join, ""));
+        body.push(Stmt::For {
+            var: other_warp,
+            lower: self.int(0),
+            upper: self.int(i64::from(self.emitter.block[0] / 32)),
+            step: Step::Add(1),
+            unroll: true,
+            body: inner,
+            note: Note::new("what is open before each warp, and after the last"),
+        });
+        // The thread before in the same warp.
+        let mut prior = Vec::new();
+        let one = self.int(1);
+        for (name, value) in names(&self.operator, "prior").iter().zip(values(open)) {
+            let taken = self.shuffled(value, one.clone());
+            let var = self.emitter.new_var(name, taken.dtype, false);
+            body.push(Stmt::Let { var, value: taken, leaf: None });
+            prior.push(self.var(var));
+        }
+        let prior_closed = self.emitter.new_var("prior_closed", DType::I32, false);
+        let taken = self.shuffled(self.var(flag), one);
+        body.push(Stmt::Let { var: prior_closed, value: taken, leaf: None });
+        let anew = Self::assign(&before, prior.clone());
+        let join = self.combine(&before, values(&before), prior)?;
+        let choice = Self::when(is_closed(self.var(prior_closed)), anew, join, "");
+        let has_prior = Value::binary(BinOp::Gt, lane, self.int(0));
+        body.push(Self::when(has_prior, vec![choice], Vec::new(), "the threads before this one in its warp"));
+        Ok(before)
+    }
+}

@@ -1,0 +1,200 @@
+//! Flattens the loops over segments of unequal length and their points.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Tag};
+use loopwright_legality::{Judgement, flat_nest};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Number, Transform,
+    call::Args,
+    edit::{require_iname, require_untagged},
+    step::BuiltIn,
+};
+
+/// `flatten_ragged(s, i)`: segments of unequal length, cut into pieces of equal work.
+///
+/// # Meaning
+///
+/// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so are the ends of the segments: a *step* is a point
+/// or an end. Blocks and threads take equal numbers of steps, so that neither one giant segment nor millions of empty ones leave threads without
+/// work, and what each reads lies side by side whatever the lengths. A segment that more than one thread has a part of is joined in the order
+/// of its points, always in the same one: results are equal to the bit from run to run, and an operator need not commute.
+///
+/// A block has `threads` threads (256), each takes `items` steps (15) of a tile, and a block goes through `tiles` tiles (8). A tile lies in
+/// shared memory: as much as `threads * items` offsets and mapped values take. Lowering makes three launches of it: one that finds by bisection where
+/// each tile begins, one that goes through the tiles, and one that joins what blocks have of common segments. An odd number of items keeps threads
+/// that read their points at the same time from meeting in one bank.
+///
+/// # Legality
+///
+/// Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared with a range; the bounds of `i` are exactly
+/// `lo <= i < hi`, loaded from neighbouring offsets in the loop over `0 <= s < N`; that loop has no others around it but host loops, and in it only
+/// loads of scalars and one reduction over `i`; the element that is written tells the segments apart; and nothing that the nest reads is written in it.
+/// Lowering asks all this once more of the finished kernel, so that a later step that breaks it is refused.
+///
+/// In text: `flatten_ragged(s, i, threads=256, items=15, tiles=8)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+/// fact monotone(offsets)
+/// fact 0 <= offsets <= n
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : lo <= i < hi }
+/// temp lo: i32 private
+/// temp hi: i32 private
+/// lo = offsets[s] {id=load_lo}
+/// hi = offsets[s + 1] {id=load_hi}
+/// out[s] = sum(i, x[i]) {id=total}
+/// ")?;
+/// let steps = Pipeline::parse("flatten_ragged(s, i, threads=128)")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+/// fact monotone(offsets)
+/// fact 0 <= offsets < n + 1
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : lo <= i < hi }
+/// temp lo: i32 private
+/// temp hi: i32 private
+/// tag s: flat_128x15x8
+/// lo = offsets[s] {id=load_lo, inames=s}
+/// hi = offsets[s + 1] {id=load_hi, inames=s}
+/// out[s] = sum(i, x[i]) {id=total, inames=s}
+/// tree {
+///     for s {
+///         load_lo
+///         load_hi
+///         total.init
+///         for i {
+///             total.update
+///         }
+///         total.finish
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct FlattenRagged {
+    /// The iname of the segments.
+    pub segment: Name,
+    /// The iname of their points.
+    pub point: Name,
+    /// Threads of a block.
+    pub threads: Number,
+    /// Steps of a thread in a tile.
+    pub items: Number,
+    /// Tiles of a block.
+    pub tiles: Number,
+}
+
+impl FlattenRagged {
+    /// The loops over `segment` and `point`, flattened; 256 threads of 15 items, 8 tiles.
+    pub fn new(segment: impl Into<Name>, point: impl Into<Name>) -> Self {
+        FlattenRagged {
+            segment: segment.into(),
+            point: point.into(),
+            threads: Number::Known(256),
+            items: Number::Known(15),
+            tiles: Number::Known(8),
+        }
+    }
+
+    /// With so many threads a block.
+    pub fn threads(self, threads: impl Into<Number>) -> Self {
+        FlattenRagged { threads: threads.into(), ..self }
+    }
+
+    /// With so many steps of a thread in a tile.
+    pub fn items(self, items: impl Into<Number>) -> Self {
+        FlattenRagged { items: items.into(), ..self }
+    }
+
+    /// With so many tiles a block.
+    pub fn tiles(self, tiles: impl Into<Number>) -> Self {
+        FlattenRagged { tiles: tiles.into(), ..self }
+    }
+}
+
+impl BuiltIn for FlattenRagged {
+    const NAME: &'static str = "flatten_ragged";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let mut step = FlattenRagged::new(
+            args.name("the iname of the segments")?,
+            args.name("the iname of their points")?,
+        );
+        if let Some(threads) = args.key_number("threads")? {
+            step.threads = threads;
+        }
+        if let Some(items) = args.key_number("items")? {
+            step.items = items;
+        }
+        if let Some(tiles) = args.key_number("tiles")? {
+            step.tiles = tiles;
+        }
+        Ok(step)
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.threads, &mut self.items, &mut self.tiles]
+    }
+}
+
+impl Transform for FlattenRagged {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let (s, i) = (&self.segment, &self.point);
+        for iname in [s, i] {
+            require_iname(kernel, iname)?;
+            require_untagged(kernel, iname, "flattened")?;
+        }
+        let nest = flat_nest(kernel, s)?;
+        if nest.point != *i {
+            return Err(Diagnostic::new(
+                "not-ragged",
+                format!("the loop inside of that over `{s}` is over `{}`, not over `{i}`", nest.point),
+            )
+            .help(format!("`flatten_ragged({s}, {})`", nest.point)));
+        }
+        let number = |n: &Number| -> Result<u16, Diagnostic> {
+            let value = n.value()?.clamp(0, u16::MAX.into());
+            Ok(u16::try_from(value).unwrap_or(u16::MAX))
+        };
+        let flat = Flat {
+            threads: number(&self.threads)?,
+            items: number(&self.items)?,
+            tiles: number(&self.tiles)?,
+        };
+        if let Some(wrong) = flat.wrong() {
+            return Err(Diagnostic::new("step-arguments", format!("`{self}`: {wrong}"))
+                .help(format!("`flatten_ragged({s}, {i})` takes 256 threads, 15 items and 8 tiles")));
+        }
+        kernel.edit(|data| {
+            data.tags.insert(s.clone(), Tag::Flat(flat));
+            Ok(())
+        })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem(
+            "monotone offsets give each step one segment, the segments do not see each other, and the parts of one are joined in their order",
+        )
+    }
+}
+
+impl fmt::Display for FlattenRagged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "flatten_ragged({}, {}, threads={}, items={}, tiles={})",
+            self.segment, self.point, self.threads, self.items, self.tiles
+        )
+    }
+}
