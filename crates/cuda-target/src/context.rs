@@ -124,7 +124,9 @@ impl<'a> Context<'a> {
             }
         }
         let mut data = BTreeSet::new();
+        let is_index = |var: &VarId| kernel.vars.get(var.0).is_some_and(|v| v.index);
         Stmt::visit(&kernel.body, &mut |stmt| match stmt {
+            Stmt::Set { var, .. } | Stmt::Let { var, .. } if is_index(var) => {}
             Stmt::Set { var, .. } | Stmt::Let { var, leaf: Some(_), .. } => drop(data.insert(*var)),
             Stmt::Let { var, value, leaf: None } if is_taken(value) => drop(data.insert(*var)),
             _ => {}

@@ -97,8 +97,8 @@ impl Context<'_> {
 
     fn stmt(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
         self.of_data.set(match stmt {
-            Stmt::Set { .. } | Stmt::Store { .. } => true,
-            Stmt::Let { var, .. } => self.holds_data(*var),
+            Stmt::Store { .. } => true,
+            Stmt::Set { var, .. } | Stmt::Let { var, .. } => self.holds_data(*var),
             _ => false,
         });
         match stmt {

@@ -146,7 +146,7 @@ fn expressions_of_the_segment() {
     check(&text, &[("out", DType::F32)]);
 }
 
-/// The points of a segment stay in their order: composition of `a*t + b` does not commute.
+/// The points of a segment stay in their order: composition of `a*t + b` does not commute. Numbers wrap on the way.
 #[test]
 fn operators_that_do_not_commute() {
     let operator = "\

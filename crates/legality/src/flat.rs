@@ -133,7 +133,7 @@ impl<'k> Reader<'k> {
     fn shape(&self) -> Diagnostic {
         self.refuse(
             "its body has to be loads of scalars and one reduction over the points",
-            "`distribute` what else is in the loop, and give each reduction a loop over the segments of its own",
+            "flatten before its loops are split; `distribute` what else is in it, and give each reduction a loop over the segments of its own",
         )
     }
 

@@ -160,6 +160,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             mutable,
             meaning: None,
             within: None,
+            index: false,
         });
         VarId(self.vars.len() - 1)
     }

@@ -58,7 +58,7 @@ use crate::{
 /// assert_eq!(steps.apply(&before)?.to_string(), "\
 /// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
 /// fact monotone(offsets)
-/// fact 0 <= offsets < n + 1
+/// fact 0 <= offsets <= n
 /// domain { [s] : 0 <= s < nseg }
 /// domain { [i] : lo <= i < hi }
 /// temp lo: i32 private
@@ -155,7 +155,13 @@ impl Transform for FlattenRagged {
             require_iname(kernel, iname)?;
             require_untagged(kernel, iname, "flattened")?;
         }
-        let nest = flat_nest(kernel, s)?;
+        let nest = match flat_nest(kernel, s) {
+            Err(_) if flat_nest(kernel, i).is_ok_and(|n| n.point == *s) => {
+                return Err(Diagnostic::new("not-ragged", format!("`{i}` are the segments, and `{s}` their points"))
+                    .help(format!("the segments come first: `flatten_ragged({i}, {s})`")));
+            }
+            found => found?,
+        };
         if nest.point != *i {
             return Err(Diagnostic::new(
                 "not-ragged",
@@ -173,7 +179,7 @@ impl Transform for FlattenRagged {
             tiles: number(&self.tiles)?,
         };
         if let Some(wrong) = flat.wrong() {
-            return Err(Diagnostic::new("step-arguments", format!("`{self}`: {wrong}"))
+            return Err(Diagnostic::new("step-arguments", format!("{} threads, {} items and {} tiles are not possible: {wrong}", self.threads, self.items, self.tiles))
                 .help(format!("`flatten_ragged({s}, {i})` takes 256 threads, 15 items and 8 tiles")));
         }
         kernel.edit(|data| {

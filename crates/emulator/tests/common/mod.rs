@@ -92,7 +92,7 @@ pub fn for_(v: usize, lower: Value, upper: Value, body: Vec<Stmt>) -> Stmt {
     Stmt::For { var, lower, upper, step, unroll: false, body, note }
 }
 pub fn variable(name: &str, dtype: DType, mutable: bool) -> Var {
-    Var { name: Name::new(name), dtype, mutable, meaning: None, within: None }
+    Var { name: Name::new(name), dtype, mutable, meaning: None, within: None, index: false }
 }
 pub fn local(name: &str, dtype: DType, dims: &[u64]) -> LocalArray {
     LocalArray { name: Name::new(name), dtype, dims: dims.to_vec(), note: String::new() }

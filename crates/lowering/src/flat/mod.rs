@@ -227,6 +227,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             return value;
         }
         let var = self.emitter.new_var(like, self.emitter.index(), false);
+        self.emitter.vars[var.0].index = true;
         body.push(Stmt::Let { var, value, leaf: None });
         self.emitter.var_value(var)
     }
@@ -241,6 +242,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     ) -> VarId {
         let var = self.emitter.new_var(like, self.emitter.index(), true);
         self.emitter.vars[var.0].within = within;
+        self.emitter.vars[var.0].index = true;
         body.push(Stmt::Let { var, value: first, leaf: None });
         var
     }
@@ -322,7 +324,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         later: Vec<Value>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let (operator, env) = (self.operator.clone(), self.env.clone());
-        self.emitter.combine_into(&operator, cells, earlier, later, None, &env)
+        self.emitter.combine_into(&operator, cells, earlier, later, Some(self.update), &env)
     }
 
     /// Adds a point to a state: its segment and its number, and where values of what is reduced lie.

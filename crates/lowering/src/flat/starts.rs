@@ -19,6 +19,7 @@ impl Writer<'_, '_, '_> {
         let base = self.base()?;
         let base = self.named("base", base, &mut inside);
         let last = self.end_before(scratch.count.clone())?;
+        let last = self.named("last", last, &mut inside);
         let total = add(sub(last, base.clone()), scratch.count.clone());
         let border = mul(tile.clone(), self.int(self.flat.steps()));
         let border = self.named("border", Value::binary(BinOp::Min, border, total), &mut inside);
@@ -30,6 +31,7 @@ impl Writer<'_, '_, '_> {
         let next = self.named("next", next, &mut find);
         // The step that ends the last of so many segments.
         let end = self.end_before(next.clone())?;
+        let end = self.named("end", end, &mut find);
         let step = sub(add(sub(end, base), next.clone()), self.int(1));
         let before = Value::binary(BinOp::Lt, step, border);
         find.push(Self::when(before, vec![self.set(ended, next)], Vec::new(), ""));

@@ -68,6 +68,7 @@ impl Writer<'_, '_, '_> {
         let base = self.base()?;
         let base = self.named("base", base, &mut body);
         let last = self.end_before(scratch.count.clone())?;
+        let last = self.named("last", last, &mut body);
         let total = add(sub(last, base.clone()), scratch.count.clone());
         let total = self.named("total", total, &mut body);
         let first_tile = mul(self.block(), self.int(i64::from(self.flat.tiles)));
@@ -86,6 +87,7 @@ impl Writer<'_, '_, '_> {
         let begun = self.global_load(scratch.starts, tile.clone());
         let begun = self.named("begun", begun, &mut inside);
         let ended = self.global_load(scratch.starts, add(tile.clone(), self.int(1)));
+        let ended = self.named("ended", ended, &mut inside);
         let segments = self.named("segments", sub(ended, begun.clone()), &mut inside);
         let from = Value::binary(BinOp::Min, mul(tile.clone(), self.int(steps)), total.clone());
         let from = self.named("from", from, &mut inside);
@@ -248,12 +250,16 @@ impl Writer<'_, '_, '_> {
         let place = self.var(place_var);
         let end = self.nest.end.clone();
         let offset = self.offset(&end, add(begun.clone(), place.clone()))?;
+        let mut real_end = Vec::new();
+        let offset = self.named("offset", offset, &mut real_end);
         let step = add(sub(offset, first_point.clone()), place.clone());
+        let step = self.named("step", step, &mut real_end);
         let real = Value::binary(BinOp::Lt, place.clone(), segments.clone());
         let to = self.shared_element(ends, place);
         let store =
             |value: Value| vec![Stmt::Store { to: to.clone(), value: value.cast(DType::I32), leaf: None }];
-        let inside = vec![Self::when(real, store(step), store(self.int(steps)), "")];
+        real_end.extend(store(step));
+        let inside = vec![Self::when(real, real_end, store(self.int(steps)), "")];
         body.push(Stmt::For {
             var: place_var,
             lower: self.thread(),

@@ -23,6 +23,9 @@ pub struct Var {
     /// Between which constants its values stay, both included, where that does not show in how it is assigned: as of a counter that is
     /// raised as often as something is found.
     pub within: Option<(i64, i64)>,
+    /// Whether it is an index though data have a part in it, as an offset that is read from an array: its arithmetic is printed as that of
+    /// indices, which a launch is asked about ([`crate::index_range`]), not as data that wrap.
+    pub index: bool,
 }
 
 /// An array of constant size in shared or private memory.

@@ -68,7 +68,7 @@ impl Builder {
 
     pub fn var(&mut self, name: &str, dtype: DType, mutable: bool) -> VarId {
         let vars = &mut self.kernel().vars;
-        vars.push(Var { name: name.into(), dtype, mutable, meaning: None, within: None });
+        vars.push(Var { name: name.into(), dtype, mutable, meaning: None, within: None, index: false });
         VarId(vars.len() - 1)
     }
 
