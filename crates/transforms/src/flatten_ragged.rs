@@ -157,8 +157,11 @@ impl Transform for FlattenRagged {
         }
         let nest = match flat_nest(kernel, s) {
             Err(_) if flat_nest(kernel, i).is_ok_and(|n| n.point == *s) => {
-                return Err(Diagnostic::new("not-ragged", format!("`{i}` are the segments, and `{s}` their points"))
-                    .help(format!("the segments come first: `flatten_ragged({i}, {s})`")));
+                return Err(Diagnostic::new(
+                    "not-ragged",
+                    format!("`{i}` are the segments, and `{s}` their points"),
+                )
+                .help(format!("the segments come first: `flatten_ragged({i}, {s})`")));
             }
             found => found?,
         };
@@ -179,8 +182,14 @@ impl Transform for FlattenRagged {
             tiles: number(&self.tiles)?,
         };
         if let Some(wrong) = flat.wrong() {
-            return Err(Diagnostic::new("step-arguments", format!("{} threads, {} items and {} tiles are not possible: {wrong}", self.threads, self.items, self.tiles))
-                .help(format!("`flatten_ragged({s}, {i})` takes 256 threads, 15 items and 8 tiles")));
+            return Err(Diagnostic::new(
+                "step-arguments",
+                format!(
+                    "{} threads, {} items and {} tiles are not possible: {wrong}",
+                    self.threads, self.items, self.tiles
+                ),
+            )
+            .help(format!("`flatten_ragged({s}, {i})` takes 256 threads, 15 items and 8 tiles")));
         }
         kernel.edit(|data| {
             data.tags.insert(s.clone(), Tag::Flat(flat));

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{DType, Diagnostic};
+use loopwright_kernel_ir::{DType, Diagnostic, Expr};
 
 use super::{Writer, is_staged, values};
 use crate::{
-    fold::{add, mul, sub},
-    program::{BinOp, MemRef, Memory, Note, Scope, Step, Stmt, Value},
+    fold::{add, mul, select, sub},
+    program::{BinOp, LocalArray, MemRef, Memory, Note, Scope, Step, Stmt, Value},
+    reduce::count,
     translate,
 };
 
@@ -93,10 +94,11 @@ impl Writer<'_, '_, '_> {
         let from = self.named("from", from, &mut inside);
         let rest = sub(total, from.clone());
         let own_steps = self.named("steps", Value::binary(BinOp::Min, rest, self.int(steps)), &mut inside);
-        let count = self.named("count", sub(own_steps.clone(), segments.clone()), &mut inside);
+        let points = self.named("count", sub(own_steps.clone(), segments.clone()), &mut inside);
         let first_point = sub(add(base, from), begun.clone());
         let first_point = self.named("first_point", first_point, &mut inside);
-        self.stage(&staged, threads, items, &count, &first_point, &mut inside)?;
+        let filling = self.filling(&staged)?;
+        self.stage(&staged, filling.as_deref(), &points, &first_point, &mut inside)?;
         self.stage_ends(ends, threads, steps, &segments, &begun, &first_point, &mut inside)?;
         inside.push(Stmt::Sync {
             scope: Scope::Block,
@@ -131,7 +133,9 @@ impl Writer<'_, '_, '_> {
         let open = self.state("open", neutral.clone(), &mut inside)?;
         let next_end =
             self.counter("end", self.end_at(ends, self.var(current)), Some((0, steps)), &mut inside);
-        // The walk.
+        // The walk: how far the place of a point is from the number of its step among the thread's own.
+        let shift = sub(from_step.clone(), self.var(current));
+        let shift = self.counter("shift", shift, Some((-steps, steps)), &mut inside);
         let item = self.emitter.new_var("item", self.emitter.index(), false);
         let mut walk = Vec::new();
         let step = self.named("step", add(from_step, self.var(item)), &mut walk);
@@ -144,16 +148,19 @@ impl Writer<'_, '_, '_> {
         )];
         close.extend(Self::assign(&open, neutral.clone()));
         close.push(self.set(current, add(self.var(current), self.int(1))));
+        close.push(self.set(shift, sub(self.var(shift), self.int(1))));
         close.push(self.set(next_end, self.end_at(ends, self.var(current))));
-        let of_tile = sub(step.clone(), self.var(current));
+        let of_tile = add(self.var(shift), self.var(item));
         let places: BTreeMap<usize, MemRef> =
             staged.iter().map(|(k, array)| (*k, self.shared_element(*array, of_tile.clone()))).collect();
         let point = add(first_point.clone(), of_tile.clone());
         let take = self.update(&open, segment, point, &places)?;
         let ends_here = Value::binary(BinOp::Eq, step.clone(), self.var(next_end));
         let choice = Self::when(ends_here, close, take, "");
-        let exists = Value::binary(BinOp::Lt, step, own_steps);
-        walk.push(Self::when(exists, vec![choice], Vec::new(), ""));
+        walk.push(match filling {
+            Some(_) => choice,
+            None => Self::when(Value::binary(BinOp::Lt, step, own_steps), vec![choice], Vec::new(), ""),
+        });
         inside.push(self.unrolled(item, items, walk, "each step ends a segment or adds a point"));
         // What is open before the thread belongs to its first segment.
         let closed = Value::binary(BinOp::Gt, self.var(current), first.clone());
@@ -203,35 +210,88 @@ impl Writer<'_, '_, '_> {
         self.emitter.load(element, DType::I32).cast(self.emitter.index())
     }
 
+    /// For each input what can be loaded where a tile has no point, so that reducing it changes nothing: `None` unless all are loaded, each is a
+    /// value of the state as it is, and the neutral element says what.
+    fn filling(&mut self, staged: &BTreeMap<usize, usize>) -> Result<Option<Vec<Value>>, Diagnostic> {
+        let mut filling = Vec::new();
+        for (k, input) in self.operator.inputs.clone().iter().enumerate() {
+            let is_input = |e: &Expr| matches!(e, Expr::Name(n) if n == input);
+            let plain = self.operator.lift.iter().all(|e| is_input(e) || count(e, input) == 0);
+            let places = self.operator.lift.iter().zip(self.operator.neutral.clone());
+            let mut neutrals = places.filter(|(e, _)| is_input(e)).map(|(_, neutral)| neutral);
+            let (Some(neutral), None) = (neutrals.next(), neutrals.next()) else { return Ok(None) };
+            if !plain || !staged.contains_key(&k) {
+                return Ok(None);
+            }
+            let dtype = self.input_type(&self.args[k].clone())?;
+            filling.push(self.emitter.value(&neutral, dtype, translate::Scope::of(&self.env))?);
+        }
+        Ok((!filling.is_empty()).then_some(filling))
+    }
+
     /// All loads of a thread before its first store, neighbouring threads at neighbouring points.
     fn stage(
         &mut self,
         staged: &BTreeMap<usize, usize>,
-        threads: i64,
-        items: i64,
-        count: &Value,
+        filling: Option<&[Value]>,
+        points: &Value,
         first_point: &Value,
         body: &mut Vec<Stmt>,
     ) -> Result<(), Diagnostic> {
         if staged.is_empty() {
             return Ok(());
         }
-        let item = self.emitter.new_var("item", self.emitter.index(), false);
-        let mut inside = Vec::new();
-        let place = add(mul(self.var(item), self.int(threads)), self.thread());
-        let place = self.named("place", place, &mut inside);
-        let mut env = self.env.clone();
-        env.values.insert(self.nest.point.clone(), add(first_point.clone(), place.clone()));
-        let mut stores = Vec::new();
-        for (k, array) in staged {
-            let arg = self.args[*k].clone();
-            let dtype = self.input_type(&arg)?;
-            let value = self.emitter.value(&arg, dtype, translate::Scope::of(&env))?;
-            let to = self.shared_element(*array, place.clone());
-            stores.push(Stmt::Store { to, value, leaf: Some(self.update) });
+        let (threads, items) = (i64::from(self.flat.threads), i64::from(self.flat.items));
+        let mut loops = Vec::new();
+        let mut own = BTreeMap::new();
+        for loads in [true, false] {
+            let item = self.emitter.new_var("item", self.emitter.index(), false);
+            let mut inside = Vec::new();
+            let place = add(mul(self.var(item), self.int(threads)), self.thread());
+            let place = self.named("place", place, &mut inside);
+            let exists = Value::binary(BinOp::Lt, place.clone(), points.clone());
+            let mut env = self.env.clone();
+            env.values.insert(self.nest.point.clone(), add(first_point.clone(), place.clone()));
+            let mut stores = Vec::new();
+            for (k, array) in staged {
+                let arg = self.args[*k].clone();
+                let dtype = self.input_type(&arg)?;
+                let register = match own.get(k) {
+                    Some(register) => *register,
+                    None => {
+                        let name = self.emitter.unique("loaded");
+                        let dims = vec![items.unsigned_abs()];
+                        self.emitter.private.push(LocalArray { name, dtype, dims, note: String::new() });
+                        own.insert(*k, self.emitter.private.len() - 1);
+                        self.emitter.private.len() - 1
+                    }
+                };
+                let register = self.emitter.local_element(Memory::Private(register), vec![self.var(item)]);
+                let (to, value) = match loads {
+                    true => {
+                        let value = self.emitter.value(&arg, dtype, translate::Scope::of(&env))?;
+                        let value = match filling.and_then(|f| f.get(*k)) {
+                            Some(neutral) => select(exists.clone(), value, neutral.clone()),
+                            None => value,
+                        };
+                        (register, value)
+                    }
+                    false => (self.shared_element(*array, place.clone()), self.emitter.load(register, dtype)),
+                };
+                stores.push(Stmt::Store { to, value, leaf: Some(self.update) });
+            }
+            match filling {
+                Some(_) => inside.extend(stores),
+                None => inside.push(Self::when(exists, stores, Vec::new(), "")),
+            }
+            let note = match (loads, filling) {
+                (true, Some(_)) => "the points of the tile, side by side; what changes nothing behind them",
+                (true, None) => "the points of the tile, side by side",
+                (false, _) => "",
+            };
+            loops.push(self.unrolled(item, items, inside, note));
         }
-        inside.push(Self::when(Value::binary(BinOp::Lt, place, count.clone()), stores, Vec::new(), ""));
-        body.push(self.unrolled(item, items, inside, "the points of the tile, side by side"));
+        body.extend(loops);
         Ok(())
     }
 
