@@ -22,15 +22,25 @@ fn refuted(program: &Program, what: &str) -> Diagnostic {
     }
 }
 
+fn is_flattened(program: &Program) -> bool {
+    program.leaves.iter().any(|l| l.flattened)
+}
+
 #[test]
 fn without_any_of_its_barriers_no_example_pipeline_passes() {
     let mut removed = 0;
     for example in common::examples() {
         for (number, variant) in barriers::without_each(&example.program()).iter().enumerate() {
+            removed += 1;
+            // Which elements meet is up to the data there: refused all the same, without two threads that show it.
+            if is_flattened(variant) {
+                let Finding::Unknown(why) = verify(variant) else { panic!("{}: passes", example.name()) };
+                assert_eq!(why.code, "unordered", "{}: {why}", example.name());
+                continue;
+            }
             let why = refuted(variant, &format!("{} without barrier {number}", example.name()));
             assert_eq!(why.code, "unordered", "{}: {why}", example.name());
             assert!(why.witness.is_some(), "{}: {why}", example.name());
-            removed += 1;
         }
     }
     assert!(removed >= 10, "only {removed} barriers were taken away");
@@ -41,6 +51,11 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
     let mut passed = Vec::new();
     for example in common::examples().into_iter().chain(common::polybench()) {
         let program = example.program();
+        // Data decide which thread runs which instance of a flattened nest, which is taken on trust: the runs of
+        // crates/emulator/tests/flattened.rs are what holds it to its results.
+        if is_flattened(&program) {
+            continue;
+        }
         let spoilt = spoilt::ALL.map(|spoil| (format!("{spoil:?}"), spoilt::variants(&program, spoil)));
         let small = ("SmallGrid".to_string(), spoilt::small_grids(&program));
         for (what, variants) in spoilt.into_iter().chain([small]) {

@@ -160,3 +160,54 @@ reduction compose(x) {
     let text = kernel(operator, "p: i32[nseg], q: i32[nseg]", "p[s], q[s] = compose(i, x[i])");
     check(&text, &[("p", DType::I32), ("q", DType::I32)]);
 }
+
+/// What the launch over the tiles does for segments of these lengths: sectors of memory that it loads, and steps of its warps.
+fn work(lengths: &[i64]) -> (u64, u64) {
+    let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
+    let kernel = Pipeline::parse("flatten_ragged(s, i)").unwrap().apply(&declared).unwrap();
+    let program = lower(&kernel, LowerOptions::default()).unwrap();
+    let mut offsets = vec![0i32];
+    for length in lengths {
+        offsets.push(offsets[offsets.len() - 1] + *length as i32);
+    }
+    let (n, nseg) = (offsets[lengths.len()], lengths.len());
+    let mut arguments = Arguments::new()
+        .array("x", Buffer::from_slice(&vec![1i32; n as usize]))
+        .array("w", Buffer::from_slice(&vec![0i32; nseg]))
+        .array("offsets", Buffer::from_slice(&offsets))
+        .output("out", Buffer::zeros(DType::I32, nseg))
+        .scalar("n", Number::I32(n))
+        .scalar("nseg", Number::I32(nseg as i32));
+    let report =
+        run(&program, &mut arguments, &Options::default()).unwrap_or_else(|e| panic!("{}", e.diagnostic()));
+    let tiles = &report.kernels[1].1;
+    (tiles.global_loads.sectors, tiles.steps)
+}
+
+/// Neighbouring threads load neighbouring points and offsets, and all warps have the same to do, whatever the lengths.
+#[test]
+fn lengths_change_neither_coalescing_nor_balance() {
+    const POINTS: i64 = 100_000;
+    let mut giant = vec![4; POINTS as usize / 8];
+    giant.insert(77, POINTS / 2);
+    let cases = [
+        ("of 4", vec![4; POINTS as usize / 4]),
+        ("of 64", vec![64; POINTS as usize / 64]),
+        ("one segment", vec![POINTS]),
+        ("one giant among tiny ones", giant),
+        (
+            "half of all in one, and empty ones",
+            [vec![POINTS / 2], vec![0; 20_000], vec![POINTS / 2]].concat(),
+        ),
+    ];
+    for (what, lengths) in cases {
+        let (sectors, steps) = work(&lengths);
+        let items = lengths.iter().sum::<i64>() + lengths.len() as i64;
+        // 32 lanes that begin within a sector touch five instead of four; where a tile begins is read besides.
+        let least = items as f64 / 8.0;
+        assert!((sectors as f64) < 1.3 * least + 300.0, "{what}: {sectors} sectors, not about {least}");
+        // A step of a warp takes 32 items; how many steps the items of a tile cost hangs little on what they are.
+        let each = steps as f64 / (items as f64 / 32.0);
+        assert!((10.0..90.0).contains(&each), "{what}: {each} steps for 32 items");
+    }
+}

@@ -278,9 +278,7 @@ impl<'k> Reader<'k> {
         });
         let Some((lower, upper)) = range else {
             return Err(self.refuse(
-                format!(
-                    "nothing says how many points there can be, and the grid is counted before the launch"
-                ),
+                "nothing says how many points there can be, and the grid is counted before the launch",
                 format!("declare a range, as `fact 0 <= {offsets} <= n`"),
             ));
         };

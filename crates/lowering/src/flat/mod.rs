@@ -17,6 +17,7 @@ mod join;
 mod scan;
 mod starts;
 mod tiles;
+mod walk;
 
 use std::collections::BTreeMap;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Diagnostic, Expr};
 
-use super::{Writer, is_staged, values};
+use super::{Writer, is_staged, values, walk::Walk};
 use crate::{
     fold::{add, mul, select, sub},
-    program::{BinOp, LocalArray, MemRef, Memory, Note, Scope, Step, Stmt, Value},
+    program::{BinOp, LocalArray, MemRef, Memory, Note, Scope, Step, Stmt, Value, VarId},
     reduce::count,
     translate,
 };
@@ -16,11 +16,11 @@ use crate::{
 const MOST_SHARED: u64 = 48 * 1024;
 
 impl Writer<'_, '_, '_> {
-    fn shared_element(&self, array: usize, at: Value) -> MemRef {
+    pub(super) fn shared_element(&self, array: usize, at: Value) -> MemRef {
         self.emitter.local_element(Memory::Shared(array), vec![at])
     }
 
-    fn unrolled(&self, var: crate::program::VarId, upper: i64, body: Vec<Stmt>, note: &str) -> Stmt {
+    pub(super) fn unrolled(&self, var: VarId, upper: i64, body: Vec<Stmt>, note: &str) -> Stmt {
         Stmt::For {
             var,
             lower: self.int(0),
@@ -98,8 +98,11 @@ impl Writer<'_, '_, '_> {
         let first_point = sub(add(base, from), begun.clone());
         let first_point = self.named("first_point", first_point, &mut inside);
         let filling = self.filling(&staged)?;
-        self.stage(&staged, filling.as_deref(), &points, &first_point, &mut inside)?;
+        let [loads, stores] = self.stage(&staged, filling.as_deref(), &points, &first_point)?;
+        inside.extend(loads);
+        // Their loads are on the way while those of the points are.
         self.stage_ends(ends, threads, steps, &segments, &begun, &first_point, &mut inside)?;
+        inside.extend(stores);
         inside.push(Stmt::Sync {
             scope: Scope::Block,
             note: Note::new("points and ends of the tile are loaded, from which partial results are made"),
@@ -108,60 +111,40 @@ impl Writer<'_, '_, '_> {
         let from_step = mul(self.thread(), self.int(items));
         let from_step = self.named("first_step", from_step, &mut inside);
         let current = self.counter("segment", self.int(0), Some((0, steps)), &mut inside);
-        let bit = self.emitter.new_var("bit", self.emitter.index(), true);
-        let mut find = Vec::new();
-        let next = Value::binary(BinOp::BitOr, self.var(current), self.var(bit));
-        let next = self.named("next", next, &mut find);
-        let exists = Value::binary(BinOp::Le, next.clone(), segments.clone());
-        let at = sub(next.clone(), self.int(1));
-        let end = self.end_at(ends, at);
-        let before = Value::binary(BinOp::Lt, end, from_step.clone());
-        let both = Value::binary(BinOp::And, exists, before);
-        find.push(Self::when(both, vec![self.set(current, next)], Vec::new(), ""));
-        let highest = 1i64 << (63 - u64::leading_zeros(steps.unsigned_abs()));
-        inside.push(Stmt::For {
-            var: bit,
-            lower: self.int(highest),
-            upper: self.int(0),
-            step: Step::Halve,
-            unroll: true,
-            body: find,
-            note: Note::new("the segments of the tile that end before the thread's first step, by bisection"),
-        });
+        inside.extend(self.find(ends, current, &segments, &from_step));
         let first = self.named("first", self.var(current), &mut inside);
         let head = self.state("head", neutral.clone(), &mut inside)?;
         let open = self.state("open", neutral.clone(), &mut inside)?;
         let next_end =
             self.counter("end", self.end_at(ends, self.var(current)), Some((0, steps)), &mut inside);
-        // The walk: how far the place of a point is from the number of its step among the thread's own.
         let shift = sub(from_step.clone(), self.var(current));
         let shift = self.counter("shift", shift, Some((-steps, steps)), &mut inside);
-        let item = self.emitter.new_var("item", self.emitter.index(), false);
-        let mut walk = Vec::new();
-        let step = self.named("step", add(from_step, self.var(item)), &mut walk);
-        let segment = add(begun.clone(), self.var(current));
-        let mut close = vec![Self::when(
-            Value::binary(BinOp::Gt, self.var(current), first.clone()),
-            self.result(values(&open), segment.clone())?,
-            Self::assign(&head, values(&open)),
-            "",
-        )];
-        close.extend(Self::assign(&open, neutral.clone()));
-        close.push(self.set(current, add(self.var(current), self.int(1))));
-        close.push(self.set(shift, sub(self.var(shift), self.int(1))));
-        close.push(self.set(next_end, self.end_at(ends, self.var(current))));
-        let of_tile = add(self.var(shift), self.var(item));
-        let places: BTreeMap<usize, MemRef> =
-            staged.iter().map(|(k, array)| (*k, self.shared_element(*array, of_tile.clone()))).collect();
-        let point = add(first_point.clone(), of_tile.clone());
-        let take = self.update(&open, segment, point, &places)?;
-        let ends_here = Value::binary(BinOp::Eq, step.clone(), self.var(next_end));
-        let choice = Self::when(ends_here, close, take, "");
-        walk.push(match filling {
-            Some(_) => choice,
-            None => Self::when(Value::binary(BinOp::Lt, step, own_steps), vec![choice], Vec::new(), ""),
-        });
-        inside.push(self.unrolled(item, items, walk, "each step ends a segment or adds a point"));
+        let walk = Walk {
+            begun: begun.clone(),
+            first: first.clone(),
+            first_step: from_step.clone(),
+            first_point,
+            steps: filling.is_none().then_some(own_steps),
+            current,
+            end: next_end,
+            shift,
+            ends,
+            points: staged,
+            head: head.clone(),
+            open: open.clone(),
+            neutral,
+        };
+        let (any, none) = (self.walk(&walk, true)?, self.walk(&walk, false)?);
+        // Where a warp has an end somewhere, all of it walks: the test is for tiles with fewer ends than warps.
+        let few = Value::binary(BinOp::Lt, segments, self.int(threads / 32));
+        let behind = Value::binary(BinOp::Ge, self.var(next_end), add(from_step, self.int(items)));
+        let none_ends = Value::binary(BinOp::And, few, behind);
+        inside.push(Self::when(
+            none_ends,
+            vec![none],
+            vec![any],
+            "no segment ends in the thread's steps, or some step ends one",
+        ));
         // What is open before the thread belongs to its first segment.
         let closed = Value::binary(BinOp::Gt, self.var(current), first.clone());
         let before = self.open_before(&open, closed.clone(), &carry, &totals, &mut inside)?;
@@ -204,8 +187,39 @@ impl Writer<'_, '_, '_> {
         Ok(body)
     }
 
+    /// How many segments of the tile end before a step, by bisection: bit by bit, and by fours without what a tile of few segments has none of.
+    fn find(&mut self, ends: usize, current: VarId, segments: &Value, before: &Value) -> Vec<Stmt> {
+        let mut stmts = Vec::new();
+        let bits = 64 - u64::leading_zeros(self.flat.steps().unsigned_abs());
+        for group in (0..bits.div_ceil(4)).rev() {
+            let unit = 1i64 << (4 * group);
+            let highest = 1i64 << (bits - 4 * group - 1).min(3);
+            let bit = self.emitter.new_var("bit", self.emitter.index(), true);
+            let mut find = Vec::new();
+            let own = mul(self.var(bit), self.int(unit));
+            let next = self.named("next", Value::binary(BinOp::BitOr, self.var(current), own), &mut find);
+            let exists = Value::binary(BinOp::Le, next.clone(), segments.clone());
+            let end = self.end_at(ends, sub(next.clone(), self.int(1)));
+            let both = Value::binary(BinOp::And, exists, Value::binary(BinOp::Lt, end, before.clone()));
+            find.push(Self::when(both, vec![self.set(current, next)], Vec::new(), ""));
+            let note = "the segments of the tile that end before the thread's first step, by bisection";
+            let search = Stmt::For {
+                var: bit,
+                lower: self.int(highest),
+                upper: self.int(0),
+                step: Step::Halve,
+                unroll: true,
+                body: find,
+                note: Note::new(if group + 1 == bits.div_ceil(4) { note } else { "" }),
+            };
+            let some = Value::binary(BinOp::Ge, segments.clone(), self.int(unit));
+            stmts.push(Self::when(some, vec![search], Vec::new(), ""));
+        }
+        stmts
+    }
+
     /// The step that ends the segment of this number in the tile.
-    fn end_at(&self, ends: usize, at: Value) -> Value {
+    pub(super) fn end_at(&self, ends: usize, at: Value) -> Value {
         let element = self.shared_element(ends, at);
         self.emitter.load(element, DType::I32).cast(self.emitter.index())
     }
@@ -229,22 +243,21 @@ impl Writer<'_, '_, '_> {
         Ok((!filling.is_empty()).then_some(filling))
     }
 
-    /// All loads of a thread before its first store, neighbouring threads at neighbouring points.
+    /// A thread's loads of points, and its stores of them; neighbouring threads are at neighbouring points.
     fn stage(
         &mut self,
         staged: &BTreeMap<usize, usize>,
         filling: Option<&[Value]>,
         points: &Value,
         first_point: &Value,
-        body: &mut Vec<Stmt>,
-    ) -> Result<(), Diagnostic> {
+    ) -> Result<[Option<Stmt>; 2], Diagnostic> {
         if staged.is_empty() {
-            return Ok(());
+            return Ok([None, None]);
         }
         let (threads, items) = (i64::from(self.flat.threads), i64::from(self.flat.items));
-        let mut loops = Vec::new();
+        let mut loops = [None, None];
         let mut own = BTreeMap::new();
-        for loads in [true, false] {
+        for (part, loads) in loops.iter_mut().zip([true, false]) {
             let item = self.emitter.new_var("item", self.emitter.index(), false);
             let mut inside = Vec::new();
             let place = add(mul(self.var(item), self.int(threads)), self.thread());
@@ -289,10 +302,9 @@ impl Writer<'_, '_, '_> {
                 (true, None) => "the points of the tile, side by side",
                 (false, _) => "",
             };
-            loops.push(self.unrolled(item, items, inside, note));
+            *part = Some(self.unrolled(item, items, inside, note));
         }
-        body.extend(loops);
-        Ok(())
+        Ok(loops)
     }
 
     #[allow(clippy::too_many_arguments)]
