@@ -273,7 +273,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     /// An offset as an index, for this segment.
     fn offset(&mut self, which: &Expr, segment: Value) -> Result<Value, Diagnostic> {
         let mut env = self.env.clone();
-        env.values.insert(self.nest.segment.clone(), segment);
+        env.set(self.nest.segment.clone(), segment);
         let index = self.emitter.index();
         self.emitter.value(which, index, Scope::of(&env))
     }
@@ -337,8 +337,8 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         staged: &BTreeMap<usize, MemRef>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut env = self.env.clone();
-        env.values.insert(self.nest.segment.clone(), segment);
-        env.values.insert(self.nest.point.clone(), point);
+        env.set(self.nest.segment.clone(), segment);
+        env.set(self.nest.point.clone(), point);
         let mut stmts = Vec::new();
         let mut local = BTreeMap::new();
         for (k, (input, arg)) in self.operator.inputs.clone().iter().zip(self.args.clone()).enumerate() {
@@ -376,7 +376,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     /// Writes the result of a segment from its state.
     fn result(&mut self, values: Vec<Value>, segment: Value) -> Result<Vec<Stmt>, Diagnostic> {
         let mut env = self.env.clone();
-        env.values.insert(self.nest.segment.clone(), segment);
+        env.set(self.nest.segment.clone(), segment);
         let local: BTreeMap<Name, Value> =
             self.operator.state.iter().map(|s| s.name.clone()).zip(values).collect();
         let mut delivered = Vec::new();

@@ -264,7 +264,8 @@ impl Writer<'_, '_, '_> {
             let place = self.named("place", place, &mut inside);
             let exists = Value::binary(BinOp::Lt, place.clone(), points.clone());
             let mut env = self.env.clone();
-            env.values.insert(self.nest.point.clone(), add(first_point.clone(), place.clone()));
+            std::rc::Rc::make_mut(&mut env.values)
+                .insert(self.nest.point.clone(), add(first_point.clone(), place.clone()));
             let mut stores = Vec::new();
             for (k, array) in staged {
                 let arg = self.args[*k].clone();
