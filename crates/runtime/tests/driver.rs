@@ -232,6 +232,47 @@ fn nothing_is_freed_under_pending_work(driver: &StandIn) -> Outcome {
     check(driver.live_bytes(0) == live, format!("{} bytes stay behind", driver.live_bytes(0) - live))
 }
 
+fn memory_goes_back_to_its_pool_without_waiting(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let used = ok(device.pool_use())?.used;
+    let compiled = ok(device.compile(&kernel(AXPY)?))?;
+    let x = upload(&device, &[1.0; 100])?;
+    let last = ok(device.stream())?;
+    let waits = driver.calls("cuCtxSynchronize") + driver.calls("cuStreamSynchronize");
+    let frees = driver.calls("cuMemFreeAsync");
+    let ask = |name| driver.calls(name);
+    let allocated = (ask("cuMemAlloc_v2"), ask("cuMemAllocFromPoolAsync"));
+    for round in 0..3 {
+        let y = ok(device.uninit(&[100], DType::F32))?;
+        let stream = ok(device.stream())?;
+        let args = Args::new().device_tensor("x", &x).device_tensor("y", &y).scalar("a", 1.0);
+        ok(ok(compiled.bind_on(&stream, &args))?.launch())?;
+        if round == 1 {
+            // Another stream has to do with it as well, and stays.
+            ok(ok(compiled.bind_on(&last, &args))?.launch())?;
+        }
+        // First the only handle to the stream with the work, or first the memory.
+        if round == 2 { drop((y, stream)) } else { drop((stream, y)) }
+    }
+    check(
+        driver.calls("cuCtxSynchronize") + driver.calls("cuStreamSynchronize") == waits + 3,
+        "somebody waits, but for the getting of each array",
+    )?;
+    check(driver.calls("cuMemFreeAsync") == frees + 3, "not every array goes back to the pool")?;
+    check(
+        (ask("cuMemAlloc_v2"), ask("cuMemAllocFromPoolAsync")) == (allocated.0, allocated.1 + 3),
+        "arrays are not of the pool",
+    )?;
+    drop(x);
+    check(ok(device.pool_use())?.used == used, "something stays in use")?;
+    ok(device.trim(0))?;
+    // One device is one, however often it is opened: its streams and arrays know of each other.
+    let opened = driver.calls("cuDevicePrimaryCtxRetain");
+    let again = ok(Device::cuda(0))?;
+    check(driver.calls("cuDevicePrimaryCtxRetain") == opened, "an open device is opened again")?;
+    check(ok(again.pool_use())? == ok(device.pool_use())?, "another pool")
+}
+
 fn streams_wait_for_events(_: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let [x, y, z] = [upload(&device, &[1.0])?, upload(&device, &[0.0])?, upload(&device, &[0.0])?];
@@ -570,11 +611,12 @@ fn main() -> ExitCode {
         driver.kernel("axpy", &[8, 8, 4, 4], axpy);
         driver.kernel("twice", &[8, 8, 4], twice);
     }
-    let tests: [(&str, Test); 11] = [
+    let tests: [(&str, Test); 12] = [
         ("launching_allocates_nothing_and_asks_nothing", launching_allocates_nothing_and_asks_nothing),
         ("launching_a_graph_allocates_nothing", launching_a_graph_allocates_nothing),
         ("arguments_stay_where_they_are", arguments_stay_where_they_are),
         ("nothing_is_freed_under_pending_work", nothing_is_freed_under_pending_work),
+        ("memory_goes_back_to_its_pool_without_waiting", memory_goes_back_to_its_pool_without_waiting),
         ("streams_wait_for_events", streams_wait_for_events),
         ("copies_own_the_memory_of_the_host", copies_own_the_memory_of_the_host),
         ("graphs_keep_the_order_of_conflicts", graphs_keep_the_order_of_conflicts),

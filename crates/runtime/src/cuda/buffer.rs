@@ -1,16 +1,19 @@
 //! Memory of a device, and memory of the host that copies go through without waiting.
 //!
-//! A buffer frees its memory when the last handle to it is dropped, after the work that may still use it: a scratch buffer in the order of
-//! its stream, any other after all work of the device. Memory that somebody else owns goes back to its owner at that time.
+//! A buffer is freed when the last handle to it is dropped, after the work that may still use it: a scratch buffer in the order of its stream,
+//! any other after all work of the device, without waiting for it. Memory that others use or own is waited for: it goes back to its owner
+//! when nothing here uses it any more.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use cudarc::driver::{CudaStream, result, sys};
+use cudarc::driver::{result, sys};
 
 use super::device::Device;
 use super::error::{CudaError, Doing};
+use super::stream::Stream;
 
 /// Bytes in a device's memory. Cloning gives another handle to the same bytes.
 #[derive(Clone, Debug)]
@@ -22,52 +25,70 @@ pub struct Buffer {
 pub(super) struct Memory {
     pointer: sys::CUdeviceptr,
     bytes: usize,
-    pub(super) device: Device,
-    /// The only stream that may use it, for scratch memory.
-    pub(super) home: Option<Arc<CudaStream>>,
-    /// Whether it came from the stream's pool and has to go back there.
-    pooled: bool,
-    /// Whoever it is borrowed from, let go of in the end; never locked, the lock only lets it be shared.
-    owner: Option<Mutex<Box<dyn Any + Send>>>,
+    device: Device,
+    source: Source,
+    /// Whether another library was told of it, whose streams the device does not know.
+    shared: AtomicBool,
+}
+
+/// Where memory comes from, and so where it goes back to.
+#[derive(Debug)]
+enum Source {
+    /// The device's pool.
+    Pool,
+    /// The pool, for the work of one stream alone.
+    Scratch(Stream),
+    /// The driver, where there are no pools; with the only stream that may use it, for scratch memory.
+    Driver(Option<Stream>),
+    /// Somebody else, who is let go of in the end; never locked, the lock only lets it be shared.
+    Owner { _owner: Mutex<Box<dyn Any + Send>> },
 }
 
 impl Buffer {
     pub(super) fn alloc(device: &Device, bytes: usize) -> Result<Buffer, CudaError> {
         device.bind()?;
-        // SAFETY: the context is current. The driver refuses to give zero bytes.
-        let pointer = unsafe { result::malloc_sync(bytes.max(1)) }
-            .map_err(|error| memory_error(device, bytes, error))?;
-        Ok(Buffer {
-            memory: Arc::new(Memory {
-                pointer,
-                bytes,
-                device: device.clone(),
-                home: None,
-                pooled: false,
-                owner: None,
-            }),
-        })
+        let (pointer, source) = match &device.inner.pool {
+            Some(pool) => (pool.get(bytes.max(1)), Source::Pool),
+            // SAFETY: the context is current. The driver refuses to give zero bytes.
+            None => (unsafe { result::malloc_sync(bytes.max(1)) }, Source::Driver(None)),
+        };
+        Buffer::new(device, pointer, bytes, source)
     }
 
-    pub(super) fn scratch(
-        device: &Device,
-        stream: &Arc<CudaStream>,
-        bytes: usize,
-    ) -> Result<Buffer, CudaError> {
+    pub(super) fn scratch(stream: &Stream, bytes: usize) -> Result<Buffer, CudaError> {
+        let device = stream.device();
         device.bind()?;
-        let pooled = device.inner.context.has_async_alloc();
-        // SAFETY: the context is current and the stream belongs to it.
-        let pointer = unsafe {
-            if pooled {
-                result::malloc_async(stream.cu_stream(), bytes.max(1))
-            } else {
-                result::malloc_sync(bytes.max(1))
-            }
-        }
-        .map_err(|error| memory_error(device, bytes, error))?;
-        let home = Some(stream.clone());
-        let memory = Memory { pointer, bytes, device: device.clone(), home, pooled, owner: None };
+        let (pointer, source) = match &device.inner.pool {
+            Some(pool) => (pool.get_on(bytes.max(1), &stream.raw), Source::Scratch(stream.clone())),
+            // SAFETY: as above.
+            None => (unsafe { result::malloc_sync(bytes.max(1)) }, Source::Driver(Some(stream.clone()))),
+        };
+        Buffer::new(device, pointer, bytes, source)
+    }
+
+    fn new(
+        device: &Device,
+        pointer: Result<sys::CUdeviceptr, result::DriverError>,
+        bytes: usize,
+        source: Source,
+    ) -> Result<Buffer, CudaError> {
+        let pointer = pointer.map_err(|error| memory_error(device, bytes, error))?;
+        let memory =
+            Memory { pointer, bytes, device: device.clone(), source, shared: AtomicBool::new(false) };
         Ok(Buffer { memory: Arc::new(memory) })
+    }
+
+    /// The only stream that may use it, for scratch memory.
+    pub(super) fn home(&self) -> Option<&Stream> {
+        match &self.memory.source {
+            Source::Scratch(stream) | Source::Driver(Some(stream)) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// Notes that another library uses it, so that it is not freed before all work of the device is done, whoever put it there.
+    pub fn share(&self) {
+        self.memory.shared.store(true, Ordering::Relaxed);
     }
 
     /// # Safety
@@ -94,10 +115,7 @@ impl Buffer {
                 return Err(CudaError::Foreign { what: "the memory to be borrowed is not of this device" });
             }
         }
-        let owner = Some(Mutex::new(owner));
-        let memory =
-            Memory { pointer: address, bytes, device: device.clone(), home: None, pooled: false, owner };
-        Ok(Buffer { memory: Arc::new(memory) })
+        Buffer::new(device, Ok(address), bytes, Source::Owner { _owner: Mutex::new(owner) })
     }
 
     /// How many bytes it has.
@@ -138,19 +156,22 @@ impl Drop for Memory {
         if self.device.bind().is_err() {
             return;
         }
-        // SAFETY: the pointer came from the matching function and is freed once. Work of the home stream comes before the freeing by the
-        // order of the stream; other work by waiting for it.
-        unsafe {
-            match (&self.home, self.pooled) {
-                (Some(stream), true) => {
-                    let _ = result::free_async(self.pointer, stream.cu_stream());
-                }
-                _ => {
-                    let _ = result::ctx::synchronize();
-                    if self.owner.is_none() {
-                        let _ = result::free_sync(self.pointer);
-                    }
-                }
+        if *self.shared.get_mut() {
+            let _ = result::ctx::synchronize();
+        }
+        match (&self.source, &self.device.inner.pool) {
+            (Source::Pool, Some(pool)) => pool.free(&self.device, self.pointer),
+            // SAFETY: got from the pool for this stream, and freed once, after its work by its order.
+            (Source::Scratch(stream), _) => unsafe {
+                let _ = result::free_async(self.pointer, stream.raw.cu_stream());
+            },
+            (Source::Owner { .. }, _) => {
+                let _ = result::ctx::synchronize();
+            }
+            (Source::Driver(_) | Source::Pool, _) => {
+                let _ = result::ctx::synchronize();
+                // SAFETY: got from the driver and freed once, when no work is left.
+                let _ = unsafe { result::free_sync(self.pointer) };
             }
         }
     }

@@ -1,7 +1,8 @@
 //! Devices and what they can do.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::{CudaContext, result, sys, sys::CUdevice_attribute as A};
 
@@ -9,6 +10,8 @@ use super::buffer::Buffer;
 use super::driver;
 use super::error::{CudaError, Doing};
 use super::module::Module;
+use super::pool::Pool;
+use super::queues::Queues;
 use super::stream::Stream;
 use crate::arch::Arch;
 use crate::nvrtc::Compiled;
@@ -83,9 +86,14 @@ pub struct Device {
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) context: Arc<CudaContext>,
     pub(super) info: DeviceInfo,
+    pub(super) queues: Mutex<Queues>,
+    pub(super) pool: Option<Pool>,
+    pub(super) context: Arc<CudaContext>,
 }
+
+/// The devices that are open, by number: one value for each, whose streams and memory know of each other.
+static OPEN: Mutex<BTreeMap<usize, Weak<Inner>>> = Mutex::new(BTreeMap::new());
 
 impl Device {
     /// How many devices this machine has; 0 also where there is no driver.
@@ -96,7 +104,7 @@ impl Device {
             .map_or(0, |count| count.max(0) as usize)
     }
 
-    /// The device of this number, counted from 0.
+    /// The device of this number, counted from 0. Opening one that is open gives another handle to it.
     pub fn open(ordinal: usize) -> Result<Device, CudaError> {
         driver::require()?;
         let count = Device::count();
@@ -106,9 +114,16 @@ impl Device {
         if ordinal >= count {
             return Err(CudaError::NoSuchDevice { ordinal, count });
         }
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(inner) = open.get(&ordinal).and_then(Weak::upgrade) {
+            return Ok(Device { inner });
+        }
         let context = CudaContext::new(ordinal).doing("opening the device")?;
         let info = query(&context)?;
-        Ok(Device { inner: Arc::new(Inner { context, info }) })
+        let pool = Pool::new(&context)?;
+        let inner = Arc::new(Inner { info, queues: Mutex::default(), pool, context });
+        open.insert(ordinal, Arc::downgrade(&inner));
+        Ok(Device { inner })
     }
 
     /// The first device.

@@ -8,18 +8,22 @@ use cudarc::driver::{CudaEvent, CudaStream, result, sys::CUevent_flags};
 use super::buffer::{Buffer, HostBuffer};
 use super::device::Device;
 use super::error::{CudaError, Doing};
+use super::queues::Queue;
 
 /// A queue of work of one device. Cloning gives another handle to the same queue.
 #[derive(Clone, Debug)]
 pub struct Stream {
     device: Device,
     pub(super) raw: Arc<CudaStream>,
+    /// Tells the device of it.
+    _queue: Arc<Queue>,
 }
 
 impl Stream {
     pub(super) fn new(device: &Device) -> Result<Stream, CudaError> {
         let raw = device.inner.context.new_stream().doing("making a stream")?;
-        Ok(Stream { device: device.clone(), raw })
+        let queue = Queue::new(device, &raw);
+        Ok(Stream { device: device.clone(), raw, _queue: queue })
     }
 
     /// # Safety
@@ -29,7 +33,8 @@ impl Stream {
         let handle = std::ptr::with_exposed_provenance_mut(handle as usize);
         // SAFETY: the caller's promise.
         let raw = unsafe { device.inner.context.wrap_borrowed_stream(handle) };
-        Stream { device: device.clone(), raw }
+        let queue = Queue::new(device, &raw);
+        Stream { device: device.clone(), raw, _queue: queue }
     }
 
     /// The device.
@@ -61,7 +66,7 @@ impl Stream {
     /// Memory for the work of this stream alone, whose content is undefined. Getting it and giving it back are work of the stream as well, so
     /// that neither waits for anything.
     pub fn scratch(&self, bytes: usize) -> Result<Buffer, CudaError> {
-        Buffer::scratch(&self.device, &self.raw, bytes)
+        Buffer::scratch(self, bytes)
     }
 
     /// A new buffer with these values.
@@ -240,8 +245,8 @@ impl Stream {
         if !buffer.device().is(&self.device) {
             return Err(CudaError::Foreign { what: "the buffer is on another device than the stream" });
         }
-        match &buffer.memory.home {
-            Some(home) if home != &self.raw => {
+        match buffer.home() {
+            Some(home) if home.raw != self.raw => {
                 Err(CudaError::Foreign { what: "scratch memory is used on another stream than its own" })
             }
             _ => Ok(()),

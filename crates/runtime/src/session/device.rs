@@ -12,7 +12,7 @@ use super::compiled::{CompileOptions, Compiled};
 use super::stages::Stage;
 use super::stream::Stream;
 use super::{DeviceTensor, Tensor};
-use crate::cuda::{self, DeviceInfo};
+use crate::cuda::{self, DeviceInfo, PoolUse};
 use crate::nvrtc;
 
 /// What runs kernels: a GPU, or the emulator on this machine's cores. Cloning gives another handle to the same one.
@@ -210,6 +210,22 @@ impl Device {
             Inner::Cuda { stream, .. } => Some(stream.clone()),
             Inner::Emulator { .. } => None,
         })
+    }
+
+    /// What the pool that its arrays come from holds, in bytes; nothing on the emulator.
+    pub fn pool_use(&self) -> Result<PoolUse, Diagnostic> {
+        match &*self.inner {
+            Inner::Cuda { device, .. } => Ok(device.pool_use()?),
+            Inner::Emulator { .. } => Ok(PoolUse::default()),
+        }
+    }
+
+    /// Gives memory of its pool that no array uses back to the driver, for other libraries, until so many bytes are left.
+    pub fn trim(&self, keep: usize) -> Result<(), Diagnostic> {
+        match &*self.inner {
+            Inner::Cuda { device, .. } => Ok(device.trim(keep)?),
+            Inner::Emulator { .. } => Ok(()),
+        }
     }
 
     /// Waits until all work is done, and reports what went wrong in it.

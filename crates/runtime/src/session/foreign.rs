@@ -187,6 +187,7 @@ impl DeviceTensor {
             Diagnostic::new("other-device", "the emulator's arrays are in no memory that others could use")
                 .help("download it and share the tensor")
         })?;
+        buffer.share();
         let layout = self.layout();
         let description = Description {
             address: buffer.address(),

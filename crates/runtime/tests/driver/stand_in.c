@@ -222,13 +222,12 @@ R cuStreamCreate(void **out, unsigned flags) {
 }
 R cuStreamDestroy_v2(void *h) {
     CALL;
-    struct Stream *s = stream_of(h);
-    /* As the driver does: what was put on it still runs. */
-    run_until(s, s->put);
-    s->destroyed = 1;
+    /* As with the driver: what was put on it still runs, some time. */
+    stream_of(h)->destroyed = 1;
     return OK;
 }
 R cuStreamSynchronize(void *h) { CALL; struct Stream *s = stream_of(h); run_until(s, s->put); return OK; }
+R cuStreamIsCapturing(void *h, int *status) { CALL; (void)h; *status = 0; return OK; }
 R cuStreamQuery(void *h) { CALL; struct Stream *s = stream_of(h); return s->done == s->put ? OK : NOT_READY; }
 R cuStreamGetCtx(void *h, void **out) { CALL; *out = (void *)(P)(0x1000 + stream_of(h)->device + 1); return OK; }
 
@@ -352,13 +351,25 @@ R cuPointerGetAttribute(void *out, int attribute, P at) {
     }
 }
 
-static uint64_t threshold[DEVICES];
-R cuDeviceGetDefaultMemPool(void **pool, int device) { CALL; *pool = (void *)(P)(0x2000 + device); return OK; }
-R cuMemPoolSetAttribute(void *pool, int attribute, void *value) { CALL; if (attribute == 4) threshold[(P)pool - 0x2000] = *(uint64_t *)value; return OK; }
-R cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
+struct Pool { int device; uint64_t threshold; long used; };
+struct PoolProperties { int type, handles, place, number; };
+R cuMemPoolCreate(void **out, const struct PoolProperties *p) {
     CALL;
-    int device = (int)((P)pool - 0x2000);
-    *(uint64_t *)value = attribute == 4 ? threshold[device] : (uint64_t)live_bytes[device];
+    if (p->type != 1 || p->place != 1) return INVALID;
+    struct Pool *pool = calloc(1, sizeof *pool);
+    pool->device = p->number;
+    *out = pool;
+    return OK;
+}
+R cuMemPoolDestroy(void *pool) { CALL; (void)pool; return OK; }
+R cuMemAllocFromPoolAsync(P *out, size_t bytes, void *pool, void *h) {
+    CALL; (void)pool;
+    return cuMemAllocAsync(out, bytes, h);
+}
+R cuMemPoolSetAttribute(void *pool, int attribute, void *value) { CALL; if (attribute == 4) ((struct Pool *)pool)->threshold = *(uint64_t *)value; return OK; }
+R cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
+    CALL; (void)attribute;
+    *(uint64_t *)value = (uint64_t)live_bytes[((struct Pool *)pool)->device];
     return OK;
 }
 R cuMemPoolTrimTo(void *pool, size_t bytes) { CALL; (void)pool; (void)bytes; return OK; }

@@ -1,0 +1,145 @@
+//! The pool that a device's buffers come from and go back to.
+//!
+//! Memory that was freed stays with the pool for the next buffer: getting memory from the driver takes as long as a small kernel, and giving it
+//! back waits for the whole device. Freeing is work of a stream of the pool's own that comes after everything (`queues`); getting is work of
+//! another, so that it never waits for a kernel.
+
+use std::sync::Arc;
+
+use cudarc::driver::sys::{self, CUmemPool_attribute as A};
+use cudarc::driver::{CudaContext, CudaStream, result};
+
+use super::device::Device;
+use super::driver;
+use super::error::{CudaError, Doing};
+
+/// A pool of one device.
+#[derive(Debug)]
+pub(super) struct Pool {
+    raw: sys::CUmemoryPool,
+    get: Arc<CudaStream>,
+    free: Arc<CudaStream>,
+}
+
+// SAFETY: the driver lets any thread use a pool.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+/// What a device's pool holds, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolUse {
+    /// In buffers.
+    pub used: u64,
+    /// Taken from the driver, for buffers now and to come.
+    pub reserved: u64,
+}
+
+impl Pool {
+    /// None where the device or the driver has no pools.
+    pub fn new(context: &Arc<CudaContext>) -> Result<Option<Pool>, CudaError> {
+        if !context.has_async_alloc() || !driver::has_symbol(c"cuMemAllocFromPoolAsync") {
+            return Ok(None);
+        }
+        let ordinal = i32::try_from(context.ordinal()).unwrap_or(i32::MAX);
+        let properties = sys::CUmemPoolProps {
+            allocType: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            handleTypes: sys::CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_NONE,
+            location: sys::CUmemLocation {
+                type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+                id: ordinal,
+            },
+            win32SecurityAttributes: std::ptr::null_mut(),
+            maxSize: 0,
+            usage: 0,
+            reserved: [0; 54],
+        };
+        let doing = "making a pool of memory";
+        let (get, free) = (context.new_stream().doing(doing)?, context.new_stream().doing(doing)?);
+        // SAFETY: the properties are whole, and their reserved part is zero.
+        let raw = unsafe { result::mem_pool::create(&properties) }.doing(doing)?;
+        let pool = Pool { raw, get, free };
+        // Nothing goes back to the driver by itself, and getting memory never waits for work that still uses it.
+        pool.set::<u64>(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
+        pool.set::<i32>(A::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0)?;
+        Ok(Some(pool))
+    }
+
+    fn set<T>(&self, attribute: A, mut value: T) -> Result<(), CudaError> {
+        // SAFETY: the pool is live, and the caller names the attribute's type.
+        unsafe { result::mem_pool::set_attribute(self.raw, attribute, std::ptr::from_mut(&mut value).cast()) }
+            .doing("setting up a pool of memory")
+    }
+
+    fn number(&self, attribute: A) -> Result<u64, CudaError> {
+        let mut value = 0u64;
+        // SAFETY: the pool is live, and the attributes that are asked for are of 64 bits.
+        unsafe {
+            result::mem_pool::get_attribute(self.raw, attribute, std::ptr::from_mut(&mut value).cast())
+        }
+        .doing("asking for a pool of memory")?;
+        Ok(value)
+    }
+
+    /// Memory that any stream may use from now on. The device's context is current.
+    pub fn get(&self, bytes: usize) -> Result<sys::CUdeviceptr, result::DriverError> {
+        let pointer = self.get_on(bytes, &self.get)?;
+        // Nothing else is on this stream.
+        self.get.synchronize()?;
+        Ok(pointer)
+    }
+
+    /// Memory that this stream may use for the work that follows on it.
+    pub fn get_on(&self, bytes: usize, stream: &CudaStream) -> Result<sys::CUdeviceptr, result::DriverError> {
+        // SAFETY: pool and stream are live and of the current context.
+        let get = || unsafe { result::mem_pool::alloc_async(self.raw, bytes, stream.cu_stream()) };
+        get().or_else(|error| {
+            if error.0 != sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+                return Err(error);
+            }
+            // What is being freed may be enough, and what is kept in pieces.
+            self.free.synchronize()?;
+            // SAFETY: the pool is live.
+            unsafe { result::mem_pool::trim_to(self.raw, 0) }?;
+            get()
+        })
+    }
+
+    /// Takes memory back after all work that was put on any stream until now.
+    pub fn free(&self, device: &Device, pointer: sys::CUdeviceptr) {
+        if device.after_everything(&self.free).is_err() {
+            let _ = result::ctx::synchronize();
+        }
+        // SAFETY: got from this pool and freed once.
+        let _ = unsafe { result::free_async(pointer, self.free.cu_stream()) };
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // SAFETY: destroyed once, when no buffer is left; what is still being freed is the driver's to wait for.
+        let _ = unsafe { result::mem_pool::destroy(self.raw) };
+    }
+}
+
+impl Device {
+    /// What its pool holds; nothing where there are no pools.
+    pub fn pool_use(&self) -> Result<PoolUse, CudaError> {
+        let Some(pool) = &self.inner.pool else { return Ok(PoolUse::default()) };
+        self.bind()?;
+        Ok(PoolUse {
+            used: pool.number(A::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
+            reserved: pool.number(A::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
+        })
+    }
+
+    /// Gives memory of its pool that no buffer uses back to the driver, for other libraries, until so many bytes are left. Waits for work that
+    /// still uses buffers which were dropped.
+    pub fn trim(&self, keep: usize) -> Result<(), CudaError> {
+        let Some(pool) = &self.inner.pool else { return Ok(()) };
+        self.bind()?;
+        pool.free.synchronize().doing("waiting for memory that is being freed")?;
+        // SAFETY: the pool is live.
+        unsafe { result::mem_pool::trim_to(pool.raw, keep) }.doing("giving memory back")
+    }
+}
