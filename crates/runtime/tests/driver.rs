@@ -593,7 +593,13 @@ fn shared_arrays_stay_until_both_are_done(driver: &StandIn) -> Outcome {
         drop((x, again));
         check(driver.live_bytes(0) == live, "it stays behind when both are done")?;
     }
-    Ok(())
+    // A reader whose stream is not known here gives the array back with a copy of it under way.
+    let (x, copy) = (upload(&device, &[6.0; 8])?, ok(device.uninit(&[8], DType::F32))?);
+    let address = |array: &DeviceTensor| array.device_address().unwrap_or(0);
+    let shared = ok(x.share())?;
+    driver.foreign_copy(driver.foreign_stream(), address(&copy), address(&x), 32);
+    drop((x, shared));
+    check(values(&copy)? == [6.0; 8], "the copy is not of the array")
 }
 
 fn main() -> ExitCode {

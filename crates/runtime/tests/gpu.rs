@@ -309,6 +309,39 @@ fn scratch_belongs_to_its_stream(device: &Device) -> Outcome {
     Ok(())
 }
 
+/// Memory is given back behind the kernel that uses it, and nobody waits for that.
+fn freeing_waits_for_nobody(device: &Device) -> Outcome {
+    let slow = function(device, SLOW, "slow")?;
+    let before = device.pool_use()?;
+    let streams = [device.stream()?, device.stream()?];
+    let keep = device.alloc(4)?;
+    streams[0].fill(&keep, 0)?;
+    streams[0].synchronize()?;
+    for round in 0..4 {
+        let buffer = device.alloc(16 << 20)?;
+        streams[1].fill(&buffer, 0)?;
+        streams[1].synchronize()?;
+        let one = Arguments::new().scalar(200_000_000i64).buffer(&buffer);
+        // SAFETY: one thread, which adds to the first value of the buffer.
+        unsafe { slow.launch(&streams[round % 2], &shape(1, 1, 0), &one) }?;
+        let end = streams[round % 2].record()?;
+        drop((one, buffer));
+        check(!end.is_done()?, "somebody waited for the kernel")?;
+        // Another buffer of that size, at once: it is not the memory that the kernel will write to.
+        let next = device.alloc(16 << 20)?;
+        streams[(round + 1) % 2].fill(&next, 0)?;
+        check(!end.is_done()?, "getting memory waited for the kernel")?;
+        device.synchronize()?;
+        check(streams[0].download::<u32>(&next)?.iter().all(|&v| v == 0), "memory in use was given away")?;
+    }
+    device.synchronize()?;
+    device.trim(0)?;
+    let after = device.pool_use()?;
+    println!("{before:?} {after:?}");
+    // The small buffer is left, in as large a piece as the pool likes.
+    check(after.used <= before.used + (4 << 20), format!("{before:?} {after:?}"))
+}
+
 fn several_threads_use_one_device(device: &Device) -> Outcome {
     let axpy = function(device, AXPY, "axpy")?;
     let work = |seed: usize| -> Outcome {
@@ -355,7 +388,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let tests: [Test; 12] = [
+    let tests: [Test; 13] = [
         ("properties_are_plausible", properties_are_plausible),
         ("bytes_come_back", bytes_come_back),
         ("copies_run_behind_the_host", copies_run_behind_the_host),
@@ -366,6 +399,7 @@ fn main() -> ExitCode {
         ("times_are_measured", times_are_measured),
         ("streams_wait_for_events", streams_wait_for_events),
         ("scratch_belongs_to_its_stream", scratch_belongs_to_its_stream),
+        ("freeing_waits_for_nobody", freeing_waits_for_nobody),
         ("several_threads_use_one_device", several_threads_use_one_device),
         ("the_doctor_sees_the_device", the_doctor_sees_the_device),
     ];

@@ -47,6 +47,7 @@ enum Source {
 impl Buffer {
     pub(super) fn alloc(device: &Device, bytes: usize) -> Result<Buffer, CudaError> {
         device.bind()?;
+        check_size(device, bytes)?;
         let (pointer, source) = match &device.inner.pool {
             Some(pool) => (pool.get(bytes.max(1)), Source::Pool),
             // SAFETY: the context is current. The driver refuses to give zero bytes.
@@ -58,6 +59,7 @@ impl Buffer {
     pub(super) fn scratch(stream: &Stream, bytes: usize) -> Result<Buffer, CudaError> {
         let device = stream.device();
         device.bind()?;
+        check_size(device, bytes)?;
         let (pointer, source) = match &device.inner.pool {
             Some(pool) => (pool.get_on(bytes.max(1), &stream.raw), Source::Scratch(stream.clone())),
             // SAFETY: as above.
@@ -140,6 +142,14 @@ impl Buffer {
             _ => Err(CudaError::Range { offset, bytes, length: self.memory.bytes }),
         }
     }
+}
+
+/// Refuses what no memory of the device can hold: a pool is not asked for it.
+fn check_size(device: &Device, bytes: usize) -> Result<(), CudaError> {
+    if bytes as u64 > device.info().memory_bytes {
+        return Err(CudaError::OutOfMemory { bytes, free: device.free_memory().ok() });
+    }
+    Ok(())
 }
 
 fn memory_error(device: &Device, bytes: usize, error: result::DriverError) -> CudaError {

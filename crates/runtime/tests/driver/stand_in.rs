@@ -145,6 +145,22 @@ impl StandIn {
         }
     }
 
+    /// A stream of another library in the same process, which nobody tells the library under test of.
+    pub fn foreign_stream(&self) -> u64 {
+        let make: unsafe extern "C" fn(*mut u64, c_uint) -> i32 = self.symbol("cuStreamCreate");
+        let mut handle = 0;
+        // SAFETY: a pointer to the place of a handle.
+        unsafe { make(&mut handle, 0) };
+        handle
+    }
+
+    /// Another library's copy from one place of a device to another.
+    pub fn foreign_copy(&self, stream: u64, to: u64, from: u64, bytes: usize) {
+        let copy: unsafe extern "C" fn(u64, u64, usize, u64) -> i32 = self.symbol("cuMemcpyDtoDAsync_v2");
+        // SAFETY: the callers give live memory.
+        unsafe { copy(to, from, bytes, stream) };
+    }
+
     /// Forgets it.
     pub fn forgive(&self) {
         let ask: unsafe extern "C" fn() = self.symbol("stand_in_forgive");
