@@ -120,7 +120,7 @@ impl Device {
         }
         let context = CudaContext::new(ordinal).doing("opening the device")?;
         let info = query(&context)?;
-        let pool = Pool::new(&context)?;
+        let pool = Pool::new(&context);
         let inner = Arc::new(Inner { info, queues: Mutex::default(), pool, context });
         open.insert(ordinal, Arc::downgrade(&inner));
         Ok(Device { inner })

@@ -36,11 +36,13 @@ pub struct PoolUse {
 }
 
 impl Pool {
-    /// None where the device or the driver has no pools.
-    pub fn new(context: &Arc<CudaContext>) -> Result<Option<Pool>, CudaError> {
-        if !context.has_async_alloc() || !driver::has_symbol(c"cuMemAllocFromPoolAsync") {
-            return Ok(None);
-        }
+    /// None where the device or the driver has no pools, or cannot make one: memory is then the driver's own.
+    pub fn new(context: &Arc<CudaContext>) -> Option<Pool> {
+        let pools = context.has_async_alloc() && driver::has_symbol(c"cuMemAllocFromPoolAsync");
+        pools.then(|| Pool::make(context).ok()).flatten()
+    }
+
+    fn make(context: &Arc<CudaContext>) -> Result<Pool, CudaError> {
         let ordinal = i32::try_from(context.ordinal()).unwrap_or(i32::MAX);
         let properties = sys::CUmemPoolProps {
             allocType: sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -62,7 +64,7 @@ impl Pool {
         // Nothing goes back to the driver by itself, and getting memory never waits for work that still uses it.
         pool.set::<u64>(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
         pool.set::<i32>(A::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0)?;
-        Ok(Some(pool))
+        Ok(pool)
     }
 
     fn set<T>(&self, attribute: A, mut value: T) -> Result<(), CudaError> {
