@@ -214,9 +214,19 @@ fn arguments_stay_where_they_are(_: &StandIn) -> Outcome {
     check(values(&y)? == [36.0, 36.0], format!("{:?}", values(&y)?))
 }
 
+/// On a device with a pool and on one without.
 fn nothing_is_freed_under_pending_work(driver: &StandIn) -> Outcome {
-    let device = ok(Device::cuda(0))?;
-    let live = driver.live_bytes(0);
+    let pools = driver.calls("cuMemFreeAsync");
+    freeing_comes_late(driver, 0)?;
+    check(driver.calls("cuMemFreeAsync") > pools, "the first device has no pool")?;
+    let pools = driver.calls("cuMemFreeAsync");
+    freeing_comes_late(driver, 1)?;
+    check(driver.calls("cuMemFreeAsync") == pools, "the second device has a pool")
+}
+
+fn freeing_comes_late(driver: &StandIn, number: i32) -> Outcome {
+    let device = ok(Device::cuda(number as usize))?;
+    let live = driver.live_bytes(number);
     for _ in 0..3 {
         let (x, y) = (upload(&device, &[1.0; 100])?, upload(&device, &[0.0; 100])?);
         let streams = [ok(device.stream())?, ok(device.stream())?];
@@ -229,7 +239,8 @@ fn nothing_is_freed_under_pending_work(driver: &StandIn) -> Outcome {
         drop((x, y));
         drop(streams);
     }
-    check(driver.live_bytes(0) == live, format!("{} bytes stay behind", driver.live_bytes(0) - live))
+    let left = driver.live_bytes(number) - live;
+    check(left == 0, format!("{left} bytes stay behind"))
 }
 
 fn memory_goes_back_to_its_pool_without_waiting(driver: &StandIn) -> Outcome {

@@ -256,8 +256,9 @@ R cuDeviceGetName(char *name, int len, int device) { CALL; snprintf(name, len, "
 R cuDeviceTotalMem_v2(size_t *bytes, int device) { CALL; (void)device; *bytes = (size_t)1 << 34; return OK; }
 R cuMemGetInfo_v2(size_t *free_, size_t *total) { CALL; *free_ = (size_t)1 << 33; *total = (size_t)1 << 34; return OK; }
 R cuDeviceGetAttribute(int *value, int attribute, int device) {
-    CALL; (void)device;
+    CALL;
     switch (attribute) {
+    case 115: *value = device == 0; break; /* pools: the second device has none */
     case 75: *value = 9; break;            /* compute capability */
     case 76: *value = 0; break;
     case 16: *value = 132; break;          /* multiprocessors */
