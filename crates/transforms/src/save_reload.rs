@@ -344,14 +344,12 @@ impl Transform for SaveReload {
         axes.extend(array.axes.iter().map(|a| Axis::new(a.length.clone())));
         let own = writer.targets[0].index.clone();
         let cell: Vec<Expr> = place_of.into_iter().chain(own.iter().cloned()).collect();
-        // The loops that a copy back goes through: those that tell the cells of one owner apart.
-        let looped: Vec<Name> = writer
-            .within
-            .iter()
-            .filter(|n| !kernel.tag(n).is_parallel() && kernel.tag(n) != Tag::Host)
-            .filter(|n| own.iter().flat_map(Expr::names).any(|m| kernel.base_of(&m).contains(n)))
-            .cloned()
-            .collect();
+        // The loops that a copy back goes through: those that tell the cells of one owner apart. Host loops around it give the cell as it is.
+        let looped = |host: &[Name]| -> Vec<Name> {
+            let tells = |n: &Name| own.iter().flat_map(Expr::names).any(|m| kernel.base_of(&m).contains(n));
+            let loops = writer.within.iter().filter(|n| !kernel.tag(n).is_parallel() && !host.contains(n));
+            loops.filter(|n| tells(n)).cloned().collect()
+        };
         kernel.edit(|data| {
             let saved = match &self.name {
                 Some(name) => {
@@ -393,6 +391,7 @@ impl Transform for SaveReload {
             data.instructions.insert(at, save);
             for (k, ids) in &reloads {
                 let item = &all[*k];
+                let looped = looped(&item.host);
                 let name = fresh(data, &format!("{t}_reload"));
                 data.temporaries.push(Array { name: name.clone(), ..array.clone() });
                 let mut within = item.host.clone();
@@ -410,7 +409,7 @@ impl Transform for SaveReload {
                 if !pairs.is_empty() {
                     give_own_inames(data, std::slice::from_ref(&id), &pairs)?;
                     for (old, new) in &pairs {
-                        if data.tag(old) != Tag::Seq {
+                        if !matches!(data.tag(old), Tag::Seq | Tag::Host) {
                             data.tags.insert(new.clone(), data.tag(old));
                         }
                     }
