@@ -1,13 +1,16 @@
 //! Making, checking and measuring one candidate.
 
-use loopwright_emulator::Counters;
-use loopwright_kernel_ir::{Diagnostic, LoopKernel};
-use loopwright_runtime::{Args, Bound, CompileOptions, Compiled, Device};
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_runtime::cuda::DeviceInfo;
+use loopwright_runtime::{Args, Bound, CompileOptions, Compiled, Device, known};
 use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
 use crate::cost::Counted;
 use crate::judge::Judge;
+use crate::points::points;
 use crate::{BinaryFolder, Cost, Machine, Outcome, Point, Space, Times};
 
 /// What threads need to make and measure candidates.
@@ -22,6 +25,8 @@ pub(crate) struct Plan<'a> {
     pub launches: usize,
     /// Where binaries come from instead of the compiler.
     pub binaries: Option<BinaryFolder>,
+    /// Limits of another device than this one, for the estimates.
+    pub limits: Option<DeviceInfo>,
 }
 
 /// A candidate that is compiled for the device.
@@ -36,12 +41,26 @@ impl Plan<'_> {
         self.pipeline.bind(point.values().map(|(n, v)| (n.as_str(), v)))?.apply(self.kernel)
     }
 
-    pub fn scale_of(&self, sample: &Args) -> f64 {
-        let bytes = |args: &Args| -> f64 {
-            args.arrays().map(|(_, t, shape)| (t.bytes() * shape.iter().product::<usize>()) as f64).sum()
+    /// How many times more bytes the problem's arrays have than the sample's.
+    pub fn scale_of(&self, sample: &Args) -> Result<f64, Diagnostic> {
+        let bytes = |args: &Args| -> Result<f64, Diagnostic> {
+            let arrays = known(self.kernel.declared(), args)?.arrays;
+            Ok(arrays.values().map(|(t, shape)| (t.bytes() * shape.iter().product::<usize>()) as f64).sum())
         };
-        let (all, part) = (bytes(self.args), bytes(sample));
-        if part > 0.0 { all / part } else { 1.0 }
+        let (all, part) = (bytes(self.args)?, bytes(sample)?);
+        Ok(if part > 0.0 { all / part } else { 1.0 })
+    }
+
+    /// How many times more work the problem is than the sample; by bytes where ranges hang on data. With it the problem's integers.
+    pub fn work_of(&self, sample: &Args, scale: f64) -> Result<(f64, BTreeMap<Name, i64>), Diagnostic> {
+        let declared = self.kernel.declared();
+        let integers = known(declared, self.args)?.integers;
+        let of = |integers| points(declared, integers).filter(|n| *n > 0.0);
+        let work = match (of(&integers), of(&known(declared, sample)?.integers)) {
+            (Some(all), Some(part)) => all / part,
+            _ => scale,
+        };
+        Ok((work, integers))
     }
 
     /// Sets of arguments on the device that together exceed its cache four times, at most eight.
@@ -105,12 +124,14 @@ impl Plan<'_> {
 
 /// What counting a candidate needs.
 pub(crate) struct Context<'c> {
-    pub device: &'c Device,
+    pub limits: &'c DeviceInfo,
     pub emulator: &'c Device,
     pub sample: &'c Args,
     pub judge: &'c Judge,
     pub machine: &'c Machine,
     pub scale: f64,
+    pub work: f64,
+    pub integers: &'c BTreeMap<Name, i64>,
     pub tolerance: Option<f64>,
 }
 
@@ -125,14 +146,16 @@ impl Context<'_> {
         if let Some(message) = self.judge.wrong(&outputs.arrays, self.tolerance) {
             return Ok(Outcome::Wrong { message });
         }
-        let counters = outputs.report.map_or_else(Counters::default, |r| r.total);
+        let report = outputs.report.unwrap_or_default();
         let counted = Counted {
             program: bound.program(),
-            counters: &counters,
+            report: &report,
             resources: &[],
             necessary_bytes: self.judge.necessary_bytes,
             scale: self.scale,
+            work: self.work,
+            integers: self.integers,
         };
-        Ok(Outcome::Counted { cost: Cost::of(&counted, self.machine, self.device.limits()) })
+        Ok(Outcome::Counted { cost: Cost::of(&counted, self.machine, self.limits) })
     }
 }

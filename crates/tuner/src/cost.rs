@@ -1,20 +1,31 @@
 //! What a candidate costs by counts alone, before anything is timed.
 //!
-//! The emulator runs the program on a sample of the problem and counts requests, sectors, wavefronts and warp instructions; the compiled
-//! binary says how many registers a thread takes, and so how many warps are resident. The estimate is a roofline with two corrections:
+//! The emulator runs the program on a sample of the problem and counts; counts grow to the problem with the work (`points`), blocks are those
+//! of its grid. Each resource of the machine has a time, and the longest is the roofline:
 //!
-//! * memory: the bytes that must move at all, over the device's bandwidth; all sectors that are asked for, over the bandwidth of the
-//!   second-level cache (taken as 2.5 times that of the memory);
-//! * in flight: by Little's law the memory is kept busy only by `bandwidth * latency` bytes under way. A thread has those under way that it
-//!   loads in one iteration of its innermost loop that is not unrolled;
-//! * issue: warp instructions over four schedulers a multiprocessor, wavefronts of shared memory over one a clock;
-//! * waves: the last wave of blocks may be partly empty, and few blocks leave multiprocessors idle;
-//! * a launch costs three microseconds.
+//! * memory: the bytes that must move at all, over the bandwidth; all sectors that are asked for, over that of the second-level cache
+//!   (taken as 2.5 times as much). By Little's law the memory is only busy with `bandwidth * latency` bytes under way: those that a
+//!   thread loads in one iteration of its innermost rolled loop, for all resident threads. Where lines are read in pieces and more lines
+//!   are open than half of the second-level cache holds, each is fetched again;
+//! * lines: the first-level cache takes two clocks for each line of a request, so that short runs cost although no sector is wasted;
+//! * issue: arithmetic of warps, fused where it can be, memory instructions and shuffles, over four schedulers a multiprocessor;
+//! * shared memory: a wavefront a clock.
 //!
-//! `bound_ms` leaves out everything but what the memory must move: nothing that computes the same can be faster.
+//! What is not the longest overlaps with it as far as there are warps to go on with: the rest counts, divided by the resident warps of a
+//! scheduler. A barrier exposes the latency of a load to the block; other resident blocks go on. Where the multiprocessors themselves are
+//! the limit, a last wave that is not full takes as long as a full one; the memory is shared, and does not care. Registers are
+//! those of the compiler, or 24 and the words of private arrays; what does not fit is spilled. A launch costs three microseconds.
+//!
+//! How well this ranks is held to sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` leaves out everything but what the memory
+//! must move: nothing that computes the same can be faster.
 
-use loopwright_emulator::Counters;
-use loopwright_lowering::program::{DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
+use std::collections::BTreeMap;
+
+use loopwright_emulator::{Counters, Report};
+use loopwright_kernel_ir::Name;
+use loopwright_lowering::program::{
+    DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, eval_host,
+};
 use loopwright_runtime::cuda::{DeviceInfo, Occupancy, occupancy};
 use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};
@@ -34,7 +45,30 @@ pub struct Machine {
     pub multiprocessors: u32,
     /// Clock of the multiprocessors, Hz.
     pub clock: f64,
+    /// Bytes of the second-level cache.
+    #[serde(default = "usual_l2")]
+    pub l2_bytes: f64,
 }
+
+/// Where nothing says how large the cache is: that of an H200.
+fn usual_l2() -> f64 {
+    50e6
+}
+
+/// Registers of a thread without private arrays: indices, addresses, values on their way.
+const BARE_REGISTERS: u32 = 24;
+/// Registers of a thread, at most, on all current devices.
+const MOST_REGISTERS: u32 = 255;
+/// Bytes of a line of the caches.
+const LINE: f64 = 128.0;
+/// Clocks that the first-level cache takes for each line of a request.
+const CLOCKS_A_LINE: f64 = 2.0;
+/// The bandwidth of the second-level cache over that of the memory.
+const CACHE_RATE: f64 = 2.5;
+/// Bytes of loads that a thread has under way at least: compilers unroll a rolled loop four times.
+const LEAST_IN_FLIGHT: f64 = 16.0;
+/// Seconds that a launch takes besides.
+const LAUNCH: f64 = 3e-6;
 
 /// Lanes of a multiprocessor that work on f32 in one clock, on current devices.
 const F32_LANES: f64 = 128.0;
@@ -54,6 +88,7 @@ impl Machine {
             latency: 700e-9,
             multiprocessors: 132,
             clock: 1.98e9,
+            l2_bytes: usual_l2(),
         }
     }
 
@@ -68,6 +103,7 @@ impl Machine {
             latency: 700e-9,
             multiprocessors: if real { info.multiprocessors } else { 132 },
             clock: if info.clock_khz > 0 { f64::from(info.clock_khz) * 1e3 } else { 1.7e9 },
+            l2_bytes: if info.l2_bytes > 0 { info.l2_bytes as f64 } else { usual_l2() },
         }
     }
 }
@@ -99,6 +135,42 @@ pub struct Cost {
     pub in_flight: f64,
     /// Waves of blocks.
     pub waves: f64,
+    /// Lines of 128 bytes of global memory touched, summed over requests.
+    #[serde(default)]
+    pub lines: f64,
+    /// Memory instructions of warps: global memory.
+    #[serde(default)]
+    pub global_requests: f64,
+    /// Memory instructions of warps: shared memory.
+    #[serde(default)]
+    pub shared_requests: f64,
+    /// Passes over the banks of shared memory.
+    #[serde(default)]
+    pub wavefronts: f64,
+    /// Products of lanes that have a sum to be fused with.
+    #[serde(default)]
+    pub fused: f64,
+    /// Shuffles of warps.
+    #[serde(default)]
+    pub shuffles: f64,
+    /// Barriers that blocks come through.
+    #[serde(default)]
+    pub barriers: f64,
+    /// Launches of device kernels.
+    #[serde(default)]
+    pub launches: f64,
+    /// Blocks, of the device kernel with most traffic; as what follows.
+    #[serde(default)]
+    pub blocks: f64,
+    /// Threads of a block.
+    #[serde(default)]
+    pub threads: u32,
+    /// Bytes of shared memory of a block.
+    #[serde(default)]
+    pub shared_bytes: u32,
+    /// Words of private arrays of a thread, which become registers where they fit.
+    #[serde(default)]
+    pub private_words: u32,
 }
 
 /// What the estimate is made from.
@@ -106,16 +178,73 @@ pub struct Counted<'a> {
     /// The program.
     pub program: &'a Program,
     /// The emulator's counts on the sample.
-    pub counters: &'a Counters,
+    pub report: &'a Report,
     /// What the compiler says; empty where nothing was compiled.
     pub resources: &'a [KernelResources],
     /// Bytes of the sample's arrays that must move.
     pub necessary_bytes: f64,
-    /// How many times larger the problem is than the sample.
+    /// How many times more bytes the problem has than the sample.
     pub scale: f64,
+    /// How many times more work.
+    pub work: f64,
+    /// The problem's integers, which tell how many blocks there are.
+    pub integers: &'a BTreeMap<Name, i64>,
 }
 
 impl Cost {
+    /// Registers of a thread, and the words that do not fit: as compiled, or guessed.
+    fn registers_and_spills(&self, info: &DeviceInfo) -> (u32, f64) {
+        if self.registers > 0 {
+            return (self.registers, f64::from(self.spilled) / 4.0);
+        }
+        let wanted = BARE_REGISTERS.saturating_add(self.private_words);
+        let most = (info.registers_per_block / self.threads.max(1)).clamp(1, MOST_REGISTERS);
+        (wanted.min(most), f64::from(wanted.saturating_sub(most)))
+    }
+
+    /// Estimates again, for a machine and the limits of a device.
+    pub fn estimate(&mut self, machine: &Machine, info: &DeviceInfo) {
+        let (registers, spilled) = self.registers_and_spills(info);
+        let held = occupancy(info, self.threads, registers, self.shared_bytes);
+        let multiprocessors = f64::from(machine.multiprocessors.max(1));
+        let blocks = self.blocks.max(1.0);
+        self.bound_ms = 1e3 * self.necessary_bytes / machine.bandwidth;
+        self.occupancy = held.fraction();
+        self.waves = blocks / (f64::from(held.blocks.max(1)) * multiprocessors);
+        // With few blocks not every multiprocessor has one, or all that it could hold.
+        let working = blocks.min(multiprocessors);
+        let resident = f64::from(held.blocks.max(1)).min((blocks / multiprocessors).max(1.0));
+        let warps = resident * f64::from(self.threads.div_ceil(32).max(1));
+        let clocks = working * machine.clock;
+
+        let under_way = warps * 32.0 * self.in_flight.max(LEAST_IN_FLIGHT);
+        let needed = machine.bandwidth * machine.latency / multiprocessors;
+        let busy = (under_way * working / multiprocessors / needed).min(1.0);
+        let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { LINE };
+        let open = under_way * working * LINE / run;
+        let again = if open > machine.l2_bytes / 2.0 { (LINE / run).clamp(1.0, 2.0) } else { 1.0 };
+        let memory =
+            (self.necessary_bytes * again).max(self.moved_bytes / CACHE_RATE) / machine.bandwidth / busy;
+        let lines = self.lines * CLOCKS_A_LINE / clocks;
+        let arithmetic = (self.operations - self.fused).max(0.0) / 32.0;
+        let issue =
+            (arithmetic + self.global_requests + self.shared_requests + self.shuffles) / (4.0 * clocks);
+        let shared = self.wavefronts / clocks;
+
+        let times = [memory, lines, issue, shared];
+        let longest = times.into_iter().fold(0.0, f64::max);
+        let rest = times.iter().sum::<f64>() - longest;
+        let pairs = self.barriers / blocks / 2.0;
+        let exposed = pairs * machine.latency * self.waves.max(1.0) / resident;
+        let mut seconds = longest + rest / (warps / 4.0).max(1.0) + exposed;
+        if self.waves > 1.0 && memory.max(lines) < longest {
+            seconds *= self.waves.ceil() / self.waves;
+        }
+        // Each spilled word goes to memory and back where it is used.
+        seconds *= 1.0 + spilled / 4.0;
+        self.estimate_ms = 1e3 * (seconds + LAUNCH * self.launches);
+    }
+
     /// Notes what the compiler says of the candidate: registers, spills, and the occupancy that follows. The estimate stays.
     pub fn compiled(&mut self, program: &Program, resources: &[KernelResources], info: &DeviceInfo) {
         self.note(resources);
@@ -129,61 +258,47 @@ impl Cost {
         self.spilled = resources.iter().map(|r| r.spill_load_bytes + r.spill_store_bytes).max().unwrap_or(0);
     }
 
-    /// The estimate for a machine.
+    /// The counts of a candidate, and the estimate for a machine.
     pub fn of(counted: &Counted<'_>, machine: &Machine, info: &DeviceInfo) -> Cost {
-        let Counted { program, counters: c, resources, scale, .. } = counted;
-        let sectors = (c.global_loads.sectors + c.global_stores.sectors) as f64 * scale;
-        let moved_bytes = 32.0 * sectors;
-        let necessary_bytes = counted.necessary_bytes * scale;
+        let Counted { program, report, resources, scale, work, .. } = counted;
+        let c = &report.total;
         let lanes = (c.active_lanes + c.idle_lanes) as f64;
-        let wavefronts = (c.shared_loads.wavefronts + c.shared_stores.wavefronts) as f64 * scale;
+        let traffic = |k: usize| {
+            let of = report.kernels.get(k).map(|(_, c)| c.global_loads.sectors + c.global_stores.sectors);
+            of.unwrap_or(0)
+        };
+        let in_flights = program.kernels.iter().map(|k| in_flight(program, k)).filter(|bytes| *bytes > 0.0);
+        let least = in_flights.fold(f64::INFINITY, f64::min);
         let mut cost = Cost {
-            bound_ms: 1e3 * necessary_bytes / machine.bandwidth,
-            necessary_bytes,
-            moved_bytes,
-            operations: operations(c) * scale,
-            bank_conflicts: c.bank_conflicts() as f64 * scale,
+            necessary_bytes: counted.necessary_bytes * scale,
+            moved_bytes: 32.0 * (c.global_loads.sectors + c.global_stores.sectors) as f64 * work,
+            lines: (c.global_loads.lines + c.global_stores.lines) as f64 * work,
+            global_requests: (c.global_loads.requests + c.global_stores.requests) as f64 * work,
+            shared_requests: (c.shared_loads.requests + c.shared_stores.requests) as f64 * work,
+            wavefronts: (c.shared_loads.wavefronts + c.shared_stores.wavefronts) as f64 * work,
+            bank_conflicts: c.bank_conflicts() as f64 * work,
+            operations: operations(c) * work,
+            fused: c.operations.float_multiply.min(c.operations.float_add) as f64 * work,
+            shuffles: c.shuffles as f64 * work,
+            barriers: c.barriers as f64 * work,
+            launches: c.launches as f64,
             idle: if lanes > 0.0 { c.idle_lanes as f64 / lanes } else { 0.0 },
-            registers: resources.iter().map(|r| r.registers).max().unwrap_or(0),
-            spilled: resources.iter().map(|r| r.spill_load_bytes + r.spill_store_bytes).max().unwrap_or(0),
-            occupancy: 1.0,
-            in_flight: f64::INFINITY,
+            in_flight: if least.is_finite() { least } else { 0.0 },
             ..Cost::default()
         };
-        let mut resident = 0.0f64;
-        let mut warps = f64::INFINITY;
-        for kernel in &program.kernels {
-            let held = held(kernel, resources, info);
-            cost.occupancy = cost.occupancy.min(held.fraction());
-            resident = resident.max(f64::from(held.blocks));
-            warps = warps.min(f64::from(held.warps));
-            let bytes = in_flight(program, kernel);
-            if bytes > 0.0 {
-                cost.in_flight = cost.in_flight.min(bytes);
-            }
+        cost.note(resources);
+        let busiest = (0..program.kernels.len()).max_by_key(|k| (traffic(*k), std::cmp::Reverse(*k)));
+        if let Some((k, kernel)) = busiest.and_then(|k| Some((k, program.kernels.get(k)?))) {
+            let axis = |value| eval_host(value, &|name: &Name| counted.integers.get(name).copied());
+            let grid = kernel.grid.iter().map(axis).map(|n| n.map(|n| n.max(0) as f64));
+            let on_sample = report.kernels.get(k).map_or(0, |(_, c)| c.blocks) as f64;
+            cost.blocks = grid.product::<Option<f64>>().unwrap_or(on_sample * work);
+            cost.threads = kernel.threads();
+            cost.shared_bytes = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
+            let words = kernel.private.iter().map(|a| a.bytes().div_ceil(4)).sum::<u64>();
+            cost.private_words = u32::try_from(words).unwrap_or(u32::MAX);
         }
-        if !cost.in_flight.is_finite() {
-            cost.in_flight = 0.0;
-        }
-        let multiprocessors = f64::from(machine.multiprocessors.max(1));
-        let blocks = (c.blocks as f64 * scale).max(1.0);
-        cost.waves = blocks / (resident * multiprocessors).max(1.0);
-        // A later wave that is not full takes as long as a full one.
-        let filled = if cost.waves > 1.0 { cost.waves / cost.waves.ceil() } else { 1.0 };
-        // With few blocks not every multiprocessor has one, or all that it could hold.
-        let working = blocks.min(multiprocessors);
-        let held = if resident > 0.0 { (blocks / multiprocessors / resident).min(1.0) } else { 0.0 };
-
-        let under_way = warps.min(1e6) * held * 32.0 * cost.in_flight.max(4.0);
-        let needed = machine.bandwidth * machine.latency / multiprocessors;
-        let busy = (under_way / needed).clamp(1e-4, 1.0);
-        let memory =
-            (necessary_bytes / machine.bandwidth).max(moved_bytes / (2.5 * machine.bandwidth)) / busy;
-        let issue = lanes / 32.0 * scale / (working * 4.0 * machine.clock);
-        let shared = wavefronts / (working * machine.clock);
-        let spills = 1.0 + f64::from(cost.spilled) / 64.0;
-        let seconds = memory.max(issue).max(shared) * spills / filled + 3e-6 * c.launches as f64;
-        cost.estimate_ms = 1e3 * seconds;
+        cost.estimate(machine, info);
         cost
     }
 }

@@ -40,6 +40,8 @@
 
 mod binaries;
 mod candidate;
+mod choose;
+mod compile_only;
 mod cost;
 mod gaussian_process;
 mod html;
@@ -51,6 +53,7 @@ mod log;
 mod machine;
 mod outcome;
 mod point;
+mod points;
 mod space;
 mod strategy;
 mod table;
@@ -58,6 +61,8 @@ mod tuned;
 mod tuner;
 
 pub use binaries::BinaryFolder;
+pub use choose::{Choice, choose};
+pub use compile_only::CompiledFolder;
 pub use cost::{Cost, Counted, Machine};
 pub use key::{Key, Record};
 pub use lint::{Attempt, CODES as LINT_CODES, Lint, LintPlace, Repair, lint};
@@ -68,4 +73,4 @@ pub use point::Point;
 pub use space::{Requirement, Space};
 pub use strategy::{Search, Simulated, Strategy, simulate};
 pub use tuned::{Difference, RecordKey, TunedPoint, TunedRecord, TunedRecords, length_class};
-pub use tuner::{CompiledFolder, Finalist, Phase, Progress, Spent, Tuner, Tuning};
+pub use tuner::{Finalist, Phase, Progress, Spent, Tuner, Tuning};

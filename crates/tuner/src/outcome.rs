@@ -67,10 +67,14 @@ impl Outcome {
         Outcome::Refused { code: d.code.to_string(), message: d.message.clone() }
     }
 
-    /// With the bound of a machine whose memory was measured since the counts were made.
-    pub(crate) fn for_machine(mut self, machine: &crate::Machine) -> Outcome {
+    /// With the estimate for another machine than the counts were made for.
+    pub(crate) fn for_machine(
+        mut self,
+        machine: &crate::Machine,
+        info: &loopwright_runtime::cuda::DeviceInfo,
+    ) -> Outcome {
         if let Outcome::Counted { cost } | Outcome::Timed { cost, .. } = &mut self {
-            cost.bound_ms = 1e3 * cost.necessary_bytes / machine.bandwidth;
+            cost.estimate(machine, info);
         }
         self
     }

@@ -10,16 +10,17 @@
 //! Outcomes go to the log as they come, from each thread, so that a run that was killed goes on where it stopped.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
-use loopwright_runtime::{Arch, Args, Bound, Device, nvrtc};
+use loopwright_runtime::cuda::DeviceInfo;
+use loopwright_runtime::{Args, Bound, Device};
 use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
-use crate::binaries::{self, Candidate};
+use crate::binaries;
 use crate::candidate::{Context, Plan};
 use crate::judge::Judge;
 use crate::{
@@ -115,22 +116,9 @@ impl Tuning {
     }
 }
 
-/// What [`Tuner::compile_only`] made.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CompiledFolder {
-    /// How many candidates have a binary.
-    pub compiled: usize,
-    /// How many are illegal, impossible or wrong; the manifest says why.
-    pub refused: usize,
-    /// Lowering, checking and counting on the emulator.
-    pub counting: Duration,
-    /// Compiling, all cores together, by the clock.
-    pub compiling: Duration,
-}
-
 /// A search. Make it with [`Tuner::new`], set what differs from the usual, and [`run`](Tuner::run) it.
 pub struct Tuner<'a> {
-    plan: Plan<'a>,
+    pub(crate) plan: Plan<'a>,
     sample: Option<&'a Args>,
     scale: Option<f64>,
     strategy: Strategy,
@@ -161,6 +149,7 @@ impl<'a> Tuner<'a> {
                 tolerance: None,
                 launches: 20,
                 binaries: None,
+                limits: None,
             },
             sample: None,
             scale: None,
@@ -171,6 +160,14 @@ impl<'a> Tuner<'a> {
             machine: None,
             progress: Box::new(|_| {}),
         }
+    }
+
+    /// The same search after another plan.
+    pub(crate) fn with_plan<'b>(self, plan: Plan<'b>) -> Tuner<'b>
+    where
+        'a: 'b,
+    {
+        Tuner { plan, ..self }
     }
 
     /// With a smaller problem to check and count on: the interpreter and the emulator are slow. It has to fulfil the same assumptions.
@@ -227,6 +224,12 @@ impl<'a> Tuner<'a> {
         self
     }
 
+    /// Estimates within these limits of a device instead of those of the device that runs the search.
+    pub fn limits(mut self, limits: DeviceInfo) -> Self {
+        self.plan.limits = Some(limits);
+        self
+    }
+
     /// Times the binaries of a folder that [`Tuner::compile_only`] has made, without the compiler. What was checked and counted there is not
     /// counted again; results are checked on the device before times count, as always.
     pub fn binaries(mut self, folder: BinaryFolder) -> Self {
@@ -264,7 +267,7 @@ impl<'a> Tuner<'a> {
             Some(machine) => machine,
             None => Machine::measured_with(device, self.plan.binaries.as_ref())?,
         };
-        let basis = basis(kernel, sample, &machine)?;
+        let basis = basis(kernel, sample, &machine, self.plan.limits.as_ref().unwrap_or(device.limits()))?;
         let mut log = None;
         let mut outcomes: Vec<Option<Outcome>> = vec![None; points.len()];
         let (mut recalled_count, mut not_used) = (0, None);
@@ -281,7 +284,7 @@ impl<'a> Tuner<'a> {
         if let Some(folder) = &self.plan.binaries {
             for (point, outcome) in points.iter().zip(&mut outcomes).filter(|(_, o)| o.is_none()) {
                 *outcome = Some(match folder.candidate(point) {
-                    Some(candidate) => candidate.outcome.clone().for_machine(&machine),
+                    Some(candidate) => candidate.outcome.clone().for_machine(&machine, device.limits()),
                     None => binaries::not_compiled(point),
                 });
             }
@@ -313,57 +316,6 @@ impl<'a> Tuner<'a> {
         Ok(tuning)
     }
 
-    /// Checks and counts every point on the emulator, and compiles those that are legal for an architecture, side by side, into a folder.
-    /// No GPU is needed; of the problem only sizes are looked at.
-    pub fn compile_only(self, folder: impl AsRef<Path>, arch: Arch) -> Result<CompiledFolder, Diagnostic> {
-        let folder = folder.as_ref();
-        let library = nvrtc::library().map_err(|e| Diagnostic::from(nvrtc::CompileError::from(e)))?;
-        let emulator = Device::emulator();
-        let (kernel, args) = (self.plan.kernel, self.plan.args);
-        let key = Key {
-            device: String::new(),
-            driver: String::new(),
-            compiler: key::compiler_version(library),
-            ..Key::new(kernel, self.plan.pipeline, args, self.plan.device)?
-        };
-        // Everything but the compiling is the search on the emulator.
-        let plan = Plan { device: &emulator, ..self.plan.clone() };
-        let tuning = Tuner { plan: plan.clone(), ..self }.run()?;
-        let since = Instant::now();
-        binaries::prepare(folder)?;
-        let limits = crate::machine::compile_limits(folder, arch)?;
-        let compile = |(number, (point, outcome)): (usize, (Point, Option<Outcome>))| {
-            let outcome = outcome?;
-            let Outcome::Counted { mut cost } = outcome else {
-                return Some(Ok(Candidate::new(point, outcome, None)));
-            };
-            let binary = plan.kernel_of(&point).and_then(|kernel| {
-                let binary =
-                    binaries::compile_into(folder, format!("{number:05}.cubin"), &kernel, args, arch)?;
-                cost.note(&binary.resources());
-                Ok(binary)
-            });
-            Some(match binary {
-                Ok(binary) => Ok(Candidate::new(point, Outcome::Counted { cost }, Some(binary))),
-                // A folder that cannot be written to is no property of the point.
-                Err(d) if d.code == "write-file" => Err(d),
-                Err(d) => Ok(Candidate::new(point, Outcome::refused(&d), None)),
-            })
-        };
-        let all: Vec<(usize, _)> = tuning.candidates.into_iter().enumerate().collect();
-        let candidates: Vec<Candidate> =
-            all.into_par_iter().filter_map(compile).collect::<Result<_, Diagnostic>>()?;
-        let refused = candidates.iter().filter(|c| c.outcome.cost().is_none()).count();
-        let made = CompiledFolder {
-            compiled: candidates.len() - refused,
-            refused,
-            counting: tuning.spent.counting,
-            compiling: since.elapsed(),
-        };
-        binaries::finish(folder, arch, key, limits, candidates)?;
-        Ok(made)
-    }
-
     /// Phase 1. Between chunks the clock is looked at.
     fn count(
         &mut self,
@@ -375,7 +327,11 @@ impl<'a> Tuner<'a> {
     ) -> Result<(), Diagnostic> {
         let open: Vec<usize> =
             (0..tuning.candidates.len()).filter(|k| tuning.candidates[*k].1.is_none()).collect();
-        let scale = self.scale.unwrap_or_else(|| self.plan.scale_of(sample));
+        let scale = match self.scale {
+            Some(scale) => scale,
+            None => self.plan.scale_of(sample)?,
+        };
+        let (work, integers) = self.plan.work_of(sample, scale)?;
         let emulator = Device::emulator();
         let mut done = 0;
         for chunk in open.chunks(16) {
@@ -388,12 +344,14 @@ impl<'a> Tuner<'a> {
                 let candidates = &tuning.candidates;
                 let machine = &tuning.machine;
                 let context = Context {
-                    device: this.device,
+                    limits: this.limits.as_ref().unwrap_or(this.device.limits()),
                     emulator: &emulator,
                     sample,
                     judge,
                     machine,
                     scale,
+                    work,
+                    integers: &integers,
                     tolerance: this.tolerance,
                 };
                 let kernels: Vec<Result<LoopKernel, Diagnostic>> =
@@ -557,11 +515,19 @@ fn append(journal: Option<&Journal>, point: &Point, outcome: &Outcome) -> Result
 
 /// What counts hang on besides the key: the sample, and the machine that they are an estimate for. How fast its memory was measured to be
 /// differs a little from run to run and tells nothing apart.
-fn basis(kernel: &LoopKernel, sample: &Args, machine: &Machine) -> Result<String, Diagnostic> {
+fn basis(
+    kernel: &LoopKernel,
+    sample: &Args,
+    machine: &Machine,
+    limits: &DeviceInfo,
+) -> Result<String, Diagnostic> {
     let bandwidth = if machine.measured { "measured".to_owned() } else { machine.bandwidth.to_string() };
     let sample = key::problem(kernel, sample, usize::to_string)?;
     let Machine { device, multiprocessors, clock, .. } = machine;
-    Ok(format!("{sample}; {device}, {multiprocessors} at {clock} Hz, {bandwidth} B/s"))
+    let (threads, shared) = (limits.max_threads_per_multiprocessor, limits.shared_per_multiprocessor);
+    Ok(format!(
+        "{sample}; {device}, {multiprocessors} at {clock} Hz, {bandwidth} B/s, {threads} threads, {shared} B shared"
+    ))
 }
 
 /// The points that have a figure, best first: measured ones before estimated ones, equal ones in the order of the space.

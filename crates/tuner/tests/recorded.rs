@@ -1,26 +1,112 @@
-//! Strategies on recorded sweeps: files of `recorded/`, a point a line with its estimate and its measured time.
+//! Recorded sweeps, files of `recorded/`: a point a line with its counts and its measured time. Strategies replay them, and the static
+//! cost is held to the order in which they put the points.
 
-use loopwright_tuner::{Point, Strategy, simulate};
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{DType, LoopKernel};
+use loopwright_runtime::cuda::DeviceInfo;
+use loopwright_runtime::{Args, Device, Tensor};
+use loopwright_transforms::Pipeline;
+use loopwright_tuner::{Cost, Machine, Outcome, Point, Space, Strategy, Tuner, simulate};
+
+const MATMUL: &str = include_str!("recorded/matmul_4096.txt");
+const SEGMENTED_SUM: &str = include_str!("recorded/segmented_sum_1024.txt");
 
 struct Sweep {
     points: Vec<Point>,
+    costs: Vec<Cost>,
     estimates: Vec<Option<f64>>,
     times: Vec<Option<f64>>,
 }
 
-fn sweep(text: &str, parameters: &[&str]) -> Sweep {
-    let mut sweep = Sweep { points: Vec::new(), estimates: Vec::new(), times: Vec::new() };
+/// The limits of an H200, which the emulator has.
+fn h200() -> DeviceInfo {
+    Device::emulator().limits().clone()
+}
+
+/// The limits of an A100, as its driver tells them.
+fn a100() -> DeviceInfo {
+    DeviceInfo {
+        name: "an A100".into(),
+        compute_capability: (8, 0),
+        multiprocessors: 108,
+        shared_per_block_optin: 163 << 10,
+        shared_per_multiprocessor: 164 << 10,
+        clock_khz: 1_410_000,
+        memory_clock_khz: 1_215_000,
+        memory_bus_bits: 5120,
+        l2_bytes: 40 << 20,
+        ..h200()
+    }
+}
+
+fn sweep(text: &str) -> Sweep {
+    let mut header = text.lines().filter_map(|l| l.strip_prefix("# ")).filter(|l| l.contains(" | "));
+    let header: Vec<&str> = header.next_back().expect("names").split(" | ").collect();
+    let mut sweep = Sweep { points: Vec::new(), costs: Vec::new(), estimates: Vec::new(), times: Vec::new() };
     for line in text.lines().filter(|l| !l.starts_with('#')) {
-        let words: Vec<&str> = line.split(' ').collect();
-        let (values, measured) = words.split_at(parameters.len());
-        let point = parameters.iter().zip(values);
+        let parts: Vec<&str> = line.split(" | ").collect();
+        let point = header[0].split(' ').zip(parts[0].split(' '));
         sweep
             .points
-            .push(point.fold(Point::default(), |p, (n, v)| p.with(*n, v.parse().expect("an integer"))));
-        sweep.estimates.push(Some(measured[0].parse().expect("an estimate")));
-        sweep.times.push(Some(measured[1].parse().expect("a time")));
+            .push(point.fold(Point::default(), |p, (n, v)| p.with(n, v.parse().expect("an integer"))));
+        let counts: BTreeMap<&str, f64> =
+            header[1].split(' ').zip(parts[1].split(' ').map(|v| v.parse().expect("a count"))).collect();
+        let mut cost = cost(&counts);
+        cost.estimate(&Machine::h200(), &h200());
+        sweep.estimates.push(Some(cost.estimate_ms));
+        sweep.costs.push(cost);
+        sweep.times.push(Some(parts[2].parse().expect("a time")));
     }
     sweep
+}
+
+fn cost(counts: &BTreeMap<&str, f64>) -> Cost {
+    let of = |name: &str| *counts.get(name).unwrap_or_else(|| panic!("no {name}"));
+    Cost {
+        necessary_bytes: of("necessary_bytes"),
+        moved_bytes: of("moved_bytes"),
+        lines: of("lines"),
+        global_requests: of("global_requests"),
+        shared_requests: of("shared_requests"),
+        wavefronts: of("wavefronts"),
+        operations: of("operations"),
+        fused: of("fused"),
+        shuffles: of("shuffles"),
+        barriers: of("barriers"),
+        launches: of("launches"),
+        blocks: of("blocks"),
+        threads: of("threads") as u32,
+        shared_bytes: of("shared_bytes") as u32,
+        private_words: of("private_words") as u32,
+        in_flight: of("in_flight"),
+        ..Cost::default()
+    }
+}
+
+/// Ranks, equal values sharing theirs.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let below = |v: f64| values.iter().filter(|o| **o < v).count() as f64;
+    let equal = |v: f64| values.iter().filter(|o| **o == v).count() as f64;
+    values.iter().map(|v| below(*v) + (equal(*v) - 1.0) / 2.0).collect()
+}
+
+/// Spearman's correlation: 1 where both put the points in the same order.
+fn correlation(a: &[f64], b: &[f64]) -> f64 {
+    let (a, b) = (ranks(a), ranks(b));
+    let mean = (a.len() as f64 - 1.0) / 2.0;
+    let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(p, q)| (p - mean) * (q - mean)).sum::<f64>();
+    product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
+}
+
+/// How well the estimates rank: the correlation with the times, and how many times slower than the best their favourite is.
+fn ranking(sweep: &Sweep) -> (f64, f64) {
+    let flat = |v: &[Option<f64>]| v.iter().flatten().copied().collect::<Vec<f64>>();
+    let (estimates, times) = (flat(&sweep.estimates), flat(&sweep.times));
+    let favourite =
+        (0..estimates.len()).min_by(|a, b| estimates[*a].total_cmp(&estimates[*b])).expect("points");
+    let least = times.iter().copied().fold(f64::INFINITY, f64::min);
+    (correlation(&estimates, &times), times[favourite] / least)
 }
 
 /// The guided strategy ends within 5 % of the best after a fifth of the points, whatever the seed.
@@ -36,7 +122,7 @@ fn guided_is_near_the_best(sweep: &Sweep, batch: usize) {
 
 #[test]
 fn a_matrix_product() {
-    let sweep = sweep(include_str!("recorded/matmul_4096.txt"), &["bm", "bn", "bk", "hm", "hn"]);
+    let sweep = sweep(MATMUL);
     assert_eq!(sweep.points.len(), 252);
     guided_is_near_the_best(&sweep, 8);
     // It is a hard one: two points of 252 are that good, and chance seldom finds them.
@@ -51,7 +137,85 @@ fn a_matrix_product() {
 
 #[test]
 fn a_segmented_sum() {
-    let sweep = sweep(include_str!("recorded/segmented_sum_1024.txt"), &["width", "rows", "block_rows"]);
+    let sweep = sweep(SEGMENTED_SUM);
     assert_eq!(sweep.points.len(), 49);
     guided_is_near_the_best(&sweep, 3);
+}
+
+#[test]
+fn the_static_cost_ranks_what_was_measured() {
+    let (matmul, sum) = (ranking(&sweep(MATMUL)), ranking(&sweep(SEGMENTED_SUM)));
+    assert!(matmul.0 > 0.78 && matmul.1 < 1.10, "{matmul:?}");
+    assert!(sum.0 > 0.88 && sum.1 < 1.03, "{sum:?}");
+    assert!((correlation(&[1.0, 2.0, 3.0], &[3.0, 2.0, 1.0]) + 1.0).abs() < 1e-12);
+}
+
+/// No constant of the estimate was chosen finely: with the machine's figures a third off, the order hardly changes.
+#[test]
+fn the_order_does_not_hang_on_exact_figures() {
+    for (text, least) in [(MATMUL, 0.74), (SEGMENTED_SUM, 0.80)] {
+        for factor in [0.75, 1.33] {
+            for which in 0..3 {
+                let mut machine = Machine::h200();
+                match which {
+                    0 => machine.bandwidth *= factor,
+                    1 => machine.latency *= factor,
+                    _ => machine.clock *= factor,
+                }
+                let mut sweep = sweep(text);
+                for (cost, estimate) in sweep.costs.iter_mut().zip(&mut sweep.estimates) {
+                    cost.estimate(&machine, &h200());
+                    *estimate = Some(cost.estimate_ms);
+                }
+                let (found, _) = ranking(&sweep);
+                assert!(found > least, "{found} with figure {which} times {factor}");
+            }
+        }
+    }
+}
+
+/// The counts of the file are those that the emulator gives today.
+#[test]
+fn recorded_counts_are_those_of_today() {
+    let kernel =
+        LoopKernel::parse(include_str!("../../../examples/kernels/segmented_sum.lw")).expect("a kernel");
+    let pipeline = include_str!("../../../examples/tuning/segmented_sum_short.pipe");
+    let pipeline = Pipeline::parse(pipeline).expect("a pipeline");
+    let space = Space::parse("width in [16, 32]\nrows in [32]\nblock_rows in [32, 64]\n").expect("a space");
+    let args = Args::new().scalar("nseg", 1 << 18).scalar("len", 1024);
+    let sample = Args::new().tensor("x", &Tensor::random(&[512, 1024], DType::F32, 7).expect("a tensor"));
+    let device = Device::emulator();
+    let tuner = Tuner::new(&device, &kernel, &pipeline, &space, &args).sample(&sample).scale(512.0);
+    let tuning = tuner.machine(Machine::h200()).run().expect("a search");
+    let sweep = sweep(SEGMENTED_SUM);
+    for (point, outcome) in &tuning.candidates {
+        let Some(Outcome::Counted { cost }) = outcome else { panic!("{point}: {outcome:?}") };
+        let at = sweep.points.iter().position(|p| p == point).expect("it was recorded");
+        let recorded = Cost { idle: cost.idle, ..sweep.costs[at] };
+        assert_eq!(*cost, recorded, "{point}");
+    }
+}
+
+/// What an A100 allows changes what is taken: its shared memory does not hold as many large tiles.
+#[test]
+fn other_limits_make_another_choice() {
+    let mut sweep = sweep(MATMUL);
+    let order = |costs: &[Cost]| {
+        let mut order: Vec<usize> = (0..costs.len()).collect();
+        order.sort_by(|a, b| costs[*a].estimate_ms.total_cmp(&costs[*b].estimate_ms));
+        order
+    };
+    let on_h200 = order(&sweep.costs);
+    let before = sweep.costs.clone();
+    let machine = Machine::described(&a100());
+    assert!((machine.bandwidth / 1.555e12 - 1.0).abs() < 0.01, "{}", machine.bandwidth);
+    for cost in &mut sweep.costs {
+        cost.estimate(&machine, &a100());
+    }
+    assert_ne!(on_h200, order(&sweep.costs));
+    for (there, here) in sweep.costs.iter().zip(&before) {
+        assert!(there.occupancy <= here.occupancy && there.estimate_ms > here.estimate_ms);
+    }
+    // Half as many of the tiles that take the most shared memory are resident.
+    assert!(sweep.costs.iter().zip(&before).any(|(there, here)| there.occupancy < here.occupancy));
 }

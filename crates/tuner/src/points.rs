@@ -1,0 +1,80 @@
+//! How many points a declared kernel has at given sizes: how much work grows from a sample to the problem.
+//!
+//! The range of each iname is taken over the ranges of those around it, as in interval arithmetic, so that a triangle counts as its square.
+//! Ratios of two sizes of one kernel are what this is for: there the factor is the same in both.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Aff, LoopKernel, Name};
+
+/// The sum over instructions of the product of their inames' ranges; none where a bound hangs on data.
+pub(crate) fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
+    let mut ranges: BTreeMap<Name, (f64, f64)> =
+        integers.iter().map(|(name, v)| (name.clone(), (*v as f64, *v as f64))).collect();
+    for iname in kernel.base_inames() {
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        for constraint in kernel.domains.iter().flat_map(|d| &d.constraints) {
+            let factor = constraint.aff.coefficient(&iname) as f64;
+            if factor == 0.0 {
+                continue;
+            }
+            // factor * iname + rest >= 0, where the rest is at most this.
+            let Some(rest) = greatest(&constraint.aff, &iname, &ranges) else { continue };
+            if factor > 0.0 {
+                low = low.max((-rest / factor).ceil());
+            } else {
+                high = high.min((rest / -factor).floor());
+            }
+        }
+        if !low.is_finite() || !high.is_finite() {
+            return None;
+        }
+        ranges.insert(iname, (low, high.max(low - 1.0)));
+    }
+    let mut sum = 0.0;
+    for instruction in &kernel.instructions {
+        let parts = kernel.parts(instruction);
+        let product = |inames: Vec<Name>| -> Option<f64> {
+            inames.iter().map(|i| ranges.get(i).map(|(low, high)| (high - low + 1.0).max(0.0))).product()
+        };
+        let of_parts = parts.iter().map(|p| product(kernel.part_inames(p))).collect::<Option<Vec<_>>>()?;
+        sum += of_parts.into_iter().fold(0.0, f64::max);
+    }
+    Some(sum)
+}
+
+/// The greatest value of a function without its term in `iname`; none where a name has no range.
+fn greatest(aff: &Aff, iname: &Name, ranges: &BTreeMap<Name, (f64, f64)>) -> Option<f64> {
+    if !aff.is_affine() {
+        return None;
+    }
+    let mut sum = aff.constant_term() as f64;
+    for name in aff.names().iter().filter(|n| *n != iname) {
+        let (low, high) = ranges.get(name)?;
+        let factor = aff.coefficient(name) as f64;
+        sum += (factor * low).max(factor * high);
+    }
+    Some(sum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, n: i64) -> Option<f64> {
+        let kernel = LoopKernel::parse(text).expect("a kernel");
+        points(&kernel, &BTreeMap::from([(Name::new("n"), n)]))
+    }
+
+    #[test]
+    fn products_of_ranges() {
+        let matmul = "kernel k(a: f32[n, n], b: f32[n, n], c: f32[n, n], n: i32)\nassume 0 <= n\n\
+                      domain { [i, j, k] : 0 <= i < n and 0 <= j < n and 0 <= k < n }\n\
+                      c[i, j] = sum(k, a[i, k] * b[k, j])\n";
+        assert_eq!(of(matmul, 10), Some(1000.0));
+        let triangle = "kernel k(c: f32[n, n], n: i32)\nassume 0 <= n\n\
+                        domain { [i, j] : 0 <= i < n and 0 <= j <= i }\nc[i, j] = 1.0\n";
+        assert_eq!(of(triangle, 10), Some(100.0));
+        assert_eq!(of(triangle, 0), Some(0.0));
+    }
+}

@@ -1,0 +1,110 @@
+//! Defaults of the segmented sum without tuning: the static cost chooses among the forms of `examples/tuning` at named lengths.
+
+use loopwright_kernel_ir::{DType, LoopKernel};
+use loopwright_runtime::cuda::DeviceInfo;
+use loopwright_runtime::{Args, Device, Tensor};
+use loopwright_transforms::Pipeline;
+use loopwright_tuner::{Choice, Machine, Space, choose};
+
+const SHORT: usize = 0;
+const LONG: usize = 1;
+const ANY: usize = 2;
+const CHUNKS: usize = 3;
+
+macro_rules! form {
+    ($name:literal, $space:expr) => {{
+        let text = include_str!(concat!("../../../examples/tuning/segmented_sum_", $name, ".pipe"));
+        (Pipeline::parse(text).expect("a pipeline"), Space::parse($space).expect("a space"))
+    }};
+}
+
+fn forms() -> [(Pipeline, Space); 4] {
+    [
+        form!("short", "width in [16, 64, 128]\nrows in [8, 32]\nblock_rows in [32, 64]\n"),
+        form!("long", "step in [512, 1024, 2048]\ntile in [2048, 4096]\n"),
+        form!("any", include_str!("../../../examples/tuning/segmented_sum_any.space")),
+        form!("chunks", "chunk in [32768]\nstep in [1024]\ntile in [2048, 4096]\n"),
+    ]
+}
+
+fn kernel() -> LoopKernel {
+    LoopKernel::parse(include_str!("../../../examples/kernels/segmented_sum.lw")).expect("a kernel")
+}
+
+/// The choice for rows of a length, 2^28 elements in all, counted on a few rows of at most 2^15.
+fn choice(length: usize, machine: &Machine, limits: &DeviceInfo) -> Choice {
+    let problem = Args::new().scalar("nseg", ((1usize << 28) / length) as i64).scalar("len", length as i64);
+    let sample_length = if length > 1 << 15 { (1 << 15) + length % 4 } else { length };
+    let rows = ((1 << 15) / sample_length).max(1);
+    let x = Tensor::random(&[rows, sample_length], DType::F32, 5).expect("a tensor");
+    choose(&kernel(), &forms(), &problem, &Args::new().tensor("x", &x), machine, limits).expect("a choice")
+}
+
+fn a100() -> DeviceInfo {
+    DeviceInfo {
+        name: "an A100".into(),
+        compute_capability: (8, 0),
+        multiprocessors: 108,
+        shared_per_block_optin: 163 << 10,
+        shared_per_multiprocessor: 164 << 10,
+        clock_khz: 1_410_000,
+        memory_clock_khz: 1_215_000,
+        memory_bus_bits: 5120,
+        l2_bytes: 40 << 20,
+        ..Device::emulator().limits().clone()
+    }
+}
+
+#[test]
+fn named_lengths() {
+    let (h200, limits) = (Machine::h200(), Device::emulator().limits().clone());
+    let (on_a100, a100) = (Machine::described(&a100()), a100());
+    let mut text = String::new();
+    for (length, wanted) in [
+        (16, &[SHORT][..]),
+        (100, &[SHORT]),
+        (512, &[SHORT, LONG]),
+        (4096, &[SHORT, LONG]),
+        (100_003, &[ANY, CHUNKS]),
+        (1 << 20, &[LONG, CHUNKS]),
+        // Never looked at while the model was made.
+        (17, &[ANY]),
+        (1000, &[SHORT, LONG]),
+    ] {
+        let both = [(&h200, &limits), (&on_a100, &a100)];
+        let machines = if matches!(length, 100 | 1_048_576) { &both[..] } else { &both[..1] };
+        for (machine, limits) in machines {
+            let choice = choice(length, machine, limits);
+            let cost = &choice.cost;
+            text += &format!(
+                "{length} on {}: form {} {}: {:.3} ms, bound {:.3}, moved {:.2}, blocks {}\n",
+                machine.device,
+                choice.form,
+                choice.point,
+                cost.estimate_ms,
+                cost.bound_ms,
+                cost.moved_bytes / cost.necessary_bytes,
+                cost.blocks
+            );
+            assert!(wanted.contains(&choice.form), "{text}");
+            assert!(cost.blocks >= f64::from(machine.multiprocessors), "{text}");
+            // Rows of 17 are read by lanes of a warp of which half have nothing, from sectors that belong to two rows.
+            let most = if length == 17 { 1.9 } else { 1.35 };
+            assert!(cost.moved_bytes < most * cost.necessary_bytes, "{text}");
+            assert!(cost.estimate_ms < 1.6 * cost.bound_ms, "{text}");
+        }
+    }
+    println!("{text}");
+}
+
+#[test]
+fn where_no_form_fits_the_first_refusal_is_told() {
+    let problem = Args::new().scalar("nseg", 1000).scalar("len", 7);
+    let sample = Args::new().tensor("x", &Tensor::random(&[8, 7], DType::F32, 5).expect("a tensor"));
+    let limits = Device::emulator().limits().clone();
+    let aligned = &forms()[..1];
+    let refused =
+        choose(&kernel(), aligned, &problem, &sample, &Machine::h200(), &limits).expect_err("7 is odd");
+    assert!(refused.to_string().starts_with("error[no-choice]: no form fits this problem: "), "{refused}");
+    assert!(refused.message.contains("len"), "{refused}");
+}
