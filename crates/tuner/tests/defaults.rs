@@ -8,8 +8,9 @@ use loopwright_tuner::{Choice, Machine, Space, choose};
 
 const SHORT: usize = 0;
 const LONG: usize = 1;
-const ANY: usize = 2;
-const CHUNKS: usize = 3;
+const ODD_SHORT: usize = 2;
+const ODD_LONG: usize = 3;
+const CHUNKS: usize = 4;
 
 macro_rules! form {
     ($name:literal, $space:expr) => {{
@@ -18,11 +19,12 @@ macro_rules! form {
     }};
 }
 
-fn forms() -> [(Pipeline, Space); 4] {
+fn forms() -> [(Pipeline, Space); 5] {
     [
         form!("short", "width in [16, 64, 128]\nrows in [8, 32]\nblock_rows in [32, 64]\n"),
         form!("long", "step in [512, 1024, 2048]\ntile in [2048, 4096]\n"),
-        form!("any", include_str!("../../../examples/tuning/segmented_sum_any.space")),
+        form!("odd_short", "rows in [64, 128]\nwidth in [17, 33]\n"),
+        form!("odd_long", "threads in [128, 256]\ntile in [512, 1024]\n"),
         form!("chunks", "chunk in [32768]\nstep in [1024]\ntile in [2048, 4096]\n"),
     ]
 }
@@ -65,10 +67,10 @@ fn named_lengths() {
         (100, &[SHORT]),
         (512, &[SHORT, LONG]),
         (4096, &[SHORT, LONG]),
-        (100_003, &[ANY, CHUNKS]),
+        (100_003, &[ODD_LONG]),
         (1 << 20, &[LONG, CHUNKS]),
         // Never looked at while the model was made.
-        (17, &[ANY]),
+        (17, &[ODD_SHORT]),
         (1000, &[SHORT, LONG]),
     ] {
         let both = [(&h200, &limits), (&on_a100, &a100)];
