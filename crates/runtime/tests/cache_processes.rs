@@ -20,7 +20,12 @@ fn one_of_the_processes() {
     let (compiled, lookup) = compile(Path::new(&folder));
     assert!(!compiled.cubin.is_empty());
     assert!(!matches!(lookup, Lookup::NotKept { .. } | Lookup::Bypassed { .. }), "{lookup:?}");
-    println!("made: {}", !matches!(lookup, Lookup::Hit));
+    let made = !matches!(lookup, Lookup::Hit);
+    println!("made: {made}");
+    // What is mapped into the process says whether the compiler was loaded.
+    if let Ok(mapped) = fs::read_to_string("/proc/self/maps") {
+        println!("loaded: {}", mapped.contains("libnvrtc.so"));
+    }
 }
 
 /// Runs the test above in so many processes at once, and gives how many of them compiled.
@@ -53,7 +58,10 @@ fn processes_share_one_entry_and_rebuild_a_damaged_one() {
     }
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path().join("cache");
-    let entries = || -> Vec<_> { folder.read_dir().unwrap().map(|e| e.unwrap().path()).collect() };
+    let entries = || -> Vec<_> {
+        let files = folder.read_dir().unwrap().map(|e| e.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|e| e == "cubin-entry")).collect()
+    };
     assert_eq!(processes(6, &folder), 1, "one compiles, the others wait for it");
     let [file] = &entries()[..] else { panic!("{:?}", entries()) };
     let whole = fs::read(file).unwrap();
@@ -63,4 +71,30 @@ fn processes_share_one_entry_and_rebuild_a_damaged_one() {
         assert_eq!(entries(), std::slice::from_ref(file));
         assert_eq!(compile(&folder).1, Lookup::Hit);
     }
+}
+
+#[test]
+fn a_process_that_finds_its_binary_does_not_load_the_compiler() {
+    if let Err(missing) = nvrtc::library() {
+        return eprintln!("left out: {missing}");
+    }
+    let temporary = tempfile::tempdir().unwrap();
+    let said = || {
+        let output = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "one_of_the_processes", "--nocapture"])
+            .env(FOLDER, temporary.path())
+            .output()
+            .unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let (first, second) = (said(), said());
+    assert!(first.contains("made: true"), "{first}");
+    assert!(second.contains("made: false"), "{second}");
+    if first.contains("loaded: ") {
+        assert!(first.contains("loaded: true") && second.contains("loaded: false"), "{first}{second}");
+    }
+    // What is remembered is not trusted when it is damaged.
+    fs::write(temporary.path().join("compiler"), "damaged").unwrap();
+    let third = said();
+    assert!(third.contains("made: false") && !third.contains("loaded: false"), "{third}");
 }

@@ -11,8 +11,11 @@
 //!   cannot be had, or is lost, two compile the same thing and the later rename wins;
 //! - an entry that does not pass its checksum is compiled again and replaced.
 //!
+//! Which compiler made the entries is remembered beside them, so that a process that finds all its binaries here never loads it.
+//!
 //! A cache never makes a compilation fail: where it cannot be read or written, the binary is made without it and [`Lookup`] says so.
 
+mod compiler;
 mod entry;
 
 use std::env;
@@ -96,7 +99,13 @@ impl Cache {
         source: &str,
         options: &CompileOptions,
     ) -> Result<(Compiled, Lookup), CompileError> {
+        if let Some(compiled) = self.without_the_compiler(source, options) {
+            return Ok((compiled, Lookup::Hit));
+        }
         let library = nvrtc::library()?;
+        if let Some(folder) = &self.folder {
+            compiler::remember(folder, library);
+        }
         if !options.include.is_empty() {
             let compiled = nvrtc::compile(source, options)?;
             return Ok((
@@ -108,6 +117,19 @@ impl Cache {
         }
         let key = key(source, options, &library.fingerprint);
         self.get_or_compile(&key, options, || nvrtc::compile(source, options))
+    }
+
+    /// The entry by the compiler that would be loaded, if it is known which one that is.
+    fn without_the_compiler(&self, source: &str, options: &CompileOptions) -> Option<Compiled> {
+        let folder = self.folder.as_ref()?;
+        if nvrtc::is_loaded() || !options.include.is_empty() {
+            return None;
+        }
+        let key = key(source, options, &compiler::recall(folder)?);
+        match read(&folder.join(key.file_name()), options) {
+            Found::Whole(compiled) => Some(compiled),
+            Found::Nothing | Found::Damaged(_) => None,
+        }
     }
 
     /// Compiles many sources side by side, one thread a core. The results are in the order of the jobs.

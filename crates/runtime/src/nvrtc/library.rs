@@ -59,8 +59,45 @@ impl std::error::Error for NotFound {}
 
 /// NVRTC of this machine, loaded by the first call. Later changes of the environment are not looked at.
 pub fn library() -> Result<&'static Library, NotFound> {
-    static LOADED: OnceLock<Result<Library, NotFound>> = OnceLock::new();
     LOADED.get_or_init(load).as_ref().map_err(Clone::clone)
+}
+
+static LOADED: OnceLock<Result<Library, NotFound>> = OnceLock::new();
+
+/// Whether it was asked for already.
+pub(crate) fn is_loaded() -> bool {
+    LOADED.get().is_some()
+}
+
+/// Everything outside of the library that decides which one is loaded: what was loaded in the same situation will be again.
+pub(crate) fn situation() -> String {
+    let mut parts = vec![format!("{:?}", locate::explicit_root())];
+    let searched = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&searched).chain(locate::implicit_roots());
+    // The loader's own folders are in its cache.
+    for path in folders.chain([PathBuf::from("/etc/ld.so.cache")]) {
+        parts.push(format!("{}: {}", path.display(), stamp(&path)));
+    }
+    parts.join("; ")
+}
+
+/// Tells a file or folder from every other state of it.
+fn stamp(path: &Path) -> String {
+    match path.metadata() {
+        Ok(data) => {
+            let changed =
+                data.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+            format!("{} bytes of {}", data.len(), changed.map_or(0, |time| time.as_nanos()))
+        }
+        Err(_) => "unknown".to_owned(),
+    }
+}
+
+/// Tells a build of the compiler, with its headers, from every other.
+pub(crate) fn fingerprint(version: (u32, u32), file: &Path, headers: Option<&Path>) -> String {
+    let with_headers = headers
+        .map_or("no headers".to_owned(), |folder| format!("headers {}", stamp(&folder.join("cuda_fp16.h"))));
+    format!("nvrtc {}.{}, {}, {with_headers}", version.0, version.1, stamp(file))
 }
 
 fn load() -> Result<Library, NotFound> {
@@ -149,18 +186,7 @@ fn describe(wanted: Option<&Path>) -> Result<Library, String> {
     let architectures =
         supported_architectures().map_err(|error| format!("it does not tell its architectures ({error})"))?;
     let headers = locate::headers_for(&file);
-    let stamp = |path: &Path| match path.metadata() {
-        Ok(data) => {
-            let changed =
-                data.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-            format!("{} bytes of {}", data.len(), changed.map_or(0, |time| time.as_nanos()))
-        }
-        Err(_) => "unknown".to_owned(),
-    };
-    let with_headers = headers
-        .as_ref()
-        .map_or("no headers".to_owned(), |folder| format!("headers {}", stamp(&folder.join("cuda_fp16.h"))));
-    let fingerprint = format!("nvrtc {}.{}, {}, {with_headers}", version.0, version.1, stamp(&file));
+    let fingerprint = fingerprint(version, &file, headers.as_deref());
     Ok(Library { version, file, headers, architectures, fingerprint })
 }
 

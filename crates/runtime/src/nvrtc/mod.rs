@@ -10,4 +10,5 @@ mod log;
 
 pub use compile::{CompileError, CompileOptions, Compiled, Header, compile};
 pub use library::{Library, NotFound, library};
+pub(crate) use library::{fingerprint, is_loaded, situation};
 pub use log::{KernelResources, Message, Severity};
