@@ -15,6 +15,29 @@ use crate::{
 /// The most shared memory that a kernel may declare.
 const MOST_SHARED: u64 = 48 * 1024;
 
+/// Where the steps of all segments begin and end.
+struct Place {
+    /// The first offset.
+    base: Value,
+    /// How many steps there are.
+    total: Value,
+}
+
+/// What a tile has.
+#[derive(Clone)]
+struct Tile {
+    /// How many segments have ended before it.
+    begun: Value,
+    /// How many end in it.
+    segments: Value,
+    /// How many steps it has.
+    steps: Value,
+    /// How many points.
+    points: Value,
+    /// The first point.
+    first_point: Value,
+}
+
 impl Writer<'_, '_, '_> {
     pub(super) fn shared_element(&self, array: usize, at: Value) -> MemRef {
         self.emitter.local_element(Memory::Shared(array), vec![at])
@@ -76,6 +99,7 @@ impl Writer<'_, '_, '_> {
         let first_tile = self.named("first_tile", first_tile, &mut body);
         let end_tile = add(first_tile.clone(), self.int(i64::from(self.flat.tiles)));
         let end_tile = Value::binary(BinOp::Min, end_tile, scratch.tiles.clone());
+        let end_tile = self.named("end_tile", end_tile, &mut body);
         let first_segment = self.global_load(scratch.starts, first_tile.clone());
         let first_segment = self.named("first_segment", first_segment, &mut body);
         let neutral = self.neutral()?;
@@ -84,29 +108,34 @@ impl Writer<'_, '_, '_> {
         let tile_var = self.emitter.new_var("tile", self.emitter.index(), false);
         let tile = self.var(tile_var);
         let mut inside = Vec::new();
-        // The tile's segments, steps and points.
-        let begun = self.global_load(scratch.starts, tile.clone());
-        let begun = self.named("begun", begun, &mut inside);
-        let ended = self.global_load(scratch.starts, add(tile.clone(), self.int(1)));
-        let ended = self.named("ended", ended, &mut inside);
-        let segments = self.named("segments", sub(ended, begun.clone()), &mut inside);
-        let from = Value::binary(BinOp::Min, mul(tile.clone(), self.int(steps)), total.clone());
-        let from = self.named("from", from, &mut inside);
-        let rest = sub(total, from.clone());
-        let own_steps = self.named("steps", Value::binary(BinOp::Min, rest, self.int(steps)), &mut inside);
-        let points = self.named("count", sub(own_steps.clone(), segments.clone()), &mut inside);
-        let first_point = sub(add(base, from), begun.clone());
-        let first_point = self.named("first_point", first_point, &mut inside);
         let filling = self.filling(&staged)?;
-        let [loads, stores] = self.stage(&staged, filling.as_deref(), &points, &first_point)?;
-        inside.extend(loads);
+        let registers = self.registers(&staged)?;
+        let place = Place { base, total };
+        // The points of the first tile; those of each later one are on the way while the one before it is walked through.
+        let ahead = self.describe(&place, first_tile.clone(), &mut body)?;
+        body.extend(self.load_points(&staged, &registers, filling.as_deref(), &ahead)?);
+        let tile_here = self.describe(&place, tile.clone(), &mut inside)?;
+        let Tile { begun, segments, steps: own_steps, first_point, .. } = tile_here.clone();
         // Their loads are on the way while those of the points are.
         self.stage_ends(ends, threads, steps, &segments, &begun, &first_point, &mut inside)?;
-        inside.extend(stores);
+        inside.extend(self.store_points(&staged, &registers, filling.is_some(), &tile_here)?);
         inside.push(Stmt::Sync {
             scope: Scope::Block,
             note: Note::new("points and ends of the tile are loaded, from which partial results are made"),
         });
+        let mut further = Vec::new();
+        let next_tile = self.named("next_tile", add(tile, self.int(1)), &mut inside);
+        let ahead = self.describe(&place, next_tile.clone(), &mut further)?;
+        further.extend(self.load_points(&staged, &registers, filling.as_deref(), &ahead)?);
+        let exists = Value::binary(BinOp::Lt, next_tile, end_tile.clone());
+        if !staged.is_empty() {
+            inside.push(Self::when(
+                exists,
+                further,
+                Vec::new(),
+                "the next tile's points, while this one is walked through",
+            ));
+        }
         // The thread's first segment.
         let from_step = mul(self.thread(), self.int(items));
         let from_step = self.named("first_step", from_step, &mut inside);
@@ -243,69 +272,108 @@ impl Writer<'_, '_, '_> {
         Ok((!filling.is_empty()).then_some(filling))
     }
 
-    /// A thread's loads of points, and its stores of them; neighbouring threads are at neighbouring points.
-    fn stage(
+    /// Which segments, steps and points a tile has.
+    fn describe(&mut self, place: &Place, tile: Value, body: &mut Vec<Stmt>) -> Result<Tile, Diagnostic> {
+        let (scratch, length) = (self.scratch()?, self.int(self.flat.steps()));
+        let begun = self.global_load(scratch.starts, tile.clone());
+        let begun = self.named("begun", begun, body);
+        let ended = self.global_load(scratch.starts, add(tile.clone(), self.int(1)));
+        let ended = self.named("ended", ended, body);
+        let segments = self.named("segments", sub(ended, begun.clone()), body);
+        let from = Value::binary(BinOp::Min, mul(tile, length.clone()), place.total.clone());
+        let from = self.named("from", from, body);
+        let rest = sub(place.total.clone(), from.clone());
+        let steps = self.named("steps", Value::binary(BinOp::Min, rest, length), body);
+        let points = self.named("count", sub(steps.clone(), segments.clone()), body);
+        let first_point = sub(add(place.base.clone(), from), begun.clone());
+        let first_point = self.named("first_point", first_point, body);
+        Ok(Tile { begun, segments, steps, points, first_point })
+    }
+
+    /// An array of each thread for each staged input.
+    fn registers(&mut self, staged: &BTreeMap<usize, usize>) -> Result<BTreeMap<usize, usize>, Diagnostic> {
+        let mut registers = BTreeMap::new();
+        for k in staged.keys() {
+            let dtype = self.input_type(&self.args[*k].clone())?;
+            let name = self.emitter.unique("loaded");
+            let dims = vec![u64::from(self.flat.items)];
+            self.emitter.private.push(LocalArray { name, dtype, dims, note: String::new() });
+            registers.insert(*k, self.emitter.private.len() - 1);
+        }
+        Ok(registers)
+    }
+
+    /// A thread's loads of the points of a tile, neighbouring threads at neighbouring points.
+    fn load_points(
         &mut self,
         staged: &BTreeMap<usize, usize>,
+        registers: &BTreeMap<usize, usize>,
         filling: Option<&[Value]>,
-        points: &Value,
-        first_point: &Value,
-    ) -> Result<[Option<Stmt>; 2], Diagnostic> {
-        if staged.is_empty() {
-            return Ok([None, None]);
-        }
-        let (threads, items) = (i64::from(self.flat.threads), i64::from(self.flat.items));
-        let mut loops = [None, None];
-        let mut own = BTreeMap::new();
-        for (part, loads) in loops.iter_mut().zip([true, false]) {
-            let item = self.emitter.new_var("item", self.emitter.index(), false);
-            let mut inside = Vec::new();
-            let place = add(mul(self.var(item), self.int(threads)), self.thread());
-            let place = self.named("place", place, &mut inside);
-            let exists = Value::binary(BinOp::Lt, place.clone(), points.clone());
-            let mut env = self.env.clone();
-            std::rc::Rc::make_mut(&mut env.values)
-                .insert(self.nest.point.clone(), add(first_point.clone(), place.clone()));
-            let mut stores = Vec::new();
-            for (k, array) in staged {
-                let arg = self.args[*k].clone();
-                let dtype = self.input_type(&arg)?;
-                let register = match own.get(k) {
-                    Some(register) => *register,
-                    None => {
-                        let name = self.emitter.unique("loaded");
-                        let dims = vec![items.unsigned_abs()];
-                        self.emitter.private.push(LocalArray { name, dtype, dims, note: String::new() });
-                        own.insert(*k, self.emitter.private.len() - 1);
-                        self.emitter.private.len() - 1
-                    }
-                };
-                let register = self.emitter.local_element(Memory::Private(register), vec![self.var(item)]);
-                let (to, value) = match loads {
-                    true => {
-                        let value = self.emitter.value(&arg, dtype, translate::Scope::of(&env))?;
-                        let value = match filling.and_then(|f| f.get(*k)) {
-                            Some(neutral) => select(exists.clone(), value, neutral.clone()),
-                            None => value,
-                        };
-                        (register, value)
-                    }
-                    false => (self.shared_element(*array, place.clone()), self.emitter.load(register, dtype)),
-                };
-                stores.push(Stmt::Store { to, value, leaf: Some(self.update) });
+        tile: &Tile,
+    ) -> Result<Option<Stmt>, Diagnostic> {
+        let item = self.emitter.new_var("item", self.emitter.index(), false);
+        let mut body = Vec::new();
+        let threads = self.int(i64::from(self.flat.threads));
+        let place = self.named("place", add(mul(self.var(item), threads), self.thread()), &mut body);
+        let exists = Value::binary(BinOp::Lt, place.clone(), tile.points.clone());
+        let mut env = self.env.clone();
+        env.set(self.nest.point.clone(), add(tile.first_point.clone(), place));
+        let mut loads = Vec::new();
+        for (k, register) in staged.keys().filter_map(|k| Some((k, registers.get(k)?))) {
+            let arg = self.args[*k].clone();
+            let dtype = self.input_type(&arg)?;
+            let mut value = self.emitter.value(&arg, dtype, translate::Scope::of(&env))?;
+            if let Some(neutral) = filling.and_then(|f| f.get(*k)) {
+                value = select(exists.clone(), value, neutral.clone());
             }
-            match filling {
-                Some(_) => inside.extend(stores),
-                None => inside.push(Self::when(exists, stores, Vec::new(), "")),
-            }
-            let note = match (loads, filling) {
-                (true, Some(_)) => "the points of the tile, side by side; what changes nothing behind them",
-                (true, None) => "the points of the tile, side by side",
-                (false, _) => "",
-            };
-            *part = Some(self.unrolled(item, items, inside, note));
+            let to = self.emitter.local_element(Memory::Private(*register), vec![self.var(item)]);
+            loads.push(Stmt::Store { to, value, leaf: Some(self.update) });
         }
-        Ok(loops)
+        if loads.is_empty() {
+            return Ok(None);
+        }
+        let note = match filling {
+            Some(_) => "the points of the tile, side by side; what changes nothing behind them",
+            None => "the points of the tile, side by side",
+        };
+        match filling {
+            Some(_) => body.extend(loads),
+            None => body.push(Self::when(exists, loads, Vec::new(), "")),
+        }
+        Ok(Some(self.unrolled(item, i64::from(self.flat.items), body, note)))
+    }
+
+    /// The points that a thread has loaded go to shared memory.
+    fn store_points(
+        &mut self,
+        staged: &BTreeMap<usize, usize>,
+        registers: &BTreeMap<usize, usize>,
+        filled: bool,
+        tile: &Tile,
+    ) -> Result<Option<Stmt>, Diagnostic> {
+        let item = self.emitter.new_var("item", self.emitter.index(), false);
+        let mut body = Vec::new();
+        let threads = self.int(i64::from(self.flat.threads));
+        let place = self.named("place", add(mul(self.var(item), threads), self.thread()), &mut body);
+        let mut stores = Vec::new();
+        for (k, array) in staged {
+            let Some(register) = registers.get(k) else { continue };
+            let dtype = self.input_type(&self.args[*k].clone())?;
+            let from = self.emitter.local_element(Memory::Private(*register), vec![self.var(item)]);
+            let (to, value) = (self.shared_element(*array, place.clone()), self.emitter.load(from, dtype));
+            stores.push(Stmt::Store { to, value, leaf: Some(self.update) });
+        }
+        if stores.is_empty() {
+            return Ok(None);
+        }
+        match filled {
+            true => body.extend(stores),
+            false => {
+                let exists = Value::binary(BinOp::Lt, place, tile.points.clone());
+                body.push(Self::when(exists, stores, Vec::new(), ""));
+            }
+        }
+        Ok(Some(self.unrolled(item, i64::from(self.flat.items), body, "")))
     }
 
     #[allow(clippy::too_many_arguments)]
