@@ -561,6 +561,38 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
 }
 
 /// The lines of a tuning log that are whole records.
+#[test]
+fn every_space_of_the_examples_has_points_that_are_right() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tuning");
+    let mut names: Vec<String> = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        names.extend(name.strip_suffix(".space").map(String::from));
+    }
+    names.sort();
+    let sizes = |name: &str| match name {
+        "matmul" => ("matmul", "m=70 n=66 l=33"),
+        "segmented_sum_chunks" => ("segmented_sum", "nseg=3 len=70000"),
+        "segmented_sum_long" => ("segmented_sum", "nseg=5 len=9000"),
+        "segmented_sum_odd_long" => ("segmented_sum", "nseg=5 len=4097"),
+        "segmented_sum_odd_short" => ("segmented_sum", "nseg=1000 len=17"),
+        "segmented_sum_short" => ("segmented_sum", "nseg=1000 len=68"),
+        other => panic!("{other} has no sizes here"),
+    };
+    for name in names {
+        let (kernel, sizes) = sizes(&name);
+        let tuning = |kind: &str| example(&format!("tuning/{name}.{kind}"));
+        let (kernel, pipeline, space) =
+            (example(&format!("kernels/{kernel}.lw")), tuning("pipe"), tuning("space"));
+        let mut args = vec!["tune", &kernel, &pipeline, &space, "--device", "emulator"];
+        args.extend(["--strategy", "random", "--points", "4"]);
+        args.extend(sizes.split(' ').flat_map(|s| ["--set", s]));
+        let text = out(&call(&args));
+        assert!(text.contains("best by the counts, nothing was timed: "), "{name}: {text}");
+        assert!(!text.contains("wrong"), "{name}: {text}");
+    }
+}
+
 fn whole_lines(log: &str) -> usize {
     let text = std::fs::read(log).unwrap_or_default();
     text.split(|b| *b == b'\n').filter(|l| serde_json::from_slice::<serde_json::Value>(l).is_ok()).count()
