@@ -14,6 +14,7 @@
 //! | sums | reductions |
 //! | scans | reductions whose range grows with the loop around them |
 //! | kept | values that are used before and after cells of neighbours are read: on blocks, a device kernel ends between |
+//! | segments | sums of segments between neighbouring offsets, of any length |
 //! | updates | cells that an inner loop reads and writes again and again, for buffers |
 
 use crate::rng::Rng;
@@ -45,7 +46,8 @@ struct Maker {
     body: Vec<String>,
     count: usize,
     last_end: Option<String>,
-    data: bool,
+    scatters: bool,
+    segments: bool,
 }
 
 /// A random kernel of this seed.
@@ -64,14 +66,15 @@ pub fn kernel(seed: u64) -> Affine {
         body: Vec::new(),
         count: 0,
         last_end: None,
-        data: false,
+        scatters: false,
+        segments: false,
     };
     let around = match maker.rng.chance(30) {
         true => vec![maker.steps()],
         false => Vec::new(),
     };
     for _ in 0..1 + maker.rng.below(3) {
-        match maker.rng.below(25) {
+        match maker.rng.below(26) {
             0..=6 => maker.nest(&around),
             7..=9 => maker.scalars(&around),
             10..=13 => maker.arrays(&around),
@@ -79,6 +82,7 @@ pub fn kernel(seed: u64) -> Affine {
             18 | 19 => maker.scans(&around),
             20..=22 => maker.kept(&around),
             23 => maker.updates(&around),
+            25 if around.is_empty() && !maker.segments => maker.segments(),
             _ if maker.rng.chance(25) => maker.scatter(&around),
             _ => maker.updates(&around),
         }
@@ -91,19 +95,25 @@ impl Maker {
         let shape = if self.rank == 1 { "2*n + 2*m + 24" } else { "n + m + 12, n + m + 12" };
         let mut args: Vec<String> =
             ["a", "b", "c"].iter().map(|name| format!("{name}: {}[{shape}]", self.dtype)).collect();
-        if self.data {
+        if self.scatters {
             args.push("idx: i32[n + m + 24]".into());
+        }
+        if self.segments {
+            args.push("offsets: i32[m + 1]".into());
         }
         let mut text =
             format!("kernel random({}, n: i32, m: i32)\nassume 0 <= n and 0 <= m\n", args.join(", "));
-        if self.data {
+        if self.scatters {
             text += "fact 0 <= idx <= n\n";
+        }
+        if self.segments {
+            text += "fact monotone(offsets)\nfact 0 <= offsets <= n\n";
         }
         for line in self.domains.iter().chain(&self.temps).chain(&self.body) {
             text += line;
             text.push('\n');
         }
-        Affine { text, data: self.data }
+        Affine { text, data: self.scatters || self.segments }
     }
 
     fn fresh(&mut self, prefix: &str) -> String {
@@ -489,6 +499,23 @@ impl Maker {
         self.plain(&last, &third, &loops);
     }
 
+    /// Sums of segments, the points of which are others than their results.
+    fn segments(&mut self) {
+        self.segments = true;
+        let (s, i) = (self.fresh("i"), self.fresh("i"));
+        self.domains.push(format!("domain {{ [{s}] : 0 <= {s} < m }}"));
+        self.domains.push(format!("domain {{ [{i}] : lo <= {i} < hi }}"));
+        self.temps.extend(["temp lo: i32 private".into(), "temp hi: i32 private".into()]);
+        let outer = [Loop { name: s.clone(), end: "m".into() }];
+        let inside = [outer[0].clone(), Loop { name: i.clone(), end: "n".into() }];
+        self.plain("lo", &format!("offsets[{s}]"), &outer);
+        self.plain("hi", &format!("offsets[{s} + 1]"), &outer);
+        let rest = if self.rank == 2 { ", 1" } else { "" };
+        let (target, source) = self.rng.pick(&[("a", "b"), ("b", "c"), ("c", "a")]);
+        let term = self.mix(&[format!("{source}[{i}{rest}]")], &inside[1..]);
+        self.plain(&format!("{target}[{s}{rest}]"), &format!("sum({i}, {term})"), &outer);
+    }
+
     fn updates(&mut self, around: &[Loop]) {
         let loops = self.nest_of(around, 1);
         let k = self.new_loop(&loops[around.len()..]);
@@ -512,7 +539,7 @@ impl Maker {
     fn scatter(&mut self, around: &[Loop]) {
         let loops = self.nest_of(around, 1);
         let i = &loops[around.len()].name.clone();
-        self.data = true;
+        self.scatters = true;
         let rest = if self.rank == 2 { ", 1" } else { "" };
         let cell = format!("a[idx[{i}]{rest}]");
         let read = self.cell_of("b", &loops);

@@ -7,7 +7,7 @@ use loopwright_transforms::{Registry, Step};
 use crate::rng::Rng;
 
 /// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
-pub const KINDS: [(&str, usize); 39] = [
+pub const KINDS: [(&str, usize); 40] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -30,23 +30,24 @@ pub const KINDS: [(&str, usize); 39] = [
     ("map_domain", 12),
     ("index_set_split", 5),
     ("peel", 5),
-    ("reverse", 10),
+    ("reverse", 13),
     ("tile", 8),
     ("distribute", 12),
     ("fuse_loops", 14),
     ("fuse_maximal", 10),
     ("map_array", 12),
     ("privatize_temporary", 12),
-    ("unprivatize_temporary", 8),
+    ("unprivatize_temporary", 10),
     ("alias_temporaries", 12),
     ("chunk_iname", 5),
     ("double_buffer", 30),
     ("buffer_array", 12),
     ("realize_scan", 10),
     ("save_reload", 8),
-    ("together", 5),
+    ("flatten_ragged", 10),
+    ("together", 8),
     ("composite", 4),
-    ("user", 6),
+    ("user", 9),
 ];
 
 /// A kind, by weight.
@@ -450,6 +451,11 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let (sweep, point) = any(rng, &scans(kernel))?;
             format!("realize_scan({sweep}, {point})")
         }
+        "flatten_ragged" => {
+            let (s, i) = any(rng, &segments(kernel))?;
+            let (threads, items) = (rng.pick(&[32, 32, 64]), rng.pick(&[1, 2, 3]));
+            format!("flatten_ragged({s}, {i}, threads={threads}, items={items}, tiles={})", rng.pick(&[1, 2]))
+        }
         "save_reload" => {
             let local = |t: &Array| t.space != AddressSpace::Global;
             format!("save_reload({})", any(rng, &temporaries(kernel, local))?)
@@ -525,6 +531,23 @@ fn scans(kernel: &LoopKernel) -> Vec<(Name, Name)> {
     if growing.is_empty() { pairs } else { growing }
 }
 
+/// Loops over segments between offsets, with the iname of their points.
+fn segments(kernel: &LoopKernel) -> Vec<(Name, Name)> {
+    let bound = Name::new("lo");
+    let points: Vec<&Name> = kernel
+        .domains
+        .iter()
+        .filter(|d| d.constraints.iter().any(|c| c.aff.mentions(&bound)))
+        .flat_map(|d| &d.inames)
+        .collect();
+    let reduced = |x: &Instruction, i: &Name| x.reductions().iter().any(|r| r.inames.contains(i));
+    let of = |i: &Name| {
+        let x = kernel.instructions.iter().find(|x| reduced(x, i))?;
+        Some((x.within.last()?.clone(), i.clone()))
+    };
+    points.into_iter().filter_map(of).collect()
+}
+
 /// Loops over private and shared values that several instructions read, with those around: on blocks, a device kernel may have to end
 /// between two of the instructions.
 fn kept(kernel: &LoopKernel) -> Vec<(Name, Vec<Name>)> {
@@ -553,6 +576,10 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         .iter()
         .flat_map(|i| i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>())
         .collect();
+    if let Some((s, i)) = any(rng, &segments(kernel)) {
+        steps.push(format!("flatten_ragged({s}, {i}, threads=32, items={}, tiles=1)", rng.pick(&[1, 2, 3])));
+        return steps;
+    }
     let growing = scans(kernel);
     if let Some((i, j)) = any(rng, &growing).filter(|_| rng.chance(40)) {
         steps.push(format!("realize_scan({i}, {j})"));
