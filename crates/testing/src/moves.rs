@@ -448,7 +448,8 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             format!("alias_temporaries([{}, {second}])", first.name)
         }
         "realize_scan" => {
-            let (sweep, point) = any(rng, &scans(kernel))?;
+            let growing = growing(kernel);
+            let (sweep, point) = any(rng, &if growing.is_empty() { scans(kernel) } else { growing })?;
             format!("realize_scan({sweep}, {point})")
         }
         "flatten_ragged" => {
@@ -514,21 +515,30 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
     })
 }
 
-/// The innermost loop around a reduction with one of its inames, for ranges that grow with that loop where there are such.
+/// The innermost loop around a reduction with one of its inames.
 fn scans(kernel: &LoopKernel) -> Vec<(Name, Name)> {
     let mut pairs: Vec<(Name, Name)> = Vec::new();
     for i in kernel.instructions.iter().filter(|i| i.reductions().len() == 1 && i.scan.is_none()) {
         let points = i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>();
         pairs.extend(i.within.last().into_iter().flat_map(|w| points.iter().map(|p| (w.clone(), p.clone()))));
     }
+    pairs
+}
+
+/// Those of them whose range grows with the loop.
+fn growing(kernel: &LoopKernel) -> Vec<(Name, Name)> {
     let grows = |(sweep, point): &(Name, Name)| {
         kernel.domains.iter().any(|d| {
             d.inames.contains(point)
                 && d.constraints.iter().any(|c| c.aff.mentions(sweep) && c.aff.mentions(point))
         })
     };
-    let growing: Vec<(Name, Name)> = pairs.iter().filter(|p| grows(p)).cloned().collect();
-    if growing.is_empty() { pairs } else { growing }
+    scans(kernel).into_iter().filter(grows).collect()
+}
+
+/// Whether a kernel has what few kernels have, and some step needs.
+pub fn is_rare(kernel: &LoopKernel) -> bool {
+    !segments(kernel).is_empty() || !growing(kernel).is_empty()
 }
 
 /// Loops over segments between offsets, with the iname of their points.
@@ -580,8 +590,7 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         steps.push(format!("flatten_ragged({s}, {i}, threads=32, items={}, tiles=1)", rng.pick(&[1, 2, 3])));
         return steps;
     }
-    let growing = scans(kernel);
-    if let Some((i, j)) = any(rng, &growing).filter(|_| rng.chance(40)) {
+    if let Some((i, j)) = any(rng, &growing(kernel)).filter(|_| rng.chance(70)) {
         steps.push(format!("realize_scan({i}, {j})"));
         steps.extend(match rng.below(6) {
             // In tiles: the threads of a block scan together, and the total goes on from tile to tile.

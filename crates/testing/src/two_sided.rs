@@ -449,7 +449,8 @@ impl Walk {
 pub fn case(seed: u64) -> Count {
     let mut walk = Walk::new(seed);
     let mut rng = Rng::new(seed ^ 0x9e37_79b9);
-    let mut planned = if rng.chance(50) { moves::recipe(&mut rng, &walk.kernel) } else { Vec::new() };
+    let often = if moves::is_rare(&walk.kernel) { 90 } else { 50 };
+    let mut planned = if rng.chance(often) { moves::recipe(&mut rng, &walk.kernel) } else { Vec::new() };
     planned.reverse();
     for _ in 0..STEPS {
         let (kind, step) = match planned.pop() {
