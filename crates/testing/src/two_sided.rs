@@ -269,7 +269,8 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
                     let jams = evaluated.after.tags.values().any(|t| t.is_jam());
                     if evaluated.wrong.is_none()
                         && jams
-                        && lower(&evaluated.after, LowerOptions::default()).is_err_and(|d| d.code == "race")
+                        && lower(&evaluated.after, LowerOptions::default())
+                            .is_err_and(|d| d.code != "unaligned")
                     {
                         evaluated.unforced = Some("order of lanes");
                     } else if evaluated.wrong.is_none() {
