@@ -574,6 +574,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         "matmul" => ("matmul", "m=70 n=66 l=33"),
         "segmented_sum_chunks" => ("segmented_sum", "nseg=3 len=70000"),
         "segmented_sum_long" => ("segmented_sum", "nseg=5 len=9000"),
+        "segmented_sum_odd_chunks" => ("segmented_sum", "nseg=3 len=33333"),
         "segmented_sum_odd_long" => ("segmented_sum", "nseg=5 len=4097"),
         "segmented_sum_odd_short" => ("segmented_sum", "nseg=1000 len=17"),
         "segmented_sum_short" => ("segmented_sum", "nseg=1000 len=68"),
