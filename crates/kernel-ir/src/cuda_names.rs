@@ -185,9 +185,51 @@ pub fn is_legal_name(name: &str) -> bool {
         && !is_reserved(name)
 }
 
+/// The name, or one like it, that CUDA C has no meaning of its own for and that is not taken: with a number behind it, and without the
+/// underscores that no number would make up for (`a__b`, `_B`, and `a_`, of which a number makes `a__1`).
+pub fn legal_like(like: &str, taken: impl Fn(&str) -> bool) -> String {
+    let free = |name: &str| !is_reserved(name) && !taken(name);
+    if free(like) {
+        return like.to_string();
+    }
+    let mut stem = like.split('_').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
+    if !stem.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        stem.insert(0, 'v');
+    }
+    let mut name = stem.clone();
+    let mut n: u64 = 1;
+    while !free(&name) {
+        name = format!("{stem}_{n}");
+        n += 1;
+    }
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_like_others_are_found() {
+        let none = |_: &str| false;
+        for (like, found) in [
+            ("a", "a"),
+            ("a_", "a_"),
+            ("a__b", "a_b"),
+            ("_B", "B"),
+            ("__", "v"),
+            ("_1__", "v1"),
+            ("float", "float_1"),
+            ("__float", "float_1"),
+            ("float4", "float4_1"),
+        ] {
+            assert_eq!(legal_like(like, none), found);
+        }
+        let taken = |name: &str| ["a", "a_", "a_1", "a_b"].contains(&name);
+        assert_eq!(legal_like("a", taken), "a_2");
+        assert_eq!(legal_like("a_", taken), "a_2");
+        assert_eq!(legal_like("a__b", taken), "a_b_1");
+    }
 
     #[test]
     fn the_list_is_sorted() {

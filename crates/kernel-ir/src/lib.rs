@@ -42,7 +42,7 @@ mod validate;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
 pub use builder::{ArrayRef, KernelBuilder, Targets, array, call, cast, reduce, select, sum, var};
-pub use cuda_names::{is_legal_name, is_reserved};
+pub use cuda_names::{is_legal_name, is_reserved, legal_like};
 pub use data::{Buffer, Element, Number};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};

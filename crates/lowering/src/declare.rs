@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Name, is_reserved};
+use loopwright_kernel_ir::{Name, legal_like};
 
 use crate::{
     fold::{add, sub},
@@ -369,13 +369,7 @@ fn rename_body(
 ) {
     let mut declared = Vec::new();
     let name = |vars: &mut [Var], var: VarId, used: &mut BTreeMap<String, usize>| {
-        let like = vars[var.0].name.to_string();
-        let mut name = like.clone();
-        let mut n = 1;
-        while is_reserved(&name) || taken.contains(&name) || used.contains_key(&name) {
-            name = format!("{like}_{n}");
-            n += 1;
-        }
+        let name = legal_like(&vars[var.0].name, |name| taken.contains(name) || used.contains_key(name));
         used.insert(name.clone(), var.0);
         vars[var.0].name = Name::new(&name);
         name

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Array, DType, Diagnostic, Name, ReductionOp, Type, is_reserved,
+    AddressSpace, Aff, Array, DType, Diagnostic, Name, ReductionOp, Type, legal_like,
 };
 
 use crate::{
@@ -137,13 +137,8 @@ impl<'a, 'k> Emitter<'a, 'k> {
 
     /// A name like this one that nothing else has.
     pub fn unique(&mut self, like: &str) -> Name {
-        let like = like.replace('.', "_");
-        let mut name = like.clone();
-        let mut n = 1;
-        while is_reserved(&name) || !self.names.insert(name.clone()) {
-            name = format!("{like}_{n}");
-            n += 1;
-        }
+        let name = legal_like(&like.replace('.', "_"), |name| self.names.contains(name));
+        self.names.insert(name.clone());
         Name::from(name)
     }
 

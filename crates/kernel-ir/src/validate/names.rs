@@ -75,6 +75,16 @@ fn bad(check: &mut Check<'_>, item: Item, name: &Name, what: &str) {
     check.add(item, "", d);
 }
 
+/// A name that a refused one can be replaced by: with an underscore behind it where that is enough.
+fn another(name: &str) -> String {
+    let marked = format!("{}_", name.trim_start_matches('_'));
+    if is_identifier(&marked) && !cuda_names::is_reserved(&marked) {
+        marked
+    } else {
+        cuda_names::legal_like(name, |_| false)
+    }
+}
+
 fn spelling(check: &mut Check<'_>, item: &Item, name: &Name, what: &str) {
     if !is_identifier(name) || crate::text::RESERVED.contains(&&**name) {
         return bad(check, item.clone(), name, what);
@@ -84,7 +94,7 @@ fn spelling(check: &mut Check<'_>, item: &Item, name: &Name, what: &str) {
         || math_function(name.strip_suffix('f').unwrap_or(name)).is_some();
     if taken {
         let d = Diagnostic::new("reserved-name", format!("`{name}` means something else in CUDA C"))
-            .help(format!("give {what} another name, as `{}_`", name.trim_start_matches('_')));
+            .help(format!("give {what} another name, as `{}`", another(name)));
         check.add(item.clone(), name, d);
     }
 }
