@@ -44,6 +44,13 @@ pub struct KernelInfo {
     pub block: [u32; 3],
 }
 
+impl KernelInfo {
+    /// The bytes of shared memory that the launch has to ask for.
+    pub fn dynamic_bytes(&self) -> u64 {
+        if self.dynamic_shared { self.shared_bytes } else { 0 }
+    }
+}
+
 /// A program as CUDA C.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaSource {

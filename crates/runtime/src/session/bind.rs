@@ -23,23 +23,35 @@ pub(super) fn key_for(compiled: &Compiled, args: &Args) -> Result<Key, Diagnosti
     Ok(choose(compiled, &resolved)?.0)
 }
 
-/// The narrowest index type in which all index arithmetic fits.
-fn choose(compiled: &Compiled, resolved: &Resolved) -> Result<(Key, Arc<Variant>), Diagnostic> {
-    let key = |index| Key { types: resolved.types.clone(), index };
+/// The narrowest index type in which all index arithmetic fits, from `first` on unless that is the only one wanted, with what `form` makes for it.
+pub(super) fn narrowest<T>(
+    first: DType,
+    only: bool,
+    resolved: &Resolved,
+    mut form: impl FnMut(DType) -> Result<T, Diagnostic>,
+    program: impl Fn(&T) -> &Program,
+) -> Result<(DType, T), Diagnostic> {
     let lookup = |name: &Name| resolved.integers.get(name).copied();
-    let first = key(compiled.first_index());
-    let variant = compiled.variant(&first)?;
-    let too_wide = match index_range::check(&variant.program, &lookup) {
-        Ok(()) => return Ok((first, variant)),
+    let made = form(first)?;
+    let too_wide = match index_range::check(program(&made), &lookup) {
+        Ok(()) => return Ok((first, made)),
         Err(too_wide) => too_wide,
     };
-    if compiled.options().index.is_some() || first.index == DType::I64 {
+    if only || first == DType::I64 {
         return Err(too_wide.diagnostic());
     }
-    let wide = key(DType::I64);
-    let variant = compiled.variant(&wide)?;
-    index_range::check(&variant.program, &lookup).map_err(|t| t.diagnostic())?;
-    Ok((wide, variant))
+    let made = form(DType::I64)?;
+    index_range::check(program(&made), &lookup).map_err(|t| t.diagnostic())?;
+    Ok((DType::I64, made))
+}
+
+/// The form of a compiled kernel with the narrowest indices.
+fn choose(compiled: &Compiled, resolved: &Resolved) -> Result<(Key, Arc<Variant>), Diagnostic> {
+    let key = |index| Key { types: resolved.types.clone(), index };
+    let only = compiled.options().index.is_some();
+    let form = |index| compiled.variant(&key(index));
+    let (index, variant) = narrowest(compiled.first_index(), only, resolved, form, |v| &v.program)?;
+    Ok((key(index), variant))
 }
 
 pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
@@ -53,14 +65,6 @@ pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<
     let mut checked: BTreeMap<Name, Tensor> = BTreeMap::new();
     for (number, global) in program.globals.iter().enumerate() {
         let layout = host::layout(global, &resolved.integers)?;
-        if global.written && !layout.is_injective(&global.name)? {
-            return Err(Diagnostic::new(
-                "overlapping-elements",
-                format!("elements of `{}`, which the kernel writes, share their place", global.name),
-            )
-            .witness(format!("shape {:?}, strides {:?}", layout.shape, layout.strides))
-            .help("give strides that keep the elements apart"));
-        }
         let given = match global.owner {
             Owner::Caller => args.arrays.get(&global.name),
             Owner::Launch => None,
@@ -104,11 +108,7 @@ pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<
                 let shape = LaunchShape {
                     grid: step.grid,
                     block: info.block,
-                    dynamic_shared: if info.dynamic_shared {
-                        u32::try_from(info.shared_bytes).unwrap_or(u32::MAX)
-                    } else {
-                        0
-                    },
+                    dynamic_shared: u32::try_from(info.dynamic_bytes()).unwrap_or(u32::MAX),
                 };
                 launches.push(gpu.functions[step.kernel].prepare(stream, &shape, arguments)?);
             }
@@ -245,25 +245,17 @@ fn cuda_arguments(
     resolved: &Resolved,
     index: DType,
 ) -> Result<cuda::Arguments, Diagnostic> {
-    use loopwright_lowering::program::Param;
     let mut arguments = cuda::Arguments::new();
-    let missing = |name: &Name| {
-        Diagnostic::new("missing-argument", format!("argument `{name}` of `{}` is missing", program.name))
-    };
-    for param in &program.kernels[step.kernel].params {
-        arguments = match param {
-            Param::Global { global, .. } => {
-                let name = &program.globals[*global].name;
-                arguments.buffer(arrays.get(name).ok_or_else(|| missing(name))?.cuda_buffer()?)
+    for parameter in host::parameters(program, step, &resolved.scalars, index)? {
+        arguments = match parameter {
+            host::Parameter::Array(name) => {
+                let missing = || {
+                    let what = format!("argument `{name}` of `{}` is missing", program.name);
+                    Diagnostic::new("missing-argument", what)
+                };
+                arguments.buffer(arrays.get(name).ok_or_else(missing)?.cuda_buffer()?)
             }
-            Param::Scalar { name, dtype } => {
-                let number = resolved.scalars.get(name).ok_or_else(|| missing(name))?.cast(*dtype);
-                arguments.bytes(&number.bits().to_le_bytes()[..dtype.bytes()])?
-            }
-            Param::HostVar(name) => {
-                let value = step.hosts.get(name).ok_or_else(|| missing(name))?;
-                arguments.bytes(&value.to_le_bytes()[..index.bytes()])?
-            }
+            host::Parameter::Bytes(bytes) => arguments.bytes(&bytes)?,
         };
     }
     Ok(arguments)

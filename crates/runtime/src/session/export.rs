@@ -5,16 +5,17 @@
 
 use indexmap::IndexMap;
 use loopwright_cuda_target::cuda_source;
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
-use loopwright_lowering::program::{Owner, Param, Program};
-use loopwright_lowering::{LowerOptions, index_range, lower};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_lowering::program::Owner;
+use loopwright_lowering::{LowerOptions, lower};
 use serde::Serialize;
 
 use super::Args;
+use super::bind::narrowest;
 use super::compiled::CompileOptions;
 use super::host;
 use super::open_types::bind_types;
-use super::resolve::{Resolved, resolve_given};
+use super::resolve::resolve_given;
 use super::variant::compile_source;
 use crate::Arch;
 
@@ -77,6 +78,17 @@ pub enum ExportedParameter {
     Bytes(String),
 }
 
+impl From<host::Parameter<'_>> for ExportedParameter {
+    fn from(parameter: host::Parameter<'_>) -> Self {
+        match parameter {
+            host::Parameter::Array(name) => ExportedParameter::Array(name.to_string()),
+            host::Parameter::Bytes(bytes) => {
+                ExportedParameter::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+            }
+        }
+    }
+}
+
 /// The binary and the launches of a kernel for an architecture, for these scalars. Of arrays only shapes and types matter; those that
 /// follow from scalars can be left out.
 ///
@@ -89,7 +101,9 @@ pub fn export(
 ) -> Result<Export, Diagnostic> {
     let resolved = resolve_given(kernel, args)?;
     let kernel = bind_types(kernel, &resolved.types)?;
-    let (program, index) = narrowest(&kernel, &resolved, options)?;
+    let first = options.index.unwrap_or(DType::I32);
+    let form = |index| lower(&kernel, LowerOptions { index });
+    let (index, program) = narrowest(first, options.index.is_some(), &resolved, form, |program| program)?;
     let source = cuda_source(&program)?;
     let (binary, _) = compile_source(&source, arch, options)?;
     let mut arrays = IndexMap::new();
@@ -113,58 +127,13 @@ pub fn export(
                 kernel: printed.name.to_string(),
                 grid: step.grid,
                 block: printed.block,
-                dynamic_shared: if printed.dynamic_shared { printed.shared_bytes as u64 } else { 0 },
-                parameters: parameters(&program, step, &resolved, index)?,
+                dynamic_shared: printed.dynamic_bytes(),
+                parameters: host::parameters(&program, step, &resolved.scalars, index)?
+                    .into_iter()
+                    .map(ExportedParameter::from)
+                    .collect(),
             })
         })
         .collect::<Result<_, Diagnostic>>()?;
     Ok(Export { arch: arch.to_string(), cubin: binary.cubin, source: source.text, arrays, launches })
-}
-
-/// The program with the narrowest indices that these sizes need.
-fn narrowest(
-    kernel: &LoopKernel,
-    resolved: &Resolved,
-    options: &CompileOptions,
-) -> Result<(Program, DType), Diagnostic> {
-    let lookup = |name: &Name| resolved.integers.get(name).copied();
-    let first = options.index.unwrap_or(DType::I32);
-    let program = lower(kernel, LowerOptions { index: first })?;
-    match index_range::check(&program, &lookup) {
-        Ok(()) => return Ok((program, first)),
-        Err(too_wide) if options.index.is_some() => return Err(too_wide.diagnostic()),
-        Err(_) => {}
-    }
-    let program = lower(kernel, LowerOptions { index: DType::I64 })?;
-    index_range::check(&program, &lookup).map_err(|t| t.diagnostic())?;
-    Ok((program, DType::I64))
-}
-
-fn parameters(
-    program: &Program,
-    step: &host::Step,
-    resolved: &Resolved,
-    index: DType,
-) -> Result<Vec<ExportedParameter>, Diagnostic> {
-    let missing = |name: &Name| {
-        Diagnostic::new("missing-argument", format!("argument `{name}` of `{}` is missing", program.name))
-    };
-    let bytes =
-        |bytes: &[u8]| ExportedParameter::Bytes(bytes.iter().map(|byte| format!("{byte:02x}")).collect());
-    let one = |param: &Param| {
-        Ok(match param {
-            Param::Global { global, .. } => {
-                ExportedParameter::Array(program.globals[*global].name.to_string())
-            }
-            Param::Scalar { name, dtype } => {
-                let number = resolved.scalars.get(name).ok_or_else(|| missing(name))?.cast(*dtype);
-                bytes(&number.bits().to_le_bytes()[..dtype.bytes()])
-            }
-            Param::HostVar(name) => {
-                let value = step.hosts.get(name).ok_or_else(|| missing(name))?;
-                bytes(&value.to_le_bytes()[..index.bytes()])
-            }
-        })
-    };
-    program.kernels[step.kernel].params.iter().map(one).collect()
 }

@@ -1,9 +1,9 @@
-//! What the host has to know of a program for given scalars: sizes, and the launches in their order.
+//! What the host has to know of a program for given scalars: sizes, and the launches in their order with their parameters.
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{BinaryOp, Diagnostic, Expr, Name, UnaryOp};
-use loopwright_lowering::program::{Global, HostStmt, Program, Value, eval_host};
+use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, Number, UnaryOp};
+use loopwright_lowering::program::{Global, HostStmt, Param, Program, Value, eval_host};
 
 use super::layout::Layout;
 
@@ -84,7 +84,7 @@ fn no_value(what: &str) -> Diagnostic {
     .help("work on smaller pieces")
 }
 
-/// The layout of a global array.
+/// The layout of a global array. One that is written and whose elements share places is refused.
 pub(super) fn layout(global: &Global, scalars: &Integers) -> Result<Layout, Diagnostic> {
     let lookup = |name: &Name| scalars.get(name).copied();
     let values = |values: &[Value], what: &str| -> Result<Vec<usize>, Diagnostic> {
@@ -106,7 +106,50 @@ pub(super) fn layout(global: &Global, scalars: &Integers) -> Result<Layout, Diag
         true => 0,
         false => values(std::slice::from_ref(&global.size), "size")?[0],
     };
-    Ok(Layout { shape, strides, size })
+    let layout = Layout { shape, strides, size };
+    if global.written && !layout.is_injective(&global.name)? {
+        return Err(Diagnostic::new(
+            "overlapping-elements",
+            format!("elements of `{}`, which the kernel writes, share their place", global.name),
+        )
+        .witness(format!("shape {:?}, strides {:?}", layout.shape, layout.strides))
+        .help("give strides that keep the elements apart"));
+    }
+    Ok(layout)
+}
+
+/// A parameter of a launch.
+pub(super) enum Parameter<'p> {
+    /// The address of the global array of this name.
+    Array(&'p Name),
+    /// A value, lowest address first.
+    Bytes(Vec<u8>),
+}
+
+/// The parameters of a launch, in their order, for a program of this index type.
+pub(super) fn parameters<'p>(
+    program: &'p Program,
+    step: &Step,
+    scalars: &BTreeMap<Name, Number>,
+    index: DType,
+) -> Result<Vec<Parameter<'p>>, Diagnostic> {
+    let missing = |name: &Name| {
+        Diagnostic::new("missing-argument", format!("argument `{name}` of `{}` is missing", program.name))
+    };
+    let one = |param: &Param| {
+        Ok(match param {
+            Param::Global { global, .. } => Parameter::Array(&program.globals[*global].name),
+            Param::Scalar { name, dtype } => {
+                let number = scalars.get(name).ok_or_else(|| missing(name))?.cast(*dtype);
+                Parameter::Bytes(number.bits().to_le_bytes()[..dtype.bytes()].to_vec())
+            }
+            Param::HostVar(name) => {
+                let value = step.hosts.get(name).ok_or_else(|| missing(name))?;
+                Parameter::Bytes(value.to_le_bytes()[..index.bytes()].to_vec())
+            }
+        })
+    };
+    program.kernels[step.kernel].params.iter().map(one).collect()
 }
 
 /// The launches of a program.
