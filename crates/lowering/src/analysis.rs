@@ -120,7 +120,7 @@ pub(crate) struct Analysis<'k> {
     pub data: BTreeSet<Name>,
     /// Whether some iname is on this axis.
     thread_axes: [bool; 3],
-    block_axes: [bool; 3],
+    pub block_axes: [bool; 3],
     reads: DataReads<'k>,
     declared: OnceCell<(Lookup<'k>, Paths<'k>)>,
 }

@@ -172,8 +172,7 @@ impl<'a, 'k> Conflicts<'a, 'k> {
             if self.block[axis] > 1 {
                 coordinates.push((THREAD_COORDINATES[axis], Some(self.block[axis]), axis, true));
             }
-            let on_grid = analysis.kernel.tags.values().any(|t| t.block_axis() == Some(axis));
-            if on_grid {
+            if analysis.block_axes[axis] {
                 coordinates.push((BLOCK_COORDINATES[axis], None, axis, false));
             }
         }

@@ -303,6 +303,15 @@ impl Writer<'_, '_, '_> {
         Ok(registers)
     }
 
+    /// The loop over a thread's places in a tile, neighbouring threads at neighbouring places: its counter, the place, and the body so far.
+    fn each_place(&mut self) -> (VarId, Value, Vec<Stmt>) {
+        let item = self.emitter.new_var("item", self.emitter.index(), false);
+        let mut body = Vec::new();
+        let threads = self.int(i64::from(self.flat.threads));
+        let place = self.named("place", add(mul(self.var(item), threads), self.thread()), &mut body);
+        (item, place, body)
+    }
+
     /// A thread's loads of the points of a tile, neighbouring threads at neighbouring points.
     fn load_points(
         &mut self,
@@ -311,10 +320,7 @@ impl Writer<'_, '_, '_> {
         filling: Option<&[Value]>,
         tile: &Tile,
     ) -> Result<Option<Stmt>, Diagnostic> {
-        let item = self.emitter.new_var("item", self.emitter.index(), false);
-        let mut body = Vec::new();
-        let threads = self.int(i64::from(self.flat.threads));
-        let place = self.named("place", add(mul(self.var(item), threads), self.thread()), &mut body);
+        let (item, place, mut body) = self.each_place();
         let exists = Value::binary(BinOp::Lt, place.clone(), tile.points.clone());
         let mut env = self.env.clone();
         env.set(self.nest.point.clone(), add(tile.first_point.clone(), place));
@@ -351,10 +357,7 @@ impl Writer<'_, '_, '_> {
         filled: bool,
         tile: &Tile,
     ) -> Result<Option<Stmt>, Diagnostic> {
-        let item = self.emitter.new_var("item", self.emitter.index(), false);
-        let mut body = Vec::new();
-        let threads = self.int(i64::from(self.flat.threads));
-        let place = self.named("place", add(mul(self.var(item), threads), self.thread()), &mut body);
+        let (item, place, mut body) = self.each_place();
         let mut stores = Vec::new();
         for (k, array) in staged {
             let Some(register) = registers.get(k) else { continue };
