@@ -290,7 +290,7 @@ def equal(length, x, ours, cub, limits):
         launch = ours.exported(kernel, pipeline, sizes, {"x": part, "out": out})
         found.append((name, point, launch))
     name, point, launch = found[fastest([f[-1] for f in found])]
-    expected = rows.double().sum(-1) if segments * length <= 1 << 28 else None
+    expected = rows.double().sum(-1)
     ones = torch.ones(length, device="cuda")
     offsets = torch.arange(0, segments * length + 1, length, dtype=torch.int64, device="cuda").to(torch.int32)
     peers = {

@@ -1,8 +1,10 @@
 //! Defaults of the segmented sum without tuning: the static cost chooses among the forms of `examples/tuning` at named lengths.
 
+mod machines;
+
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_runtime::cuda::DeviceInfo;
-use loopwright_runtime::{Args, Device, Tensor};
+use loopwright_runtime::{Args, Tensor};
 use loopwright_transforms::Pipeline;
 use loopwright_tuner::{Choice, Machine, Space, choose};
 
@@ -42,25 +44,10 @@ fn choice(length: usize, machine: &Machine, limits: &DeviceInfo) -> Choice {
     choose(&kernel(), &forms(), &problem, &Args::new().tensor("x", &x), machine, limits).expect("a choice")
 }
 
-fn a100() -> DeviceInfo {
-    DeviceInfo {
-        name: "an A100".into(),
-        compute_capability: (8, 0),
-        multiprocessors: 108,
-        shared_per_block_optin: 163 << 10,
-        shared_per_multiprocessor: 164 << 10,
-        clock_khz: 1_410_000,
-        memory_clock_khz: 1_215_000,
-        memory_bus_bits: 5120,
-        l2_bytes: 40 << 20,
-        ..Device::emulator().limits().clone()
-    }
-}
-
 #[test]
 fn named_lengths() {
-    let (h200, limits) = (Machine::h200(), Device::emulator().limits().clone());
-    let (on_a100, a100) = (Machine::described(&a100()), a100());
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    let (on_a100, a100) = (Machine::described(&machines::a100()), machines::a100());
     let mut text = String::new();
     for (length, wanted) in [
         (16, &[SHORT][..]),
@@ -103,7 +90,7 @@ fn named_lengths() {
 fn where_no_form_fits_the_first_refusal_is_told() {
     let problem = Args::new().scalar("nseg", 1000).scalar("len", 7);
     let sample = Args::new().tensor("x", &Tensor::random(&[8, 7], DType::F32, 5).expect("a tensor"));
-    let limits = Device::emulator().limits().clone();
+    let limits = machines::h200();
     let aligned = &forms()[..1];
     let refused =
         choose(&kernel(), aligned, &problem, &sample, &Machine::h200(), &limits).expect_err("7 is odd");

@@ -1,13 +1,15 @@
 //! Recorded sweeps, files of `recorded/`: a point a line with its counts and its measured time. Strategies replay them, and the static
 //! cost is held to the order in which they put the points.
 
+mod machines;
+
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, LoopKernel};
-use loopwright_runtime::cuda::DeviceInfo;
 use loopwright_runtime::{Args, Device, Tensor};
 use loopwright_transforms::Pipeline;
 use loopwright_tuner::{Cost, Machine, Outcome, Point, Space, Strategy, Tuner, simulate};
+use machines::{a100, h200};
 
 const MATMUL: &str = include_str!("recorded/matmul_4096.txt");
 const SEGMENTED_SUM: &str = include_str!("recorded/segmented_sum_1024.txt");
@@ -17,27 +19,6 @@ struct Sweep {
     costs: Vec<Cost>,
     estimates: Vec<Option<f64>>,
     times: Vec<Option<f64>>,
-}
-
-/// The limits of an H200, which the emulator has.
-fn h200() -> DeviceInfo {
-    Device::emulator().limits().clone()
-}
-
-/// The limits of an A100, as its driver tells them.
-fn a100() -> DeviceInfo {
-    DeviceInfo {
-        name: "an A100".into(),
-        compute_capability: (8, 0),
-        multiprocessors: 108,
-        shared_per_block_optin: 163 << 10,
-        shared_per_multiprocessor: 164 << 10,
-        clock_khz: 1_410_000,
-        memory_clock_khz: 1_215_000,
-        memory_bus_bits: 5120,
-        l2_bytes: 40 << 20,
-        ..h200()
-    }
 }
 
 fn sweep(text: &str) -> Sweep {
