@@ -34,6 +34,7 @@
 //! | [`cuda`] | the program as CUDA C |
 //! | [`emulator`] | the program on the CPU, checked and counted |
 //! | [`runtime`] | devices, compilation, arguments, launches, times |
+//! | [`segmented`] | sums, means, argmax and others of segments, fast without tuning |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
 //! | [`poly`] | affine sets and maps, exact questions about them |
 //!
@@ -49,6 +50,7 @@ pub use loopwright_transforms as transforms;
 pub use loopwright_tuner as tuner;
 
 pub mod prelude;
+pub mod segmented;
 
 /// The README's program is compiled and run as a test.
 #[cfg(doctest)]

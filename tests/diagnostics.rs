@@ -325,6 +325,34 @@ fn of_the_tuner() -> Vec<Diagnostic> {
     found
 }
 
+/// Segments that are none.
+fn of_the_segments() -> Vec<Diagnostic> {
+    use loopwright::segmented::{Operator, SegmentedReduce, Segments, Shape};
+    let sums = |dtype| SegmentedReduce::new(Operator::Sum, dtype);
+    let rows = Shape::rows(4, 4);
+    vec![
+        refusal(Shape::of(10, Segments::Length(3))),
+        refusal(Shape::of(10, Segments::Length(0))),
+        refusal(Shape::of(10, Segments::Offsets(&[]))),
+        refusal(Shape::of(10, Segments::Offsets(&[0, 7, 5, 10]))),
+        refusal(Shape::of(10, Segments::Offsets(&[0, 11]))),
+        refusal(Shape::of(10, Segments::WideOffsets(&[-1, 10]))),
+        refusal(sums(DType::F32).kernel(&Shape::Ragged {
+            count: 1,
+            elements: 1 << 40,
+            longest: None,
+            offsets: DType::I32,
+        })),
+        refusal(sums(DType::F32).map("x * y")),
+        refusal(sums(DType::F32).map("x > 0")),
+        refusal(sums(DType::Bool).kernel(&rows)),
+        refusal(sums(DType::F32).output(DType::I32).kernel(&rows)),
+        refusal(SegmentedReduce::new(Operator::Mean, DType::I32).output(DType::I32).kernel(&rows)),
+        refusal(sums(DType::I32).output(DType::Bool).kernel(&rows)),
+        refusal(sums(DType::F32).run(&Device::emulator(), &[1.0f64], Segments::Length(1))),
+    ]
+}
+
 #[test]
 fn pinned_texts() {
     let groups = [
@@ -334,6 +362,7 @@ fn pinned_texts() {
         ("plain interpreter", of_the_interpreter()),
         ("kernels as data", of_kernels_as_data()),
         ("tuner", of_the_tuner()),
+        ("segments", of_the_segments()),
     ];
     let mut text = String::new();
     for (title, diagnostics) in groups {

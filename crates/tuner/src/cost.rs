@@ -5,7 +5,8 @@
 //!
 //! * memory: the bytes that must move at all, over the bandwidth; all sectors that are asked for, over that of the second-level cache
 //!   (taken as 2.5 times as much). By Little's law the memory is only busy with `bandwidth * latency` bytes under way: those that a
-//!   thread loads in one iteration of its innermost rolled loop, for all resident threads. Where lines are read in pieces and more lines
+//!   thread loads in one iteration of its innermost rolled loop, or in all where that is less, for all resident threads. Where a loop's
+//!   bounds are loaded, nothing else is under way until they are there: one more iteration. Where lines are read in pieces and more lines
 //!   are open than half of the second-level cache holds, each is fetched again;
 //! * lines: the first-level cache takes two clocks for each line of a request, so that short runs cost although no sector is wasted;
 //! * issue: arithmetic of warps, fused where it can be, memory instructions and shuffles, over four schedulers a multiprocessor;
@@ -19,12 +20,12 @@
 //! How well this ranks is held to sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` leaves out everything but what the memory
 //! must move: nothing that computes the same can be faster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_emulator::{Counters, Report};
 use loopwright_kernel_ir::Name;
 use loopwright_lowering::program::{
-    DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, eval_host,
+    DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId, eval_host,
 };
 use loopwright_runtime::cuda::{DeviceInfo, Occupancy, occupancy};
 use loopwright_runtime::nvrtc::KernelResources;
@@ -171,6 +172,9 @@ pub struct Cost {
     /// Words of private arrays of a thread, which become registers where they fit.
     #[serde(default)]
     pub private_words: u32,
+    /// Whether the bounds of a loop that loads are loaded themselves.
+    #[serde(default)]
+    pub loaded_bounds: bool,
 }
 
 /// What the estimate is made from.
@@ -217,7 +221,11 @@ impl Cost {
         let warps = resident * f64::from(self.threads.div_ceil(32).max(1));
         let clocks = working * machine.clock;
 
-        let under_way = warps * 32.0 * self.in_flight.max(LEAST_IN_FLIGHT);
+        let in_flight = self.in_flight.max(LEAST_IN_FLIGHT);
+        let of_thread = (self.moved_bytes / (blocks * f64::from(self.threads.max(1)))).max(1.0);
+        let iterations = (of_thread / in_flight).max(1.0);
+        let waiting = if self.loaded_bounds { iterations / (iterations + 1.0) } else { 1.0 };
+        let under_way = warps * 32.0 * in_flight.min(of_thread) * waiting;
         let needed = machine.bandwidth * machine.latency / multiprocessors;
         let busy = (under_way * working / multiprocessors / needed).min(1.0);
         let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { LINE };
@@ -297,6 +305,7 @@ impl Cost {
             cost.shared_bytes = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
             let words = kernel.private.iter().map(|a| a.bytes().div_ceil(4)).sum::<u64>();
             cost.private_words = u32::try_from(words).unwrap_or(u32::MAX);
+            cost.loaded_bounds = loaded_bounds(&kernel.body, &mut BTreeSet::new());
         }
         cost.estimate(machine, info);
         cost
@@ -348,6 +357,32 @@ fn gather(program: &Program, body: &[Stmt], loops: &mut Vec<f64>) -> f64 {
         }
     }
     bytes
+}
+
+/// Whether a loop of these statements has bounds that come from global memory; `loaded` are the variables that do.
+fn loaded_bounds(body: &[Stmt], loaded: &mut BTreeSet<VarId>) -> bool {
+    body.iter().any(|stmt| match stmt {
+        Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
+            if from_memory(value, loaded) {
+                loaded.insert(*var);
+            }
+            false
+        }
+        Stmt::For { lower, upper, body, .. } => {
+            from_memory(lower, loaded) || from_memory(upper, loaded) || loaded_bounds(body, loaded)
+        }
+        Stmt::If { body, otherwise, .. } => loaded_bounds(body, loaded) || loaded_bounds(otherwise, loaded),
+        Stmt::Collective { body, .. } => loaded_bounds(body, loaded),
+        Stmt::Store { .. } | Stmt::VectorCopy { .. } | Stmt::Declare(_) | Stmt::Sync { .. } => false,
+    })
+}
+
+fn from_memory(value: &Value, loaded: &BTreeSet<VarId>) -> bool {
+    match &value.kind {
+        ValueKind::Load(from) => matches!(from.memory, Memory::Global(_)),
+        ValueKind::Var(var) => loaded.contains(var),
+        _ => value.children().into_iter().any(|v| from_memory(v, loaded)),
+    }
 }
 
 fn trips(lower: &Value, upper: &Value, step: Step) -> Option<f64> {

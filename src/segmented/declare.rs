@@ -1,0 +1,164 @@
+//! The declared kernel of a reduction, as text.
+
+use super::{Operator, SegmentedReduce, Shape};
+use crate::ir::{
+    DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, Type, TypeTable, computing_type, parse_expression,
+};
+
+/// The first of several refusals: the texts here are short, and the rest follows from it.
+fn first(all: Diagnostics) -> Diagnostic {
+    let unknown = || Diagnostic::new("internal", "a kernel was refused without a reason");
+    all.0.into_iter().next().unwrap_or_else(unknown)
+}
+
+/// An expression of `x` alone, of numbers.
+pub(super) fn checked_map(map: Expr, dtype: DType) -> Result<Expr, Diagnostic> {
+    let x = Name::new("x");
+    let others = map.names().into_iter().find(|n| *n != x);
+    let access = map.accesses().into_iter().next().map(|a| a.array);
+    let reduction = map.reductions().first().map(|r| r.op.clone());
+    if let Some(other) = others.or(access).or(reduction) {
+        let message = format!("`{map}` speaks of `{other}`, and each element is mapped by itself");
+        return Err(Diagnostic::new("segment-map", message)
+            .help("write an expression of `x`, the element; declare a kernel of your own for more"));
+    }
+    if value_type(&map, dtype)? == DType::Bool {
+        let message = format!("`{map}` is a truth value, and numbers are reduced");
+        return Err(Diagnostic::new("segment-map", message).help(format!("write `if({map}, 1, 0)`")));
+    }
+    Ok(map)
+}
+
+/// The type of the mapped elements.
+fn value_type(map: &Expr, dtype: DType) -> Result<DType, Diagnostic> {
+    let text = format!("kernel types(x: {dtype}, out: i32[1])\nout[0] = 0\n");
+    let kernel = LoopKernel::parse(&text).map_err(first)?;
+    let known = TypeTable::new(&kernel).type_of(map)?.alone();
+    let open = |t: &Type| Diagnostic::new("internal", format!("`{map}` of {dtype} is of the open type {t}"));
+    known.known().ok_or_else(|| open(&known))
+}
+
+/// The type in which values are accumulated, and that of the result.
+fn types(reduce: &SegmentedReduce, value: DType) -> (DType, DType) {
+    let wide = if value.is_unsigned() { DType::U64 } else { DType::I64 };
+    // Of f16 and bf16 what was computed in f32 goes back to where it came from.
+    let stored = if computing_type(reduce.dtype) == value { reduce.dtype } else { value };
+    let usual = match reduce.operator {
+        Operator::Sum | Operator::Product if value.is_integer() => wide,
+        Operator::Mean if value.is_integer() => DType::F64,
+        _ => stored,
+    };
+    let output = reduce.output.unwrap_or(usual);
+    let accumulated = match reduce.operator {
+        Operator::Min | Operator::Max | Operator::Argmin | Operator::Argmax => value,
+        Operator::Mean if value.is_integer() => computing_type(usual),
+        _ if value.is_integer() => output,
+        // The wider of both: `output` may ask for fewer bits of the result, never of the sum.
+        _ if output.bytes() > computing_type(value).bytes() => output,
+        _ => computing_type(value),
+    };
+    (accumulated, output)
+}
+
+/// How many bytes the partial result of a value has.
+pub(super) fn state_bytes(reduce: &SegmentedReduce) -> Result<usize, Diagnostic> {
+    Ok(types(reduce, value_type(&reduce.map, reduce.dtype)?).0.bytes())
+}
+
+fn check(reduce: &SegmentedReduce, value: DType) -> Result<(), Diagnostic> {
+    let refuse = |message: String, help: &str| Err(Diagnostic::new("segment-type", message).help(help));
+    if reduce.dtype == DType::Bool {
+        return refuse(
+            format!("the {} is of numbers, and the elements are truth values", reduce.operator),
+            "give them as u8",
+        );
+    }
+    match reduce.output {
+        Some(DType::Bool) => {
+            refuse("the result cannot be a truth value".to_owned(), "choose a type of numbers")
+        }
+        Some(output) if output.is_integer() && (value.is_float() || reduce.operator == Operator::Mean) => {
+            refuse(
+                format!("the {} of {value} is no {output}", reduce.operator),
+                if reduce.operator == Operator::Mean {
+                    "choose a floating-point type"
+                } else {
+                    "choose a floating-point type, or map elements to integers: `cast(i64, x)`"
+                },
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// I32 where it holds the number.
+fn counter(number: usize) -> DType {
+    if i32::try_from(number).is_ok() { DType::I32 } else { DType::I64 }
+}
+
+/// The text's value, converted where its type is another.
+fn converted(value: &Expr, from: DType, to: DType) -> String {
+    if from == to || computing_type(from) == to { value.to_string() } else { format!("cast({to}, {value})") }
+}
+
+pub(super) fn kernel(reduce: &SegmentedReduce, shape: &Shape) -> Result<LoopKernel, Diagnostic> {
+    let SegmentedReduce { operator, dtype, map, .. } = reduce;
+    let value = value_type(map, *dtype)?;
+    check(reduce, value)?;
+    let (accumulated, output) = types(reduce, value);
+    // What the length and the indices are, the arguments of the sizes, and the loops.
+    let (name, x, length, place, index, sizes, loops) = match shape {
+        Shape::Rows { count, length } => {
+            let (nseg, len) = (counter(*count), counter(*length));
+            (
+                format!("segmented_{operator}(x: {dtype}[nseg, len]"),
+                "x[s, i]",
+                "len",
+                "i",
+                len,
+                format!("nseg: {nseg}, len: {len})\nassume 0 <= nseg and 0 <= len\n"),
+                "domain { [i] : 0 <= i < len }\n".to_owned(),
+            )
+        }
+        Shape::Ragged { count, offsets, elements, .. } => {
+            if !matches!(offsets, DType::I32 | DType::I64) || counter(*elements).bytes() > offsets.bytes() {
+                let message = format!("offsets of {offsets} do not count {elements} elements");
+                return Err(Diagnostic::new("segment-offsets", message).help("give offsets of i64"));
+            }
+            let nseg = counter(count.saturating_add(1));
+            (
+                format!("ragged_{operator}(x: {dtype}[n], offsets: {offsets}[nseg + 1]"),
+                "x[i]",
+                "hi - lo",
+                "i - lo",
+                *offsets,
+                format!(
+                    "n: {offsets}, nseg: {nseg})\nassume 0 <= n and 0 <= nseg\nfact monotone(offsets)\n\
+                     fact 0 <= offsets <= n\n"
+                ),
+                format!(
+                    "domain {{ [i] : lo <= i < hi }}\ntemp lo: {offsets} private\ntemp hi: {offsets} private\n\
+                     lo = offsets[s]\nhi = offsets[s + 1]\n"
+                ),
+            )
+        }
+    };
+    let element = parse_expression(x)?;
+    let element = map.substitute(&|n| (**n == *"x").then(|| element.clone()));
+    let element = converted(&element, value, accumulated);
+    let (outputs, instruction) = match operator {
+        Operator::Argmin | Operator::Argmax => (
+            format!("value: {output}[nseg], index: {index}[nseg]"),
+            format!("value[s], index[s] = {operator}(i, {element}, {place})"),
+        ),
+        Operator::Mean => (
+            format!("out: {output}[nseg]"),
+            format!("out[s] = sum(i, {element}) / cast({accumulated}, {length})"),
+        ),
+        _ => (format!("out: {output}[nseg]"), format!("out[s] = {operator}(i, {element})")),
+    };
+    let text = format!(
+        "kernel {name}, {outputs}, {sizes}domain {{ [s] : 0 <= s < nseg }}\n{loops}{instruction} {{id=reduce}}\n"
+    );
+    LoopKernel::parse(&text).map_err(first)
+}

@@ -1,0 +1,274 @@
+//! The forms of a reduction, with a few values for the open parameters of each, and the small problem that they are counted on.
+//!
+//! Which forms fit a shape is arithmetic; which one is best, the static cost says. Loads are of 16 bytes where all rows begin at a
+//! multiple of them, of 8 or 4 bytes where that is the most, of single elements otherwise. The values are those between which the best
+//! points of the tuned sweeps lie (`benches/RESULTS.md`), in multiples of a vector, so that they mean the same bytes for every type.
+
+use crate::ir::{DType, Diagnostic};
+use crate::runtime::cuda::DeviceInfo;
+use crate::runtime::{Args, Tensor};
+use crate::transforms::Pipeline;
+use crate::tuner::{Machine, Space};
+
+use super::Shape;
+
+/// A pipeline with open parameters, and what to try for them.
+pub(super) struct Form {
+    /// What it is called.
+    pub name: &'static str,
+    pub pipeline: Pipeline,
+    pub space: Space,
+}
+
+impl Form {
+    fn new(name: &'static str, steps: &str, space: Space) -> Result<Form, Diagnostic> {
+        Ok(Form { name, pipeline: Pipeline::parse(steps)?, space })
+    }
+}
+
+/// How many elements one load takes: 16 bytes, or fewer where rows of this length do not all begin at a multiple of them.
+fn vector(dtype: DType, length: usize) -> usize {
+    let mut lanes = 16 / dtype.bytes();
+    while lanes > 1 && !length.is_multiple_of(lanes) {
+        lanes /= 2;
+    }
+    lanes
+}
+
+fn list(values: impl IntoIterator<Item = usize>) -> Vec<i64> {
+    values.into_iter().filter_map(|v| i64::try_from(v).ok()).collect()
+}
+
+/// The forms that fit a shape, the one that is usually best first.
+/// `state` is how many bytes a partial result has.
+pub(super) fn of(
+    dtype: DType,
+    state: usize,
+    shape: &Shape,
+    machine: &Machine,
+    limits: &DeviceInfo,
+) -> Result<Vec<Form>, Diagnostic> {
+    match *shape {
+        Shape::Rows { count, length } => rows(dtype, count, length, machine),
+        Shape::Ragged { count, elements, longest, offsets } => {
+            let mut forms =
+                vec![flattened(count.saturating_add(elements), state + offsets.bytes(), machine, limits)?];
+            forms.extend(even(count, elements, longest, machine)?);
+            Ok(forms)
+        }
+    }
+}
+
+fn rows(dtype: DType, count: usize, length: usize, machine: &Machine) -> Result<Vec<Form>, Diagnostic> {
+    let v = vector(dtype, length);
+    let whole = length.div_ceil(v);
+    let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
+    // Below this many rows, a block for each leaves multiprocessors without work.
+    let few = count < 8 * multiprocessors;
+    let mut forms = Vec::new();
+    if v == 1 && length <= 64 && dtype.bytes() <= 8 {
+        forms.push(Form::new(
+            "rows by way of shared memory, a thread each",
+            "split_iname(s, $rows)\n\
+             split_iname(i, $width)\n\
+             tag_inames(s_outer: block.x, s_inner: thread.x)\n\
+             add_prefetch(x, [s_inner, i_inner])\n\
+             tag_inames(i_inner: unroll, x_f_outer: unroll)\n",
+            Space::new().parameter("rows", [64, 128]).parameter("width", [9, 17]),
+        )?);
+    }
+    if whole <= 512 {
+        forms.push(lanes(v, whole)?);
+    }
+    if whole >= 128 {
+        forms.push(block(v)?);
+        if few && whole >= 2048 {
+            forms.push(chunks(v, whole)?);
+        }
+    }
+    Ok(forms)
+}
+
+/// The split of a loop's tail into vectors, where there are any.
+fn vectors(v: usize, of: &str, lane: &str) -> (String, String) {
+    if v == 1 {
+        (String::new(), of.to_owned())
+    } else {
+        (format!("split_iname({of}, {v}, outer={lane}, inner=i_vec)\n"), lane.to_owned())
+    }
+}
+
+fn vector_tag(v: usize) -> &'static str {
+    if v == 1 { "" } else { ", i_vec: vec" }
+}
+
+fn assumed(v: usize) -> String {
+    if v == 1 { String::new() } else { format!("assume(len % {v} = 0)\n") }
+}
+
+fn lanes(v: usize, whole: usize) -> Result<Form, Diagnostic> {
+    let (split, lane) = vectors(v, "i_inner", "i_lane");
+    let steps = format!(
+        "{}split_iname(s, $block_rows)\n\
+         split_iname(s_inner, $rows, outer=s_part, inner=s_row)\n\
+         split_iname(i, $width)\n{split}\
+         tag_inames(s_outer: block.x, s_row: thread.y, {lane}: thread.x{}, s_part: ilp)\n",
+        assumed(v),
+        vector_tag(v)
+    );
+    // Lanes of a warp, no more than a row has work for.
+    let most = whole.next_power_of_two().clamp(2, 32);
+    let lanes = [most / 2, most].into_iter().filter(|l| *l >= 2);
+    let space = Space::new()
+        .parameter("width", list(lanes.map(|l| l * v)))
+        .parameter("rows", [4, 8, 16, 32, 64])
+        .parameter("block_rows", [8, 16, 32, 64, 128, 256])
+        .require(&format!("rows * width // {v} >= 128 and rows * width // {v} <= 256"))?
+        .require("block_rows == 2 * rows or block_rows == 4 * rows")?;
+    Form::new("a few lanes a row", &steps, space)
+}
+
+fn block(v: usize) -> Result<Form, Diagnostic> {
+    let (split, thread) = vectors(v, "i_rest", "i_thread");
+    let steps = format!(
+        "{}split_iname(i, $tile)\n\
+         split_iname(i_inner, $step, outer=i_part, inner=i_rest)\n{split}\
+         tag_inames(s: block.x, {thread}: thread.x{}, i_part: ilp)\n",
+        assumed(v),
+        vector_tag(v)
+    );
+    // A vector has as many loads under way as parts otherwise have.
+    let parts: &[usize] = if v == 1 { &[4, 8] } else { &[1, 4] };
+    let tiles = [128, 256].into_iter().flat_map(|t| parts.iter().map(move |p| t * p * v));
+    let conditions: Vec<String> = parts.iter().map(|p| format!("tile == {p} * step")).collect();
+    let space = Space::new()
+        .parameter("step", list([128 * v, 256 * v]))
+        .parameter("tile", list(tiles))
+        .require(&conditions.join(" or "))?;
+    Form::new("a block a row", &steps, space)
+}
+
+fn chunks(v: usize, whole: usize) -> Result<Form, Diagnostic> {
+    let (split, thread) = vectors(v, "i_lanes", "i_thread");
+    let steps = format!(
+        "{}split_iname(i, $chunk, outer=i_chunk, inner=i_rest)\n\
+         split_iname(i_rest, $tile, outer=i_tile, inner=i_in_tile)\n\
+         split_iname(i_in_tile, $step, outer=i_part, inner=i_lanes)\n{split}\
+         tag_inames(s: block.x, i_chunk: block.y, {thread}: thread.x{}, i_part: ilp)\n",
+        assumed(v),
+        vector_tag(v)
+    );
+    // The second axis of a grid has 65535 blocks.
+    let enough = whole.div_ceil(65535).next_power_of_two();
+    let sizes = [2048, 8192].map(|c| c.max(enough) * v);
+    let space = Space::new()
+        .parameter("chunk", list(sizes))
+        .parameter("step", list([256 * v]))
+        .parameter("tile", list([512 * v, 1024 * v]));
+    Form::new("blocks for chunks of a row, joined by a second kernel", &steps, space)
+}
+
+/// Threads of a block of flattened segments.
+const FLAT_THREADS: usize = 128;
+
+/// Segments of any length in pieces of equal work. `step` is what a point or an end takes of shared memory, in bytes.
+fn flattened(steps: usize, step: usize, machine: &Machine, limits: &DeviceInfo) -> Result<Form, Diagnostic> {
+    // Eight blocks on a multiprocessor hide one another's barriers; an odd number of items keeps threads out of each other's banks.
+    let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
+    let threads = usize::try_from(limits.max_threads_per_multiprocessor).unwrap_or(2048);
+    let held = |items: usize| (shared / (FLAT_THREADS * items * step)).min(threads / FLAT_THREADS).max(1);
+    let items = [15, 11, 7].into_iter().find(|items| held(*items) >= 8).unwrap_or(7);
+    // Several tiles a block save partial results, as long as every multiprocessor has two rounds of blocks.
+    let blocks = 2 * held(items) * usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
+    let enough = |tiles: &usize| steps / (FLAT_THREADS * items * tiles) >= blocks;
+    let tiles = [16, 8, 4, 2].into_iter().find(enough).unwrap_or(1);
+    let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
+    let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
+    Form::new("flattened", &steps, space)
+}
+
+/// A warp or a block for each segment, where their lengths are known to be of one size.
+fn even(
+    count: usize,
+    elements: usize,
+    longest: Option<usize>,
+    machine: &Machine,
+) -> Result<Vec<Form>, Diagnostic> {
+    let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
+    let mean = elements.div_ceil(count.max(1)).max(1);
+    let mut forms = Vec::new();
+    let Some(longest) = longest else { return Ok(forms) };
+    // A segment that is long beside the others keeps its block or warp busy when the others are done: what a multiprocessor has to do in
+    // all has to be many times that.
+    let even = longest <= 8 * mean && longest.saturating_mul(4 * multiprocessors) <= elements;
+    if even && longest <= 4096 && mean >= 16 {
+        forms.push(Form::new(
+            "a warp a segment",
+            "split_iname(s, $rows)\n\
+             split_iname(i, $tile)\n\
+             split_iname(i_inner, 32, outer=i_part, inner=i_lane)\n\
+             tag_inames(s_outer: block.x, s_inner: warp, i_lane: lane, i_part: ilp)\n",
+            Space::new().parameter("rows", [4, 8]).parameter("tile", [64, 128]),
+        )?);
+    }
+    if even && mean >= 512 {
+        forms.push(Form::new(
+            "a block a segment",
+            "split_iname(i, $tile)\n\
+             split_iname(i_inner, $threads, outer=i_part, inner=i_thread)\n\
+             tag_inames(s: block.x, i_thread: thread.x, i_part: ilp)\n",
+            Space::new()
+                .parameter("threads", [128, 256])
+                .parameter("tile", [512, 1024, 2048])
+                .require("tile == 4 * threads or tile == 8 * threads")?,
+        )?);
+    }
+    Ok(forms)
+}
+
+/// The sizes of a problem, which is all that costs hang on.
+pub(super) fn sizes(shape: &Shape) -> Args {
+    let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    match *shape {
+        Shape::Rows { count, length } => {
+            Args::new().scalar("nseg", number(count)).scalar("len", number(length))
+        }
+        Shape::Ragged { count, elements, .. } => {
+            Args::new().scalar("nseg", number(count)).scalar("n", number(elements))
+        }
+    }
+}
+
+/// Elements of a sample.
+const SAMPLE: usize = 1 << 13;
+/// Points and ends of a sample of segments: of 16 tiles of 128 threads with 15 items each, so that what is done once a block counts once.
+const STEPS: usize = 30_720;
+/// Vectors of a sample's row, at most: a chunk.
+const ROW: usize = 1 << 13;
+
+/// A small problem of the same kind: rows of the same length, or of the same remainder where they are long; segments of the same mean length.
+pub(super) fn sample(dtype: DType, shape: &Shape) -> Result<Args, Diagnostic> {
+    match *shape {
+        Shape::Rows { count, length } => {
+            let most = ROW * 16 / dtype.bytes();
+            let length = if length > most { most + length % 16 } else { length };
+            let rows = (SAMPLE / length.max(1)).clamp(1, 512).min(count.max(1));
+            Ok(Args::new().tensor("x", &Tensor::random(&[rows, length], dtype, 5)?))
+        }
+        Shape::Ragged { count, elements, offsets, .. } => {
+            let mean = elements.div_ceil(count.max(1)).clamp(1, STEPS / 8);
+            let segments = (STEPS / (mean + 1)).min(count.max(1));
+            // Lengths from nothing to twice the mean, without pattern.
+            let (mut ends, mut state) = (vec![0i64], 1u64);
+            for _ in 0..segments {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let length = (state >> 33) % (2 * mean as u64 + 1);
+                ends.push(ends[ends.len() - 1] + length as i64);
+            }
+            let n = ends.last().copied().unwrap_or(0);
+            let x = Tensor::random(&[usize::try_from(n).unwrap_or(0)], dtype, 5)?;
+            let ends = Tensor::from_slice(&[ends.len()], &ends)?.cast(offsets);
+            Ok(Args::new().tensor("x", &x).tensor("offsets", &ends))
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Reductions of segments that are fast without tuning.
+//!
+//! ```
+//! use loopwright::prelude::*;
+//! use loopwright::segmented::{Operator, SegmentedReduce, Segments, Shape, segmented_reduce};
+//!
+//! let device = Device::best();
+//! let x: Vec<f32> = (1..=12).map(|v| v as f32).collect();
+//! let sums = segmented_reduce(&device, Operator::Sum, &x, Segments::Length(4))?;
+//! assert_eq!(sums.values.to_vec::<f32>()?, [10.0, 26.0, 42.0]);
+//!
+//! // Offsets: segment s is x[offsets[s]] up to, without, x[offsets[s + 1]]; the second is empty.
+//! let largest = segmented_reduce(&device, Operator::Argmax, &x, Segments::Offsets(&[0, 5, 5, 12]))?;
+//! assert_eq!(largest.indices.expect("argmax has indices").to_vec::<i32>()?, [4, i32::MAX, 6]);
+//!
+//! // Once for many launches: compiled, bound to arrays, and then launched without a look at anything.
+//! let squares = SegmentedReduce::new(Operator::Sum, DType::F32).map("x * x")?;
+//! let compiled = squares.compile(&Shape::rows(3, 4), &device)?;
+//! let bound = compiled.bind(&Args::new().tensor("x", &Tensor::from_slice(&[3, 4], &x)?))?;
+//! bound.launch()?;
+//! assert_eq!(bound.read("out")?.to_vec::<f32>()?, [30.0, 174.0, 446.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What happens, in this order, and where to take over:
+//!
+//! 1. [`SegmentedReduce::kernel`] declares what is computed, as text that can be printed.
+//! 2. [`SegmentedReduce::choose`] lists the forms that fit the shape (`forms`: a few lanes a row, a block a row, chunks of a row, flattened
+//!    segments), each with a few values for its open parameters, and takes the best by the static cost
+//!    ([`tuner::choose`](crate::tuner::choose)), for the limits of a device that need not be here. Nothing is timed.
+//! 3. [`SegmentedReduce::compile`] compiles that for a device; binaries are cached on disk. The sizes stay arguments: a compiled reduction
+//!    serves other sizes too, as long as they fulfil what its pipeline assumes (rows of whole vectors), only that its choice was made for the first.
+//! 4. [`CompiledReduce::bind`] checks arguments and gives a [`Bound`](crate::runtime::Bound), whose launches allocate nothing and look nothing up.
+//!
+//! The reduction is an ordinary kernel with an ordinary pipeline: [`Chosen::kernel`] and [`Chosen::pipeline`] are where a tuner, a
+//! longer pipeline or a fused kernel of one's own goes on.
+
+mod compiled;
+mod declare;
+mod forms;
+mod reduce;
+mod shape;
+
+pub use compiled::{CompiledReduce, Reduced, segmented_reduce};
+pub use reduce::{Chosen, Operator, SegmentedReduce};
+pub use shape::{Segments, Shape};

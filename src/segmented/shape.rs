@@ -1,0 +1,128 @@
+//! How segments lie in an array.
+
+use std::fmt;
+
+use crate::ir::{DType, Diagnostic};
+
+/// Where the segments of an array on the host are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segments<'a> {
+    /// Equal segments of this many elements, one behind the other.
+    Length(usize),
+    /// Segment `s` is `x[offsets[s]]` up to, without, `x[offsets[s + 1]]`: one offset more than segments, none below its neighbour.
+    Offsets(&'a [i32]),
+    /// As [`Segments::Offsets`], for arrays whose elements 32 bits do not count.
+    WideOffsets(&'a [i64]),
+}
+
+/// The sizes that a form is chosen for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// The rows of a matrix.
+    Rows {
+        /// How many there are.
+        count: usize,
+        /// The elements of each.
+        length: usize,
+    },
+    /// Segments between offsets, of any length, empty ones included.
+    Ragged {
+        /// How many there are.
+        count: usize,
+        /// The elements of the array.
+        elements: usize,
+        /// The elements of the longest one, where that is known. Forms that give each segment to a warp or a block are only considered
+        /// with it: a single long segment would keep one of them busy and all others waiting.
+        longest: Option<usize>,
+        /// The type of the offsets: I32 or I64.
+        offsets: DType,
+    },
+}
+
+impl Shape {
+    /// Rows of equal length.
+    pub fn rows(count: usize, length: usize) -> Shape {
+        Shape::Rows { count, length }
+    }
+
+    /// Segments between offsets, of which only these two numbers are known.
+    pub fn ragged(count: usize, elements: usize) -> Shape {
+        let offsets = if i32::try_from(elements).is_ok() { DType::I32 } else { DType::I64 };
+        Shape::Ragged { count, elements, longest: None, offsets }
+    }
+
+    /// The shape of an array of so many elements under these segments.
+    ///
+    /// Errors: no whole number of segments, offsets that fall or leave the array.
+    pub fn of(elements: usize, segments: Segments<'_>) -> Result<Shape, Diagnostic> {
+        match segments {
+            Segments::Length(length) => {
+                if length == 0 || !elements.is_multiple_of(length) {
+                    let message = format!("{elements} elements are no whole number of segments of {length}");
+                    return Err(Diagnostic::new("segment-length", message)
+                        .help("choose a length that divides the number of elements, or give offsets"));
+                }
+                Ok(Shape::Rows { count: elements / length, length })
+            }
+            Segments::Offsets(offsets) => ragged(elements, offsets.iter().map(|o| i64::from(*o)), DType::I32),
+            Segments::WideOffsets(offsets) => ragged(elements, offsets.iter().copied(), DType::I64),
+        }
+    }
+
+    /// How many segments there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Shape::Rows { count, .. } | Shape::Ragged { count, .. } => *count,
+        }
+    }
+
+    /// How many elements there are.
+    pub fn elements(&self) -> usize {
+        match self {
+            Shape::Rows { count, length } => count.saturating_mul(*length),
+            Shape::Ragged { elements, .. } => *elements,
+        }
+    }
+}
+
+fn ragged(elements: usize, offsets: impl Iterator<Item = i64>, dtype: DType) -> Result<Shape, Diagnostic> {
+    let refuse = |message: String, witness: String| {
+        Err(Diagnostic::new("segment-offsets", message)
+            .witness(witness)
+            .help("offsets rise, from 0 or more to the number of elements or less; equal neighbours are an empty segment"))
+    };
+    let (mut before, mut numbers, mut longest) = (None, 0, 0);
+    for (number, offset) in offsets.enumerate() {
+        match before {
+            _ if offset < 0 || usize::try_from(offset).is_ok_and(|o| o > elements) => {
+                let message = format!("an offset lies outside of the array of {elements} elements");
+                return refuse(message, format!("offsets[{number}] is {offset}"));
+            }
+            Some(last) if offset < last => {
+                let witness = format!("offsets[{}] is {last}, offsets[{number}] is {offset}", number - 1);
+                return refuse("the offsets fall".to_owned(), witness);
+            }
+            Some(last) => longest = longest.max(offset - last),
+            None => {}
+        }
+        before = Some(offset);
+        numbers = number + 1;
+    }
+    if numbers == 0 {
+        return refuse("there are no offsets".to_owned(), "no segment has one offset".to_owned());
+    }
+    let longest = Some(usize::try_from(longest).unwrap_or(usize::MAX));
+    Ok(Shape::Ragged { count: numbers - 1, elements, longest, offsets: dtype })
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Shape::Rows { count, length } => write!(f, "{count} rows of {length}"),
+            Shape::Ragged { count, elements, longest, .. } => {
+                write!(f, "{count} segments of {elements} elements")?;
+                longest.map_or(Ok(()), |longest| write!(f, ", the longest of {longest}"))
+            }
+        }
+    }
+}

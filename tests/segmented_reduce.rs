@@ -1,0 +1,337 @@
+//! `loopwright::segmented` on the emulator: results against plain loops in f64, the choice by shape and machine, refusals.
+
+#[path = "../crates/tuner/tests/machines/mod.rs"]
+mod machines;
+
+use half::f16;
+use loopwright::prelude::*;
+use loopwright::runtime::cuda::DeviceInfo;
+use loopwright::segmented::{Chosen, Operator, SegmentedReduce, Segments, Shape, segmented_reduce};
+use loopwright::tuner::Machine;
+
+/// Numbers without pattern, in -8..8.
+fn numbers(count: usize) -> Vec<i64> {
+    let mut state = 9u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        ((state >> 40) % 17) as i64 - 8
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+/// The values and indices of segments, in f64, by a plain loop.
+fn expected(operator: Operator, x: &[f64], offsets: &[usize], empty: f64) -> (Vec<f64>, Vec<Option<usize>>) {
+    let of = |segment: &[f64]| -> (f64, Option<usize>) {
+        let best = |better: fn(f64, f64) -> bool| {
+            let mut found: Option<usize> = None;
+            for (k, v) in segment.iter().enumerate() {
+                if found.is_none_or(|f| better(*v, segment[f])) {
+                    found = Some(k);
+                }
+            }
+            (found.map_or(empty, |f| segment[f]), found)
+        };
+        match operator {
+            Operator::Sum => (segment.iter().sum(), None),
+            Operator::Product => (segment.iter().product(), None),
+            Operator::Mean => (segment.iter().sum::<f64>() / segment.len() as f64, None),
+            Operator::Min | Operator::Argmin => best(|a, b| a < b),
+            Operator::Max | Operator::Argmax => best(|a, b| a > b),
+        }
+    };
+    offsets.windows(2).map(|o| of(&x[o[0]..o[1]])).unzip()
+}
+
+/// What `min` and `max` give of nothing.
+fn neutral(operator: Operator, dtype: DType) -> f64 {
+    let (low, high) = match dtype {
+        DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
+        DType::I64 => (i64::MIN as f64, i64::MAX as f64),
+        _ => (f64::NEG_INFINITY, f64::INFINITY),
+    };
+    if matches!(operator, Operator::Min | Operator::Argmin) { high } else { low }
+}
+
+fn check(reduce: &SegmentedReduce, compiled: &Compiled, args: &Args, x: &Tensor, offsets: &[usize]) {
+    let operator = reduce.operator();
+    let outputs = compiled.run(args).unwrap_or_else(|e| panic!("{reduce}: {e}"));
+    let values = outputs.get(if operator.has_index() { "value" } else { "out" }).unwrap();
+    let (wanted, places) = expected(operator, &x.to_f64(), offsets, neutral(operator, x.dtype()));
+    let tolerance = match values.dtype() {
+        DType::F16 => 1e-3,
+        DType::BF16 => 8e-3,
+        DType::F32 => 1e-6,
+        DType::F64 => 1e-13,
+        _ => 0.0,
+    };
+    for (s, (got, want)) in values.to_f64().iter().zip(&wanted).enumerate() {
+        let same =
+            got == want || (got.is_nan() && want.is_nan()) || (got - want).abs() <= tolerance * want.abs();
+        assert!(same, "{reduce}, segment {s}: {got}, and by a plain loop {want}");
+    }
+    if operator.has_index() {
+        let indices = outputs.get("index").unwrap().to_f64();
+        for (s, (got, want)) in indices.iter().zip(&places).enumerate() {
+            let want = want.map_or(f64::from(i32::MAX), |k| k as f64);
+            assert_eq!(*got, want, "{reduce}, the index of segment {s}");
+        }
+    }
+}
+
+/// Elements that stay exact in every type: products of many are of -1, 1 and now and then 2.
+fn elements(operator: Operator, dtype: DType, count: usize) -> Tensor {
+    let all = numbers(count);
+    let of = |v: &i64| if operator == Operator::Product { [1, -1, 1, 1][(*v & 3) as usize] } else { *v };
+    Tensor::from_vec(&[count], all.iter().map(of).map(|v| v as f64).collect()).unwrap().cast(dtype)
+}
+
+const TYPES: [DType; 6] = [DType::F16, DType::BF16, DType::F32, DType::F64, DType::I32, DType::I64];
+
+#[test]
+fn rows_of_every_operator_and_type() {
+    let device = Device::emulator();
+    // Lengths of whole vectors for all types, for none, and for some.
+    for (length, rows) in [(64, 40), (7, 70), (36, 30), (1030, 5), (1, 9)] {
+        for operator in Operator::ALL {
+            // Every type at some length; all lengths for the usual one.
+            let types = if length == 64 { &TYPES[..] } else { &[DType::F32, DType::F16][..] };
+            for dtype in types {
+                let reduce = SegmentedReduce::new(operator, *dtype);
+                let compiled = reduce.compile(&Shape::rows(rows, length), &device);
+                let compiled = compiled.unwrap_or_else(|e| panic!("{reduce}, {rows} rows of {length}: {e}"));
+                let x = elements(operator, *dtype, rows * length).reshape(&[rows, length]).unwrap();
+                let offsets: Vec<usize> = (0..=rows).map(|s| s * length).collect();
+                check(&reduce, compiled.compiled(), &Args::new().tensor("x", &x), &x, &offsets);
+            }
+        }
+    }
+}
+
+/// Lengths of segments by name.
+fn ragged_cases() -> Vec<(&'static str, Vec<usize>)> {
+    let uneven = numbers(300).into_iter().map(|v| (v + 8) as usize);
+    let mut giant = vec![1; 150];
+    giant[70] = 4000;
+    vec![
+        ("no segment", vec![]),
+        ("all empty", vec![0; 70]),
+        ("uneven, some empty", uneven.collect()),
+        ("one giant", giant),
+        ("one", vec![1000]),
+        ("nearly even", (0..40).map(|k| 60 + k % 9).collect()),
+        ("long and nearly even", (0..600).map(|k| 520 + k % 50).collect()),
+    ]
+}
+
+#[test]
+fn segments_between_offsets() {
+    let device = Device::emulator();
+    let of_each = [Operator::Sum, Operator::Max, Operator::Argmin, Operator::Mean];
+    for (what, lengths) in ragged_cases() {
+        let mut offsets = vec![0usize];
+        offsets.extend(lengths.iter().scan(0, |sum, l| {
+            *sum += l;
+            Some(*sum)
+        }));
+        let n = offsets[offsets.len() - 1];
+        let narrow: Vec<i32> = offsets.iter().map(|o| *o as i32).collect();
+        let all = if what == "uneven, some empty" { &Operator::ALL[..] } else { &of_each[..] };
+        for operator in all {
+            for dtype in if all.len() > 4 { &TYPES[..] } else { &[DType::F32][..] } {
+                let reduce = SegmentedReduce::new(*operator, *dtype);
+                let shape = Shape::of(n, Segments::Offsets(&narrow)).unwrap();
+                let compiled =
+                    reduce.compile(&shape, &device).unwrap_or_else(|e| panic!("{what}, {reduce}: {e}"));
+                let x = elements(*operator, *dtype, n);
+                let offsets_given = Tensor::from_slice(&[narrow.len()], &narrow).unwrap();
+                let args = Args::new().tensor("x", &x).tensor("offsets", &offsets_given).check_facts();
+                check(&reduce, compiled.compiled(), &args, &x, &offsets);
+            }
+        }
+    }
+}
+
+fn chosen(shape: &Shape, dtype: DType, machine: &Machine, limits: &DeviceInfo) -> Chosen {
+    let reduce = SegmentedReduce::new(Operator::Sum, dtype);
+    reduce.choose(shape, machine, limits).unwrap_or_else(|e| panic!("{shape}: {e}"))
+}
+
+/// 2^28 elements.
+const ALL: usize = 1 << 28;
+
+#[test]
+fn equal_segments_by_length() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    let (lanes, block, chunks) = ("a few lanes a row", "a block a row", "blocks for chunks");
+    for (dtype, length, wanted) in [
+        (DType::F32, 16, &[lanes][..]),
+        (DType::F32, 17, &["rows by way of shared memory"]),
+        (DType::F32, 100, &[lanes]),
+        (DType::F32, 512, &[lanes, block]),
+        (DType::F32, 4096, &[block]),
+        (DType::F32, 4097, &[block]),
+        (DType::F32, 100_003, &[block]),
+        (DType::F32, 1 << 20, &[block, chunks]),
+        (DType::F32, 1 << 26, &[chunks]),
+        (DType::F16, 64, &[lanes]),
+        (DType::F16, 100, &[lanes]),
+        (DType::F64, 4096, &[block]),
+    ] {
+        let shape = Shape::rows(ALL / length, length);
+        let Chosen { form, cost, pipeline, .. } = chosen(&shape, dtype, &h200, &limits);
+        let what = format!("{dtype}, {shape}: {form}, {cost:?}");
+        assert!(wanted.iter().any(|w| form.starts_with(w)), "{what}");
+        // No multiprocessor is without a block, and little is moved beside what must be.
+        assert!(cost.blocks >= f64::from(h200.multiprocessors), "{what}");
+        assert!(cost.estimate_ms < 1.2 * cost.bound_ms, "{what}");
+        // Loads of as many bytes as all rows begin at a multiple of.
+        let lanes = (16 / dtype.bytes()).min(1 << length.trailing_zeros());
+        assert_eq!(
+            pipeline.to_string().contains(&format!("len mod {lanes} = 0")),
+            lanes > 1,
+            "{what}\n{pipeline}"
+        );
+    }
+}
+
+#[test]
+fn few_segments_are_cut_so_that_every_multiprocessor_has_work() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    let (on_a100, a100) = (Machine::described(&machines::a100()), machines::a100());
+    for (count, length) in [(1, ALL / 4), (3, 1 << 20), (16, ALL / 16)] {
+        for (machine, limits) in [(&h200, &limits), (&on_a100, &a100)] {
+            let chosen = chosen(&Shape::rows(count, length), DType::F32, machine, limits);
+            assert!(
+                chosen.cost.blocks >= f64::from(machine.multiprocessors),
+                "{count} x {length}: {}",
+                chosen.form
+            );
+        }
+    }
+}
+
+fn between_offsets(mean: usize, longest: Option<usize>) -> Shape {
+    Shape::Ragged { count: ALL / mean, elements: ALL, longest, offsets: DType::I32 }
+}
+
+#[test]
+fn segments_of_unequal_length_by_mean_and_longest() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    for mean in [4, 16, 64, 1024, 65536] {
+        // Where nothing is known of the longest, or it is a giant, the work is cut without regard to segments.
+        for longest in [None, Some(ALL / 2)] {
+            let chosen = chosen(&between_offsets(mean, longest), DType::F32, &h200, &limits);
+            assert_eq!(chosen.form, "flattened (items=15 tiles=16)", "mean {mean}, longest {longest:?}");
+        }
+        let even = chosen(&between_offsets(mean, Some(2 * mean)), DType::F32, &h200, &limits);
+        let wanted = match mean {
+            4 | 16 | 64 => "flattened",
+            1024 => "a warp a segment",
+            _ => "a block a segment",
+        };
+        assert!(even.form.starts_with(wanted), "mean {mean}: {}", even.form);
+    }
+}
+
+/// The medians of `benches/RESULTS.md` for lengths of these means, uniform ones.
+#[test]
+fn estimates_of_flattened_segments_are_in_the_order_of_the_measured_times() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    let measured = [(4, 0.7889), (16, 0.4962), (64, 0.4054), (1024, 0.3207), (65536, 0.2748)];
+    let mut last = f64::INFINITY;
+    for (mean, time) in measured {
+        let estimate = chosen(&between_offsets(mean, None), DType::F32, &h200, &limits).cost.estimate_ms;
+        assert!(estimate < last, "mean {mean}: {estimate}, and {last} for shorter ones");
+        assert!(estimate < 1.2 * time && time < 1.7 * estimate, "mean {mean}: {estimate}, measured {time}");
+        last = estimate;
+    }
+}
+
+/// An A100 has fewer multiprocessors, less shared memory, and a third of the bandwidth for each of them.
+#[test]
+fn the_limits_of_an_a100_change_the_choice() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    let (on_a100, a100) = (Machine::described(&machines::a100()), machines::a100());
+    let both = |shape: &Shape, dtype| {
+        [(&h200, &limits), (&on_a100, &a100)].map(|(m, l)| chosen(shape, dtype, m, l).form)
+    };
+    // Tiles a block: fewer blocks keep an A100 busy, so that each can take more.
+    let [there, here] = both(&Shape::ragged(1 << 18, 1 << 24), DType::F32);
+    assert_eq!((&*there, &*here), ("flattened (items=15 tiles=2)", "flattened (items=15 tiles=4)"));
+    // Items a thread: eight blocks of 15 points of 8 bytes do not fit into its shared memory.
+    let [there, here] = both(&Shape::ragged(ALL / 64, ALL), DType::F64);
+    assert_eq!((&*there, &*here), ("flattened (items=15 tiles=16)", "flattened (items=11 tiles=16)"));
+    // A warp a segment waits for the offsets before it loads: its slower memory is busy all the same.
+    let [there, here] = both(&between_offsets(64, Some(128)), DType::F32);
+    assert!(there.starts_with("flattened") && here.starts_with("a warp a segment"), "{there}; {here}");
+}
+
+#[test]
+fn elements_are_mapped_where_they_are_read() {
+    let device = Device::emulator();
+    let x: Vec<f32> = (0..12).map(|v| v as f32 - 6.0).collect();
+    for (map, dtype, wanted) in [
+        ("x * x", DType::F32, [86.0, 6.0, 54.0]),
+        ("abs(x)", DType::F32, [18.0, 4.0, 14.0]),
+        ("if(x > 0, 1, 0)", DType::I64, [0.0, 1.0, 4.0]),
+        ("cast(f64, x) * 0.5", DType::F64, [-9.0, -1.0, 7.0]),
+    ] {
+        let reduce = SegmentedReduce::new(Operator::Sum, DType::F32).map(map).unwrap();
+        let reduced = reduce.run(&device, &x, Segments::Length(4)).unwrap();
+        assert_eq!(reduced.values.dtype(), dtype, "{map}");
+        assert_eq!(reduced.values.to_f64(), wanted, "{map}");
+        assert!(reduced.device.starts_with("emulator"), "{}", reduced.device);
+    }
+}
+
+#[test]
+fn results_of_other_types() {
+    let device = Device::emulator();
+    let of = |operator, x: &[i32], dtype: Option<DType>| {
+        let reduce = SegmentedReduce::new(operator, DType::I32);
+        let reduce = dtype.map_or(reduce.clone(), |t| reduce.output(t));
+        reduce.run(&device, x, Segments::Length(2)).unwrap().values
+    };
+    let most = i32::MAX;
+    assert_eq!(of(Operator::Sum, &[most, most], None).to_vec::<i64>().unwrap(), [2 * i64::from(most)]);
+    // As asked for: 32 bits wrap.
+    assert_eq!(of(Operator::Sum, &[most, most], Some(DType::I32)).to_vec::<i32>().unwrap(), [-2]);
+    assert_eq!(of(Operator::Mean, &[1, 2], None).to_vec::<f64>().unwrap(), [1.5]);
+    // Accumulated in f32: 2049 is no f16.
+    let ones = vec![f16::ONE; 4096];
+    let sum =
+        SegmentedReduce::new(Operator::Sum, DType::F16).run(&device, &ones, Segments::Length(4096)).unwrap();
+    assert_eq!((sum.values.dtype(), sum.values.to_f64()[0]), (DType::F16, 4096.0));
+    let wide = SegmentedReduce::new(Operator::Sum, DType::F16).output(DType::F32);
+    let sum = wide.run(&device, &vec![f16::ONE; 4097], Segments::Length(4097)).unwrap();
+    assert_eq!((sum.values.dtype(), sum.values.to_f64()[0]), (DType::F32, 4097.0));
+    // 2^24 + 1 is no f32.
+    let x = [16_777_216.0f32, 1.0];
+    let wide = SegmentedReduce::new(Operator::Sum, DType::F32).output(DType::F64);
+    assert_eq!(wide.run(&device, &x, Segments::Length(2)).unwrap().values.to_f64(), [16_777_217.0]);
+}
+
+#[test]
+fn one_compiled_reduction_serves_all_lengths_of_whole_vectors() {
+    let reduce = SegmentedReduce::new(Operator::Max, DType::F32);
+    let compiled = reduce.compile(&Shape::rows(100, 64), &Device::emulator()).unwrap();
+    for (rows, length) in [(3, 4), (0, 8), (5, 0), (2, 1000)] {
+        let x = Tensor::random(&[rows, length], DType::F32, 3).unwrap();
+        let offsets: Vec<usize> = (0..=rows).map(|s| s * length).collect();
+        check(&reduce, compiled.compiled(), &Args::new().tensor("x", &x), &x, &offsets);
+    }
+    let odd = compiled.bind(&Args::new().tensor("x", &Tensor::zeros(&[2, 7], DType::F32).unwrap()));
+    assert_eq!(odd.expect_err("7 is no multiple of 4").code, "assumption");
+    assert_eq!(compiled.compiled().forms(), 1);
+}
+
+#[test]
+fn wide_offsets() {
+    let x: Vec<f64> = (0..10).map(f64::from).collect();
+    let wide = Segments::WideOffsets(&[0, 3, 3, 10]);
+    let reduced = segmented_reduce(&Device::emulator(), Operator::Argmax, &x, wide).unwrap();
+    assert_eq!(reduced.values.to_f64(), [2.0, f64::NEG_INFINITY, 9.0]);
+    assert_eq!(reduced.indices.unwrap().to_vec::<i64>().unwrap(), [2, i64::MAX, 6]);
+}
