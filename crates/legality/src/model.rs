@@ -415,13 +415,7 @@ impl<'k> Model<'k> {
         let Some(part) = fewest else { return Ok(None) };
         let mut rows = self.context.clone();
         rows.extend(part.constraints[..part.from_domains].iter().cloned());
-        let system = System::new(&rows)?;
-        let bounds = system.bounds(iname, &|n| self.is_parameter(n))?;
-        Ok(match bounds.lower.as_slice() {
-            [b] if b.denominator == 1 => Some(b.aff.clone()),
-            _ if system.constant_range(&Aff::var(iname))?.0 == Some(0) => Some(Aff::constant(0)),
-            _ => None,
-        })
+        System::new(&rows)?.least_value(iname, &|n| self.is_parameter(n))
     }
 }
 

@@ -288,12 +288,7 @@ impl<'k> Analysis<'k> {
 
     /// The least value of an iname as a function of the parameters, if it is one.
     fn least_value(&self, iname: &Name, system: &System) -> Result<Option<Aff>, Diagnostic> {
-        let bounds = system.bounds(iname, &|n: &Name| self.is_parameter(n))?;
-        Ok(match bounds.lower.as_slice() {
-            [b] if b.denominator == 1 => Some(b.aff.clone()),
-            _ if system.constant_range(&Aff::var(iname))?.0 == Some(0) => Some(Aff::constant(0)),
-            _ => None,
-        })
+        Ok(system.least_value(iname, &|n: &Name| self.is_parameter(n))?)
     }
 
     fn part_info(

@@ -98,6 +98,28 @@ impl System {
         Ok(Bounds { lower, upper, guards, rest, exact: projection.exact })
     }
 
+    /// What a count of the values of a name starts from, as a function of the names for which `keep` holds: no value is less; `None` where
+    /// no one function is known.
+    ///
+    /// A constant that a constraint states, and that the name really has for some values of the others, is taken at once, though for
+    /// other values of these the name may begin later. Otherwise it is the one lower bound of [`System::bounds`].
+    pub fn least_value(&self, name: &Name, keep: &dyn Fn(&Name) -> bool) -> Result<Option<Aff>> {
+        let stated = self.constraints.iter().filter_map(|c| match (c.kind, c.aff.terms()) {
+            (Kind::Ge, [(Term::Var(n), 1)]) if n == name => c.aff.constant_term().checked_neg(),
+            _ => None,
+        });
+        if let Some(stated) = stated.max().map(Aff::constant)
+            && !self.with(&[Constraint::equal(&Aff::var(name), &stated)?])?.is_empty()?
+        {
+            return Ok(Some(stated));
+        }
+        Ok(match self.bounds(name, keep)?.lower.as_slice() {
+            [b] if b.denominator == 1 => Some(b.aff.clone()),
+            _ if self.constant_range(&Aff::var(name))?.0 == Some(0) => Some(Aff::constant(0)),
+            _ => None,
+        })
+    }
+
     /// The rational shadow without the divisions that mention the name.
     pub(crate) fn relax_strides(&self, name: &Name) -> Result<System> {
         let (mut rows, mut terms) = (self.all_rows(), self.terms.clone());

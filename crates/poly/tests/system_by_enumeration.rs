@@ -146,6 +146,20 @@ proptest! {
     }
 
     #[test]
+    fn least_value(s in boxed(), stated in BOX) {
+        let s = s.with(&[Constraint::le(&Aff::constant(stated), &Aff::var("b")).unwrap()]).unwrap();
+        let least = s.least_value(&Name::new("b"), &|n| *n == "c" || *n == "d");
+        let Some(Some(least)) = decided(least) else { return Ok(()) };
+        for p in points(&s) {
+            let begins = least.eval(&|n| NAMES.iter().position(|m| *n == *m).map(|i| p[i])).unwrap();
+            prop_assert!(begins <= p[1], "{} is not below {:?}", least, p);
+            if p[1] == stated {
+                prop_assert_eq!(least.as_constant(), Some(stated));
+            }
+        }
+    }
+
+    #[test]
     fn gist(s in boxed(), context in boxed()) {
         let Some(left) = decided(s.gist(&context)) else { return Ok(()) };
         let both = context.with(&left).unwrap();
