@@ -44,14 +44,21 @@ pub(super) struct Misfit {
 pub(super) struct Coverage<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
-    /// What follows from the same premises has been asked before.
-    known: HashMap<Vec<Constraint>, HashSet<Constraint>>,
+    /// What follows from the same premises has been asked before: a number for each list of premises, and what is known to follow.
+    numbers: HashMap<Vec<Constraint>, usize>,
+    known: Vec<HashSet<Constraint>>,
     pub questions: usize,
+}
+
+/// What holds where a question is asked.
+struct Premises {
+    system: System,
+    number: usize,
 }
 
 impl<'r, 'p> Coverage<'r, 'p> {
     pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint]) -> Self {
-        Coverage { reading, context, known: HashMap::new(), questions: 0 }
+        Coverage { reading, context, numbers: HashMap::new(), known: Vec::new(), questions: 0 }
     }
 
     /// The first statement that does not run for exactly the instances of its part. The leaves that are found are added to `seen`.
@@ -108,17 +115,24 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(rows)
     }
 
-    fn implied(&mut self, premises: &[Constraint], system: &System, c: &Constraint) -> Result<bool> {
-        if premises.contains(c) {
-            return Ok(true);
+    fn premises(&mut self, rows: Vec<Constraint>) -> Result<Premises> {
+        let system = System::new(&rows)?;
+        let number = *self.numbers.entry(rows).or_insert(self.known.len());
+        if number == self.known.len() {
+            self.known.push(HashSet::new());
         }
-        if self.known.get(premises).is_some_and(|known| known.contains(c)) {
+        Ok(Premises { system, number })
+    }
+
+    fn implied(&mut self, premises: &Premises, c: &Constraint) -> Result<bool> {
+        let known = &mut self.known[premises.number];
+        if premises.system.constraints().contains(c) || known.contains(c) {
             return Ok(true);
         }
         self.questions += 1;
-        let implied = system.implies(c)?;
+        let implied = premises.system.implies(c)?;
         if implied {
-            self.known.entry(premises.to_vec()).or_default().insert(c.clone());
+            known.insert(c.clone());
         }
         Ok(implied)
     }
@@ -136,14 +150,13 @@ impl<'r, 'p> Coverage<'r, 'p> {
     }
 
     fn lost(&mut self, leaf: LeafId, instances: &Instances, scope: &Scope) -> Result<Option<Misfit>> {
-        let premises = Self::instances(instances, self.context, Some(self.reading))?;
-        let system = System::new(&premises)?;
+        let premises = self.premises(Self::instances(instances, self.context, Some(self.reading))?)?;
         if scope.unread {
-            return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case: system, exact: false }));
+            return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case: premises.system, exact: false }));
         }
         for c in &scope.rows {
-            if !self.implied(&premises, &system, c)?
-                && let Some(misfit) = self.against(Flaw::Lost(leaf), &system, c, true)?
+            if !self.implied(&premises, c)?
+                && let Some(misfit) = self.against(Flaw::Lost(leaf), &premises.system, c, true)?
             {
                 return Ok(Some(misfit));
             }
@@ -161,7 +174,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 none.extend(c.negations()?);
             }
             self.questions += 1;
-            let case = system.with(&none)?;
+            let case = premises.system.with(&none)?;
             if !case.is_empty()? {
                 return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact: false }));
             }
@@ -200,10 +213,10 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 premises.push(Constraint::equal(&Aff::var(&name), &value)?);
             }
         }
-        let system = System::new(&premises)?;
+        let premises = self.premises(premises)?;
         for c in &allowed {
-            if !self.implied(&premises, &system, c)?
-                && let Some(misfit) = self.against(Flaw::Extra(leaf), &system, c, scope.exact)?
+            if !self.implied(&premises, c)?
+                && let Some(misfit) = self.against(Flaw::Extra(leaf), &premises.system, c, scope.exact)?
             {
                 return Ok(Some(misfit));
             }
@@ -274,11 +287,10 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 (name, *scope, Constraint::zero(remainder))
             }
         };
-        let premises = [self.context, &self.reading.scope(scope).rows].concat();
-        let system = System::new(&premises)?;
-        if self.implied(&premises, &system, &equal)? {
+        let premises = self.premises([self.context, &self.reading.scope(scope).rows].concat())?;
+        if self.implied(&premises, &equal)? {
             return Ok(None);
         }
-        self.against(Flaw::Index(name.clone()), &system, &equal, self.reading.scope(scope).exact)
+        self.against(Flaw::Index(name.clone()), &premises.system, &equal, self.reading.scope(scope).exact)
     }
 }
