@@ -59,3 +59,4 @@ pub use tag::{Flat, Tag};
 pub use text::{parse_constraints, parse_domain, parse_expression};
 pub use tree::Tree;
 pub use types::{TypeTable, ValueType, computing_type, promote, state_type};
+pub use validate::check_name;

@@ -189,16 +189,31 @@ fn strongest(bounds: Vec<Bound>, context: &System, lower: bool) -> Result<Vec<Bo
     Ok(kept)
 }
 
-/// Leaves out, of the bounds of several parts, those that another part's bound is weaker than everywhere.
+/// Leaves out, of the bounds of several parts, those of a part that another one's are weaker than everywhere: each of them than one of the
+/// part's own.
 fn weakest(lists: &mut Vec<Vec<Bound>>, context: &System, lower: bool) -> Result<(), Diagnostic> {
+    let is_weaker = |a: &Bound, b: &Bound| -> Result<bool, Diagnostic> {
+        let (a, b) = (a.aff.scale(b.denominator)?, b.aff.scale(a.denominator)?);
+        let weaker = if lower { Constraint::le(&b, &a)? } else { Constraint::le(&a, &b)? };
+        Ok(context.implies(&weaker)?)
+    };
+    let covers = |wide: &[Bound], narrow: &[Bound]| -> Result<bool, Diagnostic> {
+        for b in wide {
+            let mut weaker = false;
+            for a in narrow {
+                weaker = weaker || is_weaker(a, b)?;
+            }
+            if !weaker {
+                return Ok(false);
+            }
+        }
+        Ok(!narrow.is_empty())
+    };
     let mut k = 0;
     while k < lists.len() {
         let mut covered = false;
         for n in (0..lists.len()).filter(|n| *n != k) {
-            let ([a], [b]) = (lists[k].as_slice(), lists[n].as_slice()) else { continue };
-            let (a, b) = (a.aff.scale(b.denominator)?, b.aff.scale(a.denominator)?);
-            let weaker = if lower { Constraint::le(&b, &a)? } else { Constraint::le(&a, &b)? };
-            covered |= context.implies(&weaker)?;
+            covered = covered || covers(&lists[n], &lists[k])?;
         }
         if covered {
             lists.remove(k);
@@ -708,7 +723,8 @@ impl State<'_, '_> {
         }
     }
 
-    /// How many blocks an axis needs, and what the grid's end implies.
+    /// How many blocks an axis needs, and what the grid's end implies. Each part that has an iname there needs its own blocks; that with the
+    /// fewest inames says most plainly how many, and those that obey all that it obeys need no more.
     fn grid_extent(
         &mut self,
         inames: &BTreeSet<Name>,
@@ -718,37 +734,66 @@ impl State<'_, '_> {
     ) -> Result<(Value, Vec<Constraint>), Diagnostic> {
         let analysis = self.analysis;
         let env = self.host_env(around)?;
-        let mut extent: Option<Value> = None;
-        let mut all = Vec::new();
+        let block = Aff::var(coordinate);
+        let within = |b: &Bound| -> Result<Constraint, Diagnostic> {
+            Ok(Constraint::le(&block.scale(b.denominator)?, &b.aff)?)
+        };
+        let mut all: Vec<Vec<Bound>> = Vec::new();
         for iname in inames {
-            let Some(info) = parts
-                .iter()
-                .map(|p| &analysis.parts[*p])
-                .filter(|p| p.inames.contains(iname) && !matches!(p.execution.part.part, Part::Init(_)))
-                .min_by_key(|p| p.inames.len())
-                .or_else(|| parts.iter().map(|p| &analysis.parts[*p]).find(|p| p.inames.contains(iname)))
-            else {
-                continue;
-            };
-            let mut rows = analysis.context.clone();
-            rows.extend(info.execution.constraints.iter().cloned());
-            with_coordinates(&mut rows);
-            let system = System::new(&rows)?;
-            let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
-            let bounds = system.bounds(&Name::new(coordinate), &keep)?;
-            if bounds.upper.is_empty() {
-                return Err(Diagnostic::new(
-                    "no-bound",
-                    format!(
-                        "`{iname}` is tagged `{}`, but has no upper bound over the parameters",
-                        analysis.kernel.tag(iname)
-                    ),
-                )
-                .help("blocks are counted on the host before the launch: bound the iname by a parameter"));
+            let infos = parts.iter().map(|p| &analysis.parts[*p]).filter(|p| p.inames.contains(iname));
+            let (first_values, mut infos): (Vec<_>, Vec<_>) =
+                infos.partition(|p| matches!(p.execution.part.part, Part::Init(_)));
+            if infos.is_empty() {
+                infos = first_values;
             }
+            infos.sort_by_key(|p| p.inames.len());
+            let mut covered: Vec<&[Constraint]> = Vec::new();
+            for info in infos {
+                let own = &info.execution.constraints;
+                if covered.iter().any(|known| known.iter().all(|c| own.contains(c))) {
+                    continue;
+                }
+                let mut rows = analysis.context.clone();
+                rows.extend(own.iter().cloned());
+                with_coordinates(&mut rows);
+                let system = System::new(&rows)?;
+                let mut is_within = false;
+                for uppers in all.iter().filter(|_| !covered.is_empty()) {
+                    let mut all_hold = true;
+                    for b in uppers {
+                        all_hold = all_hold && system.implies(&within(b)?)?;
+                    }
+                    is_within |= all_hold;
+                }
+                covered.push(own);
+                if is_within {
+                    continue;
+                }
+                let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
+                let bounds = system.bounds(&Name::new(coordinate), &keep)?;
+                if bounds.upper.is_empty() {
+                    return Err(Diagnostic::new(
+                        "no-bound",
+                        format!(
+                            "`{iname}` is tagged `{}`, but has no upper bound over the parameters",
+                            analysis.kernel.tag(iname)
+                        ),
+                    )
+                    .help(
+                        "blocks are counted on the host before the launch: bound the iname by a parameter",
+                    ));
+                }
+                if !all.contains(&bounds.upper) {
+                    all.push(bounds.upper);
+                }
+            }
+        }
+        weakest(&mut all, env.system(), false)?;
+        let mut extent: Option<Value> = None;
+        for uppers in &all {
             let mut emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
             let mut own: Option<Value> = None;
-            for b in &bounds.upper {
+            for b in uppers {
                 let v = emitter.bound_value(b, &env, false)?;
                 own = Some(match own {
                     None => v,
@@ -761,9 +806,6 @@ impl State<'_, '_> {
                 Some(e) if e == own => e,
                 Some(e) => Value::binary(BinOp::Max, e, own),
             });
-            if !all.contains(&bounds.upper) {
-                all.push(bounds.upper);
-            }
         }
         let extent = extent.ok_or_else(|| Diagnostic::new("internal", "a grid without inames"))?;
         let mut known = Vec::new();
@@ -788,9 +830,10 @@ impl State<'_, '_> {
                 return Ok((Value::binary(BinOp::Max, extent, one), known));
             }
         }
-        if let [only] = all.as_slice() {
-            for b in only {
-                known.push(Constraint::le(&Aff::var(coordinate).scale(b.denominator)?, &b.aff)?);
+        // What bounds the blocks of each part bounds them all.
+        if let [first, others @ ..] = all.as_slice() {
+            for b in first.iter().filter(|b| others.iter().all(|uppers| uppers.contains(b))) {
+                known.push(within(b)?);
             }
         }
         Ok((extent, known))

@@ -85,7 +85,7 @@ impl System {
     }
 
     /// The projection if plain elimination is exact.
-    fn project_plainly(&self, goes: &dyn Fn(&Name) -> bool) -> Result<Option<System>> {
+    pub(crate) fn project_plainly(&self, goes: &dyn Fn(&Name) -> bool) -> Result<Option<System>> {
         let mut out = self.going(goes);
         if !out.contains(&true) {
             return Ok(Some(self.clone()));

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Aff, Constraint, Error, Kind, Name, Result, System,
-    isl::{IslMap, Shape},
+    Aff, Constraint, Error, Kind, Name, Result, System, Term,
+    eliminate::{Outcome, Shadow, project},
+    isl::{IslMap, Shape, isl_only},
+    projection::row_constraints,
 };
 
 /// The value that stands for a function whose range is asked. No name of a user can be spelt like this.
@@ -13,31 +15,82 @@ const VALUE: &str = "\u{0}value";
 /// How many integers from the end of a real range are tried for the integer one, before isl is asked.
 const SEARCH_LIMIT: i64 = 256;
 
+/// The same, where each is a question of emptiness.
+const END_LIMIT: i64 = 4;
+
+/// The least and the greatest value, each if there is one.
+type Range = (Option<i64>, Option<i64>);
+
+/// The range over no point.
+const NO_POINT: Range = (Some(0), Some(-1));
+
 impl System {
     /// The least and the greatest value of a function over the integer points; `None` where there is no such bound.
     /// For a system without points, `(Some(0), Some(-1))`: the empty range.
-    pub fn constant_range(&self, aff: &Aff) -> Result<(Option<i64>, Option<i64>)> {
+    ///
+    /// Where plain elimination is not exact, the rational shadow says which ends there are (a system that has a point has a bound where
+    /// its shadow has one), and questions of emptiness whether there is a point at such an end, or close to it. Only where that does not
+    /// answer either is isl asked for the exact projection, whose divisions may take it very long to name.
+    pub fn constant_range(&self, aff: &Aff) -> Result<Range> {
         let value = Name::new(VALUE);
         let equation = Constraint::zero(Aff::var(&value).sub(aff)?);
         let wider = self.with(&[equation])?;
-        let mut range: Option<(Option<i64>, Option<i64>)> = None;
-        for line in wider.project_exactly(&|n| *n != value)? {
-            if line.is_empty()? {
-                continue;
+        let goes = |n: &Name| *n != value;
+        if !isl_only() {
+            if let Ok(Some(line)) = wider.project_plainly(&goes) {
+                return Ok(line.points_of_line(&value)?.unwrap_or(NO_POINT));
             }
-            let (low, high) = line.line_range(&value)?;
+            if let Some(range) = wider.range_by_ends(&value)? {
+                return Ok(range);
+            }
+        }
+        let mut range: Option<Range> = None;
+        for line in wider.project_exactly(&goes)? {
+            let Some((low, high)) = line.points_of_line(&value)? else { continue };
             range = Some(match range {
                 None => (low, high),
                 Some((l, h)) => (l.zip(low).map(|(a, b)| a.min(b)), h.zip(high).map(|(a, b)| a.max(b))),
             });
         }
-        Ok(range.unwrap_or((Some(0), Some(-1))))
+        Ok(range.unwrap_or(NO_POINT))
     }
 
-    /// The least and the greatest value of the only name of a system that has a point.
-    fn line_range(&self, value: &Name) -> Result<(Option<i64>, Option<i64>)> {
+    /// The range of a name by its real one; `None` where there is no point near an end of that.
+    fn range_by_ends(&self, value: &Name) -> Result<Option<Range>> {
+        let (mut rows, mut terms) = (self.all_rows(), self.terms.clone());
+        let mut out = vec![false];
+        out.extend(terms.iter().map(|t| *t != Term::Var(value.clone())));
+        let (low, high) = match project(&mut rows, &mut terms, &mut out, Shadow::Rational) {
+            Ok(Outcome::Empty) => return Ok(Some(NO_POINT)),
+            Ok(Outcome::Done { .. }) => System::new(&row_constraints(&rows, &terms)?)?.ends(value)?,
+            // Too many rows for plain elimination.
+            Err(_) => return Ok(None),
+        };
+        if self.is_empty()? {
+            return Ok(Some(NO_POINT));
+        }
+        let search = |from: i64, step: i64| -> Result<Option<i64>> {
+            let mut v = from;
+            for _ in 0..END_LIMIT {
+                if !self.fix(&BTreeMap::from([(value.clone(), v)]))?.is_empty()? {
+                    return Ok(Some(v));
+                }
+                v = v.checked_add(step).ok_or(Error::Overflow)?;
+            }
+            Ok(None)
+        };
+        let (least, greatest) =
+            (low.map(|l| search(l, 1)).transpose()?, high.map(|h| search(h, -1)).transpose()?);
+        Ok(match (least, greatest) {
+            (Some(None), _) | (_, Some(None)) => None,
+            (least, greatest) => Some((least.flatten(), greatest.flatten())),
+        })
+    }
+
+    /// The real ends of the only name of a system.
+    fn ends(&self, value: &Name) -> Result<Range> {
         let (mut low, mut high) = (None, None);
-        for constraint in &self.relax_strides(value)?.constraints {
+        for constraint in &self.constraints {
             let c = constraint.aff.coefficient(value);
             let k = constraint.aff.constant_term();
             let magnitude = c.checked_abs().ok_or(Error::Overflow)?;
@@ -54,6 +107,15 @@ impl System {
                 high = Some(high.map_or(bound, |h: i64| h.min(bound)));
             }
         }
+        Ok((low, high))
+    }
+
+    /// The least and the greatest value of the only name of a system; `None` if it has no point.
+    fn points_of_line(&self, value: &Name) -> Result<Option<Range>> {
+        if self.is_empty()? {
+            return Ok(None);
+        }
+        let (low, high) = self.relax_strides(value)?.ends(value)?;
         // The ends are real ones where strides are involved: look for the integers next to them.
         let search = |from: i64, step: i64| -> Result<i64> {
             let mut v = from;
@@ -65,7 +127,7 @@ impl System {
             }
             self.extreme_by_isl(value, step < 0)
         };
-        Ok((low.map(|l| search(l, 1)).transpose()?, high.map(|h| search(h, -1)).transpose()?))
+        Ok(Some((low.map(|l| search(l, 1)).transpose()?, high.map(|h| search(h, -1)).transpose()?)))
     }
 
     /// The end of a line whose strides are too wide to search through.
@@ -93,9 +155,7 @@ impl System {
         }
         let above = self.with(&[Constraint::le(&zero, &value)?])?.constant_range(&value)?;
         let below = self.with(&[Constraint::le(&value, &zero)?])?.constant_range(&value)?;
-        let some = |range: (Option<i64>, Option<i64>), end: Option<i64>| {
-            end.filter(|_| range != (Some(0), Some(-1)))
-        };
+        let some = |range: (Option<i64>, Option<i64>), end: Option<i64>| end.filter(|_| range != NO_POINT);
         match (some(above, above.0), some(below, below.1)) {
             (Some(a), Some(b)) => Ok(if a.unsigned_abs() <= b.unsigned_abs() { a } else { b }),
             (Some(v), None) | (None, Some(v)) => Ok(v),

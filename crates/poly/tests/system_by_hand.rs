@@ -182,6 +182,36 @@ fn wide_strides_have_ends() {
     );
 }
 
+/// A skewed nest in tiles whose inner loops are joined and split again: an exact projection names a division after the other, the ends need
+/// none of them.
+#[test]
+fn ranges_need_no_exact_projection() {
+    let sum = |terms: &[(i64, &str)]| {
+        terms.iter().fold(k(0), |sum, (c, name)| sum.add(&v(name).scale(*c).unwrap()).unwrap())
+    };
+    let q = sum(&[(2, "qo"), (1, "qi")]);
+    let x = sum(&[(3, "xo")]).add(&q.floor_div(3).unwrap()).unwrap();
+    let y = sum(&[(6, "yoo"), (3, "yoi")]).add(&q.modulo(3).unwrap()).unwrap();
+    let (i, j) = (x.scale(2).unwrap().sub(&y).unwrap(), y.sub(&x).unwrap());
+    let within = |value: &Aff, end: &Aff| {
+        [Constraint::nonneg(value.clone()), Constraint::lt(value, end).unwrap()].to_vec()
+    };
+    let s = system(&[
+        &[Constraint::lt(&k(0), &v("m")).unwrap(), Constraint::lt(&k(0), &v("n")).unwrap()],
+        &within(&i, &v("m")),
+        &within(&j, &v("n")),
+        &within(&q, &k(9)),
+        &within(&v("qi"), &k(2)),
+        &within(&v("yoi"), &k(2)),
+    ]);
+    let difference = v("xo").sub(&v("yoo")).unwrap();
+    loopwright_poly::with_budget(3000, || {
+        assert_eq!(s.constant_range(&v("yoo")).unwrap(), (Some(0), None));
+        assert_eq!(s.constant_range(&v("qo")).unwrap(), (Some(0), Some(4)));
+        assert_eq!(s.constant_range(&difference).unwrap(), (Some(0), None));
+    });
+}
+
 #[test]
 fn plain_elimination_and_isl_agree_on_coupled_unknowns() {
     // 27 <= 11x + 13y <= 45 and -10 <= 7x - 9y <= 4: the example of the Omega test's paper. Points of the plane such as (2, 1.5)

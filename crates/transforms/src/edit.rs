@@ -1,6 +1,8 @@
 //! What several transforms do with the data of a kernel.
 
-use loopwright_kernel_ir::{Diagnostic, Expr, Instruction, KernelData, Lookup, Name, PartRef, Reduce, Tag};
+use loopwright_kernel_ir::{
+    Diagnostic, Expr, Instruction, KernelData, Lookup, Name, PartRef, Reduce, Tag, check_name,
+};
 
 use crate::names;
 
@@ -25,8 +27,9 @@ pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnos
     Ok(())
 }
 
-/// Refuses a name that the kernel uses already.
+/// Refuses what a text of the kernel could not have as a name, and a name that the kernel uses already.
 pub(crate) fn require_fresh(data: &KernelData, name: &Name, option: &str) -> Result<(), Diagnostic> {
+    check_name(name, if option == "name" { "the temporary" } else { "the iname" })?;
     if !is_taken(data, name) {
         return Ok(());
     }
@@ -42,20 +45,24 @@ pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
         || data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
 }
 
-/// The name, or the name with the first free number behind it.
+/// The name, or the name with the first free number behind it; without the underscores that would make of it what CUDA C keeps for itself
+/// (`i__new`, or `i__2`).
 pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
-    let taken = |n: &str| is_taken(data, n) || data.instruction(n).is_some();
-    if !taken(name) {
-        return Name::new(name);
+    let taken = |n: &Name| {
+        is_taken(data, n) || data.instruction(n).is_some() || check_name(n, "the new value").is_err()
+    };
+    let mut candidate = Name::new(name);
+    if !taken(&candidate) {
+        return candidate;
     }
-    let mut k = 2usize;
-    loop {
-        let candidate = format!("{name}_{k}");
-        if !taken(&candidate) {
-            return Name::new(candidate);
-        }
+    let stem = name.split('_').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
+    let mut k = 1usize;
+    candidate = Name::new(&stem);
+    while taken(&candidate) {
         k += 1;
+        candidate = Name::new(format!("{stem}_{k}"));
     }
+    candidate
 }
 
 /// The expression with each reduction replaced by what `f` makes of it, inner ones first.

@@ -71,7 +71,17 @@ impl fmt::Display for UserStep {
 impl Transform for UserStep {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         match &self.transform {
-            Some(transform) => transform.apply(kernel),
+            // What the library's own steps make is sound by their code; of a user's step nothing is known.
+            Some(transform) => {
+                let after = transform.apply(kernel)?;
+                after.validate().map_err(|found| {
+                    let first = found.0.into_iter().next();
+                    first.unwrap_or_else(|| {
+                        Diagnostic::new("internal", "a kernel is refused without a reason")
+                    })
+                })?;
+                Ok(after)
+            }
             None => Err(Diagnostic::new(
                 "unresolved-step",
                 format!("the step `{}` was loaded without its code", self.text),

@@ -210,3 +210,103 @@ fn every_step_has_a_name_and_foreign_names_lead_to_ours() {
         assert!(known || ours.starts_with("nothing"), "{foreign} leads to {ours}");
     }
 }
+
+/// What CUDA C keeps for itself is no name that a step may give: the kernel's text would not be read back.
+#[test]
+fn no_step_gives_a_name_that_texts_refuse() {
+    let kernel = LoopKernel::parse(
+        "\
+kernel names(x: f32[n], g: f32[n], y: f32[n], z: f32[n], w: f32[4, 4], n: i32)
+assume 8 <= n
+domain { [h] : 0 <= h < n }
+domain { [i] : 0 <= i < n }
+domain { [q] : 0 <= q < n }
+domain { [j, l] : 0 <= j < 4 and 0 <= l < 4 }
+temp t: f32[n] global
+temp u: f32[n] global
+temp p: f32 private
+t[h] = x[h] {id=make}
+y[i] = t[i] {id=first}
+z[i] = 2.0 * g[i] {id=second}
+p = x[q] {id=load, inames=q}
+u[q] = 2.0 * x[q] {id=twice}
+y[q] = p + u[n - 1 - q] {id=both}
+w[j, l] = 1.0 {id=third}
+",
+    )
+    .unwrap();
+    let steps = [
+        ("split_iname(i, 4)\nadd_prefetch(g, [i_inner], name=NAME)", "the temporary"),
+        ("split_iname(i, 4)\nadd_prefetch(g, [i_inner], inames=[NAME])", "the iname"),
+        ("buffer_array(w, [l], name=NAME)", "the temporary"),
+        ("chunk_iname(j, 2, outer=NAME)", "the iname"),
+        ("chunk_iname(j, 2, inner=NAME)", "the iname"),
+        ("distribute(i, before=[second], new=[NAME])", "the iname"),
+        ("duplicate_inames([i], [second], new=[NAME])", "the iname"),
+        ("fuse_loops([h, i], new=NAME)", "the iname"),
+        ("index_set_split(h, h < 4, suffix=__b)", "the iname"),
+        ("join_inames([j, l], new=NAME)", "the iname"),
+        ("map_domain([h] -> [NAME], NAME = h + 1)", "the iname"),
+        ("split_iname(i, 4)\nprecompute(t, [i_inner], name=NAME)", "the temporary"),
+        ("rename_iname(i, NAME)", "the iname"),
+        ("reverse(i, new=NAME)", "the iname"),
+        ("tag_inames(q: block.x)\nsave_reload(p, name=NAME)", "the temporary"),
+        ("split_iname(i, 4, outer=NAME)", "the iname"),
+        ("split_iname(i, 4, inner=NAME)", "the iname"),
+    ];
+    for (step, what) in steps {
+        for (name, reserved) in [("a__b", true), ("ab", false)] {
+            let text = step
+                .replace("NAME", name)
+                .replace("suffix=__b", if reserved { "suffix=__b" } else { "suffix=_b" });
+            let found = Pipeline::parse(&text).unwrap_or_else(|d| panic!("{d}")).apply_unjudged(&kernel);
+            match found {
+                Ok(after) => {
+                    assert!(!reserved, "{text}");
+                    assert_eq!(LoopKernel::parse(&after.to_text()).as_ref(), Ok(&after), "{text}");
+                }
+                Err(d) => {
+                    assert!(reserved, "{text}: {d}");
+                    assert_eq!(d.code, "reserved-name", "{text}: {d}");
+                    let help = d.help.unwrap_or_default();
+                    assert!(help.starts_with(&format!("give {what} another name, as `")), "{text}: {help}");
+                }
+            }
+        }
+    }
+}
+
+/// Nor do the names that steps make up, of `h_` for example.
+#[test]
+fn names_that_steps_make_up_are_read_back() {
+    let kernel = LoopKernel::parse(
+        "\
+kernel marked(x: f32[n], y: f32[n], z: f32[n], n: i32)
+assume 1 <= n
+domain { [h_] : 0 <= h_ < n }
+domain { [s] : 0 <= s < n }
+domain { [k_] : 0 <= k_ <= s }
+y[h_] = x[h_] {id=one}
+z[h_] = 2.0 * x[h_] {id=two}
+y[s] = sum(k_, x[k_]) {id=total}
+",
+    )
+    .unwrap();
+    for step in ["distribute(h_)", "realize_scan(s, k_)"] {
+        let after = Pipeline::parse(step).unwrap().apply_unjudged(&kernel).unwrap_or_else(|d| panic!("{d}"));
+        assert_eq!(LoopKernel::parse(&after.to_text()).as_ref(), Ok(&after), "{step}");
+    }
+}
+
+/// Of the code of a user's step nothing is known: what it makes is held to what any text is held to.
+#[test]
+fn what_a_user_makes_is_validated() {
+    let registry = Registry::new().function("wrong", |kernel| {
+        kernel.edit(|data| {
+            data.instructions[0].targets[0].index = vec![Expr::name("i")];
+            Ok(())
+        })
+    });
+    let refusal = Pipeline::parse_with("wrong()", &registry).unwrap().apply(&segmented_sum()).unwrap_err();
+    assert_eq!(refusal.code, "iname-not-around", "{refusal}");
+}

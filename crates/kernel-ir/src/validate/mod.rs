@@ -11,6 +11,8 @@ mod names;
 mod operators;
 mod order;
 
+pub use names::check_name;
+
 use std::collections::BTreeSet;
 
 use crate::{

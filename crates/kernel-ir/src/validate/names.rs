@@ -55,7 +55,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     let mut ids: HashSet<&Name> = HashSet::with_capacity(data.instructions.len());
     for (k, i) in data.instructions.iter().enumerate() {
         if !is_identifier(&i.id) {
-            bad(check, Item::Instruction(k), &i.id, "an instruction");
+            check.add(Item::Instruction(k), "", bad(&i.id, "an instruction"));
         }
         if !ids.insert(&i.id) {
             let d =
@@ -69,10 +69,9 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
 }
 
-fn bad(check: &mut Check<'_>, item: Item, name: &Name, what: &str) {
-    let d = Diagnostic::new("bad-name", format!("`{}` is no name for {what}", name.escape_debug()))
-        .help("a name is a letter, then letters, digits and underscores, and no word of the language");
-    check.add(item, "", d);
+fn bad(name: &Name, what: &str) -> Diagnostic {
+    Diagnostic::new("bad-name", format!("`{}` is no name for {what}", name.escape_debug()))
+        .help("a name is a letter, then letters, digits and underscores, and no word of the language")
 }
 
 /// A name that a refused one can be replaced by: with an underscore behind it where that is enough.
@@ -85,16 +84,25 @@ fn another(name: &str) -> String {
     }
 }
 
-fn spelling(check: &mut Check<'_>, item: &Item, name: &Name, what: &str) {
+/// Refuses what cannot be the name of an argument, a temporary, an iname or a function: what is no name, and what means something else in
+/// CUDA C. `what` says what it would name, as `an iname`.
+pub fn check_name(name: &Name, what: &str) -> Result<(), Diagnostic> {
     if !is_identifier(name) || crate::text::RESERVED.contains(&&**name) {
-        return bad(check, item.clone(), name, what);
+        return Err(bad(name, what));
     }
     let taken = cuda_names::is_reserved(name)
         || math_function(name).is_some()
         || math_function(name.strip_suffix('f').unwrap_or(name)).is_some();
     if taken {
-        let d = Diagnostic::new("reserved-name", format!("`{name}` means something else in CUDA C"))
-            .help(format!("give {what} another name, as `{}`", another(name)));
-        check.add(item.clone(), name, d);
+        return Err(Diagnostic::new("reserved-name", format!("`{name}` means something else in CUDA C"))
+            .help(format!("give {what} another name, as `{}`", another(name))));
+    }
+    Ok(())
+}
+
+fn spelling(check: &mut Check<'_>, item: &Item, name: &Name, what: &str) {
+    if let Err(d) = check_name(name, what) {
+        let place = if d.code == "bad-name" { "" } else { &**name };
+        check.add(item.clone(), place, d);
     }
 }

@@ -148,7 +148,13 @@ impl Reading<'_> {
             let exact =
                 self.bounded(counter, a, side, &mut one)? & self.bounded(counter, b, side, &mut other)?;
             let (one, other) = (one.alternatives(), other.alternatives());
-            rows.either.extend(one.iter().flat_map(|a| other.iter().map(|b| [&a[..], b].concat())));
+            for (a, b) in one.iter().flat_map(|a| other.iter().map(move |b| (a, b))) {
+                // What bounds both is no alternative.
+                match (a.as_slice(), b.as_slice()) {
+                    ([x], [y]) if x == y => rows.all.push(x.clone()),
+                    _ => rows.either.push([&a[..], b].concat()),
+                }
+            }
             return Ok(exact);
         }
         let Some(bound) = self.aff(bound)? else { return Ok(false) };
