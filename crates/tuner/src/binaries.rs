@@ -328,5 +328,5 @@ impl BinaryFolder {
 /// What becomes of a point that the folder does not have.
 pub(crate) fn not_compiled(point: &Point) -> Outcome {
     let message = format!("the folder has no binary of {point}: make it again with this point in the space");
-    Outcome::Refused { code: "not-compiled".to_owned(), message }
+    Outcome::Refused { code: "not-compiled".to_owned(), message, help: None }
 }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::cost::Counted;
 use crate::judge::Judge;
 use crate::points::points;
-use crate::{BinaryFolder, Cost, Machine, Outcome, Point, Space, Times};
+use crate::{BinaryFolder, Cost, Machine, Outcome, Point, Space, Times, body};
 
 /// What threads need to make and measure candidates.
 #[derive(Clone)]
@@ -27,6 +27,8 @@ pub(crate) struct Plan<'a> {
     pub binaries: Option<BinaryFolder>,
     /// Limits of another device than this one, for the estimates.
     pub limits: Option<DeviceInfo>,
+    /// Statements of an unrolled body, at most.
+    pub most_statements: usize,
 }
 
 /// A candidate that is compiled for the device.
@@ -133,6 +135,7 @@ pub(crate) struct Context<'c> {
     pub work: f64,
     pub integers: &'c BTreeMap<Name, i64>,
     pub tolerance: Option<f64>,
+    pub most_statements: usize,
 }
 
 impl Context<'_> {
@@ -142,6 +145,7 @@ impl Context<'_> {
 
     pub fn attempt(&self, kernel: Result<LoopKernel, Diagnostic>) -> Result<Outcome, Diagnostic> {
         let bound = self.emulator.compile(&kernel?)?.bind(self.sample)?;
+        body::check(bound.program(), self.most_statements)?;
         let outputs = bound.run()?;
         if let Some(message) = self.judge.wrong(&outputs.arrays, self.tolerance) {
             return Ok(Outcome::Wrong { message });

@@ -25,11 +25,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use loopwright_emulator::{Counters, Report};
 use loopwright_kernel_ir::Name;
 use loopwright_lowering::program::{
-    DeviceKernel, MemRef, Memory, Program, Step, Stmt, Value, ValueKind, VarId, eval_host,
+    DeviceKernel, MemRef, Memory, Program, Stmt, Value, ValueKind, VarId, eval_host,
 };
 use loopwright_runtime::cuda::{DeviceInfo, Occupancy, occupancy};
 use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};
+
+use crate::body::trips;
 
 /// What the device can do, in the units of the estimate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -341,7 +343,7 @@ fn gather(program: &Program, body: &[Stmt], loops: &mut Vec<f64>) -> f64 {
             Stmt::For { lower, upper, step, unroll, body, .. } => {
                 let once = gather(program, body, loops);
                 match trips(lower, upper, *step).filter(|_| *unroll) {
-                    Some(trips) => bytes += once * trips,
+                    Some(trips) => bytes += once * trips as f64,
                     None => loops.push(once),
                 }
             }
@@ -382,13 +384,6 @@ fn from_memory(value: &Value, loaded: &BTreeSet<VarId>) -> bool {
         ValueKind::Load(from) => matches!(from.memory, Memory::Global(_)),
         ValueKind::Var(var) => loaded.contains(var),
         _ => value.children().into_iter().any(|v| from_memory(v, loaded)),
-    }
-}
-
-fn trips(lower: &Value, upper: &Value, step: Step) -> Option<f64> {
-    match (lower.as_int()?, upper.as_int()?, step) {
-        (a, b, Step::Add(s)) if s > 0 => Some(((b - a).max(0) as f64 / s as f64).ceil()),
-        _ => None,
     }
 }
 

@@ -325,10 +325,11 @@ impl Tuning {
         }
         for (point, outcome) in &self.candidates {
             let reason = match outcome {
-                Some(Outcome::Refused { code, message }) => format!("refused: {message} [{code}]"),
-                Some(Outcome::Wrong { message }) => format!("wrong: {message}"),
+                Some(outcome @ Outcome::Refused { .. }) => ("refused", outcome.reason()),
+                Some(outcome @ Outcome::Wrong { .. }) => ("wrong", outcome.reason()),
                 _ => continue,
             };
+            let reason = format!("{}: {}", reason.0, reason.1.unwrap_or_default());
             let _ = write!(
                 out,
                 "<tr><td class=\"point\">{}</td><td colspan=\"7\" style=\"text-align:left\">{}</td></tr>",

@@ -39,6 +39,7 @@
 //! them without a device. [`TunedRecords`] are the best points that a project ships, with all that they hold for.
 
 mod binaries;
+mod body;
 mod candidate;
 mod choose;
 mod compile_only;

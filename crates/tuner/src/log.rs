@@ -131,7 +131,7 @@ mod tests {
             key: key(kernel),
             point: Point::default().with("block", block),
             basis: "x: f32[4]".to_owned(),
-            outcome: Outcome::Refused { code: code.to_owned(), message: "no".to_owned() },
+            outcome: Outcome::Refused { code: code.to_owned(), message: "no".to_owned(), help: None },
         }
     }
 

@@ -41,6 +41,9 @@ pub enum Outcome {
         code: String,
         /// Its sentence.
         message: String,
+        /// What to do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        help: Option<String>,
     },
     /// It computes something else than the declared kernel.
     Wrong {
@@ -64,7 +67,7 @@ pub enum Outcome {
 impl Outcome {
     /// The refusal of a diagnostic.
     pub fn refused(d: &Diagnostic) -> Outcome {
-        Outcome::Refused { code: d.code.to_string(), message: d.message.clone() }
+        Outcome::Refused { code: d.code.to_string(), message: d.message.clone(), help: d.help.clone() }
     }
 
     /// With the estimate for another machine than the counts were made for.
@@ -92,6 +95,18 @@ impl Outcome {
         match self {
             Outcome::Timed { times, .. } => Some(times),
             _ => None,
+        }
+    }
+
+    /// Why there is no figure, in a line; none where there is one.
+    pub(crate) fn reason(&self) -> Option<String> {
+        match self {
+            Outcome::Refused { code, message, help } => {
+                let help = help.as_ref().map_or_else(String::new, |help| format!("; {help}"));
+                Some(format!("{message} [{code}]{help}"))
+            }
+            Outcome::Wrong { message } => Some(message.clone()),
+            Outcome::Counted { .. } | Outcome::Timed { .. } => None,
         }
     }
 

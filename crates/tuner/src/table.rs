@@ -33,15 +33,12 @@ impl Tuning {
             );
         }
         for (point, outcome) in &self.candidates {
-            match outcome {
-                Some(Outcome::Refused { code, message }) => {
-                    let _ = writeln!(text, "{:>10} {point}: {message} [{code}]", "refused");
-                }
-                Some(Outcome::Wrong { message }) => {
-                    let _ = writeln!(text, "{:>10} {point}: {message}", "wrong");
-                }
-                _ => {}
-            }
+            let (what, reason) = match outcome {
+                Some(outcome @ Outcome::Refused { .. }) => ("refused", outcome.reason()),
+                Some(outcome @ Outcome::Wrong { .. }) => ("wrong", outcome.reason()),
+                _ => continue,
+            };
+            let _ = writeln!(text, "{what:>10} {point}: {}", reason.unwrap_or_default());
         }
         let left = self.candidates.iter().filter(|(_, o)| o.is_none()).count();
         if left > 0 {

@@ -21,6 +21,7 @@ use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
 use crate::binaries;
+use crate::body::MOST_STATEMENTS;
 use crate::candidate::{Context, Plan};
 use crate::judge::Judge;
 use crate::{
@@ -150,6 +151,7 @@ impl<'a> Tuner<'a> {
                 launches: 20,
                 binaries: None,
                 limits: None,
+                most_statements: MOST_STATEMENTS,
             },
             sample: None,
             scale: None,
@@ -227,6 +229,13 @@ impl<'a> Tuner<'a> {
     /// Estimates within these limits of a device instead of those of the device that runs the search.
     pub fn limits(mut self, limits: DeviceInfo) -> Self {
         self.plan.limits = Some(limits);
+        self
+    }
+
+    /// Lets points through whose bodies have up to this many statements once their loops are unrolled; 6000 by default. The compiler takes
+    /// seconds for such a body, and for longer ones minutes: they are results with a reason (`body-too-long`), and are not compiled.
+    pub fn most_statements(mut self, most: usize) -> Self {
+        self.plan.most_statements = most;
         self
     }
 
@@ -353,6 +362,7 @@ impl<'a> Tuner<'a> {
                     work,
                     integers: &integers,
                     tolerance: this.tolerance,
+                    most_statements: this.most_statements,
                 };
                 let kernels: Vec<Result<LoopKernel, Diagnostic>> =
                     chunk.iter().map(|k| this.kernel_of(&candidates[*k].0)).collect();

@@ -47,7 +47,7 @@ fn coalesced_reads_are_better_than_strided_ones_and_too_many_threads_are_a_resul
     assert!(ms("rows=32 lanes=1") > ms("rows=32 lanes=32"));
     let moved = |p: &str| outcome(&tuning, p).cost().expect("it is legal").moved_bytes;
     assert!(moved("rows=32 lanes=1") > 6.0 * moved("rows=32 lanes=32"));
-    let Outcome::Refused { code, message } = outcome(&tuning, "rows=64 lanes=32") else {
+    let Outcome::Refused { code, message, .. } = outcome(&tuning, "rows=64 lanes=32") else {
         panic!("2048 threads are too many for a block");
     };
     assert_eq!(code, "too-many-threads");
@@ -137,4 +137,39 @@ fn a_space_that_does_not_fit_is_refused_before_anything_runs() {
     assert_eq!(code("rows in [1]\n"), Err("open-parameter"));
     assert_eq!(code("rows in [1]\nlanes in [1]\nvec in [4]\n"), Err("unknown-parameter"));
     assert_eq!(code("rows in [1]\nlanes in [1]\nrequire rows > lanes\n"), Err("empty-space"));
+}
+
+#[test]
+fn bodies_that_would_keep_the_compiler_busy_are_results_and_say_what_to_do() {
+    let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
+    let steps = "split_iname(i, $unrolled)\nunroll(i_inner)\nsplit_iname(s, 64)\n\
+                 tag_inames(s_outer: block.x, s_inner: thread.x)\n";
+    let pipeline = Pipeline::parse(steps).expect("a pipeline");
+    let space = Space::parse("unrolled in [4, 64, 4096]\n").expect("a space");
+    let device = Device::emulator();
+    let args = Args::new().tensor("x", &Tensor::random(&[64, 200], DType::F32, 7).expect("a tensor"));
+    let search = || Tuner::new(&device, &kernel, &pipeline, &space, &args);
+    let tuning = search().run().expect("a search");
+    assert!(outcome(&tuning, "unrolled=64").cost().is_some(), "{}", tuning.table());
+    let Outcome::Refused { code, message, help } = outcome(&tuning, "unrolled=4096") else {
+        panic!("it was not refused\n{}", tuning.table());
+    };
+    let rendered = format!("error[{code}]: {message}\n  help: {}", help.as_deref().unwrap_or_default());
+    // The index, the guard and the addition, 4096 times; the rest stands once.
+    assert_eq!(
+        rendered,
+        "error[body-too-long]: `row_sum` has 12293 statements once its loops are unrolled, more than 6000: the compiler would take long\n  \
+         help: leave a loop rolled, or give `unroll`, `ilp` and `vec` shorter ones; a higher `most_statements` allows more"
+    );
+    // The table and the page say so too.
+    for text in [tuning.table(), tuning.html()] {
+        assert!(text.contains("[body-too-long]; leave a loop rolled"), "{text}");
+    }
+    // Who wants them gets them.
+    let allowed = search().most_statements(1 << 20).run().expect("a search");
+    assert!(outcome(&allowed, "unrolled=4096").cost().is_some(), "{}", allowed.table());
+    let fewer = search().most_statements(60).run().expect("a search");
+    assert!(
+        outcome(&fewer, "unrolled=64").cost().is_none() && outcome(&fewer, "unrolled=4").cost().is_some()
+    );
 }

@@ -63,6 +63,9 @@ pub struct Tune {
     /// How many launches a median is of.
     #[arg(long, value_name = "N", default_value_t = 20)]
     launches: usize,
+    /// Leave out points whose bodies have more statements than this once their loops are unrolled: the compiler would take long.
+    #[arg(long, value_name = "N", default_value_t = 6000)]
+    most_statements: usize,
     /// Where: `gpu`, `emulator`, or `best`, a GPU where there is one.
     #[arg(long, default_value = "best")]
     device: String,
@@ -137,6 +140,7 @@ impl Tune {
         let mut tuner = Tuner::new(&device, &kernel, &pipeline, &space, &args)
             .strategy(strategy)
             .launches(self.launches)
+            .most_statements(self.most_statements)
             .on_progress(|p: &Progress| {
                 bar.set_length(p.of as u64);
                 bar.set_position(p.done as u64);
