@@ -3,6 +3,9 @@
 
     cargo build --release --bin loopwright
     benches/peers/segments.py [--equal LENGTHS] [--ragged KINDS] [--json FILE] [--cccl FOLDER] [--loopwright BINARY]
+    cargo build --release --bin loopwright --example segmented_reduce
+    benches/peers/segments.py --types [CASES]         f16, bf16, f64 and argmax beside torch, nothing else
+    benches/peers/segments.py --defaults [CASES]      what is chosen without tuning beside what the tuner finds, nothing else
 
 Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc. For each length `loopwright tune` searches the
 points of examples/tuning, `loopwright export` writes the best one's binary and launches, and this program launches them on torch's arrays.
@@ -33,6 +36,14 @@ import torch
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 EQUAL = [1 << k for k in range(4, 25)] + [17, 100, 1000, 4097, 100003]
+TYPES = [
+    f"{operator}:{dtype}:{length}"
+    for operator, dtype in (("sum", "f16"), ("sum", "bf16"), ("sum", "f64"), ("argmax", "f32"))
+    for length in (64, 4096, 1 << 20)
+]
+# Eight named shapes, and two lengths that no sweep was made for.
+DEFAULTS = ["equal:16", "equal:100", "equal:512", "equal:4096", "equal:100003", "equal:1048576", "power:64", "giant:64"]
+DEFAULTS += ["equal:48", "equal:3000"]
 RAGGED = [f"{kind}:{mean}" for kind in ("uniform", "power", "giant") for mean in (4, 16, 64, 1024, 65536)]
 
 
@@ -115,6 +126,16 @@ class Ours:
         self.call("tune", kernel, f"{tuning}.pipe", f"{tuning}.space", *sets, "--device", "gpu", "--best", best)
         comment = best.read_text().splitlines()[0]
         return best, comment.split(": ", 1)[-1]
+
+    def chosen(self, operator, dtype, *shape):
+        """Kernel and pipeline that `segmented_reduce` takes for this device, untuned, and what the form is."""
+        self.count += 1
+        folder = self.work / f"chosen{self.count}"
+        example = str(Path(self.binary).parent / "examples" / "segmented_reduce")
+        done = subprocess.run([example, *map(str, (folder, operator, dtype, *shape))], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(f"{example} {shape}\n{done.stderr}")
+        return folder / "kernel.lw", folder / "default.pipe", done.stdout.strip()
 
     def exported(self, kernel, pipeline, sizes, tensors):
         folder = self.work / f"export{self.count}"
@@ -370,10 +391,92 @@ def ragged(kind, mean, x, ours, cub, limits):
     return {"case": f"{kind}:{mean}", "pipeline": "flattened", "segments": segments, "longest": longest, **result}
 
 
+TORCH = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
+
+
+def typed(operator, dtype, length, x, ours, _cub, limits):
+    """Other element types and argmax on as many bytes as `x` has, by the untuned default, beside torch."""
+    size = TORCH[dtype].itemsize
+    segments = x.numel() * 4 // size // length
+    rows = torch.rand(segments, length, device="cuda", dtype=torch.float32)
+    rows = (rows - 0.5).to(TORCH[dtype])
+    kernel, pipeline, form = ours.chosen(operator, dtype, "rows", segments, length)
+    sizes = {"nseg": segments, "len": length}
+    value = torch.empty(segments, device="cuda", dtype=TORCH[dtype])
+    written = segments * size
+    if operator == "argmax":
+        index, place = (torch.empty(segments, device="cuda", dtype=t) for t in (torch.int32, torch.int64))
+        ours_launch = ours.exported(kernel, pipeline, sizes, {"x": rows, "value": value, "index": index})
+        written += segments * 4
+        peers = {
+            "torch.max, both": lambda: torch.max(rows, -1, out=(value, place)),
+            "torch.argmax": lambda: torch.argmax(rows, -1, out=place),
+        }
+        ours_launch()
+        if not torch.equal(value, rows.amax(-1)) or not torch.equal(rows.gather(1, index.long()[:, None])[:, 0], value):
+            raise RuntimeError(f"argmax of {dtype}, rows of {length}: wrong")
+    else:
+        ours_launch = ours.exported(kernel, pipeline, sizes, {"x": rows, "out": value})
+        peers = {"torch.sum": lambda: torch.sum(rows, -1, out=value)}
+        ours_launch()
+        parts = max(1, (1 << 26) // length)
+        expected = torch.cat([part.double().sum(-1) for part in rows.split(parts)])
+        # The rounding of the result, and that of adding: in f64 next to none.
+        rounding = {"f16": 2**-11, "bf16": 2**-8, "f32": 2**-24, "f64": 2**-50}[dtype]
+        adding = 0 if dtype == "f64" else 1e-5 * math.sqrt(length)
+        off = (value.double() - expected).abs() - rounding * expected.abs() - adding
+        if not (off <= 1e-9).all():
+            raise RuntimeError(f"sum of {dtype}, rows of {length}: off by {off.max().item()} more than allowed")
+    result = measure(ours_launch, peers, limits.of(rows.numel() * size, written))
+    return {"case": f"{operator}:{dtype}:{length}", "pipeline": form, "segments": segments, **result}
+
+
+def untuned(kind, number, x, ours, cub, limits):
+    """What is chosen without tuning, beside what the tuner finds (equal segments) or the shipped pipeline (others). The spread and the
+    ratio are those of `measure`, the tuned form its only peer."""
+    if kind == "equal":
+        segments = x.numel() // number
+        part, out = x[: segments * number], torch.empty(segments, device="cuda")
+        sizes, tensors = {"nseg": segments, "len": number}, {"x": part, "out": out}
+        declared = EXAMPLES / "kernels" / "segmented_sum.lw"
+        short = number if number <= 1 << 18 else (1 << 18) + number % 4
+        sample = {"nseg": max(2, min(segments, (1 << 16) // number)), "len": short}
+        found = []
+        for name in (n for n, fits in SPACES.items() if fits(number)):
+            pipeline, point = ours.tuned(declared, name, sizes, sample)
+            found.append((name, point, ours.exported(declared, pipeline, sizes, tensors)))
+        name, point, tuned = found[fastest([f[-1] for f in found])]
+        kernel, pipeline, form = ours.chosen("sum", "f32", "rows", segments, number)
+        expected, longest, read = part.view(segments, number).double().sum(-1), number, part.numel() * 4
+    else:
+        offsets = lengths_of(kind, number, x.numel())
+        segments, lengths = offsets.numel() - 1, (offsets[1:] - offsets[:-1]).cuda()
+        out, longest = torch.empty(segments, device="cuda"), lengths.max().item()
+        sizes = {"n": x.numel(), "nseg": segments}
+        tensors = {"x": x, "out": out, "offsets": offsets.to(torch.int32).cuda()}
+        name, point = "flattened", "as shipped"
+        ours.count += 1
+        shipped = EXAMPLES / "pipelines" / "ragged_sum" / "flattened.pipe"
+        tuned = ours.exported(EXAMPLES / "kernels" / "ragged_sum.lw", shipped, sizes, tensors)
+        kernel, pipeline, form = ours.chosen("sum", "f32", "ragged", segments, x.numel(), longest)
+        running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
+        wide = offsets.cuda()
+        expected, read = running[wide[1:]] - running[wide[:-1]], x.numel() * 4 + (segments + 1) * 4
+        del running
+    default = ours.exported(kernel, pipeline, sizes, tensors)
+    out.zero_()
+    default()
+    agree(out, expected, longest, "the default")
+    result = measure(default, {f"{name}: {point}": tuned}, limits.of(read, segments * 4))
+    return {"case": f"default:{kind}:{number}", "pipeline": form, "segments": segments, **result}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--equal", default=",".join(map(str, EQUAL)), help="lengths, or nothing")
     parser.add_argument("--ragged", default=",".join(RAGGED), help="kind:mean of uniform, power, giant, or nothing")
+    parser.add_argument("--types", nargs="?", const=",".join(TYPES), help="OPERATOR:TYPE:LENGTH, only these")
+    parser.add_argument("--defaults", nargs="?", const=",".join(DEFAULTS), help="equal:LENGTH or KIND:MEAN, only these")
     parser.add_argument("--elements", type=int, default=1 << 28)
     parser.add_argument("--json", type=Path, help="write the results there, a line a case")
     parser.add_argument("--cccl", help="CCCL's headers, newer than the toolkit's: CUB's fixed-size form needs them")
@@ -391,6 +494,11 @@ def main():
     ours = Ours(options.loopwright, work)
     cases = [(equal, (int(n),)) for n in options.equal.split(",") if n]
     cases += [(ragged, (kind, int(mean))) for kind, mean in (c.split(":") for c in options.ragged.split(",") if c)]
+    if options.types or options.defaults:
+        types = [c.split(":") for c in (options.types or "").split(",") if c]
+        shapes = [c.split(":") for c in (options.defaults or "").split(",") if c]
+        cases = [(typed, (operator, dtype, int(length))) for operator, dtype, length in types]
+        cases += [(untuned, (kind, int(number))) for kind, number in shapes]
     lines, failed = [], 0
     for case, args in cases:
         try:
@@ -403,7 +511,7 @@ def main():
         peers = "  ".join(f"{name} {ms:.4f}" for name, ms in result["peers_ms"].items())
         print(
             f"{result['case']:>16}  {result['ours_ms']:.4f} ms  {result['of_limit']:.3f} of the limit  {result['ratio']:.3f} x "
-            f"{result['best_peer']} (spread {result['spread']:.4f}, {'holds' if result['holds'] else 'BELOW'})  | {peers}",
+            f"{result['best_peer']} (spread {result['spread']:.4f}, {'holds' if result['holds'] else 'BELOW'})  | {peers}  | {result['pipeline']}",
             flush=True,
         )
         if options.json:

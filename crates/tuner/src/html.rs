@@ -6,27 +6,30 @@ use loopwright_kernel_ir::Name;
 
 use crate::{Cost, Outcome, Point, Tuning, tuner::best_first};
 
-const WIDTH: f64 = 420.0;
-const HEIGHT: f64 = 260.0;
-const LEFT: f64 = 62.0;
+const WIDTH: f64 = 368.0;
+const HEIGHT: f64 = 250.0;
+const LEFT: f64 = 56.0;
 const BOTTOM: f64 = 44.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = 14.0;
 
 const STYLE: &str = "\
+:root{color-scheme:light dark}
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;color:#1b1f24;background:#fff}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
-.plots{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0}figcaption{font-size:.85rem;color:#57606a}
+.plots{display:flex;flex-wrap:wrap;gap:1.2rem 1rem}figure{margin:0;width:368px;max-width:100%}
+figcaption,.note{font-size:.85rem;color:#57606a}svg{max-width:100%;height:auto;display:block}
 table{border-collapse:collapse;font-size:.85rem}td,th{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #d8dee4}
-td.point,th.point{text-align:left;font-family:ui-monospace,monospace}
+td.point{text-align:left;font-family:ui-monospace,monospace;white-space:nowrap}
+th{white-space:nowrap;position:sticky;top:0;background:#fff}th.point{text-align:left}td.reason{text-align:left;min-width:20rem}
 tr.best td{background:#dafbe1}pre{background:#f6f8fa;padding:.8rem;overflow:auto;font-size:.85rem}
-.scroll{max-height:32rem;overflow:auto}
+.scroll{max-height:32rem;overflow:auto;width:fit-content;max-width:100%}
 svg text{font:11px system-ui,sans-serif;fill:#57606a}
 svg .axis{stroke:#8c959f;stroke-width:1}svg .grid{stroke:#eaeef2;stroke-width:1}
 svg .limit{stroke:#cf222e;stroke-width:1.5;fill:none}
 svg circle{fill:#0969da;fill-opacity:.55}svg circle.best{fill:#1a7f37;fill-opacity:1}
 @media (prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}pre{background:#161b22}
-td,th{border-color:#30363d}tr.best td{background:#12361f}svg .grid{stroke:#21262d}svg text,figcaption{fill:#8b949e;color:#8b949e}
+td,th{border-color:#30363d}th{background:#0d1117}tr.best td{background:#12361f}svg .grid{stroke:#21262d}svg text{fill:#8b949e}figcaption,.note{color:#8b949e}
 svg circle{fill:#58a6ff}svg circle.best{fill:#3fb950}}";
 
 fn escape(text: &str) -> String {
@@ -71,14 +74,14 @@ impl Scale {
     fn ticks(&self) -> Vec<f64> {
         if self.logarithmic {
             let decades = (self.high / self.low).log10();
-            let factors: &[f64] = if decades < 2.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let factors: &[f64] = if decades < 3.5 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
             return (first..=last)
                 .flat_map(|e| factors.iter().map(move |f| f * 10f64.powi(e)))
                 .filter(|v| (self.low..=self.high).contains(v))
                 .collect();
         }
-        let rough = (self.high - self.low) / 5.0;
+        let rough = (self.high - self.low) / 8.0;
         let unit = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * unit).find(|s| *s >= rough).unwrap_or(unit);
         (0..20).map(|k| f64::from(k) * step).filter(|v| (self.low..=self.high).contains(v)).collect()
@@ -99,6 +102,13 @@ fn number(v: f64) -> String {
     format!("{text}{suffix}")
 }
 
+/// As [`number`], with a space before the letter: `1.08 G`, for a unit to follow.
+fn spaced(v: f64) -> String {
+    let text = number(v);
+    let digits = text.trim_end_matches(char::is_alphabetic);
+    format!("{digits} {}", &text[digits.len()..])
+}
+
 /// A dot of a plot.
 struct Dot {
     x: f64,
@@ -117,6 +127,8 @@ struct Plot<'p> {
     dots: Vec<Dot>,
     /// Corners of the line of the limit.
     limit: Vec<(f64, f64)>,
+    /// A line across the whole plot: what no candidate goes below.
+    floor: Option<f64>,
 }
 
 impl Plot<'_> {
@@ -127,7 +139,7 @@ impl Plot<'_> {
             self.dots.iter().map(|d| (d.x, d.y)).chain(self.limit.iter().copied()).map(move |p| f(&p))
         };
         let xs = Scale::new(every(|p| p.0), self.logarithmic, x0, x1);
-        let ys = Scale::new(every(|p| p.1), self.logarithmic, y0, y1);
+        let ys = Scale::new(every(|p| p.1).chain(self.floor), self.logarithmic, y0, y1);
         let x_of = |v: f64| match self.categories {
             Some(c) => {
                 let k = c.iter().position(|c| *c as f64 == v).unwrap_or(0);
@@ -176,6 +188,9 @@ impl Plot<'_> {
             let corners: Vec<String> =
                 self.limit.iter().map(|(x, y)| format!("{:.1},{:.1}", x_of(*x), ys.place(*y))).collect();
             let _ = write!(out, "<polyline class=\"limit\" points=\"{}\"/>", corners.join(" "));
+        }
+        if let Some(y) = self.floor.map(|v| ys.place(v)) {
+            let _ = write!(out, "<polyline class=\"limit\" points=\"{x0},{y:.1} {x1},{y:.1}\"/>");
         }
         // The best one last, so that nothing hides it.
         for best in [false, true] {
@@ -226,7 +241,7 @@ impl Tuning {
             "<p>{} points: {} {}, {refused} refused, {wrong} wrong. Problem: {}.</p>",
             self.candidates.len(),
             shown.len(),
-            if timed { "timed" } else { "counted; nothing was timed" },
+            if timed { "timed" } else { "counted, none timed" },
             escape(&self.key.problem)
         );
         if let Some(best) = self.best_point() {
@@ -241,7 +256,15 @@ impl Tuning {
         }
         let _ = write!(out, "<h2>Pipeline</h2><pre>{}</pre>", escape(self.key.pipeline.trim()));
 
-        out.push_str("<h2>Parameters</h2><div class=\"plots\">");
+        out.push_str(
+            "<h2>Parameters</h2><p class=\"note\">A dot is a point of the space, the green one the best; a red line is the \
+             memory's bound, where that is near. Rest the pointer on a dot to read which it is.</p><div class=\"plots\">",
+        );
+        let least = shown.first().map_or(0.0, |f| f.3);
+        let most = shown.iter().map(|f| f.3).fold(0.0, f64::max);
+        // A few slow points would press all others to the ground.
+        let logarithmic = least > 0.0 && most > 10.0 * least;
+        let floor = shown.first().map(|f| f.4.bound_ms).filter(|bound| *bound > 0.0 && *bound > least / 4.0);
         let names: Vec<Name> = self
             .candidates
             .first()
@@ -262,29 +285,33 @@ impl Tuning {
                     })
                 })
                 .collect();
-            let title = format!("{what} against {name}");
+            let title = format!("{} in ms against {name}", if timed { "Time" } else { "Estimated time" });
             let plot = Plot {
                 title: &title,
                 x: name,
                 y: what,
                 categories: Some(&values),
-                logarithmic: false,
+                logarithmic,
                 dots,
                 limit: Vec::new(),
+                floor,
             };
             out.push_str(&plot.svg());
         }
         out.push_str("</div><h2>Roofline</h2><div class=\"plots\">");
         let peak = self.machine.peak();
-        let intensity = |c: &Cost| c.operations / c.necessary_bytes.max(1.0);
+        // All compute the same: what one does more than the others, in partial tiles, is no achievement.
+        let operations =
+            shown.iter().map(|f| f.4.operations).filter(|n| *n > 0.0).fold(f64::INFINITY, f64::min);
+        let intensity = |c: &Cost| operations / c.necessary_bytes.max(1.0);
         let dots: Vec<Dot> = shown
             .iter()
             .filter(|f| f.4.operations > 0.0)
             .map(|(k, point, _, ms, cost)| Dot {
-                x: cost.operations / cost.moved_bytes.max(1.0),
-                y: cost.operations / (ms * 1e-3),
+                x: operations / cost.moved_bytes.max(1.0),
+                y: operations / (ms * 1e-3),
                 best: self.best == Some(*k),
-                label: format!("{point}: {} operations/s", number(cost.operations / (ms * 1e-3))),
+                label: format!("{point}: {} operations/s", number(operations / (ms * 1e-3))),
             })
             .collect();
         if dots.is_empty() {
@@ -294,13 +321,14 @@ impl Tuning {
             let ridge = peak / self.machine.bandwidth;
             let high = shown.iter().map(|f| intensity(f.4)).fold(4.0 * ridge, f64::max);
             let plot = Plot {
-                title: "operations a second against operations a byte moved; the line is what the memory and the f32 units allow",
+                title: "Operations a second against operations a byte moved; the line is what the memory and the f32 units allow",
                 x: "operations / byte",
                 y: "operations / s",
                 categories: None,
                 logarithmic: true,
                 dots,
                 limit: vec![(low, low * self.machine.bandwidth), (ridge, peak), (high, peak)],
+                floor: None,
             };
             out.push_str(&plot.svg());
         }
@@ -313,14 +341,15 @@ impl Tuning {
             let class = if self.best == Some(*k) { " class=\"best\"" } else { "" };
             let _ = write!(
                 out,
-                "<tr{class}><td class=\"point\">{}</td><td>{ms:.4}</td><td>{:.4}</td><td>{}</td><td>{}</td><td>{:.0} %</td><td>{:.0} %</td><td>{}</td></tr>",
+                "<tr{class}><td class=\"point\">{}</td><td>{ms:.4}</td><td>{:.4}</td><td>{}B</td><td>{}</td><td>{:.0} %</td><td>{:.0} %</td><td>{}</td></tr>",
                 escape(&point.to_string()),
                 cost.bound_ms,
-                number(cost.moved_bytes),
+                spaced(cost.moved_bytes),
                 number(cost.bank_conflicts),
                 100.0 * cost.idle,
                 100.0 * cost.occupancy,
-                cost.registers
+                // Nothing was compiled.
+                if cost.registers == 0 { "-".to_owned() } else { cost.registers.to_string() }
             );
         }
         for (point, outcome) in &self.candidates {
@@ -332,7 +361,7 @@ impl Tuning {
             let reason = format!("{}: {}", reason.0, reason.1.unwrap_or_default());
             let _ = write!(
                 out,
-                "<tr><td class=\"point\">{}</td><td colspan=\"7\" style=\"text-align:left\">{}</td></tr>",
+                "<tr><td class=\"point\">{}</td><td colspan=\"7\" class=\"reason\">{}</td></tr>",
                 escape(&point.to_string()),
                 escape(&reason)
             );
