@@ -81,9 +81,23 @@ fn rows(dtype: DType, count: usize, length: usize, machine: &Machine) -> Result<
         forms.push(lanes(v, whole)?);
     }
     if whole >= 128 {
-        forms.push(block(v)?);
+        forms.push(block("a block a row", v, true)?);
         if few && whole >= 2048 {
-            forms.push(chunks(v, whole)?);
+            forms.push(chunks("blocks for chunks of a row, joined by a second kernel", v, whole, true)?);
+        }
+    }
+    // Whole vectors all the same, counted from the last multiple of 16 bytes before each row.
+    let full = 16 / dtype.bytes();
+    let whole = length.div_ceil(full);
+    if v < full && whole >= 128 {
+        forms.push(block("a block a row, by vectors from before its beginning", full, false)?);
+        if few && whole >= 2048 {
+            forms.push(chunks(
+                "blocks for chunks of a row, by vectors from before its beginning",
+                full,
+                whole,
+                false,
+            )?);
         }
     }
     Ok(forms)
@@ -102,8 +116,8 @@ fn vector_tag(v: usize) -> &'static str {
     if v == 1 { "" } else { ", i_vec: vec" }
 }
 
-fn assumed(v: usize) -> String {
-    if v == 1 { String::new() } else { format!("assume(len % {v} = 0)\n") }
+fn assumed(v: usize, aligned: bool) -> String {
+    if v == 1 || !aligned { String::new() } else { format!("assume(len % {v} = 0)\n") }
 }
 
 fn lanes(v: usize, whole: usize) -> Result<Form, Diagnostic> {
@@ -113,7 +127,7 @@ fn lanes(v: usize, whole: usize) -> Result<Form, Diagnostic> {
          split_iname(s_inner, $rows, outer=s_part, inner=s_row)\n\
          split_iname(i, $width)\n{split}\
          tag_inames(s_outer: block.x, s_row: thread.y, {lane}: thread.x{}, s_part: ilp)\n",
-        assumed(v),
+        assumed(v, true),
         vector_tag(v)
     );
     // Lanes of a warp, no more than a row has work for.
@@ -128,13 +142,13 @@ fn lanes(v: usize, whole: usize) -> Result<Form, Diagnostic> {
     Form::new("a few lanes a row", &steps, space)
 }
 
-fn block(v: usize) -> Result<Form, Diagnostic> {
+fn block(name: &'static str, v: usize, aligned: bool) -> Result<Form, Diagnostic> {
     let (split, thread) = vectors(v, "i_rest", "i_thread");
     let steps = format!(
         "{}split_iname(i, $tile)\n\
          split_iname(i_inner, $step, outer=i_part, inner=i_rest)\n{split}\
          tag_inames(s: block.x, {thread}: thread.x{}, i_part: ilp)\n",
-        assumed(v),
+        assumed(v, aligned),
         vector_tag(v)
     );
     // A vector has as many loads under way as parts otherwise have.
@@ -145,17 +159,17 @@ fn block(v: usize) -> Result<Form, Diagnostic> {
         .parameter("step", list([128 * v, 256 * v]))
         .parameter("tile", list(tiles))
         .require(&conditions.join(" or "))?;
-    Form::new("a block a row", &steps, space)
+    Form::new(name, &steps, space)
 }
 
-fn chunks(v: usize, whole: usize) -> Result<Form, Diagnostic> {
+fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<Form, Diagnostic> {
     let (split, thread) = vectors(v, "i_lanes", "i_thread");
     let steps = format!(
         "{}split_iname(i, $chunk, outer=i_chunk, inner=i_rest)\n\
          split_iname(i_rest, $tile, outer=i_tile, inner=i_in_tile)\n\
          split_iname(i_in_tile, $step, outer=i_part, inner=i_lanes)\n{split}\
          tag_inames(s: block.x, i_chunk: block.y, {thread}: thread.x{}, i_part: ilp)\n",
-        assumed(v),
+        assumed(v, aligned),
         vector_tag(v)
     );
     // The second axis of a grid has 65535 blocks.
@@ -165,7 +179,7 @@ fn chunks(v: usize, whole: usize) -> Result<Form, Diagnostic> {
         .parameter("chunk", list(sizes))
         .parameter("step", list([256 * v]))
         .parameter("tile", list([512 * v, 1024 * v]));
-    Form::new("blocks for chunks of a row, joined by a second kernel", &steps, space)
+    Form::new(name, &steps, space)
 }
 
 /// Threads of a block of flattened segments.
