@@ -332,3 +332,31 @@ fn wide_offsets() {
     assert_eq!(reduced.values.to_f64(), [2.0, f64::NEG_INFINITY, 9.0]);
     assert_eq!(reduced.indices.unwrap().to_vec::<i64>().unwrap(), [2, i64::MAX, 6]);
 }
+
+#[test]
+fn small_and_unsigned_integers() {
+    let device = Device::emulator();
+    let bytes = SegmentedReduce::new(Operator::Sum, DType::U8);
+    let sums = bytes.run(&device, &[200u8; 48], Segments::Length(16)).unwrap().values;
+    assert_eq!(sums.to_vec::<u64>().unwrap(), [3200; 3]);
+    let largest =
+        segmented_reduce(&device, Operator::Max, &[-3i8, -2, -128, -5], Segments::Offsets(&[0, 2, 2, 4]));
+    assert_eq!(largest.unwrap().values.to_vec::<i8>().unwrap(), [-2, -128, -5]);
+    let words =
+        segmented_reduce(&device, Operator::Argmin, &[7u32, u32::MAX, 0, 7], Segments::Length(2)).unwrap();
+    assert_eq!(words.values.to_vec::<u32>().unwrap(), [7, 0]);
+    assert_eq!(words.indices.unwrap().to_vec::<i32>().unwrap(), [0, 0]);
+}
+
+#[test]
+fn more_elements_than_32_bits_count() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    for shape in [Shape::rows(1 << 20, 1 << 13), Shape::rows(1, 1 << 33), Shape::ragged(1 << 20, 1 << 33)] {
+        let Chosen { kernel, cost, .. } = chosen(&shape, DType::F16, &h200, &limits);
+        assert!(cost.blocks >= f64::from(h200.multiprocessors), "{shape}");
+        // Sizes are of 64 bits where they have to be, and only there.
+        let text = kernel.to_string();
+        let wide = !matches!(shape, Shape::Rows { length, .. } if length < 1 << 31);
+        assert_eq!(text.contains("i64"), wide, "{text}");
+    }
+}
