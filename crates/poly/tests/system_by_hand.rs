@@ -205,7 +205,7 @@ fn ranges_need_no_exact_projection() {
         &within(&v("yoi"), &k(2)),
     ]);
     let difference = v("xo").sub(&v("yoo")).unwrap();
-    loopwright_poly::with_budget(3000, || {
+    loopwright_poly::with_budget(1000, || {
         assert_eq!(s.constant_range(&v("yoo")).unwrap(), (Some(0), None));
         assert_eq!(s.constant_range(&v("qo")).unwrap(), (Some(0), Some(4)));
         assert_eq!(s.constant_range(&difference).unwrap(), (Some(0), None));
