@@ -397,6 +397,11 @@ impl<'a, 'k> Comparison<'a, 'k> {
                 }
             }
         }
+        // Nor does it matter when a scan adds the points that a reader of it does not see.
+        let seen = match (e.touch, f.touch) {
+            (Touch::Update, Touch::Read) if new.is_scan(array) => self.seen(a, b)?,
+            _ => None,
+        };
         let (mut base, mut checked): (Option<System>, bool) = (None, false);
         let reversed = not_before(a, e, b, f);
         if reversed.is_empty() {
@@ -413,7 +418,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
                 if !against.iter().all(|s| here.narrow(&s.iname, s.relation)) {
                     continue;
                 }
-                let mut more = Vec::new();
+                let mut more: Vec<Constraint> = seen.iter().cloned().collect();
                 for (x, y, r) in &signs {
                     more.push(row(x, &self.new.second(y)?, *r)?);
                 }
@@ -446,6 +451,16 @@ impl<'a, 'k> Comparison<'a, 'k> {
             }
         }
         Ok(None)
+    }
+
+    /// That what one part adds to a scan is seen by another, the second execution: it belongs to no later value of the scan's iname.
+    fn seen(&self, update: &ModelPart, reader: &ModelPart) -> Result<Option<Constraint>> {
+        let value = |part| {
+            let value = self.new.instruction(part).scan_value()?;
+            self.new.lookup.expand(&value).ok()
+        };
+        let (Some(own), Some(others)) = (value(update), value(reader)) else { return Ok(None) };
+        Ok(Some(Constraint::le(&own, &self.new.second(&others)?)?))
     }
 
     /// Both executions, at one cell.

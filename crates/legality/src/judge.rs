@@ -112,11 +112,17 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     if let Some(reason) = other_values(&new) {
         return Ok(Verdict::Unknown { reason, repair: None });
     }
-    // A scan whose iname is no longer told apart from others is no scan; lowering refuses it.
-    for instruction in &after.instructions {
-        if let Some(Err(d)) = along(after, &new.lookup, instruction) {
-            return Ok(Verdict::Unknown { reason: d.message, repair: d.help });
-        }
+    // A scan whose iname is no longer told apart from others is no scan that could be proved; a run may show that it is none. Lowering refuses
+    // it.
+    let ended = after.instructions.iter().find_map(|i| along(after, &new.lookup, i)?.err());
+    if let Some(d) = ended {
+        return Ok(match search(&Model::new(after.declared())?, &new, None) {
+            Search::Wrong(mut witness) => {
+                witness.repair = witness.repair.or(d.help);
+                Verdict::Refuted(witness)
+            }
+            _ => Verdict::Unknown { reason: d.message, repair: d.help },
+        });
     }
     let (outcome, links, mut questions) = Comparison::new(&old, &new).run()?;
     if outcome.is_kept() {

@@ -102,7 +102,7 @@ fn lower_with(
     options: LowerOptions,
     hazards: Hazards,
 ) -> Result<program::Program, Diagnostic> {
-    scan::check(kernel).map_err(|diagnostic| kernel.locate(diagnostic))?;
+    scan::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
     let lowered = match grid_reduce::take_apart(kernel, options.index) {
         Ok(Some(kernel)) => structure::lower(&kernel, options, hazards),
         Ok(None) => structure::lower(kernel, options, hazards),

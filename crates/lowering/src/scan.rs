@@ -19,6 +19,7 @@ use loopwright_kernel_ir::{
 use loopwright_legality::along;
 
 use crate::{
+    Hazards,
     analysis::{Analysis, reduction},
     emitter::Emitter,
     env::Env,
@@ -42,15 +43,20 @@ fn rank(tag: Tag) -> Option<usize> {
     }
 }
 
-/// Refuses scans that nothing realises.
-pub(crate) fn check(kernel: &LoopKernel) -> Result<(), Diagnostic> {
+/// Refuses scans that nothing realises. By force, what is no scan any more runs as the loops say, as long as there are only loops.
+pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnostic> {
     if kernel.instructions.iter().all(|i| i.scan.is_none()) {
         return Ok(());
     }
     let lookup = Lookup::new(kernel);
     for i in &kernel.instructions {
         let Some(inames) = along(kernel, &lookup, i) else { continue };
-        let inames = inames?;
+        let inames = match inames {
+            Err(_) if hazards == Hazards::Left && i.within.iter().all(|n| kernel.tag(n) == Tag::Seq) => {
+                continue;
+            }
+            inames => inames?,
+        };
         let refuse = |iname: &Name, why: &str, help: String| {
             let (id, tag) = (&i.id, kernel.tag(iname));
             Diagnostic::new("scan-order", format!("the scan `{id}` goes along `{iname}: {tag}`, {why}"))

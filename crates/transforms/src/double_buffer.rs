@@ -145,11 +145,28 @@ impl BuiltIn for DoubleBuffer {
     }
 }
 
-/// The constraints of the copy that speak of the loop's iname, with another value for it: those of its own inames and those of the loop.
-fn moved(constraints: &[Constraint], iname: &Name, value: &Aff) -> Result<Vec<Constraint>, Diagnostic> {
+/// What changes with the loop's iname, each with its value where that has another one: the iname, and the names that are defined by it.
+fn values_at(data: &KernelData, iname: &Name, value: &Aff) -> Result<Vec<(Name, Aff)>, Diagnostic> {
+    let mut values = vec![(iname.clone(), value.clone())];
+    for d in &data.definitions {
+        let expanded = data.expand(&d.value)?;
+        if expanded.mentions(iname) {
+            values.push((d.iname.clone(), expanded.substitute_one(iname, value)?));
+        }
+    }
+    Ok(values)
+}
+
+fn of<'a>(values: &'a [(Name, Aff)]) -> impl Fn(&Name) -> Option<Aff> + 'a {
+    |n| values.iter().find(|(m, _)| m == n).map(|(_, v)| v.clone())
+}
+
+/// The constraints that say something else for another value of the loop's iname, and what they say for it.
+fn moved(constraints: &[Constraint], values: &[(Name, Aff)]) -> Result<Vec<Constraint>, Diagnostic> {
+    let of = of(values);
     let mut found: Vec<Constraint> = Vec::new();
-    for c in constraints.iter().filter(|c| c.aff.mentions(iname)) {
-        let c = c.substitute(&|n| (n == iname).then(|| value.clone()))?;
+    for c in constraints.iter().filter(|c| c.aff.mentions_any(&|n| of(n).is_some())) {
+        let c = c.substitute(&of)?;
         if !found.contains(&c) {
             found.push(c);
         }
@@ -164,14 +181,8 @@ fn set_iname(
     iname: &Name,
     value: &Aff,
 ) -> Result<(), Diagnostic> {
-    let mut values = vec![(iname.clone(), value.clone())];
-    for d in &data.definitions {
-        let expanded = data.expand(&d.value)?;
-        if expanded.mentions(iname) {
-            values.push((d.iname.clone(), expanded.substitute_one(iname, value)?));
-        }
-    }
-    let of = |n: &Name| values.iter().find(|(m, _)| m == n).map(|(_, v)| v.clone());
+    let values = values_at(data, iname, value)?;
+    let of = of(&values);
     // Subscripts are written anew, so that no `8 * 0` is left.
     fn renewed(e: &Expr, of: &dyn Fn(&Name) -> Option<Aff>) -> Expr {
         let Expr::Subscript(access) = e else {
@@ -266,7 +277,8 @@ impl Transform for DoubleBuffer {
                     data.tags.insert(new.clone(), data.tag(old));
                 }
             }
-            let started = moved(&instances, k, &first)?;
+            let values_first = values_at(data, k, &first)?;
+            let started = moved(&instances, &values_first)?;
             let of_own = |c: &Constraint, data: &KernelData| {
                 c.names().iter().any(|n| data.base_of(n).iter().any(|b| own.contains(b)))
             };
@@ -275,7 +287,7 @@ impl Transform for DoubleBuffer {
                 domain.constraints = domain
                     .constraints
                     .iter()
-                    .map(|c| c.substitute(&|n| (n == k).then(|| first.clone())))
+                    .map(|c| c.substitute(&of(&values_first)))
                     .collect::<Result<_, _>>()?;
                 domain.constraints.extend(started);
                 // What is true of the first iteration without more goes.
@@ -283,10 +295,7 @@ impl Transform for DoubleBuffer {
             }
             // The copy in the loop, of the next iteration.
             let next = Aff::var(k).add_constant(1)?;
-            // Where both this iteration and the next one are.
-            let mut running = moved(&instances, k, &Aff::var(k))?;
-            running.extend(moved(&instances, k, &next)?);
-            running.retain(|c| !of_own(c, data));
+            let values_next = values_at(data, k, &next)?;
             let of_copy: Vec<usize> = (0..data.domains.len())
                 .filter(|d| {
                     data.domains[*d].inames.iter().any(|n| {
@@ -295,12 +304,21 @@ impl Transform for DoubleBuffer {
                     })
                 })
                 .collect();
+            // Where both this iteration and the next one are. What the copy's own domains say is written for the next one below.
+            let direct: Vec<Constraint> = instances.iter().filter(|c| c.aff.mentions(k)).cloned().collect();
+            let mut running = moved(&direct, &[(k.clone(), Aff::var(k))])?;
+            running.retain(|c| !of_own(c, data));
+            let is_outside = |c: &&Constraint| {
+                !of_own(c, data) || !of_copy.iter().any(|d| data.domains[*d].constraints.contains(c))
+            };
+            let outside: Vec<Constraint> = instances.iter().filter(is_outside).cloned().collect();
+            running.extend(moved(&outside, &values_next)?);
             for (number, d) in of_copy.into_iter().enumerate() {
                 let domain = &mut data.domains[d];
                 domain.constraints = domain
                     .constraints
                     .iter()
-                    .map(|c| c.substitute(&|n| (n == k).then(|| next.clone())))
+                    .map(|c| c.substitute(&of(&values_next)))
                     .collect::<Result<_, _>>()?;
                 if number == 0 {
                     for c in &running {
