@@ -240,13 +240,14 @@ fn segments_of_unequal_length_by_mean_and_longest() {
 fn estimates_of_flattened_segments_are_in_the_order_of_the_measured_times() {
     let (h200, limits) = (Machine::h200(), machines::h200());
     let measured = [(4, 0.7889), (16, 0.4962), (64, 0.4054), (1024, 0.3207), (65536, 0.2748)];
-    let mut last = f64::INFINITY;
-    for (mean, time) in measured {
+    let estimates = measured.map(|(mean, time)| {
         let estimate = chosen(&between_offsets(mean, None), DType::F32, &h200, &limits).cost.estimate_ms;
-        assert!(estimate < last, "mean {mean}: {estimate}, and {last} for shorter ones");
         assert!(estimate < 1.2 * time, "mean {mean}: {estimate}, measured {time}");
-        last = estimate;
-    }
+        estimate
+    });
+    // Neighbours may be as good as equal.
+    assert!(estimates.windows(2).all(|e| e[1] < 1.05 * e[0]), "{estimates:?}");
+    assert!(estimates[0] > 1.3 * estimates[4], "{estimates:?}");
 }
 
 /// An A100 has fewer multiprocessors, less shared memory, and a third of the bandwidth for each of them.

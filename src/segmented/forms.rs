@@ -18,11 +18,13 @@ pub(super) struct Form {
     pub name: &'static str,
     pub pipeline: Pipeline,
     pub space: Space,
+    /// Whether it loads whole vectors of rows that do not all begin at a multiple of them.
+    pub wide: bool,
 }
 
 impl Form {
     fn new(name: &'static str, steps: &str, space: Space) -> Result<Form, Diagnostic> {
-        Ok(Form { name, pipeline: Pipeline::parse(steps)?, space })
+        Ok(Form { name, pipeline: Pipeline::parse(steps)?, space, wide: false })
     }
 }
 
@@ -81,7 +83,7 @@ fn rows(dtype: DType, count: usize, length: usize, machine: &Machine) -> Result<
         forms.push(lanes(v, whole)?);
     }
     if whole >= 128 {
-        forms.push(block("a block a row", v, true)?);
+        forms.push(block("a block a row", v, whole, true)?);
         if few && whole >= 2048 {
             forms.push(chunks("blocks for chunks of a row, joined by a second kernel", v, whole, true)?);
         }
@@ -90,14 +92,11 @@ fn rows(dtype: DType, count: usize, length: usize, machine: &Machine) -> Result<
     let full = 16 / dtype.bytes();
     let whole = length.div_ceil(full);
     if v < full && whole >= 128 {
-        forms.push(block("a block a row, by vectors from before its beginning", full, false)?);
+        let wide = |form: Form| Form { wide: true, ..form };
+        forms.push(wide(block("a block a row, by vectors from before its beginning", full, whole, false)?));
         if few && whole >= 2048 {
-            forms.push(chunks(
-                "blocks for chunks of a row, by vectors from before its beginning",
-                full,
-                whole,
-                false,
-            )?);
+            let name = "blocks for chunks of a row, by vectors from before its beginning";
+            forms.push(wide(chunks(name, full, whole, false)?));
         }
     }
     Ok(forms)
@@ -142,7 +141,7 @@ fn lanes(v: usize, whole: usize) -> Result<Form, Diagnostic> {
     Form::new("a few lanes a row", &steps, space)
 }
 
-fn block(name: &'static str, v: usize, aligned: bool) -> Result<Form, Diagnostic> {
+fn block(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<Form, Diagnostic> {
     let (split, thread) = vectors(v, "i_rest", "i_thread");
     let steps = format!(
         "{}split_iname(i, $tile)\n\
@@ -151,12 +150,18 @@ fn block(name: &'static str, v: usize, aligned: bool) -> Result<Form, Diagnostic
         assumed(v, aligned),
         vector_tag(v)
     );
-    // A vector has as many loads under way as parts otherwise have.
-    let parts: &[usize] = if v == 1 { &[4, 8] } else { &[1, 4] };
-    let tiles = [128, 256].into_iter().flat_map(|t| parts.iter().map(move |p| t * p * v));
+    // A vector has as many loads under way as parts otherwise have. Beside whole vectors from before a row's beginning there is the work of finding it:
+    // long rows have 256 threads and two vectors each under way, as was measured to be best at 4097 and 100003.
+    let (threads, parts): (&[usize], &[usize]) = match (v, aligned) {
+        (1, _) => (&[128, 256], &[4, 8]),
+        (_, true) => (&[128, 256], &[1, 4]),
+        (_, false) if whole >= 1024 => (&[256], &[2]),
+        (_, false) => (&[128], &[1, 2]),
+    };
+    let tiles = threads.iter().flat_map(|t| parts.iter().map(move |p| t * p * v));
     let conditions: Vec<String> = parts.iter().map(|p| format!("tile == {p} * step")).collect();
     let space = Space::new()
-        .parameter("step", list([128 * v, 256 * v]))
+        .parameter("step", list(threads.iter().map(|t| t * v)))
         .parameter("tile", list(tiles))
         .require(&conditions.join(" or "))?;
     Form::new(name, &steps, space)
