@@ -3,7 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{
-    Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tree,
+    Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tree,
 };
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
@@ -238,10 +238,21 @@ fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Dia
         }
         let all = extent::instances_of(data, &part(Part::Update(inner)))?;
         let rows = all.keep_only(&|n| !data.is_iname(n) || kept.contains(n))?.system.gist(&known)?;
+        let mut rows: Vec<Constraint> =
+            rows.into_iter().filter(|c| c.aff.mentions(iname) && c.aff.is_affine()).collect();
+        // A bound may hide in divisions, which no domain has: then the real one stands for it.
+        let now = known.with(&rows)?.bounds(iname, &others)?;
+        let real = all.bounds(iname, &others)?;
+        let own = Aff::var(iname);
+        for (missing, bounds, sign) in
+            [(now.lower.is_empty(), real.lower, 1), (now.upper.is_empty(), real.upper, -1)]
+        {
+            for b in bounds.iter().filter(|b| missing && b.aff.is_affine()) {
+                rows.push(Constraint::nonneg(own.scale(b.denominator)?.sub(&b.aff)?.scale(sign)?));
+            }
+        }
         if let Some(domain) = data.domains.iter_mut().find(|d| d.inames.contains(iname)) {
-            domain
-                .constraints
-                .extend(rows.into_iter().filter(|c| c.aff.mentions(iname) && c.aff.is_affine()));
+            domain.constraints.extend(rows);
         }
     }
     Ok(())
