@@ -229,6 +229,10 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok((found, writes))
     }
 
+    fn is_argument(&self, array: &Name) -> bool {
+        self.model.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == *array))
+    }
+
     /// What a read sees, copies followed.
     fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
         if hops == 0 {
@@ -260,9 +264,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             }
         }
         if !sources.none.is_empty()? {
-            let argument =
-                self.model.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == *array));
-            let (cells, seen) = match (argument, read) {
+            let (cells, seen) = match (self.is_argument(array), read) {
                 (true, Some((p, k))) => {
                     let part = &self.model.parts[p];
                     let cell: Vec<Aff> = part.events[k].cell.iter().flatten().cloned().collect();
@@ -463,15 +465,36 @@ fn check_reads(
                 return why(format!("the range of `{}` depends on the values of `{}`", part.part, e.array));
             }
         }
-        let PartRole::Does(id, here) = new.role(part) else { continue };
-        if matches!(here, Part::Init(_)) {
-            continue;
-        }
         let mine = reads(new, part);
         let needed = |k: &usize| {
             links[p].as_ref().is_none_or(|l| !l.same[*k])
                 || outcome.changed.contains_key(&part.events[*k].array)
         };
+        let (id, here) = match new.role(part) {
+            PartRole::Does(id, here) => (id, here),
+            PartRole::Copies => {
+                // Nobody may see the copy, but what is read has to be there.
+                for k in mine.into_iter().filter(needed) {
+                    let array = &part.events[k].array;
+                    let view = if is.is_argument(array) {
+                        None
+                    } else {
+                        Some(is.view(array, Some((p, k)), HOPS)?)
+                    };
+                    if view.is_some_and(|v| v.contains_key(&Seen::Unwritten)) {
+                        return why(format!(
+                            "`{}` may copy a cell of `{array}` that nothing has written",
+                            part.part
+                        ));
+                    }
+                }
+                continue;
+            }
+            PartRole::Joins(..) => continue,
+        };
+        if matches!(here, Part::Init(_)) {
+            continue;
+        }
         if !mine.iter().any(needed) {
             continue;
         }
