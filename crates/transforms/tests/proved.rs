@@ -10,6 +10,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::LoopKernel;
+use loopwright_legality::agrees;
 use loopwright_transforms::{Pipeline, Verdict};
 
 /// What is not proved.
@@ -83,4 +84,29 @@ fn speed_cases_are_proved() {
     let failures: String =
         speed_cases::all().iter().map(|c| unproved(&c.name, &c.kernel, &c.pipeline)).collect();
     assert!(failures.is_empty(), "{failures}");
+}
+
+/// Where an axis begins at another value for other parameters, a run counts its threads from the least value that there is.
+#[test]
+fn threads_of_a_skewed_axis_find_their_own_cells() {
+    let declared = LoopKernel::parse(
+        "\
+kernel weighted(c: f32[n], a: f32[n, 2], out: f32[4], n: i32)
+domain { [k] : 0 <= k < 4 }
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j < 2 }
+out[k] = sum([i, j], a[i, j] * c[i]) {id=total, inames=k}
+",
+    )
+    .unwrap();
+    let pipeline = "\
+split_iname(i, 3)
+map_domain([i_inner, j] -> [i_inner, v], v = j - i_inner)
+add_prefetch(c, [v], space=private)
+tag_inames(v: thread.x)
+";
+    let kernel = Pipeline::parse(pipeline).unwrap().apply(&declared).unwrap();
+    for n in 1..=5 {
+        assert_eq!(agrees(&kernel, &[("n".into(), n)].into()), Ok(None), "n = {n}");
+    }
 }

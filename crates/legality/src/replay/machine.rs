@@ -225,16 +225,26 @@ fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
 fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Execution>, Stop> {
     let mut found = Vec::new();
     let mut extents = [1i64; AXES];
+    // What coordinates count from: where that is no one function of the parameters, the least value there is.
     let mut lowers: HashMap<Name, i64> = HashMap::new();
-    for (number, part) in model.parts.iter().enumerate() {
+    let mut runs = Vec::with_capacity(model.parts.len());
+    for part in &model.parts {
+        let points = points(&part.constraints, &part.inames, fixed, LIMIT)?;
         for c in &part.place {
             let Coordinate::Iname(n) = c else { continue };
+            let k = part.inames.iter().position(|i| i == n).unwrap_or(0);
+            let mut least = points.iter().map(|values| values[k]).min();
             if !lowers.contains_key(n) {
-                let lower = model.lower(n)?.and_then(|a| a.eval_in(fixed)).unwrap_or(0);
-                lowers.insert(n.clone(), lower);
+                least = least.into_iter().chain(model.lower(n)?.and_then(|a| a.eval_in(fixed))).min();
+            }
+            if let Some(least) = least {
+                lowers.entry(n.clone()).and_modify(|l| *l = least.min(*l)).or_insert(least);
             }
         }
-        for values in points(&part.constraints, &part.inames, fixed, LIMIT)? {
+        runs.push(points);
+    }
+    for (number, (part, points)) in model.parts.iter().zip(runs).enumerate() {
+        for values in points {
             let mut place = [0; AXES];
             for (axis, c) in part.place.iter().enumerate() {
                 if let Coordinate::Iname(n) = c {
