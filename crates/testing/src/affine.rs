@@ -220,7 +220,10 @@ impl Maker {
             }
         }
         for value in values {
-            terms.push(format!("{value} * {}", self.odd()));
+            // An even number where it is read a second time: the sum of two odd ones would lose a bit of it in every round.
+            let factor = self.odd();
+            let again = terms.iter().any(|t| t.starts_with(&format!("{value} * ")));
+            terms.push(format!("{value} * {}", if again { factor + 1 } else { factor }));
         }
         terms.push(self.odd().to_string());
         terms.join(" + ")
