@@ -450,6 +450,23 @@ pub(crate) fn check_flow(
     result
 }
 
+/// Whether all executions of a part do instances that are declared: others could read beside the arrays, whoever sees what they write.
+fn only_declared(new: &Model<'_>, part: &ModelPart, original: &ModelPart, values: &[Aff]) -> Checked<()> {
+    let value = |n: &Name| original.inames.iter().position(|i| i == n).map(|k| values[k].clone());
+    let rows: Vec<Constraint> = new.context.iter().chain(&part.constraints).cloned().collect();
+    let system = System::new(&rows)?;
+    for c in &original.constraints {
+        let declared = c.substitute(&value)?;
+        if !system.implies(&declared)? {
+            return Err(Why {
+                text: format!("`{}` may run instances that are not declared", part.part),
+                pairs: declared.negations()?.into_iter().next().and_then(|not| system.with(&[not]).ok()),
+            });
+        }
+    }
+    Ok(())
+}
+
 fn check_reads(
     declared: &Model<'_>,
     new: &Model<'_>,
@@ -495,7 +512,8 @@ fn check_reads(
         if matches!(here, Part::Init(_)) {
             continue;
         }
-        if !mine.iter().any(needed) {
+        let linked = links[p].is_some();
+        if linked && !mine.iter().any(needed) {
             continue;
         }
         let Some(d) = declared.numbers.get(&PartRef { instruction: id.clone(), part: here }).copied() else {
@@ -511,6 +529,10 @@ fn check_reads(
             .iter()
             .map(|n| new.declared_value(part, n))
             .collect::<loopwright_poly::Result<_>>()?;
+        if !linked {
+            is.questions += 1;
+            only_declared(new, part, original, &values)?;
+        }
         for (k, l) in mine.into_iter().zip(theirs) {
             if !needed(&k) {
                 continue;

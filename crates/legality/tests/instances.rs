@@ -1,0 +1,30 @@
+//! Executions that no instance of the declared kernel stands for.
+
+use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel};
+use loopwright_legality::{Verdict, judge};
+use loopwright_poly::Aff;
+
+/// One more cell of a temporary is computed, from beside the array: nobody reads it, but it is no instance.
+#[test]
+fn an_instance_that_is_not_declared_is_no_proof() {
+    let declared = LoopKernel::parse(
+        "\
+kernel twice(a: f32[n], b: f32[n], n: i32)
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j < n }
+temp t: f32[n + 1] global
+t[i] = a[i] {id=load, inames=i}
+b[j] = 2.0 * t[j] {id=store, inames=j}
+",
+    )
+    .unwrap();
+    let longer = declared
+        .edit(|data| {
+            let n = Constraint::le(&Aff::var("i"), &Aff::var("n"))?;
+            data.domains[0].constraints[1] = n;
+            Ok::<(), Diagnostic>(())
+        })
+        .unwrap();
+    let Verdict::Unknown { reason, .. } = judge(&declared, &longer) else { panic!("a[n] is read") };
+    assert!(reason.starts_with("`load` may run instances that are not declared"), "{reason}");
+}
