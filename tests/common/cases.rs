@@ -18,7 +18,7 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
         "prefix_sum" => [(1, 1100), (3, 300), (9, 64), (2, 17), (2, 0)]
             .map(|(nseg, len)| vec![("nseg", nseg), ("len", len)])
             .to_vec(),
-        "ragged_sum" => [6, 1, 0].map(|nseg| vec![("nseg", nseg), ("n", 3000)]).to_vec(),
+        "ragged_sum" => [6, 1, 0].map(|nseg| vec![("nseg", nseg), ("n", 40_000)]).to_vec(),
         "axpy" => [1000, 128, 1, 0].map(|n| vec![("n", n)]).to_vec(),
         "transpose" => {
             [(70, 40), (68, 132), (32, 32), (1, 5), (0, 3)].map(|(m, n)| vec![("m", m), ("n", n)]).to_vec()
@@ -51,9 +51,9 @@ pub fn allowed(program: &Program, sizes: &[(&str, i64)]) -> bool {
 
 fn contents(name: &str, dtype: DType, len: usize) -> Buffer {
     match (name, dtype) {
-        // Segments of length 0, 1, a few hundred and the rest.
+        // Segments of length 0, 1, a few hundred, and the rest, of which blocks have whole tiles.
         ("offsets", DType::I32) => {
-            let cuts = [0, 0, 1, 300, 301, 1000, 3000];
+            let cuts = [0, 0, 1, 300, 301, 1000, 40_000];
             Buffer::from_slice(&cuts[cuts.len() - len..])
         }
         (_, DType::F32) => {

@@ -54,6 +54,9 @@ impl Context<'_> {
             ValueKind::ThreadIdx(a) => {
                 Printed::primary(axis("threadIdx", *a)).with(Rep::Unsigned { exact: true })
             }
+            ValueKind::Load(m) if self.is_streaming(m) => {
+                Printed::primary(format!("__ldcs(&{})", self.element(m)))
+            }
             ValueKind::Load(m) => Printed::primary(self.element(m)),
             ValueKind::Unary(op, a) => self.unary(*op, a, dtype),
             ValueKind::Binary(op, a, b) => self.binary(*op, a, b, dtype),
@@ -78,6 +81,12 @@ impl Context<'_> {
         };
         self.of_data.set(of_data);
         text
+    }
+
+    /// Whether an element is of an array whose lines caches are asked to give up first. There is no such access for bool.
+    pub(crate) fn is_streaming(&self, m: &MemRef) -> bool {
+        let Memory::Global(g) = m.memory else { return false };
+        self.program.globals.get(g).is_some_and(|g| g.streaming && g.dtype != DType::Bool)
     }
 
     fn float(&self, dtype: DType, value: f64) -> Printed {

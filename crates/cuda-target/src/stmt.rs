@@ -120,6 +120,10 @@ impl Context<'_> {
                 let is_target = |v: &Value| matches!(v.kind, ValueKind::Var(id) if id == *var);
                 out.push(&self.assignment(&self.var(*var), value, &is_target), indent, *leaf);
             }
+            Stmt::Store { to, value, leaf } if self.is_streaming(to) => {
+                let text = format!("__stcs(&{}, {});", self.element(to), self.converted(value));
+                out.push(&text, indent, *leaf);
+            }
             Stmt::Store { to, value, leaf } => {
                 let is_target = |v: &Value| matches!(&v.kind, ValueKind::Load(from) if from == to);
                 out.push(&self.assignment(&self.element(to), value, &is_target), indent, *leaf);
@@ -247,9 +251,16 @@ impl Context<'_> {
                 .needs
                 .refuse("malformed-program", format!("no access moves {lanes} elements of {dtype}"));
         };
-        let target = format!("*reinterpret_cast<{vector} *>(&{})", self.element(to));
-        let source = format!("*reinterpret_cast<const {vector} *>(&{})", self.element(from));
-        format!("{target} = {source};")
+        let target = format!("reinterpret_cast<{vector} *>(&{})", self.element(to));
+        let source = format!("reinterpret_cast<const {vector} *>(&{})", self.element(from));
+        let source = match self.is_streaming(from) {
+            true => format!("__ldcs({source})"),
+            false => format!("*{source}"),
+        };
+        match self.is_streaming(to) {
+            true => format!("__stcs({target}, {source});"),
+            false => format!("*{target} = {source};"),
+        }
     }
 
     /// `__align__(16) ` for an array that vector accesses go to; nothing where its elements' own alignment is enough.

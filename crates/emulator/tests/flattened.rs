@@ -200,6 +200,7 @@ fn lengths_change_neither_coalescing_nor_balance() {
             [vec![POINTS / 2], vec![0; 20_000], vec![POINTS / 2]].concat(),
         ),
     ];
+    let mut costs = Vec::new();
     for (what, lengths) in cases {
         let (sectors, steps) = work(&lengths);
         let items = lengths.iter().sum::<i64>() + lengths.len() as i64;
@@ -209,5 +210,10 @@ fn lengths_change_neither_coalescing_nor_balance() {
         // A step of a warp takes 32 items; how many steps the items of a tile cost hangs little on what they are.
         let each = steps as f64 / (items as f64 / 32.0);
         assert!((10.0..90.0).contains(&each), "{what}: {each} steps for 32 items");
+        costs.push((what, each));
     }
+    // Tiles inside one segment are added up where they are loaded; of many short segments, each is a thread's.
+    let cost = |wanted| costs.iter().find(|(what, _)| *what == wanted).unwrap().1;
+    assert!(2.0 * cost("one segment") < cost("of 64"), "{costs:?}");
+    assert!(cost("of 4") < 0.9 * cost("of 64"), "{costs:?}");
 }

@@ -60,6 +60,9 @@ pub struct Array {
     pub order: Vec<usize>,
     /// Who sees it; arguments are global.
     pub space: AddressSpace,
+    /// Whether accesses to it in global memory ask caches to give its lines up first, since each element is touched once. It changes no value.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub streaming: bool,
 }
 
 /// A scalar argument.

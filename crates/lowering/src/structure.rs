@@ -117,6 +117,7 @@ fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<P
             owner,
             read: false,
             written: false,
+            streaming: array.streaming,
         });
     }
     let mut number = 0;
@@ -146,6 +147,7 @@ pub(crate) fn placeholder(array: &loopwright_kernel_ir::Array, index: DType) -> 
         owner: Owner::Caller,
         read: false,
         written: false,
+        streaming: array.streaming,
     }
 }
 

@@ -50,6 +50,10 @@ SHIM_VECTOR(unsigned long long, ulonglong)
 SHIM_VECTOR(float, float)
 SHIM_VECTOR(double, double)
 
+// Accesses with a hint to the caches.
+template <typename T> inline T __ldcs(const T *const from) { return *from; }
+template <typename T, typename Value> inline void __stcs(T *const to, const Value value) { *to = value; }
+
 // Bits.
 template <typename To, typename From> inline To shim_bits(const From from) {
     static_assert(sizeof(To) == sizeof(From), "the same size");

@@ -457,6 +457,7 @@ impl Transform for AddPrefetch {
                 axes,
                 order: Vec::new(),
                 space: self.space,
+                streaming: false,
             });
             let index = spans
                 .iter()

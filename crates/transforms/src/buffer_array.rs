@@ -233,6 +233,7 @@ impl Transform for BufferArray {
                 axes: kept.iter().map(|k| Axis::new(Expr::Int(spans[*k].length))).collect(),
                 order: Vec::new(),
                 space: self.space,
+                streaming: false,
             });
             for load in [true, false] {
                 if load && !self.load {

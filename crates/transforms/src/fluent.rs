@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, BufferArray, ChunkIname, Distribute, DoubleBuffer,
+    AddPrefetch, AliasTemporaries, Assume, BufferArray, CacheStreaming, ChunkIname, Distribute, DoubleBuffer,
     DuplicateInames, FixParameters, FuseLoops, JoinInames, Number, PadArrayAxis, Peel, Pipeline, Precompute,
     PrivatizeTemporary, RealizeScan, RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace,
     SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, Step, TagArrayAxes, TagInames,
@@ -137,6 +137,10 @@ pub trait Transforms: Sized {
     /// See [`SetAddressSpace`].
     fn make_global(&self, temporary: &str) -> Result<Self, Diagnostic> {
         self.set_address_space(temporary, AddressSpace::Global)
+    }
+    /// See [`CacheStreaming`].
+    fn cache_streaming(&self, array: &str) -> Result<Self, Diagnostic> {
+        self.step(CacheStreaming::new(array))
     }
     /// See [`TagArrayAxes`]; `c`, `f`, or `N1, N0`.
     fn tag_array_axes(&self, array: &str, layout: &str) -> Result<Self, Diagnostic> {

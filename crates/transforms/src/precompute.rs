@@ -363,6 +363,7 @@ impl Transform for Precompute {
                 axes,
                 order: Vec::new(),
                 space: self.space,
+                streaming: false,
             });
             for writer in &writers {
                 data.tree = without(&data.tree, &writer.instruction.id);

@@ -364,6 +364,7 @@ impl Transform for SaveReload {
                 axes,
                 order: Vec::new(),
                 space: AddressSpace::Global,
+                streaming: false,
             });
             let copy = |id: Name, to: Access, from: Expr, source: &Name, within: Vec<Name>| Instruction {
                 id,

@@ -7,12 +7,12 @@ use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, ChunkIname, Composite, Distribute,
-    DoubleBuffer, DuplicateInames, FixParameters, FlattenRagged, FuseLoops, FuseMaximal, IndexSetSplit,
-    JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute, PrivatizeTemporary, RealizeScan,
-    Registry, RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace, SetPrecision, SplitIname,
-    SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile, Together,
-    UnprivatizeTemporary, Unroll, UntagInames, UserStep,
+    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, CacheStreaming, ChunkIname, Composite,
+    Distribute, DoubleBuffer, DuplicateInames, FixParameters, FlattenRagged, FuseLoops, FuseMaximal,
+    IndexSetSplit, JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute,
+    PrivatizeTemporary, RealizeScan, Registry, RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace,
+    SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile,
+    Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
     judged::{Judged, apply_judged},
     names,
@@ -155,6 +155,7 @@ steps! {
     RealizeScan,
     SaveReload,
     FlattenRagged,
+    CacheStreaming,
 }
 
 impl From<Together> for Step {

@@ -15,6 +15,7 @@ fn segmented_sum() -> LoopKernel {
             axes: axes.iter().map(|a| Axis::new(Expr::name(*a))).collect(),
             order: vec![],
             space: AddressSpace::Global,
+            streaming: false,
         })
     };
     let access = |array: &str, index: &[&str]| Access {

@@ -113,6 +113,7 @@ pub fn global(name: &str, dtype: DType, shape: Vec<Value>) -> Global {
         owner: Owner::Caller,
         read: true,
         written: true,
+        streaming: false,
     }
 }
 pub fn leaf(id: &str, text: &str) -> Leaf {

@@ -95,6 +95,9 @@ impl Printer<'_> {
                 false => write!(text, " order({})", order.join(", ")),
             };
         }
+        if a.streaming && !a.axes.is_empty() {
+            text.push_str(" streaming");
+        }
         text
     }
 
@@ -104,7 +107,9 @@ impl Printer<'_> {
             .args
             .iter()
             .map(|arg| match arg {
-                Arg::Array(a) if a.axes.is_empty() => format!("{}[]", self.array(a)),
+                Arg::Array(a) if a.axes.is_empty() => {
+                    format!("{}[]{}", self.array(a), if a.streaming { " streaming" } else { "" })
+                }
                 Arg::Array(a) => self.array(a),
                 Arg::Scalar(s) => format!("{}: {}", s.name, s.dtype),
             })

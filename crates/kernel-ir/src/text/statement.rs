@@ -124,8 +124,9 @@ impl Parser {
             return Ok(Arg::Scalar(Scalar { name, dtype }));
         }
         let (axes, order) = self.layout()?;
+        let streaming = self.eat_word("streaming");
         self.eat_word("global");
-        Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global }))
+        Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global, streaming }))
     }
 
     /// `"text"`, without quotes inside.
@@ -352,11 +353,14 @@ impl Parser {
         let name = self.name("a temporary")?;
         let dtype = if self.eat(":") { self.dtype()? } else { Type::Open(UNTYPED.into()) };
         let (axes, order) = if self.at("[") { self.layout()? } else { Default::default() };
+        let streaming = !axes.is_empty() && self.eat_word("streaming");
         let space = match self.word(0) {
             Some("private") => AddressSpace::Private,
             Some("shared" | "local") => AddressSpace::Shared,
             Some("global") => AddressSpace::Global,
-            None => return Ok(Array { name, dtype, axes, order, space: AddressSpace::Private }),
+            None => {
+                return Ok(Array { name, dtype, axes, order, space: AddressSpace::Private, streaming });
+            }
             Some(w) => {
                 let help = crate::suggest::did_you_mean(w, ["private", "shared", "global"])
                     .unwrap_or_else(|| "a temporary is `private`, `shared` or `global`".into());
@@ -364,7 +368,7 @@ impl Parser {
             }
         };
         self.advance();
-        Ok(Array { name, dtype, axes, order, space })
+        Ok(Array { name, dtype, axes, order, space, streaming })
     }
 
     fn fact(&mut self, data: &KernelData) -> Parse<Fact> {
@@ -651,6 +655,7 @@ impl Parser {
                     axes: Vec::new(),
                     order: Vec::new(),
                     space: AddressSpace::Private,
+                    streaming: false,
                 });
                 targets.push(crate::Access { array: name, index: Vec::new() });
                 if !self.eat(",") {

@@ -1,11 +1,11 @@
 //! The last launch: the partial results of the blocks, in their order.
 
-use loopwright_kernel_ir::Diagnostic;
+use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{JOINING_THREADS, Writer, values};
 use crate::{
     fold::{add, mul},
-    program::{BinOp, Note, Step, Stmt, Value},
+    program::{BinOp, Note, Scope, Step, Stmt, Value},
 };
 
 impl Writer<'_, '_, '_> {
@@ -24,20 +24,32 @@ impl Writer<'_, '_, '_> {
         let neutral = self.neutral()?;
         let open = self.state("open", neutral.clone(), &mut body)?;
         let carry = self.state("carry", neutral, &mut body)?;
-        let closed = self.counter("ended", self.int(0), Some((0, 1)), &mut body);
+        let closed = self.emitter.new_var("closed", DType::I32, true);
+        body.push(Stmt::Let { var: closed, value: Value::int(DType::I32, 0), leaf: None });
 
         // What is open after the thread's blocks, and whether a segment ends in them.
-        let (block_var, block, begun, ended, mut inside) = self.of_block()?;
+        let (block_var, block, ended, mut inside) = self.of_block()?;
         let tail = self.tail_of(block, &mut inside)?;
-        let anew = [Self::assign(&open, tail.clone()), vec![self.set(closed, self.int(1))]].concat();
+        let one = Value::int(DType::I32, 1);
+        let anew = [Self::assign(&open, tail.clone()), vec![self.set(closed, one)]].concat();
         let join = self.combine(&open, values(&open), tail)?;
-        inside.push(Self::when(Value::binary(BinOp::Gt, ended, begun), anew, join, ""));
+        inside.push(Self::when(Value::binary(BinOp::Ge, ended, self.int(0)), anew, join, ""));
         body.push(self.blocks_loop(block_var, &from, &to, inside, "what is open after the thread's blocks"));
-        let some = Value::binary(BinOp::Gt, self.var(closed), self.int(0));
-        let before = self.open_before(&open, some, &carry, &totals, &mut body)?;
+        let lane = self.emitter.thread_modulo(32);
+        let lane = self.named("lane", lane, &mut body);
+        let warp = self.emitter.thread_quotient(32);
+        let warp = self.named("warp", warp, &mut body);
+        body.extend(self.within_warps(&open, closed, &totals, &lane, &warp)?);
+        body.push(Stmt::Sync {
+            scope: Scope::Block,
+            note: Note::new(
+                "all warps have stored what is open after them: partial results of their segments",
+            ),
+        });
+        let before = self.across_warps(&open, closed, &carry, &totals, &lane, &warp, &mut body)?;
 
         // Once more, knowing what is open before.
-        let (block_var, block, begun, ended, mut inside) = self.of_block()?;
+        let (block_var, block, ended, mut inside) = self.of_block()?;
         let tail = self.tail_of(block.clone(), &mut inside)?;
         let mut close = Vec::new();
         let mut head = Vec::new();
@@ -45,10 +57,10 @@ impl Writer<'_, '_, '_> {
             head.push(self.global_load(*array, block.clone()));
         }
         close.extend(self.combine(&before, values(&before), head)?);
-        close.extend(self.result(values(&before), begun.clone())?);
+        close.extend(self.result(values(&before), ended.clone())?);
         close.extend(Self::assign(&before, tail.clone()));
         let join = self.combine(&before, values(&before), tail)?;
-        inside.push(Self::when(Value::binary(BinOp::Gt, ended, begun), close, join, ""));
+        inside.push(Self::when(Value::binary(BinOp::Ge, ended, self.int(0)), close, join, ""));
         body.push(self.blocks_loop(
             block_var,
             &from,
@@ -59,21 +71,15 @@ impl Writer<'_, '_, '_> {
         Ok(body)
     }
 
-    /// The variable of a loop over blocks, and the numbers of segments that have ended before and after one.
-    #[allow(clippy::type_complexity)]
-    fn of_block(&mut self) -> Result<(crate::program::VarId, Value, Value, Value, Vec<Stmt>), Diagnostic> {
+    /// The variable of a loop over blocks, and the first segment that ends in one.
+    fn of_block(&mut self) -> Result<(crate::program::VarId, Value, Value, Vec<Stmt>), Diagnostic> {
         let scratch = self.scratch()?;
         let var = self.emitter.new_var("block", self.emitter.index(), false);
         let block = self.var(var);
         let mut inside = Vec::new();
-        let tile = mul(block.clone(), self.int(i64::from(self.flat.tiles)));
-        let begun = self.global_load(scratch.starts, tile.clone());
-        let begun = self.named("begun", begun, &mut inside);
-        let behind = add(tile, self.int(i64::from(self.flat.tiles)));
-        let behind = Value::binary(BinOp::Min, behind, scratch.tiles.clone());
-        let ended = self.global_load(scratch.starts, behind);
+        let ended = self.global_load(scratch.ended, block.clone());
         let ended = self.named("ended", ended, &mut inside);
-        Ok((var, block, begun, ended, inside))
+        Ok((var, block, ended, inside))
     }
 
     fn tail_of(&mut self, block: Value, body: &mut Vec<Stmt>) -> Result<Vec<Value>, Diagnostic> {

@@ -4,17 +4,22 @@
 //! down to `q(s - 1) + 1`, are its points (`loopwright_legality::flat_nest`). The steps are cut into tiles of `threads * items`.
 //!
 //! 1. *starts*: a thread for each border of tiles finds, by bisection over `q`, how many segments have ended before it.
-//! 2. *tiles*: a block goes through neighbouring tiles. The mapped values of a tile's points and the places of its ends are loaded side by side into
-//!    shared memory. Each thread finds its first segment by bisection among the ends and walks its steps: what it has before its first end
+//! 2. *tiles*: a block goes through neighbouring tiles. Where no segment ends in a tile, its threads add what they have loaded to what they have.
+//!    Otherwise the mapped values of its points and the places of its ends go to shared memory. If it has many short segments, a thread takes a
+//!    segment. If not, each thread finds its first segment by bisection among the ends and walks its steps: what it has before its first end
 //!    is its `head`, what comes after its last one stays open; segments in between are written. A scan over the threads, which begins anew at
 //!    each end, gives each thread what is open before it; so the head's segment is complete, and what is open after the last thread is
 //!    carried to the next tile. What the block has of its first segment, and what is open after its last tile, are partial results.
 //! 3. *join*: one block does the same with the partial results of all blocks, in their order.
 //!
-//! Everything is joined in the order of the points, and always in the same one.
+//! Everything is joined in one order, always the same: that of the points if the operator does not commute. If it does, the threads' parts of tiles
+//! inside one segment are joined thread by thread.
 
+mod inside;
 mod join;
 mod scan;
+mod short;
+mod stage;
 mod starts;
 mod tiles;
 mod walk;
@@ -82,6 +87,8 @@ pub(crate) struct Scratch {
     head: Vec<usize>,
     /// For each block, what is open after it.
     tail: Vec<usize>,
+    /// For each block, the first segment that ends in it, or -1.
+    ended: usize,
     /// How many tiles there can be.
     tiles: Value,
     /// How many blocks.
@@ -186,7 +193,8 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
                 list.push(self.global(name, *dtype, blocks.clone()));
             }
         }
-        Ok(Scratch { starts, head, tail, tiles, blocks, count })
+        let ended = self.global(&format!("{what}_ended"), index, blocks.clone());
+        Ok(Scratch { starts, head, tail, ended, tiles, blocks, count })
     }
 
     /// An array of the launch's own.
@@ -202,6 +210,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             owner: Owner::Launch,
             read: false,
             written: false,
+            streaming: false,
         });
         self.emitter.shared_state.globals.len() - 1
     }

@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{State, Writer, values};
 use crate::{
-    program::{BinOp, LocalArray, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, ValueKind},
+    program::{BinOp, LocalArray, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     scan::names,
 };
 
@@ -17,9 +17,9 @@ pub(super) struct Totals {
 }
 
 impl Writer<'_, '_, '_> {
-    fn shuffled(&self, value: Value, lanes: Value) -> Value {
+    pub(super) fn shuffled(&self, mode: ShuffleMode, value: Value, lanes: Value) -> Value {
         let kind = ValueKind::Shuffle {
-            mode: ShuffleMode::Up,
+            mode,
             value: Box::new(value.clone()),
             operand: Box::new(lanes.cast(DType::I32)),
             width: 32,
@@ -45,45 +45,34 @@ impl Writer<'_, '_, '_> {
         self.emitter.shared.len() - 1
     }
 
-    /// `open` is what is open after each thread's own steps, `closed` whether a segment ends in them. Gives what is open before each thread; the
-    /// carry, which is what is open before the first, becomes what is open after the last. There is a barrier in it.
-    pub(super) fn open_before(
+    /// `open` is what is open after each thread's own steps, `closed` whether a segment ends in them: both become those of the thread and the ones
+    /// before it in its warp. What the last one has goes to shared memory; a barrier follows.
+    pub(super) fn within_warps(
         &mut self,
         open: &State,
-        closed: Value,
-        carry: &State,
+        closed: VarId,
         totals: &Totals,
-        body: &mut Vec<Stmt>,
-    ) -> Result<State, Diagnostic> {
-        let (zero, one) = (Value::int(DType::I32, 0), Value::int(DType::I32, 1));
-        let is_closed = |value: Value| Value::binary(BinOp::Ne, value, zero.clone());
-        let flag = self.emitter.new_var("closed", DType::I32, true);
-        let first = Value {
-            dtype: DType::I32,
-            kind: ValueKind::Select(Box::new(closed), Box::new(one), Box::new(zero.clone())),
-        };
-        body.push(Stmt::Let { var: flag, value: first, leaf: None });
-        let lane = self.emitter.thread_modulo(32);
-        let lane = self.named("lane", lane, body);
-        let warp = self.emitter.thread_quotient(32);
-        let warp = self.named("warp", warp, body);
-        // Within the warp.
+        lane: &Value,
+        warp: &Value,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let zero = Value::int(DType::I32, 0);
+        let mut body = Vec::new();
         let offset = self.emitter.new_var("offset", self.emitter.index(), true);
         let mut round = Vec::new();
         let mut others = Vec::new();
         for (name, value) in names(&self.operator, "other").iter().zip(values(open)) {
-            let taken = self.shuffled(value, self.var(offset));
+            let taken = self.shuffled(ShuffleMode::Up, value, self.var(offset));
             let var = self.emitter.new_var(name, taken.dtype, false);
             round.push(Stmt::Let { var, value: taken, leaf: None });
             others.push(self.var(var));
         }
         let other = self.emitter.new_var("other_closed", DType::I32, false);
-        let taken = self.shuffled(self.var(flag), self.var(offset));
+        let taken = self.shuffled(ShuffleMode::Up, self.var(closed), self.var(offset));
         round.push(Stmt::Let { var: other, value: taken, leaf: None });
         let join = self.combine(open, others, values(open))?;
-        let still_open = Value::binary(BinOp::Eq, self.var(flag), zero.clone());
+        let still_open = Value::binary(BinOp::Eq, self.var(closed), zero.clone());
         let mut inner = vec![Self::when(still_open, join, Vec::new(), "")];
-        inner.push(self.set(flag, Value::binary(BinOp::BitOr, self.var(flag), self.var(other))));
+        inner.push(self.set(closed, Value::binary(BinOp::BitOr, self.var(closed), self.var(other))));
         let has_other = Value::binary(BinOp::Ge, lane.clone(), self.var(offset));
         round.push(Self::when(has_other, inner, Vec::new(), ""));
         body.push(Stmt::For {
@@ -95,7 +84,6 @@ impl Writer<'_, '_, '_> {
             body: round,
             note: Note::new("what is open after each thread, within its warp"),
         });
-        // Across the warps.
         let at = |this: &Self, array: usize, at: Value| {
             this.emitter.local_element(Memory::Shared(array), vec![at])
         };
@@ -105,23 +93,36 @@ impl Writer<'_, '_, '_> {
         }
         stores.push(Stmt::Store {
             to: at(self, totals.closed, warp.clone()),
-            value: self.var(flag),
+            value: self.var(closed),
             leaf: None,
         });
         let last = Value::binary(BinOp::Eq, lane.clone(), self.int(31));
         body.push(Self::when(last, stores, Vec::new(), "the total of a warp"));
-        body.push(Stmt::Sync {
-            scope: Scope::Block,
-            note: Note::new(
-                "all warps have stored what is open after them: partial results of their segments",
-            ),
-        });
+        Ok(body)
+    }
+
+    /// Behind that barrier: what is open before each thread. The carry, which is what is open before the first, becomes what is open after the last.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn across_warps(
+        &mut self,
+        open: &State,
+        closed: VarId,
+        carry: &State,
+        totals: &Totals,
+        lane: &Value,
+        warp: &Value,
+        body: &mut Vec<Stmt>,
+    ) -> Result<State, Diagnostic> {
+        let is_closed = |value: Value| Value::binary(BinOp::Ne, value, Value::int(DType::I32, 0));
+        let at = |this: &Self, array: usize, at: Value| {
+            this.emitter.local_element(Memory::Shared(array), vec![at])
+        };
         let before = self.state("before", values(carry), body)?;
         let other_warp = self.emitter.new_var("other_warp", self.emitter.index(), false);
         let here = self.var(other_warp);
         let mut inner = Vec::new();
         let captured = Self::assign(&before, values(carry));
-        let own = Value::binary(BinOp::Eq, here.clone(), warp);
+        let own = Value::binary(BinOp::Eq, here.clone(), warp.clone());
         inner.push(Self::when(own, captured, Vec::new(), ""));
         let mut taken = Vec::new();
         for (name, (array, (_, dtype))) in
@@ -149,18 +150,18 @@ impl Writer<'_, '_, '_> {
         let mut prior = Vec::new();
         let one = self.int(1);
         for (name, value) in names(&self.operator, "prior").iter().zip(values(open)) {
-            let taken = self.shuffled(value, one.clone());
+            let taken = self.shuffled(ShuffleMode::Up, value, one.clone());
             let var = self.emitter.new_var(name, taken.dtype, false);
             body.push(Stmt::Let { var, value: taken, leaf: None });
             prior.push(self.var(var));
         }
         let prior_closed = self.emitter.new_var("prior_closed", DType::I32, false);
-        let taken = self.shuffled(self.var(flag), one);
+        let taken = self.shuffled(ShuffleMode::Up, self.var(closed), one);
         body.push(Stmt::Let { var: prior_closed, value: taken, leaf: None });
         let anew = Self::assign(&before, prior.clone());
         let join = self.combine(&before, values(&before), prior)?;
         let choice = Self::when(is_closed(self.var(prior_closed)), anew, join, "");
-        let has_prior = Value::binary(BinOp::Gt, lane, self.int(0));
+        let has_prior = Value::binary(BinOp::Gt, lane.clone(), self.int(0));
         body.push(Self::when(has_prior, vec![choice], Vec::new(), "the threads before this one in its warp"));
         Ok(before)
     }

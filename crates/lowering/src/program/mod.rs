@@ -70,6 +70,8 @@ pub struct Global {
     pub read: bool,
     /// Whether any kernel writes it.
     pub written: bool,
+    /// Whether caches are asked to give its lines up first, as each element is touched once. A hint: it changes no value.
+    pub streaming: bool,
 }
 
 /// What the host does.
