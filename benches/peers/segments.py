@@ -338,6 +338,8 @@ SPACES = {
     "segmented_sum_odd_short": lambda n: n % 4 != 0 and n <= 64,
     "segmented_sum_odd_long": lambda n: n % 4 != 0 and n > 64,
     "segmented_sum_odd_chunks": lambda n: n % 4 != 0 and n > 16384,
+    "segmented_sum_peeled_long": lambda n: n % 4 != 0 and n > 512,
+    "segmented_sum_peeled_chunks": lambda n: n % 4 != 0 and n > 16384,
     "segmented_sum_chunks": lambda n: n % 4 == 0 and n >= 1 << 18,
 }
 

@@ -104,7 +104,11 @@ impl Emitter<'_, '_> {
         let rest_value = self.aff_value(&rest, env)?;
         let lower = add(mul(start, self.index_int(step)), rest_value);
         let canonical_here = Aff::var(iname).scale(step)?.add(&rest)?;
-        let name = if whole { defined.clone() } else { Name::new(format!("{defined}_tile")) };
+        let mut name = if whole { defined.clone() } else { Name::new(format!("{defined}_tile")) };
+        // The part of a split may have that name itself.
+        while !whole && analysis.lookup.is_iname(&name) {
+            name = Name::new(format!("{name}_begin"));
+        }
         let var = self.new_index(&name, env.with_constants(&canonical_here)?);
         inner.set(name.clone(), self.var_value(var));
         inner.named.push((name, canonical_here));

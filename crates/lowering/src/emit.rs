@@ -197,7 +197,10 @@ impl Emitter<'_, '_> {
         let lanes = if is_init { self.init_lanes(&info) } else { info.lanes.clone() };
         let stmts = match self.emit_loaded(number, &info, &lanes, env)? {
             Some(stmts) => stmts,
-            None => self.emit_lanes(number, &info, &lanes, env)?,
+            None => match self.emit_peeled(number, &info, &lanes, env)? {
+                Some(stmts) => stmts,
+                None => self.emit_lanes(number, &info, &lanes, env)?,
+            },
         };
         self.after(&info, env)?;
         Ok(stmts)
@@ -263,6 +266,15 @@ impl Emitter<'_, '_> {
             }
             self.data.insert(target.array.clone());
             let mut known = Vec::new();
+            // The lowest bits of a number.
+            if let loopwright_kernel_ir::Expr::Binary(loopwright_kernel_ir::BinaryOp::BitAnd, _, mask) =
+                &instruction.value
+                && let loopwright_kernel_ir::Expr::Int(mask @ 0..) = **mask
+            {
+                let value = Aff::var(&target.array);
+                known.push(Constraint::nonneg(value.clone()));
+                known.push(Constraint::le(&value, &Aff::constant(mask))?);
+            }
             if let loopwright_kernel_ir::Expr::Subscript(source) = &instruction.value {
                 for fact in &analysis.kernel.facts {
                     let loopwright_kernel_ir::Fact::Range { array, lower, upper } = fact else { continue };

@@ -222,6 +222,7 @@ fn one(
                 axes: axes.clone(),
                 order: Vec::new(),
                 space: AddressSpace::Global,
+                streaming: false,
             });
         }
         // The partial result is written once a block: the bounds of the block's inames alone.
@@ -324,7 +325,7 @@ fn retree(trees: &[Tree], id: &Name, partial: &Name, n: usize, loops: &[Name]) -
     result
 }
 
-fn fresh(kernel: &LoopKernel, like: &str) -> Name {
+pub(crate) fn fresh(kernel: &LoopKernel, like: &str) -> Name {
     let taken = |name: &str| {
         kernel.is_iname(name)
             || kernel.array(name).is_some()

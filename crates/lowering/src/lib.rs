@@ -28,6 +28,8 @@ mod items;
 mod join;
 mod layout;
 mod loads;
+mod partial;
+mod peel;
 mod private;
 pub mod program;
 mod race;
@@ -103,10 +105,16 @@ fn lower_with(
     hazards: Hazards,
 ) -> Result<program::Program, Diagnostic> {
     scan::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
-    let lowered = match grid_reduce::take_apart(kernel, options.index) {
-        Ok(Some(kernel)) => structure::lower(&kernel, options, hazards),
-        Ok(None) => structure::lower(kernel, options, hazards),
-        Err(diagnostic) => Err(diagnostic),
+    let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel, options.index)? {
+        Some(kernel) => structure::lower(&kernel, options, hazards),
+        None => structure::lower(kernel, options, hazards),
     };
-    lowered.map_err(|diagnostic| kernel.locate(diagnostic))
+    // Where rows begin anywhere, a reduction can begin its vectors before them.
+    if hazards == Hazards::Refused
+        && let Some(shifted) = peel::rows_from_multiples(kernel)?
+        && let Ok(program) = lower(&shifted)
+    {
+        return Ok(program);
+    }
+    lower(kernel).map_err(|diagnostic| kernel.locate(diagnostic))
 }

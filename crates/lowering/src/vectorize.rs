@@ -5,7 +5,8 @@
 //! lanes compute on that. All of it is proved here, from the constraints and assumptions (as `assume len % 4 = 0`); what cannot be
 //! proved stays an access for each lane, as with `ilp`. Neighbouring elements whose first one lies beside such a multiple, for some
 //! instance and some values of the parameters, are refused with these (`unaligned`): a `vec` that costs single accesses is not what was asked
-//! for. That the arrays themselves begin at a multiple of 16 bytes is checked when they are bound.
+//! for. A reduction along rows that begin anywhere has been made one over positions from such a multiple on before (`peel`), and where guards tell the
+//! lanes of a vector apart, whole vectors and the elements of others are written one after the other (`partial`). That the arrays themselves begin at a multiple of 16 bytes is checked when they are bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -269,6 +270,9 @@ impl Emitter<'_, '_> {
     pub fn is_vector(&self, access: &Access, lane: &Name, lanes: i64, env: &Env) -> Result<bool, Diagnostic> {
         let Some(row) = self.neighbours(access, lane)? else { return Ok(false) };
         let lanes = lanes.min(row.widest);
+        if self.is_shifted(access, &row, lane, lanes)? {
+            return Ok(true);
+        }
         if !self.multiple(&row.first[row.dense], lanes, env)? {
             return Ok(false);
         }
@@ -289,6 +293,27 @@ impl Emitter<'_, '_> {
         Ok(true)
     }
 
+    /// Whether the loop goes over positions from the last multiple before the row on (`peel`).
+    fn is_shifted(
+        &self,
+        access: &Access,
+        row: &Row<'_>,
+        lane: &Name,
+        lanes: i64,
+    ) -> Result<bool, Diagnostic> {
+        let analysis = self.analysis;
+        let names = row.first[row.dense].names();
+        let mut shifts = names.iter().filter(|n| analysis.data.contains(*n));
+        let (Some(shift), None) = (shifts.next(), shifts.next()) else { return Ok(false) };
+        let Some(iname) =
+            crate::peel::from_multiple(analysis.kernel, &analysis.lookup, access, lane, lanes, shift)
+        else {
+            return Ok(false);
+        };
+        let first = analysis.canonical(&Aff::var(&iname))?.sub(&Aff::var(lane))?;
+        Ok(first.modulo(lanes)?.as_constant() == Some(0))
+    }
+
     /// The elements of an access of neighbouring lanes, if they are neighbours in memory.
     fn neighbours(&self, access: &Access, lane: &Name) -> Result<Option<Row<'_>>, Diagnostic> {
         let analysis = self.analysis;
@@ -301,7 +326,9 @@ impl Emitter<'_, '_> {
         let mut first = Vec::new();
         for s in &access.index {
             let Some(aff) = s.to_aff().filter(|a| {
-                a.names().iter().all(|n| analysis.lookup.is_iname(n) || analysis.is_parameter(n))
+                a.names().iter().all(|n| {
+                    analysis.lookup.is_iname(n) || analysis.is_parameter(n) || analysis.data.contains(n)
+                })
             }) else {
                 return Ok(None);
             };

@@ -70,6 +70,21 @@ impl<'r, 'p> Coverage<'r, 'p> {
             }
         }
         let mut asked: HashSet<(LeafId, ScopeId)> = HashSet::new();
+        let mut together: HashMap<LeafId, Vec<ScopeId>> = HashMap::new();
+        for done in reading.done.iter().filter(|d| d.is_result) {
+            let scopes = together.entry(done.leaf).or_default();
+            if !scopes.contains(&done.scope) {
+                scopes.push(done.scope);
+            }
+        }
+        let counted =
+            |leaf: &LeafId| reading.program.leaves.get(leaf.0).is_some_and(|l| l.instances.is_some());
+        together.retain(|leaf, scopes| scopes.len() > 1 && counted(leaf));
+        for (leaf, scopes) in std::mem::take(&mut together) {
+            if self.alternatives(&scopes)? {
+                together.insert(leaf, scopes);
+            }
+        }
         for done in &reading.done {
             if done.is_result {
                 seen.insert(done.leaf);
@@ -81,10 +96,18 @@ impl<'r, 'p> Coverage<'r, 'p> {
             let Some(instances) = &leaf.instances else { continue };
             let scope = reading.scope(done.scope);
             let is_init = matches!(leaf.part.part, Part::Init(_));
-            if !instances.conditional
-                && let Some(misfit) = self.lost(done.leaf, instances, scope)?
-            {
-                return Ok(Some(misfit));
+            if !instances.conditional {
+                let misfit = match together.get(&done.leaf).map(Vec::as_slice) {
+                    None => self.lost(done.leaf, instances, scope)?,
+                    // Asked once, of what writes the result.
+                    Some(scopes) if scopes.first() == Some(&done.scope) => {
+                        self.lost_to_all(done.leaf, instances, scopes)?
+                    }
+                    Some(_) => None,
+                };
+                if misfit.is_some() {
+                    return Ok(misfit);
+                }
             }
             if !is_init && let Some(misfit) = self.extra(done.leaf, instances, scope)? {
                 return Ok(Some(misfit));
@@ -177,6 +200,85 @@ impl<'r, 'p> Coverage<'r, 'p> {
             let case = premises.system.with(&none)?;
             if !case.is_empty()? {
                 return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact: false }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether no two of these scopes, of statements that write a part's result, run in one execution: as those of whole vectors, and of the elements
+    /// of others. Then they have to run all instances together, otherwise each has to.
+    fn alternatives(&mut self, scopes: &[ScopeId]) -> Result<bool> {
+        for (k, a) in scopes.iter().enumerate() {
+            for b in &scopes[k + 1..] {
+                let (a, b) = (self.reading.scope(*a), self.reading.scope(*b));
+                let system = System::new(&[self.context, &a.rows, &b.rows].concat())?;
+                let either: Vec<&[Constraint]> =
+                    a.either.iter().chain(&b.either).map(Vec::as_slice).collect();
+                if a.unread || b.unread || self.meets(&system, &either)? {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a system has a point where of each list some constraint holds.
+    fn meets(&mut self, system: &System, either: &[&[Constraint]]) -> Result<bool> {
+        self.questions += 1;
+        if system.is_empty()? {
+            return Ok(false);
+        }
+        let Some((first, rest)) = either.split_first() else { return Ok(true) };
+        for c in *first {
+            if self.meets(&system.with(std::slice::from_ref(c))?, rest)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// An instance that none of these scopes runs.
+    fn lost_to_all(
+        &mut self,
+        leaf: LeafId,
+        instances: &Instances,
+        scopes: &[ScopeId],
+    ) -> Result<Option<Misfit>> {
+        let premises = self.premises(Self::instances(instances, self.context, Some(self.reading))?)?;
+        // The ways in which an instance can stay outside of each.
+        let mut ways: Vec<Vec<Vec<Constraint>>> = Vec::new();
+        for scope in scopes {
+            let scope = self.reading.scope(*scope);
+            let mut outside = Vec::new();
+            for c in &scope.rows {
+                if !self.implied(&premises, c)? {
+                    outside.extend(c.negations()?.into_iter().map(|not| vec![not]));
+                }
+            }
+            for either in &scope.either {
+                let mut none = Vec::new();
+                for c in either {
+                    none.extend(c.negations()?);
+                }
+                outside.push(none);
+            }
+            ways.push(outside);
+        }
+        let Some(case) = self.outside(&premises.system, &ways)? else { return Ok(None) };
+        let exact = !case.names().iter().any(|n| self.reading.data.contains(n));
+        Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case, exact }))
+    }
+
+    /// A system of points that are outside in one way of each list.
+    fn outside(&mut self, system: &System, ways: &[Vec<Vec<Constraint>>]) -> Result<Option<System>> {
+        self.questions += 1;
+        if system.is_empty()? {
+            return Ok(None);
+        }
+        let Some((first, rest)) = ways.split_first() else { return Ok(Some(system.clone())) };
+        for way in first {
+            if let Some(case) = self.outside(&system.with(way)?, rest)? {
+                return Ok(Some(case));
             }
         }
         Ok(None)

@@ -1,0 +1,153 @@
+//! Rows that begin anywhere, read by whole vectors: the results of the declared kernel, and the loads that are left.
+
+use loopwright_emulator::{Arguments, Options, run};
+use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};
+use loopwright_lowering::{
+    LowerOptions, lower,
+    program::{Memory, Program, Stmt},
+};
+use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_transforms::Pipeline;
+
+const SUM: &str = "\
+kernel k(x: i32[nseg, len], out: i32[nseg], nseg: i32, len: i32)
+assume 0 <= nseg and 0 <= len
+domain { [s] : 0 <= s < nseg }
+domain { [i] : 0 <= i < len }
+out[s] = sum(i, x[s, i])
+";
+
+/// Rows on blocks, on warps, on threads, and cut into chunks on blocks.
+const PIPELINES: [&str; 5] = [
+    "split_iname(i, 128, outer=i_tile, inner=i_rest)\nsplit_iname(i_rest, 4, outer=i_thread, inner=i_vec)
+tag_inames(s: block.x, i_thread: thread.x, i_vec: vec)",
+    "split_iname(i, 512, outer=i_tile, inner=i_in)\nsplit_iname(i_in, 128, outer=i_part, inner=i_rest)
+split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
+tag_inames(s: block.x, i_thread: thread.x, i_vec: vec, i_part: ilp)",
+    "split_iname(s, 2)\nsplit_iname(i, 128, outer=i_tile, inner=i_rest)
+split_iname(i_rest, 4, outer=i_lane, inner=i_vec)
+tag_inames(s_outer: block.x, s_inner: warp, i_lane: lane, i_vec: vec)",
+    "split_iname(s, 32)\nsplit_iname(i, 4, outer=i_tile, inner=i_vec)
+tag_inames(s_outer: block.x, s_inner: thread.x, i_vec: vec)",
+    "split_iname(i, 256, outer=i_chunk, inner=i_in)\nsplit_iname(i_in, 128, outer=i_tile, inner=i_rest)
+split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
+tag_inames(s: block.x, i_chunk: block.y, i_thread: thread.x, i_vec: vec)",
+];
+
+fn lowered(declared: &LoopKernel, steps: &str, index: DType) -> Program {
+    let kernel = Pipeline::parse(steps).unwrap().apply(declared).unwrap_or_else(|e| panic!("{steps}: {e}"));
+    lower(&kernel, LowerOptions { index }).unwrap_or_else(|e| panic!("{steps}: {e}"))
+}
+
+/// The lanes of the vector loads from global memory.
+fn vectors(program: &Program) -> Vec<u8> {
+    let mut found = Vec::new();
+    for kernel in &program.kernels {
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            if let Stmt::VectorCopy { from, lanes, .. } = stmt
+                && matches!(from.memory, Memory::Global(_))
+            {
+                found.push(*lanes);
+            }
+        });
+    }
+    found
+}
+
+/// Runs the sum of rows of numbers without pattern, and compares with the declared kernel: how often a warp loads, and how many sectors.
+fn check(text: &str, steps: &str, index: DType, nseg: usize, len: usize) -> (u64, u64) {
+    let declared = LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let program = lowered(&declared, steps, index);
+    let x: Vec<i32> = (0..nseg * len).map(|k| ((k * 7 + k / 5) % 23) as i32 - 9).collect();
+    let (mut given, mut arguments) = (Inputs::new(), Arguments::new());
+    given = given.array("x", Buffer::from_slice(&x));
+    arguments = arguments.array("x", Buffer::from_slice(&x)).output("out", Buffer::zeros(DType::I32, nseg));
+    for (scalar, value) in [("nseg", nseg as i32), ("len", len as i32)] {
+        given = given.scalar(scalar, Number::I32(value));
+        arguments = arguments.scalar(scalar, Number::I32(value));
+    }
+    let expected = interpret(&declared, &given, Mode::Exact).unwrap_or_else(|e| panic!("{e}"));
+    let report = run(&program, &mut arguments, &Options::default())
+        .unwrap_or_else(|e| panic!("{steps}, {nseg} of {len}: {}", e.diagnostic()));
+    assert_eq!(arguments.buffer("out").unwrap(), &expected["out"], "{steps}, {nseg} of {len}");
+    let loads = &report.kernels[0].1.global_loads;
+    (loads.requests, loads.sectors)
+}
+
+#[test]
+fn rows_of_any_length_are_read_by_vectors() {
+    for steps in PIPELINES {
+        assert_eq!(vectors(&lowered(&LoopKernel::parse(SUM).unwrap(), steps, DType::I32)), [4], "{steps}");
+        for (nseg, len) in [
+            (5, 1),
+            (7, 2),
+            (6, 3),
+            (3, 4),
+            (9, 5),
+            (5, 17),
+            (3, 127),
+            (4, 130),
+            (3, 517),
+            (2, 1031),
+            (0, 5),
+            (3, 0),
+        ] {
+            check(SUM, steps, DType::I32, nseg, len);
+            check(SUM, steps, DType::I64, nseg, len);
+        }
+    }
+}
+
+/// A warp loads the most that one request can, except at the two ends of a row, and touches no sector more than single loads do.
+#[test]
+fn the_ends_of_a_row_are_all_that_is_loaded_one_by_one() {
+    let (requests, sectors) = check(SUM, PIPELINES[1], DType::I32, 8, 4097);
+    let (whole, ends) = (8 * 4097_u64.div_ceil(128), 8 * 2 * 4);
+    assert!(requests <= whole + ends + 8 * 8, "{requests} requests, not about {whole} and {ends} at ends");
+    let least = 8 * 4097 / 8;
+    assert!(sectors <= least + 8 * 40, "{sectors} sectors, not about {least}");
+}
+
+/// Rows inside of an array of three axes, with padding, from a place beside their beginning on.
+#[test]
+fn rows_begin_where_lengths_padding_and_constants_say() {
+    let text = "\
+kernel k(x: i32[nseg, 3, len pad 2], out: i32[nseg], nseg: i32, len: i32)
+assume 0 <= nseg and 5 <= len
+domain { [s] : 0 <= s < nseg }
+domain { [i] : 0 <= i < len - 5 }
+out[s] = max(i, x[s, 1, i + 5] * 2)
+";
+    let declared = LoopKernel::parse(text).unwrap();
+    for steps in PIPELINES {
+        assert_eq!(vectors(&lowered(&declared, steps, DType::I32)), [4], "{steps}");
+    }
+}
+
+/// What hands points to threads by their number keeps them: no vectors then, but the refusal.
+#[test]
+fn what_sees_the_order_of_points_is_left_alone() {
+    let prefetched = "\
+split_iname(i, 128, outer=i_tile, inner=i_in)
+split_iname(i_in, 4, outer=i_thread, inner=i_vec)
+add_prefetch(x, [i_thread, i_vec])
+tag_inames(s: block.x, i_thread: thread.x, i_vec: vec)";
+    let operator = "\
+reduction compose(x) {
+    state f: i32 = 1, c: i32 = 0
+    lift f = x % 3 + 1, c = x
+    combine f = a.f * b.f, c = a.c * b.f + b.c
+    result c
+}
+";
+    let (head, body) = SUM.split_at(SUM.find("domain").unwrap());
+    let ordered = format!("{head}{operator}{}", body.replace("sum(", "compose("));
+    let steps = "split_iname(i, 4, outer=i_tile, inner=i_vec)\ntag_inames(s: block.x, i_vec: vec)";
+    let declared = LoopKernel::parse(&ordered).unwrap_or_else(|e| panic!("{e}"));
+    let kernel = Pipeline::parse(steps).unwrap().apply(&declared);
+    let refused = kernel.and_then(|k| lower(&k, LowerOptions::default())).map(|_| ()).unwrap_err();
+    assert_eq!(refused.code, "does-not-commute", "{refused}");
+    let declared = LoopKernel::parse(SUM).unwrap();
+    assert!(vectors(&lowered(&declared, prefetched, DType::I32)).is_empty());
+    check(SUM, prefetched, DType::I32, 3, 517);
+}
