@@ -46,15 +46,18 @@ fn cases(name: &str) -> Vec<(Inputs, &'static str, usize)> {
                 (arrays.scalar("nseg", i(nseg)).scalar("len", i(len)), "out", nseg * len)
             })
             .to_vec(),
-        "ragged_sum" => [vec![0], vec![0, 0], vec![0, 1, 1, 40, 1000, 1000, 1300], vec![0, 7, 300]]
-            .map(|offsets: Vec<i32>| {
-                let n = *offsets.last().unwrap() as usize;
-                let nseg = offsets.len() - 1;
-                let arrays =
-                    Inputs::new().array("x", noise(n, 4)).array("offsets", Buffer::from_slice(&offsets));
-                (arrays.scalar("n", i(n)).scalar("nseg", i(nseg)), "out", nseg)
-            })
-            .to_vec(),
+        // The last segment goes through whole tiles, and from one block to the next.
+        "ragged_sum" => {
+            [vec![0], vec![0, 0], vec![0, 1, 1, 40, 1000, 1000, 1300], vec![0, 7, 300], vec![0, 7, 40_000]]
+                .map(|offsets: Vec<i32>| {
+                    let n = *offsets.last().unwrap() as usize;
+                    let nseg = offsets.len() - 1;
+                    let arrays =
+                        Inputs::new().array("x", noise(n, 4)).array("offsets", Buffer::from_slice(&offsets));
+                    (arrays.scalar("n", i(n)).scalar("nseg", i(nseg)), "out", nseg)
+                })
+                .to_vec()
+        }
         "transpose" => [(0, 0), (1, 1), (32, 32), (33, 70)]
             .map(|(m, n)| {
                 let arrays = Inputs::new().array("a", noise(m * n, 5));
