@@ -20,7 +20,8 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Diagnostic, Instruction, KernelData, Kind, Lookup, LoopKernel, Name, Part, PartRef, Term,
+    Aff, Constraint, Diagnostic, Instruction, KernelData, Kind, Lookup, LoopKernel, Name, Part, PartRef, Tag,
+    Term,
 };
 use loopwright_poly::System;
 
@@ -73,30 +74,51 @@ pub fn along(
         .cloned()
         .collect::<Vec<_>>()
     {
-        match range(lookup, instruction, &n) {
+        match range(lookup, instruction, &Aff::var(&n)) {
             Ok(Some(range)) => ranges.insert(n, range),
             Ok(None) => None,
             Err(e) => return Some(Err(e)),
         };
     }
-    if !radix(&value, &ranges, &|n| lookup.is_scalar(n)) {
-        return Some(Err(refuse()));
-    }
     inames.sort_by_key(|(_, c)| std::cmp::Reverse(*c));
+    if !radix(&value, &ranges, &|n| lookup.is_scalar(n)) {
+        let loops = inames.iter().all(|(n, _)| data.tag(n) == Tag::Seq);
+        match loops.then(|| in_order(lookup, instruction, &inames)) {
+            Some(Ok(true)) => {}
+            Some(Err(e)) => return Some(Err(e)),
+            _ => return Some(Err(refuse())),
+        }
+    }
     Some(Ok(inames))
 }
 
-/// The range of an iname around an instruction, where it is constant.
-fn range(
+/// Whether loops over these inames, the coarsest first, go through a number that they make up in its order: what the finer ones add up to
+/// differs by less than one step of a coarser one, as the parts of `0 <= 3*o + i < 4` do together, though not each for itself.
+fn in_order(
     lookup: &Lookup<'_>,
     instruction: &Instruction,
-    iname: &Name,
-) -> Result<Option<(i64, i64)>, Diagnostic> {
+    inames: &[(Name, i64)],
+) -> Result<bool, Diagnostic> {
+    let mut finer = Aff::default();
+    for (k, (n, c)) in inames.iter().enumerate().rev() {
+        if k + 1 < inames.len() {
+            match range(lookup, instruction, &finer)? {
+                Some((low, high)) if high.saturating_sub(low) < *c => {}
+                _ => return Ok(false),
+            }
+        }
+        finer = finer.add(&Aff::var(n).scale(*c)?)?;
+    }
+    Ok(true)
+}
+
+/// The range of a function of the inames around an instruction, where it is constant.
+fn range(lookup: &Lookup<'_>, instruction: &Instruction, of: &Aff) -> Result<Option<(i64, i64)>, Diagnostic> {
     let mut rows = Vec::new();
     for c in lookup.instances(&instruction.within) {
         rows.push(lookup.expand_constraint(&c)?);
     }
-    let (low, high) = System::new(&rows)?.constant_range(&Aff::var(iname))?;
+    let (low, high) = System::new(&rows)?.constant_range(of)?;
     Ok(low.zip(high))
 }
 
