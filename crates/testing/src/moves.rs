@@ -7,7 +7,7 @@ use loopwright_transforms::{Registry, Step};
 use crate::rng::Rng;
 
 /// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
-pub const KINDS: [(&str, usize); 40] = [
+pub const KINDS: [(&str, usize); 41] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -48,6 +48,7 @@ pub const KINDS: [(&str, usize); 40] = [
     ("together", 8),
     ("composite", 4),
     ("user", 9),
+    ("cache_streaming", 6),
 ];
 
 /// A kind, by weight.
@@ -313,6 +314,11 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         "fix_parameters" => format!("fix_parameters({}={})", rng.pick(&["n", "m"]), rng.pick(&[2, 3])),
         "pad_array_axis" => {
             format!("pad_array_axis({}, 0, 1)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)
+        }
+        "cache_streaming" => {
+            let arrays: Vec<Name> =
+                kernel.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(|a| a.name().clone()).collect();
+            format!("cache_streaming({})", any(rng, &arrays)?)
         }
         "tag_array_axes" => {
             format!("tag_array_axes({}, f)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)

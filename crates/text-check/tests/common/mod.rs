@@ -46,6 +46,7 @@ impl Builder {
     pub fn array(&mut self, name: &str, dtype: DType, size: Value, written: bool) -> Memory {
         let number = self.program.globals.len();
         self.program.globals.push(Global {
+            streaming: false,
             name: name.into(),
             dtype,
             shape: vec![size.clone()],
