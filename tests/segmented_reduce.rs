@@ -223,7 +223,7 @@ fn segments_of_unequal_length_by_mean_and_longest() {
         // Where nothing is known of the longest, or it is a giant, the work is cut without regard to segments.
         for longest in [None, Some(ALL / 2)] {
             let chosen = chosen(&between_offsets(mean, longest), DType::F32, &h200, &limits);
-            assert_eq!(chosen.form, "flattened (items=15 tiles=16)", "mean {mean}, longest {longest:?}");
+            assert_eq!(chosen.form, "flattened (items=23 tiles=8)", "mean {mean}, longest {longest:?}");
         }
         // Even ones may have a warp or a block each, which waits for the offsets but comes near to the bound where they are long.
         let even = chosen(&between_offsets(mean, Some(2 * mean)), DType::F32, &h200, &limits);
@@ -235,14 +235,14 @@ fn segments_of_unequal_length_by_mean_and_longest() {
     }
 }
 
-/// The medians of `benches/RESULTS.md` for uniform lengths of these means: shorter ones take longer, and no estimate is above what was measured.
+/// The medians of `benches/RESULTS.md` for uniform lengths of these means: shorter ones take longer, and no estimate is more than a third above what was measured.
 #[test]
 fn estimates_of_flattened_segments_are_in_the_order_of_the_measured_times() {
     let (h200, limits) = (Machine::h200(), machines::h200());
-    let measured = [(4, 0.7889), (16, 0.4962), (64, 0.4054), (1024, 0.3207), (65536, 0.2748)];
+    let measured = [(4, 0.6670), (16, 0.4380), (64, 0.3771), (1024, 0.3416), (65536, 0.2818)];
     let estimates = measured.map(|(mean, time)| {
         let estimate = chosen(&between_offsets(mean, None), DType::F32, &h200, &limits).cost.estimate_ms;
-        assert!(estimate < 1.2 * time, "mean {mean}: {estimate}, measured {time}");
+        assert!(estimate < 4.0 / 3.0 * time, "mean {mean}: {estimate}, measured {time}");
         estimate
     });
     // Neighbours may be as good as equal.
@@ -260,10 +260,10 @@ fn the_limits_of_an_a100_change_the_choice() {
     };
     // Tiles a block: fewer blocks keep an A100 busy, so that each can take more.
     let [there, here] = both(&Shape::ragged(1 << 18, 1 << 24), DType::F32);
-    assert_eq!((&*there, &*here), ("flattened (items=15 tiles=2)", "flattened (items=15 tiles=4)"));
-    // Items a thread: eight blocks of 15 points of 8 bytes do not fit into its shared memory.
+    assert_eq!((&*there, &*here), ("flattened (items=23 tiles=2)", "flattened (items=15 tiles=4)"));
+    // Items a thread: eight blocks of 15 points of 8 bytes, and their ends, do not fit into its shared memory.
     let [there, here] = both(&Shape::ragged(ALL / 64, ALL), DType::F64);
-    assert_eq!((&*there, &*here), ("flattened (items=15 tiles=16)", "flattened (items=11 tiles=16)"));
+    assert_eq!((&*there, &*here), ("flattened (items=15 tiles=8)", "flattened (items=11 tiles=8)"));
 }
 
 #[test]

@@ -196,11 +196,11 @@ fn flattened(steps: usize, step: usize, machine: &Machine, limits: &DeviceInfo) 
     let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
     let threads = usize::try_from(limits.max_threads_per_multiprocessor).unwrap_or(2048);
     let held = |items: usize| (shared / (FLAT_THREADS * items * step)).min(threads / FLAT_THREADS).max(1);
-    let items = [15, 11, 7].into_iter().find(|items| held(*items) >= 8).unwrap_or(7);
+    let items = [23, 15, 11, 7].into_iter().find(|items| held(*items) >= 8).unwrap_or(7);
     // Several tiles a block save partial results, as long as every multiprocessor has two rounds of blocks.
     let blocks = 2 * held(items) * usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
     let enough = |tiles: &usize| steps / (FLAT_THREADS * items * tiles) >= blocks;
-    let tiles = [16, 8, 4, 2].into_iter().find(enough).unwrap_or(1);
+    let tiles = [8, 4, 2].into_iter().find(enough).unwrap_or(1);
     let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
     let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
     Form::new("flattened", &steps, space)
@@ -260,8 +260,8 @@ pub(super) fn sizes(shape: &Shape) -> Args {
 
 /// Elements of a sample.
 const SAMPLE: usize = 1 << 13;
-/// Points and ends of a sample of segments: of 16 tiles of 128 threads with 15 items each, so that what is done once a block counts once.
-const STEPS: usize = 30_720;
+/// Points and ends of a sample of segments: of two blocks, with 8 tiles of 128 threads with 23 items each, so that what is done once a block counts once.
+const STEPS: usize = 47_104;
 /// Vectors of a sample's row, at most: a chunk.
 const ROW: usize = 1 << 13;
 

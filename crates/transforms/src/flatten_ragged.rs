@@ -22,7 +22,7 @@ use crate::{
 /// work, and what each reads lies side by side whatever the lengths. A segment that more than one thread has a part of is joined in the order
 /// of its points, always in the same one: results are equal to the bit from run to run, and an operator need not commute.
 ///
-/// A block has `threads` threads (128), each takes `items` steps (15) of a tile, and a block goes through `tiles` tiles (16). A tile lies in
+/// A block has `threads` threads (128), each takes `items` steps (23) of a tile, and a block goes through `tiles` tiles (8). A tile lies in
 /// shared memory: as much as `threads * items` offsets and mapped values take. Lowering makes three launches of it: one that finds by bisection where
 /// each tile begins, one that goes through the tiles, and one that joins what blocks have of common segments. An odd number of items keeps threads
 /// that read their points at the same time from meeting in one bank.
@@ -34,7 +34,7 @@ use crate::{
 /// loads of scalars and one reduction over `i`; the element that is written tells the segments apart; and nothing that the nest reads is written in it.
 /// Lowering asks all this once more of the finished kernel, so that a later step that breaks it is refused.
 ///
-/// In text: `flatten_ragged(s, i, threads=128, items=15, tiles=16)`.
+/// In text: `flatten_ragged(s, i, threads=128, items=23, tiles=8)`.
 ///
 /// # Before and after
 ///
@@ -63,7 +63,7 @@ use crate::{
 /// domain { [i] : lo <= i < hi }
 /// temp lo: i32 private
 /// temp hi: i32 private
-/// tag s: flat_256x15x16
+/// tag s: flat_256x23x8
 /// lo = offsets[s] {id=load_lo, inames=s}
 /// hi = offsets[s + 1] {id=load_hi, inames=s}
 /// out[s] = sum(i, x[i]) {id=total, inames=s}
@@ -96,14 +96,14 @@ pub struct FlattenRagged {
 }
 
 impl FlattenRagged {
-    /// The loops over `segment` and `point`, flattened; 128 threads of 15 items, 16 tiles.
+    /// The loops over `segment` and `point`, flattened; 128 threads of 23 items, 8 tiles.
     pub fn new(segment: impl Into<Name>, point: impl Into<Name>) -> Self {
         FlattenRagged {
             segment: segment.into(),
             point: point.into(),
             threads: Number::Known(128),
-            items: Number::Known(15),
-            tiles: Number::Known(16),
+            items: Number::Known(23),
+            tiles: Number::Known(8),
         }
     }
 
@@ -189,7 +189,7 @@ impl Transform for FlattenRagged {
                     self.threads, self.items, self.tiles
                 ),
             )
-            .help(format!("`flatten_ragged({s}, {i})` takes 128 threads, 15 items and 16 tiles")));
+            .help(format!("`flatten_ragged({s}, {i})` takes 128 threads, 23 items and 8 tiles")));
         }
         kernel.edit(|data| {
             data.tags.insert(s.clone(), Tag::Flat(flat));
