@@ -14,7 +14,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use loopwright_kernel_ir::{Aff, Constraint, Name, Part, Term};
+use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Part, Term};
 use loopwright_legality::{BLOCK_COORDINATES, Presence, THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, System};
 
@@ -339,6 +339,19 @@ impl<'r, 'p> Coverage<'r, 'p> {
             && low >= high
         {
             return Ok(Some(Aff::constant(low)));
+        }
+        // Of two constraints that say opposite things, as the bounds of a piece with one value do, divisions and all.
+        for c in allowed {
+            let aff = match (c.aff.coefficient(name), c.kind) {
+                (1, _) => c.aff.clone(),
+                (-1, Kind::Eq) => c.aff.neg()?,
+                _ => continue,
+            };
+            let value = Aff::var(name).sub(&aff)?;
+            let is_opposite = |d: &Constraint| aff.add(&d.aff).is_ok_and(|s| s.as_constant() == Some(0));
+            if !value.mentions(name) && (c.kind == Kind::Eq || allowed.iter().any(is_opposite)) {
+                return Ok(Some(value));
+            }
         }
         // Of `0 <= 4*o - 4*t + i`, with `0 <= i < 4`, what four divides: `o - t` has one value.
         for c in allowed.iter().filter(|c| c.aff.is_affine()) {
