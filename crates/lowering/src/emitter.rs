@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub leaves: Vec<Leaf>,
     pub index: DType,
     pub hazards: crate::Hazards,
+    /// Whether vectors of which some lanes lie beside a range move apart from the others (see `partial`).
+    pub peel: bool,
 }
 
 /// The state of writing one device kernel.

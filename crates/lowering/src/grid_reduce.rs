@@ -89,8 +89,13 @@ fn one(
     let (on_grid, rest): (Vec<Name>, Vec<Name>) =
         reduce.inames.iter().cloned().partition(|i| kernel.tag(i).block_axis().is_some());
     // The types of the operator's state.
-    let mut shared =
-        Shared { globals: Vec::new(), leaves: Vec::new(), index, hazards: crate::Hazards::Refused };
+    let mut shared = Shared {
+        globals: Vec::new(),
+        leaves: Vec::new(),
+        index,
+        hazards: crate::Hazards::Refused,
+        peel: true,
+    };
     for arg in &kernel.args {
         if let Arg::Array(a) = arg {
             shared.globals.push(crate::structure::placeholder(a, index));

@@ -64,14 +64,24 @@ impl Default for LowerOptions {
 /// multiple of their bytes; and what [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let program = lower_unverified(kernel, options)?;
-    match verify::verify(&program) {
-        verify::Finding::Proved { .. } => Ok(program),
+    let Some(why) = refused(kernel, &program) else { return Ok(program) };
+    // Ends of rows that are moved apart may be more than the question can follow: then vectors move as their guards say.
+    match lower_with(kernel, options, Hazards::Refused, false) {
+        Ok(plain) if plain != program && refused(kernel, &plain).is_none() => Ok(plain),
+        _ => Err(kernel.locate(*why)),
+    }
+}
+
+/// Why the last question refuses a program.
+fn refused(kernel: &LoopKernel, program: &program::Program) -> Option<Box<Diagnostic>> {
+    match verify::verify(program) {
+        verify::Finding::Proved { .. } => None,
         // What the user has vouched for may hang on what cannot be shown.
-        verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => Ok(program),
+        verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => None,
         // Bounds that are read from data cannot always be followed: nothing speaks against the program then, and no step of the user's
         // is in question.
-        verify::Finding::Unknown(why) if INSTANCES.contains(&why.code) => Ok(program),
-        verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Err(kernel.locate(*why)),
+        verify::Finding::Unknown(why) if INSTANCES.contains(&why.code) => None,
+        verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Some(why),
     }
 }
 
@@ -80,14 +90,14 @@ const INSTANCES: [&str; 3] = ["lost-instance", "extra-instance", "wrong-index"];
 
 /// As [`lower`], without the last question about the finished program. For measurements of what the question costs.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    lower_with(kernel, options, Hazards::Refused)
+    lower_with(kernel, options, Hazards::Refused, true)
 }
 
 /// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order, values that cannot reach their readers
 /// are read as they are, lanes that are not aligned move one by one, and the finished program is not asked about. For tests that show, by running it, that what was refused
 /// really goes wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    lower_with(kernel, options, Hazards::Left)
+    lower_with(kernel, options, Hazards::Left, true)
 }
 
 /// What becomes of executions that nothing can order, and of values that do not reach their readers.
@@ -103,14 +113,16 @@ fn lower_with(
     kernel: &LoopKernel,
     options: LowerOptions,
     hazards: Hazards,
+    peel: bool,
 ) -> Result<program::Program, Diagnostic> {
     scan::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
     let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel, options.index)? {
-        Some(kernel) => structure::lower(&kernel, options, hazards),
-        None => structure::lower(kernel, options, hazards),
+        Some(kernel) => structure::lower(&kernel, options, hazards, peel),
+        None => structure::lower(kernel, options, hazards, peel),
     };
     // Where rows begin anywhere, a reduction can begin its vectors before them.
-    if hazards == Hazards::Refused
+    if peel
+        && hazards == Hazards::Refused
         && let Some(shifted) = peel::rows_from_multiples(kernel)?
         && let Ok(program) = lower(&shifted)
     {

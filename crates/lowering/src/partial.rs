@@ -32,7 +32,8 @@ impl Emitter<'_, '_> {
         let analysis = self.analysis;
         let Some((vector, outer)) = lanes.split_last() else { return Ok(None) };
         let instruction = analysis.instruction(info);
-        if analysis.kernel.tag(vector) != Tag::Vec
+        if !self.shared_state.peel
+            || analysis.kernel.tag(vector) != Tag::Vec
             || !matches!(info.execution.part.part, Part::Update(_))
             || instruction.predicate.is_some()
             || info.filling.is_some()

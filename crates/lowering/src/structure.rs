@@ -38,9 +38,10 @@ pub(crate) fn lower(
     kernel: &LoopKernel,
     options: LowerOptions,
     hazards: Hazards,
+    peel: bool,
 ) -> Result<Program, Diagnostic> {
     let analysis = Analysis::new(kernel)?;
-    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards };
+    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards, peel };
     let args = declare_globals(&analysis, &mut shared)?;
     if hazards == Hazards::Refused {
         private::check(&analysis)?;
