@@ -19,6 +19,9 @@
 
 use crate::rng::Rng;
 
+/// What is added to a reduction that may have no points.
+const ALONE: i64 = 7919;
+
 #[derive(Clone, Debug)]
 struct Loop {
     name: String,
@@ -411,6 +414,8 @@ impl Maker {
             "max" => format!("{target} * {} + max({op}({points}, {term}), 0)", self.odd()),
             _ => format!("{target} * {} + {op}({points}, {term})", self.odd()),
         };
+        // Where there are no points, multiplications alone would commute.
+        let value = format!("{value} + {ALONE}");
         self.plain(&target, &value, &loops);
         if self.rng.chance(40) {
             self.store(&loops, &[]);
@@ -450,6 +455,7 @@ impl Maker {
             1 => format!("{target} * {} + product({k}, 2 * ({term}) + 1)", self.odd()),
             _ => format!("{target} * {} + sum({k}, {term})", self.odd()),
         };
+        let value = format!("{value} + {ALONE}");
         self.plain(&target, &value, &outer);
         if self.rng.chance(40) {
             self.store(&outer, &[]);

@@ -409,6 +409,16 @@ fn instance(ready: &Ready, x: &Execution) -> Instance {
     }
 }
 
+/// Whether executions have different values of an iname: a lane that is alone keeps no copy of its own.
+fn has_several_values(model: &Model<'_>, all: &[Execution], iname: &Name) -> bool {
+    let mut values = all.iter().filter_map(|x| {
+        let k = model.parts[x.part].inames.iter().position(|n| n == iname)?;
+        Some(x.values[k])
+    });
+    let first = values.next();
+    values.any(|v| Some(v) != first)
+}
+
 /// Runs a kernel. Without `declared` it is the declared kernel, and the result is what others are held to; with it, `Err` of the outer
 /// result is a reason why there is no run, and `Err` of the inner one the first failure.
 pub fn replay(
@@ -427,7 +437,9 @@ pub fn replay(
         .collect::<Vec<_>>();
     let mut lanes = HashMap::new();
     for array in model.touches.keys() {
-        lanes.insert(array.clone(), model.written_lanes(array));
+        let mut owning = model.written_lanes(array);
+        owning.retain(|l| has_several_values(model, &all, l));
+        lanes.insert(array.clone(), owning);
     }
     let shared = shared_axes(model);
     let mut machine = Machine {
