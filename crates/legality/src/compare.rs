@@ -576,20 +576,14 @@ impl<'a, 'k> Comparison<'a, 'k> {
             && e.cell == f.cell
             && e.cell.iter().all(Option::is_some)
         {
-            let missing: Vec<&Constraint> =
-                writer.constraints.iter().filter(|c| !reader.constraints.contains(c)).collect();
+            let missing: Vec<Constraint> =
+                writer.constraints.iter().filter(|c| !reader.constraints.contains(c)).cloned().collect();
             if missing.is_empty() {
                 return Ok(true);
             }
             let rows: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
-            let system = System::new(&rows)?;
             self.questions += 1;
-            for c in missing {
-                if !system.implies(c)? {
-                    return Ok(false);
-                }
-            }
-            return Ok(true);
+            return System::new(&rows)?.implies_all(&missing);
         }
         let known: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
         let mut rows = known.clone();
@@ -615,12 +609,6 @@ impl<'a, 'k> Comparison<'a, 'k> {
         }
         self.questions += 1;
         let [written] = &System::new(&rows)?.project_exactly(&mine)?[..] else { return Ok(false) };
-        let system = System::new(&known)?;
-        for c in written.constraints() {
-            if !system.implies(c)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        System::new(&known)?.implies_all(written.constraints())
     }
 }

@@ -190,12 +190,7 @@ fn is_copied(here: &[System], reads: &System, inames: &[Name], cell: &[Aff]) -> 
         pieces.push(piece.constraints().iter().map(put).collect::<Result<Vec<_>>>()?);
     }
     if let [one] = pieces.as_slice() {
-        for c in one {
-            if !reads.implies(c)? {
-                return Ok(false);
-            }
-        }
-        return Ok(true);
+        return reads.implies_all(one);
     }
     let pieces = pieces.iter().map(|p| System::new(p)).collect::<Result<Vec<_>>>()?;
     Set::from_constraints(inames, reads.constraints())?.is_subset(&Set::from_systems(inames, pieces)?)

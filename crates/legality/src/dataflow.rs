@@ -451,12 +451,16 @@ pub(crate) fn check_flow(
 }
 
 /// Whether all executions of a part do instances that are declared: others could read beside the arrays, whoever sees what they write.
-fn only_declared(new: &Model<'_>, part: &ModelPart, original: &ModelPart, values: &[Aff]) -> Checked<()> {
-    let value = |n: &Name| original.inames.iter().position(|i| i == n).map(|k| values[k].clone());
+fn only_declared(
+    new: &Model<'_>,
+    part: &ModelPart,
+    original: &ModelPart,
+    value: &dyn Fn(&Name) -> Option<Aff>,
+) -> Checked<()> {
     let rows: Vec<Constraint> = new.context.iter().chain(&part.constraints).cloned().collect();
     let system = System::new(&rows)?;
     for c in &original.constraints {
-        let declared = c.substitute(&value)?;
+        let declared = c.substitute(value)?;
         if !system.implies(&declared)? {
             return Err(Why {
                 text: format!("`{}` may run instances that are not declared", part.part),
@@ -529,9 +533,10 @@ fn check_reads(
             .iter()
             .map(|n| new.declared_value(part, n))
             .collect::<loopwright_poly::Result<_>>()?;
+        let value = |n: &Name| original.inames.iter().position(|i| i == n).map(|k| values[k].clone());
         if !linked {
             is.questions += 1;
-            only_declared(new, part, original, &values)?;
+            only_declared(new, part, original, &value)?;
         }
         for (k, l) in mine.into_iter().zip(theirs) {
             if !needed(&k) {
@@ -540,7 +545,6 @@ fn check_reads(
             let (e, f) = (&part.events[k], &original.events[l]);
             if e.array == f.array && !new.is_written(&e.array) && !declared.is_written(&f.array) {
                 // Nobody writes the array: the cell decides.
-                let value = |n: &Name| original.inames.iter().position(|i| i == n).map(|k| values[k].clone());
                 let mut same = e.cell.len() == f.cell.len();
                 for (axis, (s, t)) in e.cell.iter().zip(&f.cell).enumerate() {
                     same = same
@@ -570,7 +574,6 @@ fn check_reads(
                 }
             }
             if !new.is_written(&f.array) && !declared.is_written(&f.array) && f.opaque.is_empty() {
-                let value = |n: &Name| original.inames.iter().position(|i| i == n).map(|k| values[k].clone());
                 let cell: Option<Vec<Aff>> =
                     f.cell.iter().flatten().map(|t| t.substitute(&value).ok()).collect();
                 if let Some(cell) = cell

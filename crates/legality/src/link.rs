@@ -119,22 +119,13 @@ fn system(new: &Model<'_>, constraints: &[Constraint]) -> Result<System> {
     System::new(&rows)
 }
 
-fn implies_all(system: &System, all: &[Constraint]) -> Result<bool> {
-    for c in all {
-        if !system.implies(c)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Whether the values take each of the new part's executions to an execution of the old one, no two to the same.
 fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Link) -> Result<bool> {
     let preimage: Vec<Constraint> =
         p.constraints.iter().map(|c| link.constraint(c)).collect::<Result<_>>()?;
     let same = |a: &[Constraint], b: &[Constraint]| a.iter().all(|c| b.contains(c));
     let inside =
-        same(&preimage, &part.constraints) || implies_all(&system(new, &part.constraints)?, &preimage)?;
+        same(&preimage, &part.constraints) || system(new, &part.constraints)?.implies_all(&preimage)?;
     if !inside {
         return Ok(false);
     }
@@ -144,7 +135,7 @@ fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Lin
     names.dedup();
     if names.len() == p.inames.len() && names.len() == part.inames.len() {
         link.onto =
-            same(&part.constraints, &preimage) || implies_all(&system(new, &preimage)?, &part.constraints)?;
+            same(&part.constraints, &preimage) || system(new, &preimage)?.implies_all(&part.constraints)?;
         return Ok(true);
     }
     let second = |aff: &Aff| new.second(aff);

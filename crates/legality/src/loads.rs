@@ -39,7 +39,7 @@ pub(crate) fn add_facts(system: &mut System, loads: &[Load], facts: &[Fact]) -> 
                 }
             }
             for (needed, given) in rules {
-                if implies_all(system, &needed)? && !implies_all(system, &given)? {
+                if system.implies_all(&needed)? && !system.implies_all(&given)? {
                     given.iter().try_for_each(|c| system.add(c))?;
                     grown = true;
                 }
@@ -52,15 +52,6 @@ pub(crate) fn add_facts(system: &mut System, loads: &[Load], facts: &[Fact]) -> 
             return Ok(false);
         }
     }
-}
-
-fn implies_all(system: &System, constraints: &[Constraint]) -> Result<bool> {
-    for c in constraints {
-        if !system.implies(c)? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// What a rule needs, and what it gives.

@@ -762,11 +762,8 @@ impl State<'_, '_> {
                 let system = System::new(&rows)?;
                 let mut is_within = false;
                 for uppers in all.iter().filter(|_| !covered.is_empty()) {
-                    let mut all_hold = true;
-                    for b in uppers {
-                        all_hold = all_hold && system.implies(&within(b)?)?;
-                    }
-                    is_within |= all_hold;
+                    let rows = uppers.iter().map(within).collect::<Result<Vec<_>, _>>()?;
+                    is_within |= system.implies_all(&rows)?;
                 }
                 covered.push(own);
                 if is_within {

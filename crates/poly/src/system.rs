@@ -281,6 +281,16 @@ impl System {
         wider.rows_imply(wider.all_rows(), &row, eq)
     }
 
+    /// Whether every integer point fulfils all of these constraints.
+    pub fn implies_all(&self, constraints: &[Constraint]) -> Result<bool> {
+        for c in constraints {
+            if !self.implies(c)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The row of a function, if all of its terms have columns already.
     fn known_row(&self, aff: &Aff) -> Option<Vec<i64>> {
         let mut row = vec![0; self.terms.len() + 1];
