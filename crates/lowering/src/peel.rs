@@ -49,20 +49,19 @@ struct Row {
 /// The kernel whose vectors begin at multiples of their bytes; `None` where no reduction allows it.
 pub(crate) fn rows_from_multiples(kernel: &LoopKernel) -> Result<Option<LoopKernel>, Diagnostic> {
     let mut edited: Option<LoopKernel> = None;
+    // Instructions that are put in, one before each that is changed, move the others behind.
+    let mut inserted = 0;
     for number in 0..kernel.instructions.len() {
         let current = edited.as_ref().unwrap_or(kernel);
-        // Instructions that are put in move the others behind.
-        let id = &kernel.instructions[number].id;
-        let Some(position) = current.instructions.iter().position(|i| i.id == *id) else { continue };
-        if let Some(row) = row(current, position) {
+        if let Some(row) = row(current, number + inserted) {
             edited = Some(shifted(current, &row)?);
+            inserted += 1;
         }
     }
     Ok(edited)
 }
 
 fn row(kernel: &LoopKernel, instruction: usize) -> Option<Row> {
-    let lookup = Lookup::new(kernel);
     let own = &kernel.instructions[instruction];
     if own.scan.is_some() || own.predicate.is_some() {
         return None;
@@ -74,6 +73,8 @@ fn row(kernel: &LoopKernel, instruction: usize) -> Option<Row> {
     if !kernel.operator(&reduce.op)?.commutes {
         return None;
     }
+    // Most kernels have no such lane and do not come here.
+    let lookup = Lookup::new(kernel);
     let written =
         |array: &Name| kernel.instructions.iter().any(|i| i.targets.iter().any(|t| t.array == *array));
     let accesses: Vec<Access> = reduce.args.iter().flat_map(Expr::accesses).collect();
