@@ -2,7 +2,8 @@
 //!
 //! An [`Aff`] is `c + sum a_k * t_k`, where a term `t_k` is a name or the floor of another `Aff` over a positive constant.
 //! Terms are kept sorted and without zero coefficients, so that equal functions that were built from the same terms are equal
-//! values. Every operation is checked: a coefficient outside `i64` is [`Error::Overflow`].
+//! values. Every operation is checked: a coefficient outside `i64`, or its least value, which has no negative there and so could
+//! not change sides in a text, is [`Error::Overflow`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,6 +16,10 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Name, Result};
 
 mod stored;
+
+fn negatable(sum: Option<i64>) -> Result<i64> {
+    sum.filter(|x| *x != i64::MIN).ok_or(Error::Overflow)
+}
 
 /// `floor(numerator / denominator)`, the denominator positive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -100,7 +105,7 @@ impl Aff {
     /// The sum with a constant.
     pub fn add_constant(&self, value: i64) -> Result<Self> {
         let mut sum = self.clone();
-        sum.constant = sum.constant.checked_add(value).ok_or(Error::Overflow)?;
+        sum.constant = negatable(sum.constant.checked_add(value))?;
         Ok(sum)
     }
 
@@ -115,8 +120,8 @@ impl Aff {
     }
 
     fn combine(&self, other: &Aff, factor: i64) -> Result<Self> {
-        let times = |x: i64| x.checked_mul(factor).ok_or(Error::Overflow);
-        let constant = self.constant.checked_add(times(other.constant)?).ok_or(Error::Overflow)?;
+        let times = |x: i64| negatable(x.checked_mul(factor));
+        let constant = negatable(self.constant.checked_add(times(other.constant)?))?;
         let mut terms = Vec::with_capacity(self.terms.len() + other.terms.len());
         let (mut left, mut right) = (self.terms.iter().peekable(), other.terms.iter().peekable());
         loop {
@@ -135,7 +140,7 @@ impl Aff {
                 std::cmp::Ordering::Equal => {
                     let (t, c) = left.next().ok_or(Error::Overflow)?;
                     let (_, d) = right.next().ok_or(Error::Overflow)?;
-                    (t, c.checked_add(times(*d)?).ok_or(Error::Overflow)?)
+                    (t, negatable(c.checked_add(times(*d)?))?)
                 }
             };
             if coefficient != 0 {
@@ -291,11 +296,16 @@ enum Factor<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// `k*e - k*m*floor(e/m)` is `k*(e mod m)`, where the other terms of the function share none with `e`.
+    /// `k*e - k*m*floor(e/m)` is `k*(e mod m)`, where the other terms of the function share none with `e`. Not among numbers so large
+    /// that what the remainders stand for could leave 64 bits while it is added up again.
     fn of(aff: &'a Aff) -> Self {
         let mut terms: Vec<(Factor<'a>, i64)> =
             aff.terms.iter().map(|(t, c)| (Factor::Term(t), *c)).collect();
         let mut constant = aff.constant;
+        let small = |x: i64| x.unsigned_abs() < 1 << 48;
+        if !small(constant) || !aff.terms.iter().all(|(_, c)| small(*c)) {
+            return Shown { terms, constant };
+        }
         for (term, coefficient) in &aff.terms {
             let Term::Div(div) = term else { continue };
             let quotient = coefficient.checked_div(div.denominator).and_then(i64::checked_neg);
@@ -307,7 +317,8 @@ impl<'a> Shown<'a> {
             let present = |t: &Term| {
                 terms.iter().any(|(f, c)| matches!(f, Factor::Term(own) if *own == t && covered(own, *c)))
             };
-            let rest = numerator.constant.checked_mul(k).and_then(|c| constant.checked_sub(c));
+            let moved = numerator.constant.checked_mul(k).filter(|c| small(*c));
+            let rest = moved.and_then(|c| constant.checked_sub(c)).filter(|c| small(*c));
             let (true, Some(rest)) = (numerator.terms.iter().all(|(t, _)| present(t)), rest) else {
                 continue;
             };

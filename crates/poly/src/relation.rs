@@ -369,20 +369,22 @@ impl Relation {
         }
     }
 
+    /// isl has this function as well, and corrupts the heap in it where a context turns out to be empty, so it is done here.
     pub(crate) fn gist(&self, context: &Relation) -> Result<Self> {
         let (left, right) = self.aligned(context)?;
-        if let ([only], false) = (right.disjuncts.as_slice(), isl_only()) {
-            let mut disjuncts = Vec::new();
-            for system in &left.disjuncts {
-                if !system.with(only.constraints())?.is_empty()? {
-                    disjuncts.push(System::new(&system.gist(only)?)?);
-                }
+        let contexts: Vec<&System> = right.disjuncts.iter().collect();
+        let mut disjuncts = Vec::new();
+        for system in &left.disjuncts {
+            let mut met = false;
+            for context in &contexts {
+                met = met || !system.with(context.constraints())?.is_empty()?;
             }
-            return Ok(left.like(disjuncts));
+            // A context that the system does not meet keeps what holds the two apart.
+            if met {
+                disjuncts.push(System::new(&system.gist_in(&contexts)?)?);
+            }
         }
-        let a = left.isl()?;
-        let b = right.isl_with(&a)?;
-        left.read(a.gist(b)?)
+        Ok(left.like(disjuncts))
     }
 
     pub(crate) fn coalesce(&self) -> Result<Self> {

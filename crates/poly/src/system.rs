@@ -338,29 +338,34 @@ impl System {
     /// The constraints of this system that a reader who knows the context still needs, in their order and their form: none of
     /// them follows from the context and the others, and together with the context they say what the whole system says.
     pub fn gist(&self, context: &System) -> Result<Vec<Constraint>> {
-        let mut both = context.with(&self.constraints)?;
-        let first = context.constraints.len();
-        let mut kept = vec![true; both.constraints.len()];
+        self.gist_in(&[context])
+    }
+
+    /// [`gist`](Self::gist) for a reader who knows that one of the contexts holds, not which.
+    pub(crate) fn gist_in(&self, contexts: &[&System]) -> Result<Vec<Constraint>> {
+        let both: Vec<(System, usize)> = contexts
+            .iter()
+            .map(|context| Ok((context.with(&self.constraints)?, context.constraints.len())))
+            .collect::<Result<_>>()?;
+        let implied = |i: usize, chosen: &dyn Fn(usize) -> bool| -> Result<bool> {
+            for (both, first) in &both {
+                if !both.implied_by_others(first + i, &|k| k < *first || chosen(k - first))? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        let mut kept = vec![true; self.constraints.len()];
         // What the context alone implies goes first; then the most complicated first, the later of two equals.
-        let mut order: Vec<usize> = (first..kept.len()).collect();
-        for &i in &order {
-            if both.implied_by_others(i, &|k| k < first)? {
-                kept[i] = false;
-            }
+        for (i, kept) in kept.iter_mut().enumerate() {
+            *kept = !implied(i, &|_| false)?;
         }
-        order.retain(|&i| kept[i]);
-        order.sort_by_key(|&i| std::cmp::Reverse((complexity(&both.constraints[i]), i)));
+        let mut order: Vec<usize> = (0..kept.len()).filter(|&i| kept[i]).collect();
+        order.sort_by_key(|&i| std::cmp::Reverse((complexity(&self.constraints[i]), i)));
         for i in order {
-            if both.implied_by_others(i, &|k| k != i && kept[k])? {
-                kept[i] = false;
-            }
+            kept[i] = !implied(i, &|k| k != i && kept[k])?;
         }
-        let mut index = 0;
-        both.constraints.retain(|_| {
-            index += 1;
-            index > first && kept[index - 1]
-        });
-        Ok(both.constraints)
+        Ok(self.constraints.iter().zip(kept).filter(|(_, kept)| *kept).map(|(c, _)| c.clone()).collect())
     }
 
     /// Whether the chosen constraints imply constraint `i`.

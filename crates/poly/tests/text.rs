@@ -134,6 +134,18 @@ fn too_many_alternatives_are_refused() {
 }
 
 #[test]
+fn numbers_that_could_not_be_printed_are_refused() {
+    // `i` beyond the largest number needs the constant -2^63, whose negative no number is.
+    for text in ["{ [i] : i > 9223372036854775807 }", "{ [i] : 9223372036854775807 != i }"] {
+        assert!(matches!(text.parse::<Set>(), Err(Error::Overflow | Error::Syntax { .. })), "{text}");
+    }
+    for text in ["{ [i] : i >= 9223372036854775807 }", "{ [i] : -9223372036854775807 <= i }"] {
+        let value = set(text);
+        assert_eq!(set(&value.to_string()), value, "{text}");
+    }
+}
+
+#[test]
 fn values_are_plain() {
     fn plain<T: Send + Sync + Clone + std::hash::Hash + Eq + serde::Serialize>() {}
     plain::<Set>();
@@ -141,6 +153,27 @@ fn values_are_plain() {
     let value = set("[n] -> { S[i] : 0 <= i < n and i mod 2 = 1 }");
     assert_eq!(value.params(), [Name::new("n")]);
     assert_eq!(value.dims(), [Name::new("i")]);
+}
+
+fn comparison() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec!["<", "<=", "=", "!=", ">=", ">"])
+}
+
+/// Sums of names, floors and remainders under coefficients that are small or as large as they can be.
+fn sum() -> impl Strategy<Value = String> {
+    let number =
+        || prop::sample::select(vec!["1", "2", "3", "12", "4611686018427387904", "9223372036854775807"]);
+    let inner = (number(), prop::sample::select(vec!["i", "j", "n"]), number())
+        .prop_map(|(a, x, b)| format!("{a}*{x} + {b}"));
+    let term = (number(), inner, number(), 0..4).prop_map(|(a, inner, d, form)| match form {
+        0 => a.to_string(),
+        1 => inner,
+        2 => format!("{a}*floor(({inner})/{d})"),
+        _ => format!("{a}*(({inner}) mod {d})"),
+    });
+    prop::collection::vec((prop::sample::select(vec!["+", "-"]), term), 1..3).prop_map(|terms| {
+        terms.iter().map(|(sign, term)| format!("{sign} {term}")).collect::<Vec<_>>().join(" ")
+    })
 }
 
 proptest! {
@@ -161,6 +194,15 @@ proptest! {
         let inside = format!("[n] -> {{ [i, j] : {text} }}");
         if let Ok(value) = inside.parse::<Set>() {
             prop_assert_eq!(value.to_string().parse::<Set>(), Ok(value));
+        }
+    }
+
+    #[test]
+    fn formulas_print_back(parts in prop::collection::vec((sum(), comparison(), sum(), prop::sample::select(vec!["and", "or"])), 1..4)) {
+        let formula: Vec<String> = parts.iter().map(|(a, c, b, _)| format!("{a} {c} {b}")).collect();
+        let text = format!("[n] -> {{ [i, j] : {} }}", formula.join(&format!(" {} ", parts[0].3)));
+        if let Ok(value) = text.parse::<Set>() {
+            prop_assert_eq!(value.to_string().parse::<Set>(), Ok(value), "{}", text);
         }
     }
 }

@@ -70,7 +70,6 @@ unsafe extern "C" {
     pub(super) fn isl_map_union(left: Ptr, right: Ptr) -> Ptr;
     pub(super) fn isl_map_intersect(left: Ptr, right: Ptr) -> Ptr;
     pub(super) fn isl_map_subtract(left: Ptr, right: Ptr) -> Ptr;
-    pub(super) fn isl_map_gist(left: Ptr, right: Ptr) -> Ptr;
     pub(super) fn isl_map_apply_range(left: Ptr, right: Ptr) -> Ptr;
     pub(super) fn isl_map_compute_divs(map: Ptr) -> Ptr;
     pub(super) fn isl_map_coalesce(map: Ptr) -> Ptr;

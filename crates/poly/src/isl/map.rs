@@ -194,12 +194,6 @@ impl IslMap {
         self.binary(other, shape, ffi::isl_map_subtract)
     }
 
-    /// Simplified under the assumption that the other holds.
-    pub(crate) fn gist(self, other: IslMap) -> Result<Self> {
-        let shape = self.shape;
-        self.binary(other, shape, ffi::isl_map_gist)
-    }
-
     /// First this map, then the other.
     pub(crate) fn then(self, other: IslMap) -> Result<Self> {
         let shape = Shape { outs: other.shape.outs, ..self.shape };
