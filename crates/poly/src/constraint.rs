@@ -79,16 +79,22 @@ impl Constraint {
     }
 }
 
-/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`, `n mod 4 = 0`.
+/// A function as a difference: the negatives of its negative terms, and its other terms with the constant.
+fn sides(aff: &Aff) -> Result<(Aff, Aff)> {
+    let (parts, constant) = crate::aff::shown_parts(aff)?;
+    let mut left = Aff::default();
+    let mut right = Aff::constant(constant);
+    for (part, negative) in parts {
+        let side = if negative { &mut left } else { &mut right };
+        *side = side.add(&part)?;
+    }
+    Ok((left, right))
+}
+
+/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`, `n mod 4 = 0`. Numbers that have no negative stay where they are.
 impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (parts, constant) = crate::aff::shown_parts(&self.aff).map_err(|_| fmt::Error)?;
-        let mut left = Aff::default();
-        let mut right = Aff::constant(constant);
-        for (part, negative) in parts {
-            let side = if negative { &mut left } else { &mut right };
-            *side = side.add(&part).map_err(|_| fmt::Error)?;
-        }
+        let (left, right) = sides(&self.aff).unwrap_or_else(|_| (Aff::default(), self.aff.clone()));
         match (self.kind, right.constant_term()) {
             (Kind::Eq, _) => write!(f, "{left} = {right}"),
             // a <= b - 1 reads better as a < b.

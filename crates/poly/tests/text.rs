@@ -1,6 +1,6 @@
 //! Text to values and back, and errors with their places.
 
-use loopwright_poly::{Error, Map, Name, Set};
+use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set};
 use proptest::prelude::*;
 
 fn set(text: &str) -> Set {
@@ -143,6 +143,13 @@ fn numbers_that_could_not_be_printed_are_refused() {
         let value = set(text);
         assert_eq!(set(&value.to_string()), value, "{text}");
     }
+}
+
+#[test]
+fn numbers_without_a_negative_are_printed() {
+    let least = Aff::constant(i64::MIN);
+    assert_eq!(Constraint::nonneg(least.clone()).to_string(), "0 <= -9223372036854775808");
+    assert_eq!(Constraint::zero(least).to_string(), "0 = -9223372036854775808");
 }
 
 #[test]

@@ -43,6 +43,9 @@ impl TryFrom<StoredAff> for Aff {
                 "the terms of a function must be sorted, different, and without zero coefficients".into(),
             ));
         }
+        if terms.iter().map(|(_, coefficient)| *coefficient).chain([constant]).any(|c| c == i64::MIN) {
+            return Err(Error::Overflow);
+        }
         Ok(Aff { terms, constant })
     }
 }
