@@ -11,4 +11,4 @@ pub use loopwright_runtime::{
     PinnedTensor, ScalarValue, Sequence, Stage, Stages, Stream, Tensor, Transfer, compile_for,
 };
 pub use loopwright_transforms::{Pipeline, Registry, Step, Transform, Transforms};
-pub use loopwright_tuner::{Space, Strategy, TunedRecords, Tuner, Tuning};
+pub use loopwright_tuner::{LimitReport, Space, Strategy, TunedRecords, Tuner, Tuning};

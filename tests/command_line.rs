@@ -560,7 +560,57 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     assert!(text.contains("error[empty-space]") && text.contains("relax a `require` line"), "{text}");
 }
 
-/// The lines of a tuning log that are whole records.
+#[test]
+fn a_report_shows_several_searches_along_a_size() {
+    let folder = Folder::new("report");
+    let (page, log) = (folder.path("page.html"), folder.path("log.jsonl"));
+    let kernel = example("kernels/segmented_sum.lw");
+    let space = |text: &str| folder.file("some.space", text);
+    let tune = |pipeline: &str, space: &str, nseg: &str, len: &str| {
+        let (nseg, len) = (format!("nseg={nseg}"), format!("len={len}"));
+        let pipeline = example(&format!("tuning/{pipeline}.pipe"));
+        let args = ["tune", &kernel, &pipeline, space, "--set", &nseg, "--set", &len, "--log", &log];
+        out(&call(&[&args[..], &["--sample", "nseg=64", "--device", "emulator"]].concat()));
+    };
+    let short = space("width in [16, 64]\nrows in [16]\nblock_rows in [32, 64]\n");
+    tune("segmented_sum_short", &short, "100000", "64");
+    let report = |more: &[&str]| call(&[&["report", &log][..], more].concat());
+    let text = refusal(&report(&[]));
+    assert!(text.contains("error[report-size]: all searches are of one shape"), "{text}");
+    tune("segmented_sum_short", &short, "100000", "256");
+    let text = out(&report(&["--html", &page]));
+    assert!(
+        text.starts_with("fraction of the memory's limit by len; nseg=100000\n\nsegmented_sum_short\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n  estimated by the counts: nothing was timed\n"), "{text}");
+    let rows: Vec<&str> =
+        text.lines().filter(|l| l.contains(" estimate ") && l.contains(" width=")).collect();
+    assert!(
+        rows.len() == 2 && rows[0].starts_with("  len=64 ") && rows[1].starts_with("  len=256 "),
+        "{text}"
+    );
+    assert!(
+        std::fs::read_to_string(&page).unwrap().contains("<g class=\"s0\"><polyline class=\"line estimate\"")
+    );
+    // Another pipeline of the same kernel is another line; that its number of rows is another has to be said.
+    let long = space("step in [256]\ntile in [256, 512]\n");
+    tune("segmented_sum_long", &long, "3000", "4096");
+    let text = refusal(&report(&[]));
+    assert!(text.contains("error[report-size]: the searches differ in `len`, `nseg`"), "{text}");
+    let text = out(&report(&["--by", "len"]));
+    assert!(
+        text.contains("\n\nsegmented_sum_short\n") && text.contains("\n\nsegmented_sum_long\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n  len=4096 nseg=3000 "), "{text}");
+    let text = refusal(&report(&["--by", "rows"]));
+    assert!(text.contains("`segmented_sum_short` of log has no integer argument `rows`"), "{text}");
+    let text = refusal(&report(&["--by", "len", "--html", &folder.path("no/where.html")]));
+    assert!(text.contains("error[write-file]"), "{text}");
+    assert_eq!(call(&["report"]).status.code(), Some(2));
+}
+
 #[test]
 fn every_space_of_the_examples_has_points_that_are_right() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tuning");
@@ -596,6 +646,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
     }
 }
 
+/// The lines of a tuning log that are whole records.
 fn whole_lines(log: &str) -> usize {
     let text = std::fs::read(log).unwrap_or_default();
     text.split(|b| *b == b'\n').filter(|l| serde_json::from_slice::<serde_json::Value>(l).is_ok()).count()

@@ -31,6 +31,7 @@ use loopwright_runtime::cuda::{DeviceInfo, Occupancy, occupancy};
 use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};
 
+use crate::Bottleneck;
 use crate::body::trips;
 
 /// What the device can do, in the units of the estimate.
@@ -70,6 +71,8 @@ const CLOCKS_A_LINE: f64 = 2.0;
 const CACHE_RATE: f64 = 2.5;
 /// Bytes of loads that a thread has under way at least: compilers unroll a rolled loop four times.
 const LEAST_IN_FLIGHT: f64 = 16.0;
+/// The part of the bytes under way that keeps the memory busy but for a rest that is not worth naming.
+const NEARLY: f64 = 0.95;
 /// Seconds that a launch takes besides.
 const LAUNCH: f64 = 3e-6;
 
@@ -177,6 +180,9 @@ pub struct Cost {
     /// Whether the bounds of a loop that loads are loaded themselves.
     #[serde(default)]
     pub loaded_bounds: bool,
+    /// What takes the largest part of the estimate.
+    #[serde(default)]
+    pub bottleneck: Bottleneck,
 }
 
 /// What the estimate is made from.
@@ -233,8 +239,8 @@ impl Cost {
         let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { LINE };
         let open = under_way * working * LINE / run;
         let again = if open > machine.l2_bytes / 2.0 { (LINE / run).clamp(1.0, 2.0) } else { 1.0 };
-        let memory =
-            (self.necessary_bytes * again).max(self.moved_bytes / CACHE_RATE) / machine.bandwidth / busy;
+        let (needed_once, asked_for) = (self.necessary_bytes * again, self.moved_bytes / CACHE_RATE);
+        let memory = needed_once.max(asked_for) / machine.bandwidth / busy;
         let lines = self.lines * CLOCKS_A_LINE / clocks;
         let arithmetic = (self.operations - self.fused).max(0.0) / 32.0;
         let issue =
@@ -250,6 +256,20 @@ impl Cost {
         if self.waves > 1.0 && memory.max(lines) < longest {
             seconds *= self.waves.ceil() / self.waves;
         }
+        let waits_for_memory = match () {
+            () if busy < NEARLY => Bottleneck::BytesInFlight,
+            () if asked_for > needed_once => Bottleneck::SecondLevelCache,
+            () => Bottleneck::Memory,
+        };
+        self.bottleneck = Bottleneck::longest(&[
+            (waits_for_memory, memory),
+            (Bottleneck::FirstLevelCache, lines),
+            (Bottleneck::Instructions, issue),
+            (Bottleneck::SharedMemory, shared),
+            (Bottleneck::Barriers, exposed),
+            (Bottleneck::SpilledRegisters, seconds * spilled / 4.0),
+            (Bottleneck::Launches, LAUNCH * self.launches),
+        ]);
         // Each spilled word goes to memory and back where it is used.
         seconds *= 1.0 + spilled / 4.0;
         self.estimate_ms = 1e3 * (seconds + LAUNCH * self.launches);

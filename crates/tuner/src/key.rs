@@ -1,6 +1,8 @@
 //! What a recorded outcome depends on. An outcome is used again only where all of it is the same.
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_runtime::{Args, Device, known};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,16 @@ impl Key {
         })
     }
 
+    /// The values of the integer scalars.
+    pub fn sizes(&self) -> BTreeMap<Name, i64> {
+        read_problem(&self.problem).1
+    }
+
+    /// The types of the arrays, as `x: f32, out: f32`.
+    pub fn types(&self) -> String {
+        read_problem(&self.problem).0
+    }
+
     /// The first field in which they differ, with both values: ours, theirs.
     pub fn difference(&self, other: &Key) -> Option<(&'static str, &str, String)> {
         let fields = [
@@ -81,6 +93,17 @@ pub(crate) fn problem(
         Err(_) => format!("{name} = {value}"),
     }));
     Ok(parts.join("; "))
+}
+
+/// Reads what [`problem`] has written: the arrays' types without their shapes, and the integer scalars.
+fn read_problem(problem: &str) -> (String, BTreeMap<Name, i64>) {
+    let parts = problem.split("; ");
+    let types = parts.clone().filter_map(|p| p.split_once('[').map(|(typed, _)| typed));
+    let integers = parts.filter_map(|p| {
+        let (name, value) = p.split_once(" = ")?;
+        Some((Name::new(name), value.parse().ok()?))
+    });
+    (types.collect::<Vec<_>>().join(", "), integers.collect())
 }
 
 /// What the device is called in keys.
@@ -122,6 +145,36 @@ pub struct Record {
     /// The sample that it was checked and counted on, and the machine that costs are estimated for.
     #[serde(default)]
     pub basis: String,
+    /// What the search is called. Nothing depends on it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
     /// What became of it.
     pub outcome: crate::Outcome,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopwright_kernel_ir::DType;
+    use loopwright_runtime::Tensor;
+
+    #[test]
+    fn a_problem_is_read_as_it_was_written() {
+        let kernel = LoopKernel::parse(
+            "kernel k(x: f32[n, m], idx: i32[n], y: f64[n], n: i32, m: i32, shift: i32, a: f32)\nassume 1 <= m\n\
+             domain { [i] : 0 <= i < n }\ny[i] = a * x[i, 0] + idx[i] + shift",
+        )
+        .expect("a kernel");
+        let tensor = |shape: &[usize], dtype| Tensor::zeros(shape, dtype).expect("a tensor");
+        let args = Args::new()
+            .tensor("x", &tensor(&[3, 5], DType::F32))
+            .tensor("idx", &tensor(&[3], DType::I32))
+            .scalar("shift", -7)
+            .scalar("a", 0.5f32);
+        let written = problem(&kernel, &args, usize::to_string).expect("a problem");
+        let (types, sizes) = read_problem(&written);
+        assert_eq!(types, "idx: i32, x: f32, y: f64");
+        let sizes: Vec<String> = sizes.iter().map(|(n, v)| format!("{n}={v}")).collect();
+        assert_eq!(sizes, ["m=5", "n=3", "shift=-7"]);
+    }
 }

@@ -36,10 +36,13 @@
 //! A [`Space`] is data: candidates and requirements. A [`Tuner`] checks and counts every point on the emulator, which gives a [`Cost`] and
 //! a bound, then times points on a GPU where there is one, in the order of a [`Strategy`], and names the best of the finalists. Points
 //! that are illegal, impossible or wrong are [`Outcome`]s with a reason. A [`Log`] keeps outcomes; [`simulate`] replays a strategy over
-//! them without a device. [`TunedRecords`] are the best points that a project ships, with all that they hold for.
+//! them without a device. [`TunedRecords`] are the best points that a project ships, with all that they hold for. A [`LimitReport`] shows how near the
+//! best points of several searches come to the memory's limit, over a size.
 
+mod basis;
 mod binaries;
 mod body;
+mod bottleneck;
 mod candidate;
 mod choose;
 mod compile_only;
@@ -49,10 +52,12 @@ mod html;
 mod integer;
 mod judge;
 mod key;
+mod limits;
 mod lint;
 mod log;
 mod machine;
 mod outcome;
+mod page;
 mod point;
 mod points;
 mod space;
@@ -62,10 +67,12 @@ mod tuned;
 mod tuner;
 
 pub use binaries::BinaryFolder;
+pub use bottleneck::Bottleneck;
 pub use choose::{Choice, choose};
 pub use compile_only::CompiledFolder;
 pub use cost::{Cost, Counted, Machine};
 pub use key::{Key, Record};
+pub use limits::{Best, LimitReport, Reached, Series};
 pub use lint::{Attempt, CODES as LINT_CODES, Lint, LintPlace, Repair, lint};
 pub use log::{Log, Recalled};
 pub use machine::Rates;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use loopwright_kernel_ir::Diagnostic;
 
-use crate::{Key, Outcome, Point, Record};
+use crate::{Key, Outcome, Point, Record, TunedRecords};
 
 /// A log that is open for appending.
 #[derive(Debug)]
@@ -28,6 +28,48 @@ pub struct Recalled {
     pub others: usize,
     /// See `others`.
     pub difference: Option<(String, String, String)>,
+}
+
+/// The records of a log, in the order in which they were appended. Nothing is made and nothing is written.
+pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
+    let help = "name a file that `loopwright tune --log FILE` has written";
+    let bytes = std::fs::read(path).map_err(|e| failed(path, "read", &e).help(help))?;
+    if serde_json::from_slice::<TunedRecords>(&bytes).is_ok() {
+        return Err(Diagnostic::new(
+            "tuning-log",
+            format!(
+                "{} is a file of records to ship, which tell classes of sizes and no sizes",
+                path.display()
+            ),
+        )
+        .help("name the searches' logs, of `loopwright tune --log FILE`"));
+    }
+    let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
+    let records = parse(path, &lines)?;
+    if records.is_empty() {
+        return Err(Diagnostic::new("tuning-log", format!("{} holds no record", path.display())).help(help));
+    }
+    Ok(records)
+}
+
+/// The records of lines, without what is torn. A line in the middle that is no record is an error: this is no log.
+fn parse<L: AsRef<[u8]>>(path: &Path, lines: &[L]) -> Result<Vec<Record>, Diagnostic> {
+    let mut records = Vec::new();
+    for (number, line) in lines.iter().map(AsRef::as_ref).enumerate().filter(|(_, line)| !line.is_empty()) {
+        match serde_json::from_slice(line) {
+            Ok(record) => records.push(record),
+            // Torn by the end of the process that wrote it, and closed off since.
+            Err(e) if e.is_eof() || number + 1 == lines.len() => {}
+            Err(e) => {
+                return Err(Diagnostic::new(
+                    "tuning-log",
+                    format!("line {} of {} is no record: {e}", number + 1, path.display()),
+                )
+                .help("name another file, or move this one away"));
+            }
+        }
+    }
+    Ok(records)
 }
 
 fn failed(path: &Path, what: &str, e: &std::io::Error) -> Diagnostic {
@@ -51,23 +93,7 @@ impl Log {
             lines.push(line.map_err(|e| failed(&path, "read", &e))?);
         }
         let ends_line = ends_with_newline(&mut file).map_err(|e| failed(&path, "read", &e))?;
-        let last = lines.len();
-        for (number, line) in lines.iter().enumerate() {
-            if line.is_empty() {
-                continue;
-            }
-            let record: Record = match serde_json::from_slice(line) {
-                Ok(record) => record,
-                // Torn by the end of the process that wrote it, and closed off since.
-                Err(e) if e.is_eof() || number + 1 == last => continue,
-                Err(e) => {
-                    return Err(Diagnostic::new(
-                        "tuning-log",
-                        format!("line {} of {} is no record: {e}", number + 1, path.display()),
-                    )
-                    .help("name another file, or move this one away"));
-                }
-            };
+        for record in parse(&path, &lines)? {
             match key.difference(&record.key) {
                 None if matches!(record.outcome, Outcome::Counted { .. }) && record.basis != basis => {}
                 None => {
@@ -131,6 +157,7 @@ mod tests {
             key: key(kernel),
             point: Point::default().with("block", block),
             basis: "x: f32[4]".to_owned(),
+            name: String::new(),
             outcome: Outcome::Refused { code: code.to_owned(), message: "no".to_owned(), help: None },
         }
     }

@@ -127,7 +127,7 @@ impl RecordKey {
 }
 
 /// The first lines in which two texts differ, which stand for the whole.
-fn first_difference<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str) {
+pub(crate) fn first_difference<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str) {
     let (mut left, mut right) = (a.lines(), b.lines());
     loop {
         match (left.next(), right.next()) {

@@ -20,13 +20,13 @@ use loopwright_runtime::{Args, Bound, Device};
 use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
-use crate::binaries;
 use crate::body::MOST_STATEMENTS;
 use crate::candidate::{Context, Plan};
 use crate::judge::Judge;
 use crate::{
-    BinaryFolder, Key, Log, Machine, Outcome, Point, Record, RecordKey, Search, Space, Strategy, Times, key,
+    BinaryFolder, Key, Log, Machine, Outcome, Point, Record, RecordKey, Search, Space, Strategy, Times,
 };
+use crate::{basis, binaries};
 
 /// How far a search is.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,8 +77,12 @@ pub struct Finalist {
 /// What a search found.
 #[derive(Clone, Debug)]
 pub struct Tuning {
+    /// What the search is called.
+    pub name: String,
     /// What the outcomes depend on.
     pub key: Key,
+    /// What counts depend on besides, as [`Record::basis`].
+    pub basis: String,
     /// What a record of this search holds for.
     pub record_key: RecordKey,
     /// The machine that costs are estimated for.
@@ -125,6 +129,7 @@ pub struct Tuner<'a> {
     strategy: Strategy,
     budget: Option<Duration>,
     log: Option<PathBuf>,
+    name: Option<String>,
     finalists: usize,
     machine: Option<Machine>,
     progress: Box<dyn FnMut(&Progress) + 'a>,
@@ -158,6 +163,7 @@ impl<'a> Tuner<'a> {
             strategy: Strategy::Exhaustive,
             budget: None,
             log: None,
+            name: None,
             finalists: 3,
             machine: None,
             progress: Box::new(|_| {}),
@@ -199,6 +205,12 @@ impl<'a> Tuner<'a> {
     /// Keeps outcomes in a file and goes on with those it holds.
     pub fn log(mut self, path: impl Into<PathBuf>) -> Self {
         self.log = Some(path.into());
+        self
+    }
+
+    /// Calls the search so in its log, where reports of several searches tell them apart by it; by default the kernel's name.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
         self
     }
 
@@ -276,7 +288,9 @@ impl<'a> Tuner<'a> {
             Some(machine) => machine,
             None => Machine::measured_with(device, self.plan.binaries.as_ref())?,
         };
-        let basis = basis(kernel, sample, &machine, self.plan.limits.as_ref().unwrap_or(device.limits()))?;
+        let basis =
+            basis::basis(kernel, sample, &machine, self.plan.limits.as_ref().unwrap_or(device.limits()))?;
+        let name = self.name.take().unwrap_or_else(|| kernel.declared().name.to_string());
         let mut log = None;
         let mut outcomes: Vec<Option<Outcome>> = vec![None; points.len()];
         let (mut recalled_count, mut not_used) = (0, None);
@@ -288,7 +302,12 @@ impl<'a> Tuner<'a> {
                 recalled_count += usize::from(outcome.is_some());
             }
             not_used = recalled.difference.map(|d| (recalled.others, d));
-            log = Some(Journal { log: Mutex::new(opened), key: key.clone(), basis });
+            log = Some(Journal {
+                log: Mutex::new(opened),
+                key: key.clone(),
+                basis: basis.clone(),
+                name: name.clone(),
+            });
         }
         if let Some(folder) = &self.plan.binaries {
             for (point, outcome) in points.iter().zip(&mut outcomes).filter(|(_, o)| o.is_none()) {
@@ -299,7 +318,9 @@ impl<'a> Tuner<'a> {
             }
         }
         let mut tuning = Tuning {
+            name,
             key,
+            basis,
             record_key,
             machine,
             candidates: points.iter().cloned().zip(outcomes).collect(),
@@ -514,30 +535,19 @@ struct Journal {
     log: Mutex<Log>,
     key: Key,
     basis: String,
+    name: String,
 }
 
 fn append(journal: Option<&Journal>, point: &Point, outcome: &Outcome) -> Result<(), Diagnostic> {
-    let Some(Journal { log, key, basis }) = journal else { return Ok(()) };
-    let record =
-        Record { key: key.clone(), point: point.clone(), basis: basis.clone(), outcome: outcome.clone() };
+    let Some(Journal { log, key, basis, name }) = journal else { return Ok(()) };
+    let record = Record {
+        key: key.clone(),
+        point: point.clone(),
+        basis: basis.clone(),
+        name: name.clone(),
+        outcome: outcome.clone(),
+    };
     log.lock().unwrap_or_else(PoisonError::into_inner).append(&record)
-}
-
-/// What counts hang on besides the key: the sample, and the machine that they are an estimate for. How fast its memory was measured to be
-/// differs a little from run to run and tells nothing apart.
-fn basis(
-    kernel: &LoopKernel,
-    sample: &Args,
-    machine: &Machine,
-    limits: &DeviceInfo,
-) -> Result<String, Diagnostic> {
-    let bandwidth = if machine.measured { "measured".to_owned() } else { machine.bandwidth.to_string() };
-    let sample = key::problem(kernel, sample, usize::to_string)?;
-    let Machine { device, multiprocessors, clock, .. } = machine;
-    let (threads, shared) = (limits.max_threads_per_multiprocessor, limits.shared_per_multiprocessor);
-    Ok(format!(
-        "{sample}; {device}, {multiprocessors} at {clock} Hz, {bandwidth} B/s, {threads} threads, {shared} B shared"
-    ))
 }
 
 /// The points that have a figure, best first: measured ones before estimated ones, equal ones in the order of the space.

@@ -10,6 +10,7 @@ mod cuda;
 mod explain;
 mod export;
 mod input;
+mod limits;
 mod lint;
 mod report;
 mod run;
@@ -68,6 +69,8 @@ enum Command {
     Run(Box<run::Run>),
     /// Search the open parameters of a pipeline for the fastest form of a kernel.
     Tune(Box<tune::Tune>),
+    /// Show how near the best points of several searches come to the memory's limit, over a size, from the logs of `tune --log`.
+    Report(limits::Limits),
     /// Find what is slow by the emulator's counts, each finding with a number and a repair that was tried.
     Lint(Box<lint::Lint>),
     /// Say what this machine has, and what is missing for what.
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Export(export) => export.export().map_err(|f| export.form.locate(f)),
         Command::Run(run) => run.run().map_err(|f| run.form.locate(f)),
         Command::Tune(tune) => tune.run(),
+        Command::Report(limits) => limits.report(),
         Command::Lint(lint) => lint.lint().map_err(|f| lint.form.locate(f)),
         Command::Doctor => {
             report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()));

@@ -1,6 +1,6 @@
 //! `tune`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args as ClapArgs;
@@ -152,6 +152,10 @@ impl Tune {
             });
         if let Some(sample) = &sample {
             tuner = tuner.sample(sample).scale(scale(&kernel, &args, sample)?);
+        }
+        // Several pipelines of one kernel are told apart by their files.
+        if let Some(name) = Path::new(&self.pipeline).file_stem().filter(|_| self.pipeline != "-") {
+            tuner = tuner.name(name.to_string_lossy());
         }
         if let Some(budget) = budget {
             tuner = tuner.budget(budget);

@@ -1,0 +1,75 @@
+//! What counts hang on besides the key: the sample, and the machine that they are an estimate for.
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_runtime::Args;
+use loopwright_runtime::cuda::DeviceInfo;
+
+use crate::{Machine, key};
+
+/// The basis of a search as a text. How fast the machine's memory was measured to be differs a little from run to run and tells nothing
+/// apart.
+pub(crate) fn basis(
+    kernel: &LoopKernel,
+    sample: &Args,
+    machine: &Machine,
+    limits: &DeviceInfo,
+) -> Result<String, Diagnostic> {
+    let bandwidth = if machine.measured { "measured".to_owned() } else { machine.bandwidth.to_string() };
+    let sample = key::problem(kernel, sample, usize::to_string)?;
+    let Machine { device, multiprocessors, clock, .. } = machine;
+    let (threads, shared) = (limits.max_threads_per_multiprocessor, limits.shared_per_multiprocessor);
+    Ok(format!(
+        "{sample}; {device}, {multiprocessors} at {clock} Hz, {bandwidth} B/s, {threads} threads, {shared} B shared"
+    ))
+}
+
+/// The machine of a basis, as [`basis`] has written it; empty where nothing was written. How many cores emulated it is left out: the
+/// estimates do not hang on that.
+pub(crate) fn machine(basis: &str) -> String {
+    let machine = basis.rsplit_once("; ").map_or("", |(_, machine)| machine);
+    match machine.strip_prefix("emulator (").and_then(|rest| rest.split_once(')')) {
+        Some((_, rest)) => format!("{EMULATED}{rest}"),
+        None => machine.to_owned(),
+    }
+}
+
+/// The device of estimates on the emulator, of which nothing is described and everything assumed.
+pub(crate) const EMULATED: &str = "emulator";
+
+/// Whether the rate of that machine's memory was measured.
+pub(crate) fn is_measured(machine: &str) -> bool {
+    machine.contains(", measured B/s")
+}
+
+/// The name of that machine.
+pub(crate) fn device(machine: &str) -> &str {
+    machine.rsplitn(5, ", ").last().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopwright_runtime::Device;
+
+    #[test]
+    fn a_machine_is_read_as_it_was_written() {
+        let kernel =
+            LoopKernel::parse("kernel k(y: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = 1.0");
+        let kernel = kernel.expect("a kernel");
+        let limits = Device::emulator().limits().clone();
+        for (name, measured) in [("NVIDIA H200", true), ("a machine, of mine", false)] {
+            let machine = Machine { device: name.to_owned(), measured, ..Machine::h200() };
+            let written = basis(&kernel, &Args::new().scalar("n", 8), &machine, &limits).expect("a basis");
+            assert!(written.starts_with("y: f32[8]; n = 8; "), "{written}");
+            let read = super::machine(&written);
+            assert_eq!((device(&read), is_measured(&read)), (name, measured), "{written}");
+        }
+        assert_eq!((super::machine("").as_str(), device(""), is_measured("")), ("", "", false));
+        // However many cores there are.
+        let described = Machine::described(&limits);
+        let written = basis(&kernel, &Args::new().scalar("n", 8), &described, &limits).expect("a basis");
+        assert!(written.contains(" cores), "), "{written}");
+        let read = super::machine(&written);
+        assert!(read.starts_with("emulator, 132 at ") && device(&read) == EMULATED, "{read}");
+    }
+}

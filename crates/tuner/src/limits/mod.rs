@@ -1,0 +1,225 @@
+//! How near the best points of several searches come to the limit of the memory, over a size.
+//!
+//! A search is of one shape. Its log, or the [`Tuning`] itself, tells what its points took and what the memory needs at least; the report
+//! puts several of them side by side:
+//!
+//! 1. Records of one kernel, pipeline, problem and machine are one search; of a point the last one holds, as in a log that is gone on with.
+//! 2. Searches that agree in everything but sizes are one [`Series`], drawn as one line. What was found with another kernel, pipeline, type,
+//!    device, driver, compiler or version of this library is never mixed with it, and the label of each says in what they differ.
+//! 3. The size along which they are shown is the one integer argument in which they differ, or the one that is named. Where a series has
+//!    several shapes of one such size, the other sizes make it several series; where it has one shape from several logs, the logs do.
+//!
+//! A search without times has the estimate of its best point, which is marked as such and never joined to what was measured. The best of
+//! a log is the point with the least median: the alternation of the finalists is not in the log.
+
+mod page;
+mod searches;
+mod series;
+mod table;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use loopwright_kernel_ir::{Diagnostic, Name};
+
+use crate::{Bottleneck, Key, Point, Tuning, basis};
+
+/// A report of several searches.
+///
+/// ```
+/// use loopwright_kernel_ir::{DType, LoopKernel};
+/// use loopwright_runtime::{Args, Device, Tensor};
+/// use loopwright_transforms::Pipeline;
+/// use loopwright_tuner::{LimitReport, Space, Tuner};
+///
+/// let kernel = LoopKernel::parse("\
+/// kernel row_sum(x: f32[n, len], out: f32[n], n: i32, len: i32)
+/// assume 0 <= n and 0 <= len
+/// domain { [s] : 0 <= s < n }
+/// domain { [i] : 0 <= i < len }
+/// out[s] = sum(i, x[s, i])
+/// ")?;
+/// let pipeline = Pipeline::parse("split_iname(i, $lanes)\ntag_inames(s: block.x, i_inner: thread.x)")?;
+/// let space = Space::parse("lanes in [32, 128]")?;
+/// let device = Device::emulator();
+///
+/// let mut tunings = Vec::new();
+/// for len in [16, 64, 256] {
+///     let args = Args::new().tensor("x", &Tensor::random(&[64, len], DType::F32, 1)?);
+///     tunings.push(Tuner::new(&device, &kernel, &pipeline, &space, &args).run()?);
+/// }
+/// // Of logs: `LimitReport::read(["short.jsonl", "long.jsonl"], None)`.
+/// let report = LimitReport::of(&tunings, None)?;
+/// assert_eq!(&**report.by(), "len");
+/// println!("{}", report.table());
+/// let page: String = report.html();
+/// let best = report.series()[0].shapes[2].best.as_ref().expect("a legal point");
+/// assert!(!best.measured && best.fraction < 1.0);
+/// # assert!(page.contains("</html>"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LimitReport {
+    by: Name,
+    series: Vec<Series>,
+    /// Sizes that are the same in all shapes.
+    fixed: BTreeMap<Name, i64>,
+}
+
+/// Searches that differ in sizes alone: a line of the plot.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What tells it from the others.
+    pub label: String,
+    /// What its searches depend on; the problem is that of the first.
+    pub key: Key,
+    /// The machine that its costs are an estimate for, as [`Record::basis`](crate::Record::basis) tells it; empty in old logs.
+    pub machine: String,
+    /// What was searched, in the order of the size.
+    pub shapes: Vec<Reached>,
+}
+
+/// What a search of one shape has reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reached {
+    /// The size along which it is shown.
+    pub size: i64,
+    /// All integer arguments.
+    pub sizes: BTreeMap<Name, i64>,
+    /// The best point; none where no point is legal.
+    pub best: Option<Best>,
+    /// How many points were timed.
+    pub timed: usize,
+    /// How many were counted and not timed.
+    pub counted: usize,
+    /// How many were refused or gave wrong results.
+    pub failed: usize,
+}
+
+/// The best point of a search.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Best {
+    /// The point.
+    pub point: Point,
+    /// What it took, or what it is estimated to take.
+    pub milliseconds: f64,
+    /// Whether that was measured.
+    pub measured: bool,
+    /// The least time in which the memory moves what must move, over the time of the point; more than 1 where caches held data.
+    pub fraction: f64,
+    /// The memory's limit, bytes a second.
+    pub bandwidth: f64,
+    /// What takes the largest part of its time by the counts.
+    pub bottleneck: Bottleneck,
+}
+
+impl LimitReport {
+    /// The report of logs, along a size or the only one in which they differ.
+    pub fn read<P: AsRef<Path>>(
+        logs: impl IntoIterator<Item = P>,
+        by: Option<&str>,
+    ) -> Result<LimitReport, Diagnostic> {
+        let paths: Vec<P> = logs.into_iter().collect();
+        let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
+        LimitReport::new(searches::of_logs(&paths)?, by)
+    }
+
+    /// The report of searches that are still at hand; the best points are those that the finalists' alternation named.
+    pub fn of<'t>(
+        tunings: impl IntoIterator<Item = &'t Tuning>,
+        by: Option<&str>,
+    ) -> Result<LimitReport, Diagnostic> {
+        LimitReport::new(tunings.into_iter().enumerate().map(searches::of_tuning).collect(), by)
+    }
+
+    fn new(searches: Vec<searches::Search>, by: Option<&str>) -> Result<LimitReport, Diagnostic> {
+        let by = series::size_to_show_by(&searches, by)?;
+        let fixed = series::fixed_sizes(&searches);
+        let failed = searches.iter().filter(|s| s.reached(&by).best.is_none()).count();
+        if failed == searches.len() {
+            return Err(Diagnostic::new(
+                "report-empty",
+                format!("no point of the {failed} searches has a figure: all are refused or wrong"),
+            )
+            .help("see the table of `loopwright tune` for the reason of each point"));
+        }
+        let series = series::group(searches, &by);
+        Ok(LimitReport { by, series, fixed })
+    }
+
+    /// The size along which the searches are shown.
+    pub fn by(&self) -> &Name {
+        &self.by
+    }
+
+    /// The lines of the plot.
+    pub fn series(&self) -> &[Series] {
+        &self.series
+    }
+
+    /// The sizes of a shape that are not the same everywhere, the one that is shown along first.
+    fn shape(&self, reached: &Reached) -> String {
+        let others = reached.sizes.iter().filter(|(n, _)| **n != self.by && !self.fixed.contains_key(*n));
+        let mut text = format!("{}={}", self.by, reached.size);
+        others.for_each(|(name, value)| text.push_str(&format!(" {name}={value}")));
+        text
+    }
+
+    /// `n=4 m=7`, of the sizes that are the same everywhere, besides the one that is shown along.
+    fn everywhere(&self) -> Option<String> {
+        let parts: Vec<String> =
+            self.fixed.iter().filter(|(n, _)| **n != self.by).map(|(n, v)| format!("{n}={v}")).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
+    }
+}
+
+impl Series {
+    fn bests(&self) -> impl Iterator<Item = &Best> {
+        self.shapes.iter().filter_map(|s| s.best.as_ref())
+    }
+
+    /// The limit of the memory that the fractions are of, and how it is known; none where no point has a figure.
+    fn limit(&self) -> Option<String> {
+        let bandwidths = self.bests().map(|b| b.bandwidth / 1e12);
+        let (low, high) = bandwidths.fold((f64::INFINITY, 0.0f64), |(l, h), b| (l.min(b), h.max(b)));
+        // It is measured again for each search.
+        let (low, high) = (format!("{low:.2}"), format!("{high:.2}"));
+        let rate = if low == high { format!("{low} TB/s") } else { format!("{low} to {high} TB/s") };
+        let known = match self.machine.as_str() {
+            // Old logs do not say.
+            "" => "",
+            machine if basis::is_measured(machine) => ", measured",
+            machine if basis::device(machine) == basis::EMULATED => ", assumed",
+            _ => ", as described",
+        };
+        self.bests().next().map(|_| format!("{rate}{known}"))
+    }
+
+    /// Whether nothing, all or some of it was measured.
+    fn measured(&self) -> Measured {
+        match (self.bests().any(|b| b.measured), self.bests().any(|b| !b.measured)) {
+            (true, false) => Measured::All,
+            (true, true) => Measured::Some,
+            (false, _) => Measured::None,
+        }
+    }
+}
+
+/// How much of a series was measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Measured {
+    All,
+    Some,
+    None,
+}
+
+impl Measured {
+    /// What a reader has to know, if anything.
+    fn note(self) -> Option<&'static str> {
+        match self {
+            Measured::All => None,
+            Measured::Some => Some("partly estimated by the counts: some shapes were not timed"),
+            Measured::None => Some("estimated by the counts: nothing was timed"),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! `report`
+
+use std::path::PathBuf;
+
+use clap::Args as ClapArgs;
+use loopwright::prelude::*;
+
+use crate::input::{self, Failure};
+use crate::report;
+
+/// The options of `loopwright report`.
+#[derive(ClapArgs)]
+pub struct Limits {
+    /// Logs of `tune --log`; one may hold several searches.
+    #[arg(required = true, value_name = "LOG")]
+    logs: Vec<PathBuf>,
+    /// The integer argument to show them along, as `len`; by default the only one in which the searches differ.
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+    /// Write a page with the plot.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl Limits {
+    /// `loopwright report`
+    pub fn report(&self) -> Result<(), Failure> {
+        let found = LimitReport::read(&self.logs, self.by.as_deref())?;
+        if let Some(path) = &self.html {
+            input::write(path, &found.html())?;
+        }
+        report::say(&found.table());
+        Ok(())
+    }
+}
