@@ -4,9 +4,9 @@
 //! lists, which is right for one question. What follows from domains and definitions (base inames, instances) is computed
 //! here and nowhere else.
 
-use std::{cell::OnceCell, collections::HashMap};
+use std::cell::OnceCell;
 
-use loopwright_poly::{Aff, Constraint, Name};
+use loopwright_poly::{Aff, Constraint, Name, Table, table_for};
 
 use crate::{
     Arg, Array, Domain, Instruction, KernelData, Part, PartRef, Scalar, kernel::enclosing_reductions,
@@ -15,20 +15,20 @@ use crate::{
 /// Tables of a kernel's names. Where a name is declared twice, which validation refuses, the first declaration counts.
 pub struct Lookup<'k> {
     kernel: &'k KernelData,
-    instructions: HashMap<&'k str, usize>,
+    instructions: Table<&'k str, usize>,
     /// Arguments, then temporaries.
-    arrays: HashMap<&'k str, &'k Array>,
-    temporaries: HashMap<&'k str, &'k Array>,
-    scalars: HashMap<&'k str, &'k Scalar>,
+    arrays: Table<&'k str, &'k Array>,
+    temporaries: Table<&'k str, &'k Array>,
+    scalars: Table<&'k str, &'k Scalar>,
     /// The domain of each iname, defined ones too, and its place there.
-    inames: HashMap<&'k str, (usize, usize)>,
-    definitions: HashMap<&'k str, &'k Aff>,
+    inames: Table<&'k str, (usize, usize)>,
+    definitions: Table<&'k str, &'k Aff>,
     /// For each defined iname, the base inames behind it.
-    base: HashMap<&'k str, Vec<Name>>,
+    base: Table<&'k str, Vec<Name>>,
     /// For each base iname, the domains that have an iname which it is part of.
-    domains: HashMap<Name, Vec<usize>>,
+    domains: Table<Name, Vec<usize>>,
     /// For each array, the instructions that write it. Few passes ask.
-    writers: OnceCell<HashMap<&'k str, Vec<usize>>>,
+    writers: OnceCell<Table<&'k str, Vec<usize>>>,
 }
 
 impl<'k> Lookup<'k> {
@@ -36,14 +36,14 @@ impl<'k> Lookup<'k> {
     pub fn new(kernel: &'k KernelData) -> Self {
         let mut lookup = Lookup {
             kernel,
-            instructions: HashMap::with_capacity(kernel.instructions.len()),
-            arrays: HashMap::with_capacity(kernel.args.len() + kernel.temporaries.len()),
-            temporaries: HashMap::with_capacity(kernel.temporaries.len()),
-            scalars: HashMap::new(),
-            inames: HashMap::with_capacity(kernel.domains.len()),
-            definitions: HashMap::with_capacity(kernel.definitions.len()),
-            base: HashMap::with_capacity(kernel.definitions.len()),
-            domains: HashMap::with_capacity(kernel.domains.len()),
+            instructions: table_for(kernel.instructions.len()),
+            arrays: table_for(kernel.args.len() + kernel.temporaries.len()),
+            temporaries: table_for(kernel.temporaries.len()),
+            scalars: Table::default(),
+            inames: table_for(kernel.domains.len()),
+            definitions: table_for(kernel.definitions.len()),
+            base: table_for(kernel.definitions.len()),
+            domains: table_for(kernel.domains.len()),
             writers: OnceCell::new(),
         };
         // Backwards, so that of equal names the first stays.
@@ -77,7 +77,7 @@ impl<'k> Lookup<'k> {
             let base = lookup.find_base(&d.value);
             lookup.base.insert(&d.iname, base);
         }
-        let mut domains: HashMap<Name, Vec<usize>> = HashMap::with_capacity(kernel.domains.len());
+        let mut domains: Table<Name, Vec<usize>> = table_for(kernel.domains.len());
         for (k, domain) in kernel.domains.iter().enumerate() {
             for b in domain.inames.iter().flat_map(|iname| lookup.base_of(iname)) {
                 let list = domains.entry(b.clone()).or_default();
@@ -112,7 +112,7 @@ impl<'k> Lookup<'k> {
     /// The numbers of the instructions that write an array or temporary, in text order.
     pub fn writers(&self, array: &str) -> &[usize] {
         let table = self.writers.get_or_init(|| {
-            let mut table: HashMap<&str, Vec<usize>> = HashMap::new();
+            let mut table: Table<&str, Vec<usize>> = Table::default();
             for (k, i) in self.kernel.instructions.iter().enumerate() {
                 for target in &i.targets {
                     let list = table.entry(&target.array).or_default();
@@ -213,8 +213,11 @@ pub(crate) fn expand<'d>(
     aff: &Aff,
     definition: &dyn Fn(&str) -> Option<&'d Aff>,
 ) -> loopwright_poly::Result<Aff> {
-    let mut aff = aff.clone();
+    if !aff.mentions_any(&|n| definition(n).is_some()) {
+        return Ok(aff.clone());
+    }
     // Definitions only speak of inames that were made later, so this ends.
+    let mut aff = aff.substitute(&|name| definition(name).cloned())?;
     while aff.mentions_any(&|n| definition(n).is_some()) {
         aff = aff.substitute(&|name| definition(name).cloned())?;
     }

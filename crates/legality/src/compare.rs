@@ -13,11 +13,11 @@
 
 use std::{
     cmp::Ordering,
-    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet},
 };
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name};
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, Table, TableSet};
 
 use crate::{
     Model, ModelPart, Touch,
@@ -68,8 +68,8 @@ pub struct Comparison<'a, 'k> {
     new: &'a Model<'k>,
     links: Vec<Option<Link>>,
     outcome: Outcome,
-    answers: HashMap<Vec<Constraint>, bool>,
-    lowers: HashMap<Name, Option<Aff>>,
+    answers: Table<Vec<Constraint>, bool>,
+    lowers: Table<Name, Option<Aff>>,
     /// How many questions were asked.
     pub questions: usize,
 }
@@ -123,7 +123,15 @@ impl<'a, 'k> Comparison<'a, 'k> {
                 }
             }
         }
-        Comparison { old, new, links, outcome, answers: HashMap::new(), lowers: HashMap::new(), questions: 0 }
+        Comparison {
+            old,
+            new,
+            links,
+            outcome,
+            answers: Table::default(),
+            lowers: Table::default(),
+            questions: 0,
+        }
     }
 
     /// Asks about all arrays.
@@ -297,9 +305,9 @@ impl<'a, 'k> Comparison<'a, 'k> {
 
     /// Inames that have equal values in any two executions that touch one cell of the array: those of a subscript that all accesses have
     /// in common, and those that own the cells.
-    fn equal_at_a_cell(&self, array: &Name, touches: &[(usize, usize)]) -> HashSet<Name> {
+    fn equal_at_a_cell(&self, array: &Name, touches: &[(usize, usize)]) -> TableSet<Name> {
         let new = self.new;
-        let mut equal = HashSet::new();
+        let mut equal = TableSet::default();
         let Some(&(p, k)) = touches.first() else { return equal };
         let (first, event) = (&new.parts[p], &new.parts[p].events[k]);
         for (axis, s) in event.cell.iter().enumerate() {
@@ -344,7 +352,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
             return false;
         }
         let equal = self.equal_at_a_cell(array, touches);
-        let mut around: HashMap<&Name, (usize, usize)> = HashMap::new();
+        let mut around: Table<&Name, (usize, usize)> = Table::default();
         for (p, o) in parts.iter().zip(&was) {
             new.parts[*p].loops().for_each(|n| around.entry(n).or_default().0 += 1);
             old.parts[*o].loops().for_each(|n| around.entry(n).or_default().1 += 1);
@@ -473,11 +481,11 @@ impl<'a, 'k> Comparison<'a, 'k> {
         for (s, t) in cells {
             rows.push(Constraint::equal(s, &self.new.second(t)?)?);
         }
-        System::new(&rows)
+        System::of(rows)
     }
 
     fn ask(
-        answers: &mut HashMap<Vec<Constraint>, bool>,
+        answers: &mut Table<Vec<Constraint>, bool>,
         questions: &mut usize,
         system: &System,
     ) -> Result<bool> {
@@ -602,7 +610,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         }
         let mine = |n: &Name| writer.inames.iter().any(|i| primed(i) == *n);
         let plain = |c: &Constraint| {
-            c.names().iter().all(|n| new.is_parameter(n) || reader.inames.contains(n) || mine(n))
+            !c.aff.mentions_any(&|n| !new.is_parameter(n) && !reader.inames.contains(n) && !mine(n))
         };
         if !rows.iter().all(plain) {
             return Ok(false);

@@ -52,7 +52,7 @@ pub struct Query<'a> {
 
 /// The name of a value in the second of two executions.
 pub fn primed(name: &Name) -> Name {
-    Name::new(format!("{name}'"))
+    name.followed_by("'")
 }
 
 /// A small example of two executions that may touch the same cell: values of all names, those of the second execution primed.
@@ -78,7 +78,7 @@ pub fn meeting_pairs(
     y: &Access,
     query: &Query<'_>,
 ) -> Result<Option<System>> {
-    let prime = |aff: &Aff| aff.substitute(&|n| (!(query.shared)(n)).then(|| Aff::var(primed(n))));
+    let prime = |aff: &Aff| aff.rename(&|n| (!(query.shared)(n)).then(|| primed(n)));
     let mut rows: Vec<Constraint> = query.context.to_vec();
     rows.extend(a.constraints.iter().cloned());
     for c in &b.constraints {
@@ -137,7 +137,7 @@ pub fn meeting_pairs(
         }
         Meeting::Any => Vec::new(),
     };
-    let base = System::new(&rows)?;
+    let base = System::of(rows)?;
     if base.is_empty()? {
         return Ok(None);
     }
@@ -147,16 +147,19 @@ pub fn meeting_pairs(
         loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
     }
     if query.meeting == Meeting::Any {
-        let mut case = base.clone();
+        let mut case = base;
         return Ok((!add_facts(&mut case, &loads, query.facts)?).then_some(case));
     }
     let symmetric = std::ptr::eq(a, b) && std::ptr::eq(x, y) && query.time == Time::Same;
     for name in &differ {
         let (own, other) = (Aff::var(name), Aff::var(primed(name)));
         for (low, high) in [(&own, &other), (&other, &own)].iter().take(if symmetric { 1 } else { 2 }) {
-            let mut case = base.clone();
-            case.add(&Constraint::lt(low, high)?)?;
-            if !case.is_empty()? && !add_facts(&mut case, &loads, query.facts)? {
+            let differ = Constraint::lt(low, high)?;
+            if base.is_empty_with(std::slice::from_ref(&differ))? {
+                continue;
+            }
+            let mut case = base.with(&[differ])?;
+            if !add_facts(&mut case, &loads, query.facts)? {
                 return Ok(Some(case));
             }
         }

@@ -7,45 +7,55 @@
 //!
 //! What a copy leaves where one of its readers finds it is projected once ([`Copied`]): the pairs of a cell of the buffer and a cell of
 //! the source, over the reader's loops. A read, of which a stencil has many, then only puts its two cells in: (1) each constraint follows
-//! from the reader's own, which mostly shows in one of them; (2) the equalities alone mostly say which cell of the source it is.
+//! from the reader's own, which mostly shows in one of them; (2) the equalities alone mostly say which cell of the source it is. Constraints
+//! that speak of neither cell are the same for all reads, and are asked once.
 
-use std::{
-    cmp::Ordering,
-    collections::{HashMap, hash_map::Entry},
-};
+use std::{cmp::Ordering, collections::hash_map::Entry};
 
 use loopwright_kernel_ir::{Aff, Constraint, Name};
-use loopwright_poly::{Result, Set, System};
+use loopwright_poly::{Kind, Result, Set, System, Table};
 
 use crate::{Model, ModelPart, Touch, conflict::primed, model::Coordinate, order::common, roles::PartRole};
 
-/// What one part copies for one reader: each system relates the reader's inames to a cell of the buffer and the cell of the source that
-/// is copied there; together they are all pairs.
+/// What one part copies for one reader: each list of constraints relates the reader's inames to a cell of the buffer and the cell of the
+/// source that is copied there; together they are all pairs.
 struct Copied {
-    source: Name,
-    rank: usize,
-    pieces: Vec<System>,
+    array: Name,
+    /// The names of the buffer's cell, by axis.
+    buffer: Vec<Name>,
+    /// Those of the source's.
+    source: Vec<Name>,
+    pieces: Vec<Vec<Constraint>>,
+    /// Whether those of the only piece that speak of no cell hold in each execution of the reader; `None` until it is asked.
+    elsewhere: Option<bool>,
+}
+
+impl Copied {
+    /// What a name of a cell stands for.
+    fn value(&self, name: &Name, at: &[&Aff], cell: &[Aff]) -> Option<Aff> {
+        let axis = |names: &[Name]| names.iter().position(|n| n == name);
+        match axis(&self.buffer) {
+            Some(k) => at.get(k).map(|aff| (*aff).clone()),
+            None => axis(&self.source).and_then(|k| cell.get(k).cloned()),
+        }
+    }
+
+    fn is_cell(&self, name: &Name) -> bool {
+        self.buffer.contains(name) || self.source.contains(name)
+    }
 }
 
 /// Copies as readers find them, by the numbers of the two parts.
 pub(crate) struct Copies<'m, 'k> {
     model: &'m Model<'k>,
-    copied: HashMap<(usize, usize), Option<Copied>>,
+    copied: Table<(usize, usize), Option<Copied>>,
     /// What holds in each execution of a reader.
-    readers: HashMap<usize, System>,
-}
-
-fn buffer_cell(axis: usize) -> Name {
-    Name::new(format!("buffer {axis}"))
-}
-
-fn source_cell(axis: usize) -> Name {
-    Name::new(format!("source {axis}"))
+    readers: Table<usize, System>,
 }
 
 impl<'m, 'k> Copies<'m, 'k> {
     pub(crate) fn new(model: &'m Model<'k>) -> Self {
-        Copies { model, copied: HashMap::new(), readers: HashMap::new() }
+        Copies { model, copied: Table::default(), readers: Table::default() }
     }
 
     /// Whether the read of this event provably sees the initial value of a cell of `array`. `false` says nothing.
@@ -62,8 +72,7 @@ impl<'m, 'k> Copies<'m, 'k> {
         let touches = model.touches.get(&event.array).map_or(&[][..], Vec::as_slice);
         let mut writes = touches.iter().filter(|(w, e)| model.parts[*w].events[*e].touch != Touch::Read);
         let (Some(&(w, e)), None) = (writes.next(), writes.next()) else { return Ok(false) };
-        let plain =
-            |aff: &Aff| aff.names().iter().all(|n| model.is_parameter(n) || reader.inames.contains(n));
+        let plain = |aff: &Aff| !aff.mentions_any(&|n| !model.is_parameter(n) && !reader.inames.contains(n));
         let at: Option<Vec<&Aff>> = event.cell.iter().map(|s| s.as_ref().filter(|s| plain(s))).collect();
         let Some(at) = at.filter(|_| cell.iter().all(plain)) else { return Ok(false) };
         let reads = match self.readers.entry(p) {
@@ -74,7 +83,7 @@ impl<'m, 'k> Copies<'m, 'k> {
                 if !known.iter().all(|c| plain(&c.aff)) {
                     return Ok(false);
                 }
-                free.insert(System::new(&known)?)
+                free.insert(System::of(known)?)
             }
         };
         let copied = match self.copied.entry((w, p)) {
@@ -85,17 +94,11 @@ impl<'m, 'k> Copies<'m, 'k> {
             }
         };
         let Some(copied) = copied else { return Ok(false) };
-        if copied.source != *array || copied.rank != cell.len() {
+        if copied.array != *array || copied.source.len() != cell.len() {
             return Ok(false);
         }
-        let buffer: HashMap<Name, &Aff> =
-            at.into_iter().enumerate().map(|(axis, aff)| (buffer_cell(axis), aff)).collect();
-        let mut here = Vec::with_capacity(copied.pieces.len());
-        for piece in &copied.pieces {
-            let put = |c: &Constraint| c.substitute(&|n| buffer.get(n).map(|aff| (*aff).clone()));
-            here.push(System::new(&piece.constraints().iter().map(put).collect::<Result<Vec<_>>>()?)?);
-        }
-        Ok(no_other(&here, reads, cell, questions)? && is_copied(&here, reads, &reader.inames, cell)?)
+        Ok(no_other(copied, reads, &at, cell, questions)?
+            && is_copied(copied, reads, &reader.inames, &at, cell)?)
     }
 }
 
@@ -120,9 +123,10 @@ fn copied(model: &Model<'_>, (w, e): (usize, usize), reader: &ModelPart) -> Resu
         rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
     }
     let (target, from) = (&copy.events[e].cell, &source.cell);
-    let cells: Vec<Name> =
-        (0..target.len()).map(buffer_cell).chain((0..from.len()).map(source_cell)).collect();
-    for (name, s) in cells.iter().zip(target.iter().chain(from)) {
+    let names = |of: &str, axes: usize| (0..axes).map(|axis| Name::new(format!("{of} {axis}"))).collect();
+    let (buffer, cells): (Vec<Name>, Vec<Name>) =
+        (names("buffer", target.len()), names("source", from.len()));
+    for (name, s) in buffer.iter().chain(&cells).zip(target.iter().chain(from)) {
         let Some(s) = s else { return Ok(None) };
         rows.push(Constraint::equal(&Aff::var(name), &second(s)?)?);
     }
@@ -147,31 +151,45 @@ fn copied(model: &Model<'_>, (w, e): (usize, usize), reader: &ModelPart) -> Resu
     }
     let copies: Vec<Name> = copy.inames.iter().map(primed).collect();
     let known = |n: &Name| {
-        model.is_parameter(n) || reader.inames.contains(n) || copies.contains(n) || cells.contains(n)
+        model.is_parameter(n)
+            || reader.inames.contains(n)
+            || copies.contains(n)
+            || buffer.contains(n)
+            || cells.contains(n)
     };
-    if !rows.iter().all(|c| c.names().iter().all(known)) {
+    if rows.iter().any(|c| c.aff.mentions_any(&|n| !known(n))) {
         return Ok(None);
     }
-    let pieces = System::new(&rows)?.project_exactly(&|n| copies.contains(n))?;
-    Ok(Some(Copied { source: source.array.clone(), rank: from.len(), pieces }))
+    let pieces = System::of(rows)?.project_exactly(&|n| copies.contains(n))?;
+    let pieces = pieces.iter().map(|piece| piece.constraints().to_vec()).collect();
+    Ok(Some(Copied { array: source.array.clone(), buffer, source: cells, pieces, elsewhere: None }))
 }
 
 /// Whether no other cell than this one is copied to where the reads look.
-fn no_other(here: &[System], reads: &System, cell: &[Aff], questions: &mut usize) -> Result<bool> {
-    for piece in here {
+fn no_other(
+    copied: &Copied,
+    reads: &System,
+    at: &[&Aff],
+    cell: &[Aff],
+    questions: &mut usize,
+) -> Result<bool> {
+    let put = |c: &Constraint| c.substitute(&|n| copied.value(n, at, &[]));
+    for piece in &copied.pieces {
+        let equalities = piece.iter().filter(|c| c.kind == Kind::Eq).map(put).collect::<Result<_>>()?;
+        let equalities = System::of(equalities)?;
         let mut both: Option<System> = None;
-        for (axis, t) in cell.iter().enumerate() {
-            let s = Aff::var(source_cell(axis));
-            if piece.vanishes(&s.sub(t)?) {
+        for (name, t) in copied.source.iter().zip(cell) {
+            let s = Aff::var(name);
+            if equalities.vanishes(&s.sub(t)?) {
                 continue;
             }
             let both = match &both {
                 Some(both) => both,
-                None => both.insert(reads.with(piece.constraints())?),
+                None => both.insert(reads.with(&piece.iter().map(put).collect::<Result<Vec<_>>>()?)?),
             };
             for other in [Constraint::lt(&s, t)?, Constraint::lt(t, &s)?] {
                 *questions += 1;
-                if !both.with(&[other])?.is_empty()? {
+                if !both.is_empty_with(&[other])? {
                     return Ok(false);
                 }
             }
@@ -181,17 +199,33 @@ fn no_other(here: &[System], reads: &System, cell: &[Aff], questions: &mut usize
 }
 
 /// Whether this cell is copied to where the reads look, in all of them.
-fn is_copied(here: &[System], reads: &System, inames: &[Name], cell: &[Aff]) -> Result<bool> {
-    let sources: HashMap<Name, &Aff> =
-        cell.iter().enumerate().map(|(axis, aff)| (source_cell(axis), aff)).collect();
-    let put = |c: &Constraint| c.substitute(&|n| sources.get(n).map(|aff| (*aff).clone()));
-    let mut pieces = Vec::with_capacity(here.len());
-    for piece in here {
-        pieces.push(piece.constraints().iter().map(put).collect::<Result<Vec<_>>>()?);
+fn is_copied(
+    copied: &mut Copied,
+    reads: &System,
+    inames: &[Name],
+    at: &[&Aff],
+    cell: &[Aff],
+) -> Result<bool> {
+    let put = |c: &Constraint| c.substitute(&|n| copied.value(n, at, cell));
+    let [one] = copied.pieces.as_slice() else {
+        let system = |piece: &Vec<Constraint>| System::of(piece.iter().map(put).collect::<Result<_>>()?);
+        let pieces = copied.pieces.iter().map(system).collect::<Result<Vec<_>>>()?;
+        return Set::from_constraints(inames, reads.constraints())?
+            .is_subset(&Set::from_systems(inames, pieces)?);
+    };
+    let is_about_cells = |c: &&Constraint| c.aff.mentions_any(&|n| copied.is_cell(n));
+    for c in one.iter().filter(is_about_cells) {
+        if !reads.implies(&put(c)?)? {
+            return Ok(false);
+        }
     }
-    if let [one] = pieces.as_slice() {
-        return reads.implies_all(one);
+    if let Some(known) = copied.elsewhere {
+        return Ok(known);
     }
-    let pieces = pieces.iter().map(|p| System::new(p)).collect::<Result<Vec<_>>>()?;
-    Set::from_constraints(inames, reads.constraints())?.is_subset(&Set::from_systems(inames, pieces)?)
+    let mut holds = true;
+    for c in one.iter().filter(|c| !is_about_cells(c)) {
+        holds = holds && reads.implies(c)?;
+    }
+    copied.elsewhere = Some(holds);
+    Ok(holds)
 }

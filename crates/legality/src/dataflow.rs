@@ -10,13 +10,10 @@
 //! same last write for every read, so that one of them speaks for all. That all executions of different times are ordered where they
 //! conflict is seen to by lowering, which places barriers and kernel boundaries or refuses.
 
-use std::{
-    cmp::Ordering,
-    collections::{BTreeMap, HashMap},
-};
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use loopwright_kernel_ir::{Aff, Arg, Constraint, Expr, Name, Part, PartRef};
-use loopwright_poly::{Access, Map, Sources, System, flow};
+use loopwright_poly::{Access, Map, Sources, System, Table, flow};
 
 use crate::{
     Model, ModelPart, Touch,
@@ -74,8 +71,8 @@ struct Flows<'a, 'k> {
     /// Lengths of the parts of a time: the path, the lanes.
     path: usize,
     lanes: usize,
-    arrays: HashMap<(Name, Option<(usize, usize)>), Sources>,
-    lowers: HashMap<Name, Aff>,
+    arrays: Table<(Name, Option<(usize, usize)>), Sources>,
+    lowers: Table<Name, Aff>,
     context: Vec<Constraint>,
     questions: usize,
 }
@@ -106,8 +103,8 @@ impl<'a, 'k> Flows<'a, 'k> {
             model,
             path,
             lanes,
-            arrays: HashMap::new(),
-            lowers: HashMap::new(),
+            arrays: Table::default(),
+            lowers: Table::default(),
             context: context.to_vec(),
             questions: 0,
         }
@@ -163,7 +160,7 @@ impl<'a, 'k> Flows<'a, 'k> {
             Err(text) => return why(text),
         }
         for s in &event.cell {
-            let plain = |s: &&Aff| s.names().iter().all(|n| part.inames.contains(n) || model.is_parameter(n));
+            let plain = |s: &&Aff| !s.mentions_any(&|n| !part.inames.contains(n) && !model.is_parameter(n));
             let Some(s) = s.as_ref().filter(plain) else {
                 return why(format!("a subscript of `{}` in `{}` is read from data", event.array, part.part));
             };

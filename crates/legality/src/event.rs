@@ -129,7 +129,7 @@ pub fn reads(lookup: &Lookup<'_>, instruction: &Instruction, part: Part) -> Vec<
 /// The constraints that a predicate consists of, if it is a conjunction of comparisons of affine functions of inames and parameters.
 pub fn affine_predicate(lookup: &Lookup<'_>, e: &Expr) -> Option<Vec<Constraint>> {
     let aff =
-        |e: &Expr| e.to_aff().filter(|a| a.names().iter().all(|n| lookup.is_iname(n) || lookup.is_scalar(n)));
+        |e: &Expr| e.to_aff().filter(|a| !a.mentions_any(&|n| !lookup.is_iname(n) && !lookup.is_scalar(n)));
     match e {
         Expr::Bool(true) => Some(Vec::new()),
         Expr::Binary(BinaryOp::And, a, b) => {
@@ -167,6 +167,11 @@ pub(crate) struct Loads<'a, 'k> {
 impl Loads<'_, '_> {
     /// The subscript over base inames, parameters and names of such values, if it is quasi-affine in them.
     pub fn subscript(&mut self, e: &Expr) -> Option<Aff> {
+        // Most subscripts are functions of inames and parameters.
+        let known = |n: &Name| self.lookup.is_iname(n) || self.lookup.is_scalar(n);
+        if let Some(aff) = e.to_aff().filter(|aff| !aff.mentions_any(&|n| !known(n))) {
+            return self.lookup.expand(&aff).ok();
+        }
         let mut named = Vec::new();
         let aff = self.reads.named(&expanded(self.lookup, e), &mut named).to_aff()?;
         for (name, access) in named {
@@ -202,7 +207,7 @@ impl Loads<'_, '_> {
             let mine = |n: &Name| {
                 self.lookup.is_scalar(n) || self.inames.contains(n) || self.found.iter().any(|l| l.name == *n)
             };
-            if !argument.names().iter().all(mine) {
+            if argument.mentions_any(&|n| !mine(n)) {
                 return None;
             }
             arguments.push(argument);
@@ -229,7 +234,7 @@ pub fn events(
     constraints: &[Constraint],
     loads: &mut Loads<'_, '_>,
 ) -> Vec<Event> {
-    let plain = |a: &Aff| a.names().iter().all(|n| lookup.is_iname(n) || lookup.is_scalar(n));
+    let plain = |a: &Aff| !a.mentions_any(&|n| !lookup.is_iname(n) && !lookup.is_scalar(n));
     let mut event = |access: &Access, touch: Touch| {
         let cell: Vec<Option<Aff>> = access.index.iter().map(|e| loads.subscript(e)).collect();
         let opaque = match cell.iter().all(|c| c.as_ref().is_some_and(plain)) {
@@ -246,10 +251,16 @@ pub fn events(
     let mut found: Vec<Event> =
         reads(lookup, instruction, part.part).iter().map(|a| event(a, Touch::Read)).collect();
     if !matches!(part.part, Part::Init(_)) {
-        let names: BTreeSet<Name> = constraints.iter().flat_map(Constraint::names).collect();
-        let read = names.into_iter().filter(|n| !lookup.is_iname(n) && lookup.array(n).is_some());
-        found.extend(read.map(|array| Event {
-            array,
+        let mut read: BTreeSet<&Name> = BTreeSet::new();
+        for c in constraints {
+            c.aff.visit_names(&mut |n| {
+                if !lookup.is_iname(n) && lookup.array(n).is_some() {
+                    read.insert(n);
+                }
+            });
+        }
+        found.extend(read.into_iter().map(|array| Event {
+            array: array.clone(),
             touch: Touch::Read,
             cell: Vec::new(),
             opaque: Vec::new(),

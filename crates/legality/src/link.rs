@@ -4,10 +4,8 @@
 //! each old iname in terms of new ones, if these values take different executions to different ones and both do the same declared
 //! instances. Several new parts may be linked to one old part, as after a split of the index set; together they must be all of it. A link is guessed from names (kept, defined by others, renamed in their order) and then checked.
 
-use std::collections::HashMap;
-
 use loopwright_kernel_ir::{Aff, Constraint, Expr, Name, Role};
-use loopwright_poly::{Result, Set, System};
+use loopwright_poly::{Result, Set, System, Table};
 
 use crate::{Event, Model, ModelPart, conflict::primed, order::Possible};
 
@@ -17,7 +15,7 @@ pub struct Link {
     /// Its number.
     pub old: usize,
     /// The values of the old part's base inames, over the new part's.
-    pub values: HashMap<Name, Aff>,
+    pub values: Table<Name, Aff>,
     /// Each old iname is the new one of the same name.
     pub identity: bool,
     /// Whether all of the old part's executions are known to be among the new part's.
@@ -84,8 +82,8 @@ fn old_part(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Option<usize>
 }
 
 /// The values of the old inames: kept ones, those that are defined by others now, and renamed ones in their order.
-fn guess(old: &ModelPart, new: &Model<'_>, part: &ModelPart) -> Result<Option<(HashMap<Name, Aff>, bool)>> {
-    let mut values = HashMap::new();
+fn guess(old: &ModelPart, new: &Model<'_>, part: &ModelPart) -> Result<Option<(Table<Name, Aff>, bool)>> {
+    let mut values = Table::default();
     let mut missing = Vec::new();
     for n in &old.inames {
         if part.inames.contains(n) {
@@ -116,7 +114,7 @@ fn guess(old: &ModelPart, new: &Model<'_>, part: &ModelPart) -> Result<Option<(H
 
 fn system(new: &Model<'_>, constraints: &[Constraint]) -> Result<System> {
     let rows: Vec<Constraint> = new.context.iter().chain(constraints).cloned().collect();
-    System::new(&rows)
+    System::of(rows)
 }
 
 /// Whether the values take each of the new part's executions to an execution of the old one, no two to the same.
@@ -147,10 +145,10 @@ fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Lin
     for value in link.values.values() {
         rows.push(Constraint::equal(value, &second(value)?)?);
     }
-    let pairs = System::new(&rows)?;
+    let pairs = System::of(rows)?;
     for n in &part.inames {
         let differ = Constraint::lt(&Aff::var(n), &Aff::var(primed(n)))?;
-        if !pairs.with(&[differ])?.is_empty()? {
+        if !pairs.is_empty_with(&[differ])? {
             return Ok(false);
         }
     }
@@ -158,7 +156,7 @@ fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Lin
 }
 
 fn old_name(n: &Name) -> Name {
-    Name::new(format!("{n}\""))
+    n.followed_by("\"")
 }
 
 /// Whether the executions of some new parts are all those of an old part, none of them twice.
@@ -180,7 +178,7 @@ pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)
                 let value = |l: &Link| l.values.get(n).cloned().unwrap_or_default();
                 rows.push(Constraint::equal(&value(one), &second(&value(other))?)?);
             }
-            if !System::new(&rows)?.is_empty()? {
+            if !System::of(rows)?.is_empty()? {
                 return Ok(false);
             }
         }
@@ -194,7 +192,7 @@ pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)
             let value = link.values.get(n).cloned().unwrap_or_default();
             rows.push(Constraint::equal(&Aff::var(old_name(n)), &value)?);
         }
-        images.extend(System::new(&rows)?.project_exactly(&|n| part.inames.contains(n))?);
+        images.extend(System::of(rows)?.project_exactly(&|n| part.inames.contains(n))?);
     }
     let image = Set::from_systems(&dims, images)?;
     let renamed = |c: &Constraint| c.substitute(&|n| p.inames.contains(n).then(|| Aff::var(old_name(n))));
@@ -215,7 +213,7 @@ fn same_accumulators(new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> bool
     let around: Vec<Name> = b.cell.iter().flatten().flat_map(Aff::names).collect();
     a.cell.iter().flatten().flat_map(Aff::names).all(|n| {
         let stays = around.contains(&n) || new.lookup.definition(&n).is_some();
-        stays && link.values.get(&n).is_some_and(|v| v.names().iter().all(|m| around.contains(m)))
+        stays && link.values.get(&n).is_some_and(|v| !v.mentions_any(&|m| !around.contains(m)))
     })
 }
 
@@ -296,7 +294,7 @@ pub fn link(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Linked<Link> 
         for iname in inames {
             let (a, b) = (old.declared_value(p, &iname)?, new.declared_value(part, &iname)?);
             // Inames of other reductions of the instruction say nothing about this part.
-            if a.names().iter().any(|n| old.lookup.is_iname(n) && !p.inames.contains(n)) {
+            if a.mentions_any(&|n| old.lookup.is_iname(n) && !p.inames.contains(n)) {
                 continue;
             }
             if link.apply(&a)? != b {

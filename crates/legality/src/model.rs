@@ -9,13 +9,13 @@
 //! * Numbers that are read from data stand in constraints under the name of the temporary that holds them; two executions may see two
 //!   different values.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Instruction, KernelData, Kind, Lookup, LoopKernel, Name,
     Part, PartRef, Role, Tag, Term, Tree,
 };
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, Table};
 
 use crate::{
     DataReads, Event, Load, Touch,
@@ -92,13 +92,13 @@ pub struct Model<'k> {
     /// Its parts in text order.
     pub parts: Vec<ModelPart>,
     /// Their numbers.
-    pub numbers: HashMap<PartRef, usize>,
+    pub numbers: Table<PartRef, usize>,
     /// What holds for the parameters: assumptions, and that lengths are not negative.
     pub context: Vec<Constraint>,
     /// For each array, its events: numbers of part and event.
     pub touches: BTreeMap<Name, Vec<(usize, usize)>>,
     /// Constant ranges of base inames that a domain states.
-    pub ranges: HashMap<Name, (i64, i64)>,
+    pub ranges: Table<Name, (i64, i64)>,
 }
 
 /// Assumptions, and that the lengths of arrays are not negative.
@@ -121,9 +121,9 @@ pub fn context(kernel: &LoopKernel) -> Vec<Constraint> {
 }
 
 /// The constant ranges that domains state of single inames, as of the inner iname of a split.
-pub(crate) fn constant_ranges(kernel: &KernelData) -> HashMap<Name, (i64, i64)> {
-    let mut low: HashMap<&Name, i64> = HashMap::new();
-    let mut high: HashMap<&Name, i64> = HashMap::new();
+pub(crate) fn constant_ranges(kernel: &KernelData) -> Table<Name, (i64, i64)> {
+    let mut low: Table<&Name, i64> = Table::default();
+    let mut high: Table<&Name, i64> = Table::default();
     for c in kernel.domains.iter().flat_map(|d| &d.constraints) {
         let [(Term::Var(name), k)] = c.aff.terms() else { continue };
         let constant = c.aff.constant_term();
@@ -154,7 +154,7 @@ impl<'k> Model<'k> {
             kernel,
             lookup: Lookup::new(kernel),
             parts: Vec::new(),
-            numbers: HashMap::new(),
+            numbers: Table::default(),
             context: context(kernel),
             touches: BTreeMap::new(),
             ranges: constant_ranges(kernel),
@@ -206,11 +206,17 @@ impl<'k> Model<'k> {
             inames: &inames,
             found: Vec::new(),
         };
-        for n in constraints.iter().flat_map(Constraint::names).collect::<BTreeSet<Name>>() {
-            if !self.lookup.is_iname(&n) && !self.lookup.is_scalar(&n) {
-                // Where nothing is known of it, it is an unknown integer.
-                let _ = loads.scalar(&n);
-            }
+        let mut data: BTreeSet<&Name> = BTreeSet::new();
+        for c in &constraints {
+            c.aff.visit_names(&mut |n| {
+                if !self.lookup.is_iname(n) && !self.lookup.is_scalar(n) {
+                    data.insert(n);
+                }
+            });
+        }
+        for n in data {
+            // Where nothing is known of it, it is an unknown integer.
+            let _ = loads.scalar(n);
         }
         let events = events(kernel, &self.lookup, instruction, &part, &constraints, &mut loads);
         let loads = loads.found;
@@ -269,13 +275,15 @@ impl<'k> Model<'k> {
                 .flat_map(|i| self.lookup.base_of(&i).to_vec())
                 .collect(),
         };
+        let axis_of = |i: &Name| axis_of(self.kernel.tag(i));
+        let axes: Vec<Option<usize>> = inames.iter().map(axis_of).collect();
+        let reduced: Vec<Option<usize>> = reduced.iter().map(axis_of).collect();
         std::array::from_fn(|axis| {
-            let on = |i: &&Name| axis_of(self.kernel.tag(i)) == Some(axis);
             if !used[axis] {
                 Coordinate::First
-            } else if let Some(iname) = inames.iter().find(on) {
-                Coordinate::Iname(iname.clone())
-            } else if reduced.iter().any(|i| on(&i)) {
+            } else if let Some(k) = axes.iter().position(|a| *a == Some(axis)) {
+                Coordinate::Iname(inames[k].clone())
+            } else if reduced.contains(&Some(axis)) {
                 Coordinate::Every
             } else {
                 match (space, axis < 3) {
@@ -389,7 +397,7 @@ impl<'k> Model<'k> {
 
     /// The function of the second of two executions: its names are primed, parameters are those of both.
     pub fn second(&self, aff: &Aff) -> Result<Aff> {
-        aff.substitute(&|n| (!self.is_parameter(n)).then(|| Aff::var(primed(n))))
+        aff.rename(&|n| (!self.is_parameter(n)).then(|| primed(n)))
     }
 
     /// Whether what is declared of data leaves no pair of executions of two parts in a system, the names of the second one primed.
@@ -400,11 +408,7 @@ impl<'k> Model<'k> {
         let mut loads = p.loads.clone();
         for load in &q.loads {
             let arguments = load.arguments.iter().map(|aff| self.second(aff)).collect::<Result<_>>()?;
-            loads.push(Load {
-                name: Name::new(format!("{}'", load.name)),
-                array: load.array.clone(),
-                arguments,
-            });
+            loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
         }
         add_facts(&mut system.clone(), &loads, &self.kernel.facts)
     }
@@ -415,7 +419,7 @@ impl<'k> Model<'k> {
         let Some(part) = fewest else { return Ok(None) };
         let mut rows = self.context.clone();
         rows.extend(part.constraints[..part.from_domains].iter().cloned());
-        System::new(&rows)?.least_value(iname, &|n| self.is_parameter(n))
+        System::of(rows)?.least_value(iname, &|n| self.is_parameter(n))
     }
 }
 

@@ -7,9 +7,10 @@
 //! A [`Way`] is one case: comparisons of values of `x` with values of `y`, all of which hold. Different threads at different times count as
 //! ordered: whether a barrier or a kernel boundary can stand there is lowering's question.
 
-use std::{cmp::Ordering, collections::HashMap};
+use std::cmp::Ordering;
 
 use loopwright_kernel_ir::{Aff, Name, Term};
+use loopwright_poly::Table;
 
 use crate::{Event, Model, ModelPart, Touch};
 
@@ -149,7 +150,7 @@ impl Model<'_> {
 /// those with the greatest factor first.
 pub(crate) fn radix(
     aff: &Aff,
-    ranges: &HashMap<Name, (i64, i64)>,
+    ranges: &Table<Name, (i64, i64)>,
     is_parameter: &dyn Fn(&Name) -> bool,
 ) -> bool {
     let mut terms: Vec<(&Name, i64)> = Vec::new();

@@ -6,7 +6,7 @@
 
 use std::{
     cell::OnceCell,
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
 };
 
 use loopwright_kernel_ir::{
@@ -17,7 +17,7 @@ use loopwright_legality::{
     Access, BLOCK_COORDINATES, DataReads, Execution, Load, Presence, THREAD_COORDINATES, context, evaluated,
     outside_reductions,
 };
-use loopwright_poly::System;
+use loopwright_poly::{System, Table};
 
 use crate::{
     accumulate::{Filling, fill_partial_tiles},
@@ -101,7 +101,7 @@ pub(crate) struct Extent {
 }
 
 /// Which of some constraints are needed, for those asked about before.
-type Answers = HashMap<Vec<Constraint>, Vec<bool>>;
+type Answers = Table<Vec<Constraint>, Vec<bool>>;
 
 /// The kernel with what follows from it.
 pub(crate) struct Analysis<'k> {
@@ -109,9 +109,9 @@ pub(crate) struct Analysis<'k> {
     pub lookup: Lookup<'k>,
     pub parts: Vec<PartInfo>,
     /// Numbers of parts.
-    pub numbers: HashMap<PartRef, usize>,
+    pub numbers: Table<PartRef, usize>,
     /// For each array, the accesses to it: numbers of part and access.
-    pub touches: HashMap<Name, Vec<(usize, usize)>>,
+    pub touches: Table<Name, Vec<(usize, usize)>>,
     /// For inames that are coordinates or lanes.
     pub extents: BTreeMap<Name, Extent>,
     /// Assumptions, and that lengths are not negative.
@@ -127,13 +127,13 @@ pub(crate) struct Analysis<'k> {
 
 impl<'k> Analysis<'k> {
     pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {
-        let mut answers = HashMap::new();
+        let mut answers = Table::default();
         let mut analysis = Analysis {
             kernel,
             lookup: Lookup::new(kernel),
             parts: Vec::new(),
-            numbers: HashMap::new(),
-            touches: HashMap::new(),
+            numbers: Table::default(),
+            touches: Table::default(),
             extents: BTreeMap::new(),
             context: context(kernel),
             data: BTreeSet::new(),

@@ -1,9 +1,9 @@
 //! What is known and named at a place of the body that is being written.
 
-use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, collections::HashMap, rc::Rc};
+use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, rc::Rc};
 
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name};
-use loopwright_poly::System;
+use loopwright_poly::{System, Table};
 
 use crate::program::{Value, VarId};
 
@@ -34,7 +34,7 @@ pub(crate) struct Env {
     pub only: BTreeMap<Name, Aff>,
     /// What holds here.
     system: System,
-    answers: Rc<RefCell<HashMap<Constraint, bool>>>,
+    answers: Rc<RefCell<Table<Constraint, bool>>>,
 }
 
 impl Env {

@@ -197,7 +197,9 @@ impl Aff {
     /// All names that occur, inside divisions too.
     pub fn names(&self) -> BTreeSet<Name> {
         let mut names = BTreeSet::new();
-        self.collect_names(&mut names);
+        self.visit_names(&mut |n| {
+            names.insert(n.clone());
+        });
         names
     }
 
@@ -209,31 +211,81 @@ impl Aff {
         })
     }
 
-    pub(crate) fn collect_names(&self, names: &mut BTreeSet<Name>) {
+    /// Calls `f` with each name that occurs, inside divisions too, as often as it does.
+    pub fn visit_names<'a>(&'a self, f: &mut dyn FnMut(&'a Name)) {
         for (term, _) in &self.terms {
             match term {
-                Term::Var(n) => {
-                    names.insert(n.clone());
-                }
-                Term::Div(div) => div.numerator.collect_names(names),
+                Term::Var(n) => f(n),
+                Term::Div(div) => div.numerator.visit_names(f),
             }
         }
     }
 
     /// The function after each name for which `replace` gives a function has been replaced by it, all at once.
     pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Aff>) -> Result<Self> {
-        let mut sum = Aff::constant(self.constant);
+        let mut constant = self.constant;
+        let mut terms = Vec::with_capacity(self.terms.len() + 2);
         for (term, coefficient) in &self.terms {
             let value = match term {
                 Term::Var(name) => match replace(name) {
                     Some(aff) => aff,
-                    None => Aff { terms: vec![(term.clone(), 1)], constant: 0 },
+                    None => {
+                        terms.push((term.clone(), *coefficient));
+                        continue;
+                    }
                 },
                 Term::Div(div) => div.numerator.substitute(replace)?.floor_div(div.denominator)?,
             };
-            sum = sum.combine(&value, *coefficient)?;
+            let times = |x: i64| negatable(x.checked_mul(*coefficient));
+            constant = negatable(constant.checked_add(times(value.constant)?))?;
+            for (term, c) in value.terms {
+                terms.push((term, times(c)?));
+            }
         }
-        Ok(sum)
+        Aff::sum(terms, constant)
+    }
+
+    /// The function after each name for which `replace` gives a name has been replaced by it, all at once.
+    pub fn rename(&self, replace: &dyn Fn(&Name) -> Option<Name>) -> Result<Self> {
+        let mut constant = self.constant;
+        let mut terms = Vec::with_capacity(self.terms.len());
+        for (term, coefficient) in &self.terms {
+            match term {
+                Term::Var(name) => {
+                    terms.push((replace(name).map_or_else(|| term.clone(), Term::Var), *coefficient));
+                }
+                Term::Div(div) => {
+                    let value =
+                        div.numerator.rename(replace)?.floor_div(div.denominator)?.scale(*coefficient)?;
+                    constant = negatable(constant.checked_add(value.constant))?;
+                    terms.extend(value.terms);
+                }
+            }
+        }
+        Aff::sum(terms, constant)
+    }
+
+    /// The sum of terms in any order, some of them perhaps more than once, and a constant.
+    pub(crate) fn sum(mut terms: Vec<(Term, i64)>, constant: i64) -> Result<Self> {
+        if !terms.windows(2).all(|pair| pair[0].0 < pair[1].0) {
+            terms.sort_by(|(a, _), (b, _)| a.cmp(b));
+            let mut overflow = false;
+            terms.dedup_by(|(term, c), (first, sum)| {
+                let same = term == first;
+                if same {
+                    match negatable(sum.checked_add(*c)) {
+                        Ok(both) => *sum = both,
+                        Err(_) => overflow = true,
+                    }
+                }
+                same
+            });
+            if overflow {
+                return Err(Error::Overflow);
+            }
+        }
+        terms.retain(|(_, c)| *c != 0);
+        Ok(Aff { terms, constant })
     }
 
     /// The function with one name replaced.

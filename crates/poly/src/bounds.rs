@@ -130,7 +130,7 @@ impl System {
         }));
         match project(&mut rows, &mut terms, &mut out, Shadow::Rational)? {
             Outcome::Empty => Ok(System::nothing()),
-            Outcome::Done { .. } => System::new(&row_constraints(&rows, &terms)?),
+            Outcome::Done { .. } => System::of(row_constraints(&rows, &terms)?),
         }
     }
 }

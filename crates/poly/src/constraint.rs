@@ -77,6 +77,11 @@ impl Constraint {
     pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Aff>) -> Result<Self> {
         Ok(Constraint { kind: self.kind, aff: self.aff.substitute(replace)? })
     }
+
+    /// The constraint with names replaced by names, all at once.
+    pub fn rename(&self, replace: &dyn Fn(&Name) -> Option<Name>) -> Result<Self> {
+        Ok(Constraint { kind: self.kind, aff: self.aff.rename(replace)? })
+    }
 }
 
 /// A function as a difference: the negatives of its negative terms, and its other terms with the constant.

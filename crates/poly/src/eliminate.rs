@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::{
     Aff, Error, FloorDiv, Result, Term,
-    aff::{gcd, single},
+    aff::gcd,
     rows::{Reduced, Rows, combine, mul_add, reduce},
 };
 
@@ -146,7 +146,7 @@ fn solve(
     let coefficient = row[pivot];
     let magnitude = coefficient.checked_abs().ok_or(Error::Overflow)?;
     // coefficient*x + f = 0: a row c*x + h becomes m*h - sign*c*f, divided by the divisor that c and m share.
-    let mut changed = Rows::new(rows.width());
+    let mut changed = Rows::with_capacity(rows.width(), rows.len());
     for i in 0..rows.len() {
         let other = rows.row(i);
         let c = other[pivot];
@@ -231,13 +231,13 @@ fn kept_floor(
 
 /// The function that a row is, in the terms of its columns.
 pub(crate) fn row_aff(row: &[i64], terms: &[Term]) -> Result<Aff> {
-    let mut aff = Aff::constant(row[0]);
-    for (c, term) in row[1..].iter().zip(terms) {
-        if *c != 0 {
-            aff = aff.add(&single(term.clone(), *c))?;
-        }
+    let entries = row[1..].iter().zip(terms).filter(|(c, _)| **c != 0);
+    let sum: Vec<(Term, i64)> = entries.map(|(c, term)| (term.clone(), *c)).collect();
+    // What has no negative is no coefficient: see `Aff`.
+    if !sum.is_empty() && (row[0] == i64::MIN || sum.iter().any(|(_, c)| *c == i64::MIN)) {
+        return Err(Error::Overflow);
     }
-    Ok(aff)
+    Aff::sum(sum, row[0])
 }
 
 /// A column to eliminate, with the rows that bound it.
@@ -261,12 +261,15 @@ fn pair_kind(rows: &Rows, out: &[bool], column: usize, l: usize, u: usize) -> Pa
     if a == 1 || b == 1 {
         return Pair::Exact;
     }
-    // The content of a*u - b*l and its constant decide whether the dark shadow is the same integer row.
+    // The content of a*u - b*l and its constant decide whether the dark shadow is the same integer row. With a content of one it is not.
     let mut content: u128 = 0;
     for c in 1..rows.width() {
-        if c != column {
+        if c != column && (lower[c], upper[c]) != (0, 0) {
             let s = (a * upper[c] as i128 + b * lower[c] as i128).unsigned_abs();
             content = gcd_u128(content, s);
+            if content == 1 {
+                break;
+            }
         }
     }
     let constant = a * upper[0] as i128 + b * lower[0] as i128;
@@ -349,7 +352,7 @@ fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
 }
 
 fn gather(rows: &Rows, column: usize) -> Step {
-    let (mut lower, mut upper) = (Vec::new(), Vec::new());
+    let (mut lower, mut upper) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
     for i in 0..rows.len() {
         match rows.row(i)[column] {
             0 => {}
@@ -373,7 +376,7 @@ fn fourier_motzkin(
         return Err(Error::Budget);
     }
     let mut exact = true;
-    let mut next = Rows::new(rows.width());
+    let mut next = Rows::with_capacity(rows.width(), step.lower.len() * step.upper.len());
     for &l in &step.lower {
         for &u in &step.upper {
             let (a, b) = (rows.row(l)[column], rows.row(u)[column].checked_neg().ok_or(Error::Overflow)?);

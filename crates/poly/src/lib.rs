@@ -38,6 +38,7 @@ mod rows;
 mod sample;
 mod set;
 mod system;
+mod table;
 
 pub use aff::{Aff, FloorDiv, Term};
 pub use bounds::{Bound, Bounds};
@@ -50,3 +51,4 @@ pub use name::Name;
 pub use projection::Elimination;
 pub use set::Set;
 pub use system::System;
+pub use table::{ShortHasher, Table, TableSet, table_for};

@@ -5,7 +5,7 @@ use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 /// A name: of an iname, a parameter, an array, an instruction. Cheap to clone; compared and ordered as text.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Name(Arc<str>);
 
@@ -15,9 +15,30 @@ impl Name {
         Name(Arc::from(text.as_ref()))
     }
 
+    /// The name with more text behind it.
+    pub fn followed_by(&self, suffix: &str) -> Self {
+        let mut text = String::with_capacity(self.0.len() + suffix.len());
+        text.push_str(&self.0);
+        text.push_str(suffix);
+        Name::from(text)
+    }
+
     /// Its text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Most names that are compared are clones of one: these share their text.
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || *self.0 == *other.0
+    }
+}
+
+impl std::hash::Hash for Name {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

@@ -39,7 +39,7 @@ impl System {
             shadow = match project(&mut rows, &mut terms, &mut out, Shadow::Real) {
                 Ok(Outcome::Empty) => return Ok(Elimination { system: System::nothing(), exact: true }),
                 Ok(Outcome::Done { exact }) => {
-                    let system = System::new(&row_constraints(&rows, &terms)?)?;
+                    let system = System::of(row_constraints(&rows, &terms)?)?;
                     if exact {
                         return Ok(Elimination { system, exact });
                     }
@@ -93,7 +93,7 @@ impl System {
         let (mut rows, mut terms) = (self.all_rows(), self.terms.clone());
         Ok(match project(&mut rows, &mut terms, &mut out, Shadow::Real)? {
             Outcome::Empty => Some(System::nothing()),
-            Outcome::Done { exact: true } => Some(System::new(&row_constraints(&rows, &terms)?)?),
+            Outcome::Done { exact: true } => Some(System::of(row_constraints(&rows, &terms)?)?),
             Outcome::Done { exact: false } => None,
         })
     }
@@ -146,7 +146,7 @@ impl System {
             constraints.push(Constraint { kind, aff: sum(answer.rows.row(i), &columns)? });
         }
         let system = System::new(&constraints)?;
-        System::new(&row_constraints(&system.rows, &system.terms)?)
+        System::of(row_constraints(&system.rows, &system.terms)?)
     }
 }
 

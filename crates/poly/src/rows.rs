@@ -19,6 +19,17 @@ impl Rows {
         Rows { width, data: Vec::new(), eq: Vec::new() }
     }
 
+    /// No rows, with room for so many.
+    pub(crate) fn with_capacity(width: usize, rows: usize) -> Self {
+        Rows { width, data: Vec::with_capacity(width * rows), eq: Vec::with_capacity(rows) }
+    }
+
+    /// Makes room for so many more rows.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        self.data.reserve(self.width * rows);
+        self.eq.reserve(rows);
+    }
+
     /// Entries in a row.
     pub(crate) fn width(&self) -> usize {
         self.width
@@ -51,17 +62,24 @@ impl Rows {
         self.eq.push(eq);
     }
 
+    /// Appends a row of zeros, to be filled.
+    pub(crate) fn push_zeros(&mut self, eq: bool) -> &mut [i64] {
+        let start = self.data.len();
+        self.data.resize(start + self.width, 0);
+        self.eq.push(eq);
+        &mut self.data[start..]
+    }
+
     /// Appends `p * a + q * b`. Shorter rows are filled with zeros.
     pub(crate) fn push_combination(&mut self, eq: bool, p: i64, a: &[i64], q: i64, b: &[i64]) -> Result<()> {
         debug_assert!(a.len() == b.len() && a.len() <= self.width);
-        for (x, y) in a.iter().zip(b) {
-            let entry = match (*x, *y) {
-                (0, 0) => 0,
-                (x, y) => mul_add(p.checked_mul(x).ok_or(Error::Overflow)?, q, y)?,
-            };
-            self.data.push(entry);
+        let start = self.data.len();
+        self.data.resize(start + self.width, 0);
+        for ((entry, x), y) in self.data[start..].iter_mut().zip(a).zip(b) {
+            if (*x, *y) != (0, 0) {
+                *entry = mul_add(p.checked_mul(*x).ok_or(Error::Overflow)?, q, *y)?;
+            }
         }
-        self.data.resize(self.data.len() + self.width - a.len(), 0);
         self.eq.push(eq);
         Ok(())
     }
@@ -156,13 +174,14 @@ impl Rows {
                 self.data.copy_within(i * width..(i + 1) * width, kept * width);
                 self.eq[kept] = eq;
             }
-            // Compare with the rows that are already kept.
+            // Compare with the rows that are already kept, by the first coefficient before all others: a row that is left has one.
             let (before, rest) = self.data.split_at_mut(kept * width);
             let row = &rest[..width];
+            let lead = 1 + row[1..].iter().position(|c| *c != 0).unwrap_or(0);
             let mut drop = false;
             let mut touching = None;
             for (k, other) in before.chunks_exact_mut(width).enumerate() {
-                if other[1..] == row[1..] {
+                if other[lead] == row[lead] && other[1..] == row[1..] {
                     match (self.eq[k], eq) {
                         (true, true) if other[0] != row[0] => return Ok(false),
                         (true, true) => drop = true,
@@ -179,7 +198,9 @@ impl Rows {
                             drop = true;
                         }
                     }
-                } else if other[1..].iter().zip(&row[1..]).all(|(a, b)| a.checked_neg() == Some(*b)) {
+                } else if other[lead] == row[lead].wrapping_neg()
+                    && other[1..].iter().zip(&row[1..]).all(|(a, b)| a.checked_neg() == Some(*b))
+                {
                     let sum = other[0] as i128 + row[0] as i128;
                     match (self.eq[k], eq) {
                         (true, true) if sum != 0 => return Ok(false),

@@ -62,7 +62,7 @@ impl System {
         out.extend(terms.iter().map(|t| *t != Term::Var(value.clone())));
         let (low, high) = match project(&mut rows, &mut terms, &mut out, Shadow::Rational) {
             Ok(Outcome::Empty) => return Ok(Some(NO_POINT)),
-            Ok(Outcome::Done { .. }) => System::new(&row_constraints(&rows, &terms)?)?.ends(value)?,
+            Ok(Outcome::Done { .. }) => System::of(row_constraints(&rows, &terms)?)?.ends(value)?,
             // Too many rows for plain elimination.
             Err(_) => return Ok(None),
         };

@@ -29,6 +29,20 @@ pub struct System {
     pub(crate) definitions: Rows,
 }
 
+/// The column of a term, where column `k + 1` stands for the term of number `k`.
+fn column_of(terms: &[Term], term: &Term) -> Option<usize> {
+    terms.iter().position(|t| t == term).map(|k| k + 1)
+}
+
+/// Writes a function into a row of zeros, if all of its terms have columns.
+fn fill_row(terms: &[Term], aff: &Aff, row: &mut [i64]) -> Option<()> {
+    row[0] = aff.constant_term();
+    for (term, c) in aff.terms() {
+        row[column_of(terms, term)?] = *c;
+    }
+    Some(())
+}
+
 /// Takes the pivots of solved equalities out of a row, in the order in which they were solved.
 fn substitute_solved(solved: &[(usize, Vec<i64>)], row: &mut Vec<i64>) -> Result<()> {
     for (pivot, equality) in solved {
@@ -85,14 +99,21 @@ impl Default for System {
 impl System {
     /// The conjunction of these constraints; without any, everything.
     pub fn new(constraints: &[Constraint]) -> Result<Self> {
+        System::of(constraints.to_vec())
+    }
+
+    /// The conjunction of these constraints, which it keeps.
+    pub fn of(constraints: Vec<Constraint>) -> Result<Self> {
         let mut system = System::default();
-        for constraint in constraints {
+        for constraint in &constraints {
             system.intern(&constraint.aff)?;
         }
         system.define()?;
-        for constraint in constraints {
-            system.push(constraint)?;
+        system.rows.reserve(constraints.len());
+        for constraint in &constraints {
+            system.push_row(constraint)?;
         }
+        system.constraints = constraints;
         Ok(system)
     }
 
@@ -108,7 +129,9 @@ impl System {
     pub fn add(&mut self, constraint: &Constraint) -> Result<()> {
         self.intern(&constraint.aff)?;
         self.define()?;
-        self.push(constraint)
+        self.push_row(constraint)?;
+        self.constraints.push(constraint.clone());
+        Ok(())
     }
 
     /// The conjunction with more constraints.
@@ -119,8 +142,9 @@ impl System {
         }
         system.define()?;
         for constraint in constraints {
-            system.push(constraint)?;
+            system.push_row(constraint)?;
         }
+        system.constraints.extend_from_slice(constraints);
         Ok(system)
     }
 
@@ -151,7 +175,7 @@ impl System {
     }
 
     pub(crate) fn column(&self, term: &Term) -> Option<usize> {
-        self.terms.iter().position(|t| t == term).map(|k| k + 1)
+        column_of(&self.terms, term)
     }
 
     /// Gives every term of a function a column, the terms of a numerator before its division.
@@ -197,27 +221,22 @@ impl System {
         Ok(())
     }
 
-    fn push(&mut self, constraint: &Constraint) -> Result<()> {
-        let row = self.row_of(&constraint.aff)?;
-        self.rows.push(constraint.kind == Kind::Eq, &row);
-        self.constraints.push(constraint.clone());
-        Ok(())
+    /// The row of a constraint all of whose terms have columns.
+    fn push_row(&mut self, constraint: &Constraint) -> Result<()> {
+        let row = self.rows.push_zeros(constraint.kind == Kind::Eq);
+        fill_row(&self.terms, &constraint.aff, row)
+            .ok_or_else(|| Error::Space(format!("no column for {}", constraint.aff)))
     }
 
     /// The row of a function all of whose terms have columns.
     pub(crate) fn row_of(&self, aff: &Aff) -> Result<Vec<i64>> {
-        let mut row = vec![0; self.terms.len() + 1];
-        row[0] = aff.constant_term();
-        for (term, c) in aff.terms() {
-            let column = self.column(term).ok_or_else(|| Error::Space(format!("no column for {aff}")))?;
-            row[column] = mul_add(row[column], 1, *c)?;
-        }
-        Ok(row)
+        self.known_row(aff).ok_or_else(|| Error::Space(format!("no column for {aff}")))
     }
 
-    /// The rows of the constraints and of the definitions together.
+    /// The rows of the constraints and of the definitions together, with room for two more.
     pub(crate) fn all_rows(&self) -> Rows {
-        let mut rows = self.rows.clone();
+        let mut rows = Rows::with_capacity(self.rows.width(), self.rows.len() + self.definitions.len() + 2);
+        rows.extend(&self.rows);
         rows.extend(&self.definitions);
         rows
     }
@@ -225,6 +244,18 @@ impl System {
     /// Whether there is no integer point.
     pub fn is_empty(&self) -> Result<bool> {
         self.decide(self.all_rows())
+    }
+
+    /// Whether there is no integer point where more constraints hold too.
+    pub fn is_empty_with(&self, more: &[Constraint]) -> Result<bool> {
+        let mut rows = self.all_rows();
+        for constraint in more {
+            let row = rows.push_zeros(constraint.kind == Kind::Eq);
+            if fill_row(&self.terms, &constraint.aff, row).is_none() {
+                return self.with(more)?.is_empty();
+            }
+        }
+        self.decide(rows)
     }
 
     /// Whether rows over this system's columns have no integer point.
@@ -294,10 +325,7 @@ impl System {
     /// The row of a function, if all of its terms have columns already.
     fn known_row(&self, aff: &Aff) -> Option<Vec<i64>> {
         let mut row = vec![0; self.terms.len() + 1];
-        row[0] = aff.constant_term();
-        for (term, c) in aff.terms() {
-            row[self.column(term)?] = *c;
-        }
+        fill_row(&self.terms, aff, &mut row)?;
         Some(row)
     }
 

@@ -12,11 +12,14 @@
 //! What sets accumulators to their first values may run more often than it has instances. What joins partial results is no part. An iname without a loop has one value there. Where
 //! a condition on data decides, instances may be lost to it.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::{
+    collections::{BTreeSet, HashMap, HashSet, hash_map::Entry},
+    rc::Rc,
+};
 
 use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Part, Term};
 use loopwright_legality::{BLOCK_COORDINATES, Presence, THREAD_COORDINATES, is_coordinate};
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, Table, TableSet};
 
 use super::reading::{Named, Reading, Scope, ScopeId};
 use crate::program::{Instances, LeafId, Step};
@@ -45,20 +48,20 @@ pub(super) struct Coverage<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
     /// What follows from the same premises has been asked before: a number for each list of premises, and what is known to follow.
-    numbers: HashMap<Vec<Constraint>, usize>,
-    known: Vec<HashSet<Constraint>>,
+    numbers: Table<Vec<Constraint>, usize>,
+    known: Vec<(Rc<System>, TableSet<Constraint>)>,
     pub questions: usize,
 }
 
 /// What holds where a question is asked.
 struct Premises {
-    system: System,
+    system: Rc<System>,
     number: usize,
 }
 
 impl<'r, 'p> Coverage<'r, 'p> {
     pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint]) -> Self {
-        Coverage { reading, context, numbers: HashMap::new(), known: Vec::new(), questions: 0 }
+        Coverage { reading, context, numbers: Table::default(), known: Vec::new(), questions: 0 }
     }
 
     /// The first statement that does not run for exactly the instances of its part. The leaves that are found are added to `seen`.
@@ -139,16 +142,18 @@ impl<'r, 'p> Coverage<'r, 'p> {
     }
 
     fn premises(&mut self, rows: Vec<Constraint>) -> Result<Premises> {
-        let system = System::new(&rows)?;
-        let number = *self.numbers.entry(rows).or_insert(self.known.len());
-        if number == self.known.len() {
-            self.known.push(HashSet::new());
-        }
-        Ok(Premises { system, number })
+        let number = match self.numbers.entry(rows) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                self.known.push((Rc::new(System::new(free.key())?), TableSet::default()));
+                *free.insert(self.known.len() - 1)
+            }
+        };
+        Ok(Premises { system: self.known[number].0.clone(), number })
     }
 
     fn implied(&mut self, premises: &Premises, c: &Constraint) -> Result<bool> {
-        let known = &mut self.known[premises.number];
+        let (_, known) = &mut self.known[premises.number];
         if premises.system.constraints().contains(c) || known.contains(c) {
             return Ok(true);
         }
@@ -163,8 +168,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
     /// A point of the premises where a constraint does not hold.
     fn against(&self, flaw: Flaw, system: &System, c: &Constraint, exact: bool) -> Result<Option<Misfit>> {
         for not in c.negations()? {
-            let case = system.with(&[not])?;
-            if !case.is_empty()? {
+            if !system.is_empty_with(std::slice::from_ref(&not))? {
+                let case = system.with(&[not])?;
                 let exact = exact && !case.names().iter().any(|n| self.reading.data.contains(n));
                 return Ok(Some(Misfit { flaw, case, exact }));
             }
@@ -175,7 +180,11 @@ impl<'r, 'p> Coverage<'r, 'p> {
     fn lost(&mut self, leaf: LeafId, instances: &Instances, scope: &Scope) -> Result<Option<Misfit>> {
         let premises = self.premises(Self::instances(instances, self.context, Some(self.reading))?)?;
         if scope.unread {
-            return Ok(Some(Misfit { flaw: Flaw::Lost(leaf), case: premises.system, exact: false }));
+            return Ok(Some(Misfit {
+                flaw: Flaw::Lost(leaf),
+                case: (*premises.system).clone(),
+                exact: false,
+            }));
         }
         for c in &scope.rows {
             if !self.implied(&premises, c)?

@@ -9,13 +9,13 @@
 //!
 //! Blocks are not ordered inside of a launch, whatever their threads do; launches follow one another.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet, hash_map::Entry};
 
 use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_legality::{
     BLOCK_COORDINATES, Load, THREAD_COORDINATES, facts_exclude, is_coordinate, primed,
 };
-use loopwright_poly::{Result, System};
+use loopwright_poly::{Result, System, Table};
 
 use super::reading::{Node, Reading, Touch, TouchId};
 use crate::program::{Memory, Step};
@@ -67,14 +67,25 @@ pub(super) struct Order<'r, 'p> {
     context: &'r [Constraint],
     /// The arrays of which accesses of different threads may meet.
     shared: HashSet<Memory>,
-    answers: HashMap<Vec<Constraint>, bool>,
+    /// The number in `asked` of what two executions have in common.
+    numbers: Table<Vec<Constraint>, usize>,
+    /// What two executions have in common, and the cases of it that were asked about: whether they are empty.
+    asked: Vec<(System, Table<Constraint, bool>)>,
     pub questions: usize,
     found: Option<Meeting>,
 }
 
 impl<'r, 'p> Order<'r, 'p> {
     pub fn new(reading: &'r Reading<'p>, context: &'r [Constraint]) -> Self {
-        Order { reading, context, shared: HashSet::new(), answers: HashMap::new(), questions: 0, found: None }
+        Order {
+            reading,
+            context,
+            shared: HashSet::new(),
+            numbers: Table::default(),
+            asked: Vec::new(),
+            questions: 0,
+            found: None,
+        }
     }
 
     /// The first pair that nothing orders.
@@ -132,8 +143,7 @@ impl<'r, 'p> Order<'r, 'p> {
     fn apart(&mut self, touches: &[TouchId], who: Who) -> Result<bool> {
         let first = self.touch(touches[0]);
         let mut rows = self.reading.scopes[0].rows.clone();
-        let second =
-            |aff: &Aff| aff.substitute(&|n| (is_own(n) && !shared_name(n, who)).then(|| Aff::var(primed(n))));
+        let second = |aff: &Aff| aff.rename(&|n| (is_own(n) && !shared_name(n, who)).then(|| primed(n)));
         for c in rows.clone() {
             let other = Constraint { kind: c.kind, aff: second(&c.aff)? };
             if other != c {
@@ -143,8 +153,7 @@ impl<'r, 'p> Order<'r, 'p> {
         rows.extend(self.context.iter().cloned());
         let mut some = false;
         for (axis, s) in first.cell.iter().enumerate() {
-            let Some(s) = s.as_ref().filter(|s| s.names().iter().all(|n| !is_own(n) || is_coordinate(n)))
-            else {
+            let Some(s) = s.as_ref().filter(|s| !s.mentions_any(&|n| is_own(n) && !is_coordinate(n))) else {
                 continue;
             };
             if touches.iter().all(|t| self.touch(*t).cell.get(axis) == Some(&Some(s.clone()))) {
@@ -156,24 +165,35 @@ impl<'r, 'p> Order<'r, 'p> {
         if !some {
             return Ok(false);
         }
+        let both = self.number(rows)?;
         for axis in self.axes(who) {
             // The two are alike: which one is the greater does not matter.
-            let mut case = rows.clone();
-            case.push(Constraint::lt(&Aff::var(&axis), &Aff::var(primed(&axis)))?);
-            if !self.is_empty(&case)? {
+            if !self.is_empty(both, &Constraint::lt(&Aff::var(&axis), &Aff::var(primed(&axis)))?)? {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn is_empty(&mut self, rows: &[Constraint]) -> Result<bool> {
-        if let Some(known) = self.answers.get(rows) {
+    fn number(&mut self, rows: Vec<Constraint>) -> Result<usize> {
+        Ok(match self.numbers.entry(rows) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(free) => {
+                self.asked.push((System::new(free.key())?, Table::default()));
+                *free.insert(self.asked.len() - 1)
+            }
+        })
+    }
+
+    /// Whether what has this number has no point where a constraint holds too.
+    fn is_empty(&mut self, both: usize, case: &Constraint) -> Result<bool> {
+        let (system, answers) = &mut self.asked[both];
+        if let Some(known) = answers.get(case) {
             return Ok(*known);
         }
         self.questions += 1;
-        let empty = System::new(rows)?.is_empty()?;
-        self.answers.insert(rows.to_vec(), empty);
+        let empty = system.is_empty_with(std::slice::from_ref(case))?;
+        answers.insert(case.clone(), empty);
         Ok(empty)
     }
 
@@ -302,7 +322,7 @@ impl<'r, 'p> Order<'r, 'p> {
             .filter(|n| !equal.contains(n) && at.is_none_or(|(l, _)| reading.loops[l].name != **n))
             .collect();
         let is_other = |n: &Name| is_own(n) && !shared_name(n, who) && !equal.contains(&n);
-        let other = |aff: &Aff| aff.substitute(&|n| is_other(n).then(|| Aff::var(primed(n))));
+        let other = |aff: &Aff| aff.rename(&|n| is_other(n).then(|| primed(n)));
         let mut rows = Vec::with_capacity(a.rows.len() + b.rows.len() + 8);
         for (s, t) in first.cell.iter().zip(&second.cell) {
             if let (Some(s), Some(t)) = (s, t) {
@@ -335,12 +355,12 @@ impl<'r, 'p> Order<'r, 'p> {
             exact &= iteration == Iteration::Next;
         }
         let alike = x == y && at.is_none();
+        let both = self.number(rows)?;
         for axis in self.axes(who) {
             let (own, foreign) = (Aff::var(&axis), Aff::var(primed(&axis)));
             for (low, high) in [(&own, &foreign), (&foreign, &own)].iter().take(if alike { 1 } else { 2 }) {
-                let mut case = rows.clone();
-                case.push(Constraint::lt(low, high)?);
-                if self.is_empty(&case)? {
+                let differ = Constraint::lt(low, high)?;
+                if self.is_empty(both, &differ)? {
                     continue;
                 }
                 let mut loads: Vec<Load> = a.loads.clone();
@@ -348,7 +368,7 @@ impl<'r, 'p> Order<'r, 'p> {
                     let arguments = load.arguments.iter().map(other).collect::<Result<_>>()?;
                     loads.push(Load { name: primed(&load.name), array: load.array.clone(), arguments });
                 }
-                let case = System::new(&case)?;
+                let case = self.asked[both].0.with(&[differ])?;
                 if !loads.is_empty() && self.excluded(&case, &loads, &free)? {
                     continue;
                 }

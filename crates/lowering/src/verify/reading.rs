@@ -8,11 +8,11 @@
 //! In [`Terms::Instances`], named indices and loops are written as what they mean instead ([`crate::program::Var::meaning`]): functions of the
 //! kernel's inames. The text's loops and guards are then constraints on executions of the kernel's parts.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
 use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES, is_coordinate};
-use loopwright_poly::Result;
+use loopwright_poly::{Result, Table};
 
 use crate::program::{
     BinOp, DeviceKernel, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value, ValueKind,
@@ -160,7 +160,7 @@ pub(super) struct Reading<'p> {
     scope: ScopeId,
     around: Vec<(ScopeId, Decision)>,
     /// Values read from data, by name.
-    loads: HashMap<Name, Load>,
+    loads: Table<Name, Load>,
 }
 
 /// Whether a block-wide barrier stands inside.
@@ -203,7 +203,7 @@ impl<'p> Reading<'p> {
             assigned,
             scope: 0,
             around: Vec::new(),
-            loads: HashMap::new(),
+            loads: Table::default(),
         };
         for (name, lower, upper) in host {
             let (counter, mut rows) = (Aff::var(name), Rows::default());
@@ -254,9 +254,7 @@ impl<'p> Reading<'p> {
         let before = self.scope;
         let mut scope = self.scopes[before].clone();
         for c in rows.all {
-            for name in c.names() {
-                self.use_load(&name, &mut scope);
-            }
+            c.aff.visit_names(&mut |name| self.use_load(name, &mut scope));
             scope.rows.push(c);
         }
         scope.unread |= !exact;
@@ -311,7 +309,7 @@ impl<'p> Reading<'p> {
                     if let Some(variable) = self.kernel.vars.get(var.0)
                         && let (Some(meaning), Terms::Instances) = (&variable.meaning, self.terms)
                     {
-                        let loads = |value: &Aff| value.names().iter().any(|n| self.loads.contains_key(n));
+                        let loads = |value: &Aff| value.mentions_any(&|n| self.loads.contains_key(n));
                         match known.as_ref().filter(|v| !variable.mutable && !loads(v)) {
                             Some(value) if value == meaning => {}
                             Some(value) => self.named.push(Named::Index {
@@ -515,7 +513,10 @@ impl<'p> Reading<'p> {
         let mut cell: Vec<Option<Aff>> =
             element.subscripts.iter().map(|s| self.aff(s)).collect::<Result<_>>()?;
         let mut scope = self.scope;
-        let loaded: Vec<Name> = cell.iter().flatten().flat_map(Aff::names).collect();
+        let loaded: Vec<Name> = match self.loads.is_empty() {
+            true => Vec::new(),
+            false => cell.iter().flatten().flat_map(Aff::names).collect(),
+        };
         let lanes = (lanes > 1).then(|| (Name::new(format!("lane of {}", self.touches.len())), lanes));
         if lanes.is_some() || loaded.iter().any(|n| self.loads.contains_key(n)) {
             let mut own = self.scopes[scope].clone();

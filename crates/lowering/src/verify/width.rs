@@ -20,14 +20,25 @@ pub(super) enum WrongIndex {
     Offset(Name),
 }
 
+/// What is multiplied in a [`Polynomial`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Factor {
+    Var(usize),
+    ThreadIdx(u8),
+    BlockIdx(u8),
+    Param(Name),
+    /// Anything else, by its text.
+    Other(String),
+}
+
 /// A sum of products: each list of factors with its coefficient.
-type Polynomial = BTreeMap<Vec<String>, i64>;
+type Polynomial = BTreeMap<Vec<Factor>, i64>;
 
 /// Beyond so many terms, expressions are compared as they are written.
 const TERMS: usize = 64;
 
 fn polynomial(value: &Value) -> Option<Polynomial> {
-    let one = |factor: String| Some(Polynomial::from([(vec![factor], 1)]));
+    let one = |factor: Factor| Some(Polynomial::from([(vec![factor], 1)]));
     match &value.kind {
         ValueKind::Int(0) => Some(Polynomial::new()),
         ValueKind::Int(v) => Some(Polynomial::from([(Vec::new(), *v)])),
@@ -36,7 +47,11 @@ fn polynomial(value: &Value) -> Option<Polynomial> {
         ValueKind::Binary(BinOp::Add, a, b) => sum(polynomial(a)?, &polynomial(b)?, 1),
         ValueKind::Binary(BinOp::Sub, a, b) => sum(polynomial(a)?, &polynomial(b)?, -1),
         ValueKind::Binary(BinOp::Mul, a, b) => product(&polynomial(a)?, &polynomial(b)?),
-        kind => one(format!("{kind:?}")),
+        ValueKind::Var(var) => one(Factor::Var(var.0)),
+        ValueKind::ThreadIdx(axis) => one(Factor::ThreadIdx(*axis)),
+        ValueKind::BlockIdx(axis) => one(Factor::BlockIdx(*axis)),
+        ValueKind::Param(name) => one(Factor::Param(name.clone())),
+        kind => one(Factor::Other(format!("{kind:?}"))),
     }
 }
 
