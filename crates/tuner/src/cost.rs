@@ -6,8 +6,9 @@
 //! * memory: the bytes that must move at all, over the bandwidth; all sectors that are asked for, over that of the second-level cache
 //!   (taken as 2.5 times as much). By Little's law the memory is only busy with `bandwidth * latency` bytes under way: those that a
 //!   thread loads in one iteration of its innermost rolled loop, or in all where that is less, for all resident threads. Where a loop's
-//!   bounds are loaded, nothing else is under way until they are there: one more iteration. Where lines are read in pieces and more lines
-//!   are open than half of the second-level cache holds, each is fetched again;
+//!   bounds are loaded, nothing else is under way until they are there: one more iteration. Of several such loops the one with the
+//!   fewest bytes stands for all, also where it moves little: the bisections of `flatten_ragged` for its unrolled loads. Where lines are
+//!   read in pieces and more lines are open than half of the second-level cache holds, each is fetched again;
 //! * lines: the first-level cache takes two clocks for each line of a request, so that short runs cost although no sector is wasted;
 //! * issue: arithmetic of warps, fused where it can be, memory instructions and shuffles, over four schedulers a multiprocessor;
 //! * shared memory: a wavefront a clock.
