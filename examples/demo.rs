@@ -13,7 +13,7 @@ use comfy_table::{Table, presets::ASCII_MARKDOWN};
 use loopwright::{prelude::*, runtime::nvrtc};
 
 /// The pipelines by name, from short segments to long ones.
-const PIPELINES: [(&str, &str); 7] = [
+const PIPELINES: [(&str, &str); 8] = [
     ("thread_per_segment", include_str!("pipelines/segmented_sum/thread_per_segment.pipe")),
     ("subwarp_8", include_str!("pipelines/segmented_sum/subwarp_8.pipe")),
     ("warp_per_segment", include_str!("pipelines/segmented_sum/warp_per_segment.pipe")),
@@ -21,6 +21,7 @@ const PIPELINES: [(&str, &str); 7] = [
     ("block_ilp4", include_str!("pipelines/segmented_sum/block_ilp4.pipe")),
     ("block_vec4", include_str!("pipelines/segmented_sum/block_vec4.pipe")),
     ("grid_per_segment", include_str!("pipelines/segmented_sum/grid_per_segment.pipe")),
+    ("grid_atomic", include_str!("pipelines/segmented_sum/grid_atomic.pipe")),
 ];
 
 #[derive(Parser)]

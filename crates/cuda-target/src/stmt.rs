@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::{DType, Role};
 use loopwright_lowering::program::{
-    BinOp, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Atomic, BinOp, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 
 use crate::{
@@ -48,13 +48,7 @@ impl Lines {
 fn only_leaf(body: &[Stmt]) -> Option<LeafId> {
     let mut leaves = Vec::new();
     Stmt::visit(body, &mut |stmt| {
-        if let Stmt::Let { leaf, .. }
-        | Stmt::Set { leaf, .. }
-        | Stmt::Store { leaf, .. }
-        | Stmt::VectorCopy { leaf, .. } = stmt
-        {
-            leaves.extend(*leaf);
-        }
+        leaves.extend(stmt.leaf());
     });
     let first = *leaves.first()?;
     leaves.iter().all(|leaf| *leaf == first).then_some(first)
@@ -65,13 +59,7 @@ impl Context<'_> {
     pub(crate) fn body(&self, body: &[Stmt], indent: usize, out: &mut Lines) {
         let mut commented = None;
         for stmt in body {
-            let leaf = match stmt {
-                Stmt::Let { leaf, .. }
-                | Stmt::Set { leaf, .. }
-                | Stmt::Store { leaf, .. }
-                | Stmt::VectorCopy { leaf, .. } => *leaf,
-                _ => None,
-            };
+            let leaf = stmt.leaf();
             if leaf.is_some() && leaf != commented {
                 self.copy_comment(stmt, leaf, indent, out);
             }
@@ -97,7 +85,7 @@ impl Context<'_> {
 
     fn stmt(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
         self.of_data.set(match stmt {
-            Stmt::Store { .. } => true,
+            Stmt::Store { .. } | Stmt::Update { .. } => true,
             Stmt::Set { var, .. } | Stmt::Let { var, .. } => self.holds_data(*var),
             _ => false,
         });
@@ -127,6 +115,9 @@ impl Context<'_> {
             Stmt::Store { to, value, leaf } => {
                 let is_target = |v: &Value| matches!(&v.kind, ValueKind::Load(from) if from == to);
                 out.push(&self.assignment(&self.element(to), value, &is_target), indent, *leaf);
+            }
+            Stmt::Update { atomic, to, value, leaf } => {
+                out.push(&self.update(*atomic, to, value), indent, *leaf);
             }
             Stmt::VectorCopy { to, from, lanes, leaf } => {
                 out.push(&self.vector_copy(to, from, *lanes), indent, *leaf)
@@ -241,6 +232,36 @@ impl Context<'_> {
             };
         }
         format!("{target} = {};", self.converted(value))
+    }
+
+    /// `atomicAdd` and its like, whose result nobody takes: the compiler makes a reduction of the memory of it.
+    fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
+        let (_, dtype) = self.array(to.memory);
+        let integer = matches!(dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
+        let known = match atomic {
+            Atomic::Add => integer || matches!(dtype, DType::F32 | DType::F64),
+            Atomic::Min | Atomic::Max => integer,
+        };
+        if !known || !matches!(to.memory, Memory::Global(_)) {
+            return self.needs.refuse(
+                "malformed-program",
+                format!("there is no atomic update of this kind for {dtype} here: {atomic:?}"),
+            );
+        }
+        let function = match atomic {
+            Atomic::Add => "atomicAdd",
+            Atomic::Min => "atomicMin",
+            Atomic::Max => "atomicMax",
+        };
+        let (element, value) = (self.element(to), self.converted(value));
+        // Sums of signed and unsigned words are the same bits; CUDA has the function for unsigned ones.
+        if (atomic, dtype) == (Atomic::Add, DType::I64) {
+            let unsigned = "unsigned long long";
+            return format!(
+                "{function}(reinterpret_cast<{unsigned} *>(&{element}), static_cast<{unsigned}>({value}));"
+            );
+        }
+        format!("{function}(&{element}, {value});")
     }
 
     fn vector_copy(&self, to: &MemRef, from: &MemRef, lanes: u8) -> String {

@@ -12,6 +12,7 @@ use crate::{
     lanes::{Narrow, WARP, Wide, active, lanes_of, select},
     shadow::{Conflict, Stamp},
     traffic,
+    update::{update_narrow, update_wide},
     warp::Warp,
 };
 
@@ -244,8 +245,9 @@ impl Block<'_> {
             for lane in active(mask).filter(|lane| offset[*lane] == cell) {
                 let act = if access.write { Act::Write } else { Act::Read };
                 let stamp = self.stamp(warp).lane(lane);
-                let found = trace
-                    .access(self.number, stamp, access.write, || self.instance(warp, lane, access.site, act));
+                let how = (access.write, access.atomic);
+                let found =
+                    trace.access(self.number, stamp, how, || self.instance(warp, lane, access.site, act));
                 if let Some((first, conflict)) = found {
                     result = Err(self.race(conflict, warp, access, lane, offset[lane]));
                     if let Err(failure) = &mut result {
@@ -323,7 +325,11 @@ impl Block<'_> {
                     for lane in active(mask) {
                         let cell = &array.shadow[offset[lane] as usize];
                         let now = now.lane(lane);
-                        let conflict = if access.write { cell.write(who, now) } else { cell.read(who, now) };
+                        let conflict = match (access.atomic, access.write) {
+                            (Some(atomic), _) => cell.update(who, now, atomic),
+                            (None, true) => cell.write(who, now),
+                            (None, false) => cell.read(who, now),
+                        };
                         if conflict != Conflict::None {
                             return Err(self.race(conflict, warp, access, lane, offset[lane]));
                         }
@@ -332,7 +338,7 @@ impl Block<'_> {
                 if !array.valued.is_empty() {
                     for lane in active(mask) {
                         let cell = &array.valued[offset[lane] as usize];
-                        if access.write {
+                        if access.write && access.atomic.is_none() {
                             cell.store(1, Ordering::Relaxed);
                         } else if cell.load(Ordering::Relaxed) == 0 && checks.uninitialised {
                             return without_value(self, warp, lane);
@@ -497,6 +503,32 @@ impl Block<'_> {
             Words::Narrow(warp.narrow[src as usize])
         };
         self.put(warp, access, &offset, mask, &words);
+        Ok(())
+    }
+
+    /// Changes elements of global memory, lane after lane. Blocks of a kernel with updates run one after another, so that nothing comes between.
+    pub fn update(&mut self, warp: &mut Warp, access: u32, src: Reg) -> Outcome<()> {
+        let access = &self.launch.code.accesses[access as usize];
+        let mask = warp.mask;
+        let offset = warp.index(access.wide_index, access.offset);
+        self.check_bounds(warp, access, &offset, mask, 1)?;
+        self.account(access, &offset, mask, access.dtype.bytes() as u64);
+        self.check_cells(warp, access, &offset, mask)?;
+        let Some(atomic) = access.atomic else { return Ok(()) };
+        for lane in active(mask) {
+            let one = 1 << lane;
+            let mut words = self.fetch(warp, access, &offset, one);
+            match &mut words {
+                Words::Narrow(old) => {
+                    old[lane] =
+                        update_narrow(atomic, access.dtype, old[lane], warp.narrow[src as usize][lane]);
+                }
+                Words::Wide(old) => {
+                    old[lane] = update_wide(atomic, access.dtype, old[lane], warp.wide[src as usize][lane]);
+                }
+            }
+            self.put(warp, access, &offset, one, &words);
+        }
         Ok(())
     }
 

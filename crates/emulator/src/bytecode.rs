@@ -6,7 +6,7 @@
 //! sides of a choice, moves active lanes only.
 
 use loopwright_kernel_ir::{DType, Name};
-use loopwright_lowering::program::{BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp};
+use loopwright_lowering::program::{Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp};
 
 /// A register's number in the file of its type.
 pub(crate) type Reg = u32;
@@ -170,6 +170,11 @@ pub(crate) enum Inst {
         access: u32,
         src: Reg,
     },
+    /// Lane after lane; see [`Access::atomic`].
+    Update {
+        access: u32,
+        src: Reg,
+    },
     VectorCopy {
         to: u32,
         from: u32,
@@ -272,6 +277,8 @@ pub(crate) struct Access {
     /// Whether the offset and all subscripts are narrow and the same in all lanes, active or not.
     pub uniform: bool,
     pub write: bool,
+    /// The kind of atomic update that it is, if it is one.
+    pub atomic: Option<Atomic>,
     pub site: u32,
 }
 
@@ -319,4 +326,6 @@ pub(crate) struct Code {
     pub reads: Vec<bool>,
     /// The globals that it writes, by number.
     pub writes: Vec<bool>,
+    /// Whether it has atomic updates.
+    pub updates: bool,
 }

@@ -15,6 +15,7 @@ use crate::{
     compile_value::preset_of,
     fault::{Fault, FaultKind},
     options::Options,
+    update::updates,
 };
 
 /// How deep statements and values may nest.
@@ -313,6 +314,20 @@ impl<'a> Compiler<'a> {
                 let access = self.access(to, value.dtype, true)?;
                 self.emit(Inst::Store { access, src });
             }
+            Stmt::Update { atomic, to, value, leaf } => {
+                self.speak_of(*leaf, "an atomic update")?;
+                if !updates(*atomic, value.dtype) || !matches!(to.memory, Memory::Global(_)) {
+                    let what = format!("an atomic update ({atomic:?}) of {} in {:?}", value.dtype, to.memory);
+                    return self.invalid(what);
+                }
+                let src = self.value(value)?;
+                let access = self.access(to, value.dtype, true)?;
+                if let Some(access) = self.code.accesses.get_mut(access as usize) {
+                    access.atomic = Some(*atomic);
+                }
+                self.code.updates = true;
+                self.emit(Inst::Update { access, src });
+            }
             Stmt::VectorCopy { to, from, lanes, leaf } => {
                 self.speak_of(*leaf, "a vector copy")?;
                 self.vector_copy(to, from, *lanes)?;
@@ -519,6 +534,7 @@ impl<'a> Compiler<'a> {
             constant,
             uniform,
             write,
+            atomic: None,
             site,
         };
         self.code.accesses.push(access);
@@ -544,7 +560,7 @@ fn values_of(stmt: &Stmt) -> Vec<&Value> {
     }
     match stmt {
         Stmt::Let { value, .. } | Stmt::Set { value, .. } => vec![value],
-        Stmt::Store { to, value, .. } => of(to).chain([value]).collect(),
+        Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => of(to).chain([value]).collect(),
         Stmt::VectorCopy { to, from, .. } => of(to).chain(of(from)).collect(),
         Stmt::For { lower, upper, .. } => vec![lower, upper],
         Stmt::If { cond, .. } => vec![cond],

@@ -38,6 +38,7 @@ mod quick;
 mod shadow;
 mod trace;
 mod traffic;
+mod update;
 mod warp;
 
 pub use arguments::{Arguments, ArrayArgument};

@@ -26,7 +26,7 @@ use crate::{
     fault::{Fault, FaultKind},
     memory::{Cells, GlobalArray},
     options::{DeviceClosure, Options},
-    shadow::GlobalCell,
+    shadow::{GlobalCell, MOST_BLOCKS},
     trace::{Target, Trace},
 };
 
@@ -342,10 +342,12 @@ impl Run<'_> {
             return Ok(());
         }
         let blocks = grid.iter().try_fold(1i64, |n, g| n.checked_mul(*g));
-        let Some(blocks) = blocks.and_then(|n| u32::try_from(n).ok()).filter(|n| *n < u32::MAX) else {
-            return Err(Fault::new(FaultKind::StepLimit, "more than 2^32 - 2 blocks").into());
+        let Some(blocks) = blocks.and_then(|n| u32::try_from(n).ok()).filter(|n| *n < MOST_BLOCKS) else {
+            return Err(Fault::new(FaultKind::StepLimit, "too many blocks: more than 2^32 - 9").into());
         };
         let workers = match self.manner {
+            // Sums of floating-point numbers are the same in every run.
+            _ if code.updates => 1,
             Manner::Spread => emulator_threads(self.machine.options).min(blocks as usize).max(1),
             Manner::InOrder | Manner::Watching(_) => 1,
         };

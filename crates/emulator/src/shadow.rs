@@ -9,9 +9,12 @@
 //!
 //! Between blocks of a launch nothing is ordered. Cells of global memory remember the launch and block of the last write and of the
 //! reads; a second block that comes is a race if one of the two writes. Blocks run at the same time, so both sides first say
-//! that they are there and then look for the other: one of them sees it.
+//! that they are there and then look for the other: one of them sees it. Atomic updates of one kind are no race among each other; every other
+//! access of the cell in the same launch is one, even of the same block behind a barrier.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use loopwright_lowering::program::Atomic;
 
 /// When and by which thread of the block. 26 bits of barriers (plus one, so that no stamp is 0), 26 of warp synchronisations, 6 of
 /// the warp, 6 of the lane.
@@ -108,6 +111,14 @@ impl Who {
 /// Several blocks, in the place of a block's number.
 const SEVERAL_BLOCKS: u64 = u32::MAX as u64;
 
+/// Updates of a kind by any blocks, in the place of a block's number.
+const fn updates(atomic: Atomic) -> u64 {
+    SEVERAL_BLOCKS - 1 - atomic as u64
+}
+
+/// As many blocks as can be told from several, and from updates.
+pub(crate) const MOST_BLOCKS: u32 = u32::MAX - 8;
+
 impl GlobalCell {
     fn meet(&self, other: u64, stamp: &AtomicU64, who: Who, now: Stamp) -> Conflict {
         if other == who.0 {
@@ -128,6 +139,20 @@ impl GlobalCell {
             conflict = self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
         }
         self.written.store(now.bits(), Ordering::Relaxed);
+        conflict
+    }
+
+    /// An update comes. Those of one kind have no order and need none; any other access in the launch does, of whatever block.
+    pub fn update(&self, who: Who, now: Stamp, atomic: Atomic) -> Conflict {
+        let mark = who.0 & !SEVERAL_BLOCKS | updates(atomic);
+        let other = self.writer.swap(mark, Ordering::SeqCst);
+        if other == mark {
+            return self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
+        }
+        let mut conflict = self.meet(other, &self.written, who, now);
+        if conflict == Conflict::None {
+            conflict = self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
+        }
         conflict
     }
 
@@ -206,7 +231,26 @@ mod tests {
         assert_eq!(cell.read(a, at(0, 0, 0, 1)), Conflict::InBlock);
         assert_eq!(cell.read(a, at(1, 0, 0, 1)), Conflict::None);
         assert_eq!(cell.read(b, at(1, 0, 0, 1)), Conflict::BetweenBlocks);
+        // Updates of a kind need no order among each other, but with everything else in the launch.
+        let cell = GlobalCell::default();
+        assert_eq!(cell.update(a, now, Atomic::Add), Conflict::None);
+        assert_eq!(cell.update(b, now, Atomic::Add), Conflict::None);
+        assert_eq!(cell.read(b, at(1, 0, 0, 0)), Conflict::BetweenBlocks);
+        assert_eq!(cell.update(a, now, Atomic::Max), Conflict::BetweenBlocks);
+        assert_eq!(cell.read(Who::new(2, 0), now), Conflict::None);
+        assert_eq!(cell.update(Who::new(2, 1), now, Atomic::Add), Conflict::BetweenBlocks);
+        let cell = GlobalCell::default();
+        assert_eq!(cell.write(a, now), Conflict::None);
+        assert_eq!(cell.update(a, at(0, 0, 0, 1), Atomic::Add), Conflict::InBlock);
+        let cell = GlobalCell::default();
+        assert_eq!(cell.write(a, now), Conflict::None);
+        assert_eq!(cell.update(a, at(1, 0, 0, 1), Atomic::Add), Conflict::None);
+        let cell = GlobalCell::default();
+        assert_eq!(cell.write(a, now), Conflict::None);
+        assert_eq!(cell.update(b, now, Atomic::Add), Conflict::BetweenBlocks);
+        assert_eq!(cell.update(Who::new(2, 1), now, Atomic::Add), Conflict::None);
         // The next launch comes after it.
+        let cell = GlobalCell::default();
         assert_eq!(cell.write(Who::new(2, 7), now), Conflict::None);
         assert_eq!(cell.read(Who::new(2, 7), now), Conflict::None);
     }

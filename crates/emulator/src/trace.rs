@@ -3,7 +3,7 @@
 //! A run that looks for races keeps a few bits for each cell and so knows only the later instance. Runs are deterministic, so it is
 //! repeated, block after block, with the cell known beforehand.
 
-use loopwright_lowering::program::Memory;
+use loopwright_lowering::program::{Atomic, Memory};
 
 use crate::{
     fault::Instance,
@@ -24,6 +24,7 @@ struct Seen {
     block: u32,
     stamp: Stamp,
     write: bool,
+    atomic: Option<Atomic>,
     instance: Instance,
 }
 
@@ -39,12 +40,12 @@ impl Trace {
         Trace { target, seen: Vec::new() }
     }
 
-    /// An access comes; gives an earlier one that is not ordered with it, and what lies between them.
+    /// An access comes, which may write and may be an update; gives an earlier one that is not ordered with it, and what lies between them.
     pub fn access(
         &mut self,
         block: u32,
         stamp: Stamp,
-        write: bool,
+        (write, atomic): (bool, Option<Atomic>),
         instance: impl FnOnce() -> Instance,
     ) -> Option<(Instance, Conflict)> {
         let shared = matches!(self.target.memory, Memory::Shared(_));
@@ -52,7 +53,7 @@ impl Trace {
             self.seen.retain(|s| s.block == block);
         }
         for seen in &self.seen {
-            if !(write || seen.write) {
+            if !(write || seen.write) || (atomic.is_some() && atomic == seen.atomic) {
                 continue;
             }
             if seen.block != block {
@@ -64,11 +65,11 @@ impl Trace {
         }
         // Of other blocks, one read and one write say enough; of this block, what a thread did between two synchronisations.
         let known = self.seen.iter().any(|s| {
-            s.write == write
+            (s.write, s.atomic) == (write, atomic)
                 && if s.block == block { s.stamp == stamp } else { !write && self.seen.len() > 4096 }
         });
         if !known {
-            self.seen.push(Seen { block, stamp, write, instance: instance() });
+            self.seen.push(Seen { block, stamp, write, atomic, instance: instance() });
         }
         None
     }

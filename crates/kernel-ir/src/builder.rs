@@ -371,6 +371,7 @@ impl KernelBuilder {
             map: BTreeMap::new(),
             after: Vec::new(),
             scan: None,
+            atomic: false,
             made_by: None,
         });
         self

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{Expr, Reduce};
+use crate::{Diagnostic, Expr, Reduce, ReductionOp};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,6 +51,10 @@ pub struct Instruction {
     /// own. `None`: every value of the iname has an accumulator of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<Name>,
+    /// Whether blocks that share its reduction add their partial results to the target by atomic updates, in any order, instead of leaving
+    /// them to a kernel that joins them in a fixed one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub atomic: bool,
     /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text has to agree.
     pub after: Vec<Name>,
     /// The transform that made it, for comments; `None` for a declared one.
@@ -62,6 +66,30 @@ impl Instruction {
     pub fn scan_value(&self) -> Option<Aff> {
         let iname = self.scan.as_ref()?;
         Some(self.map.get(iname).cloned().unwrap_or_else(|| Aff::var(iname)))
+    }
+
+    /// Whether blocks can join their partial results in its target by atomic updates: its value is one reduction by itself, with an operator
+    /// that there are updates for, and it does not read what it writes. `reductions` are the kernel's own operators.
+    pub fn check_atomic_join(&self, reductions: &[ReductionOp]) -> Result<(), Diagnostic> {
+        let refuse = |code: &'static str, why: String, help: &str| {
+            let message = format!("`{}` cannot be joined by atomic updates: {why}", self.id);
+            Err(Diagnostic::new(code, message).help(help))
+        };
+        let ([target], Expr::Reduce(reduce)) = (self.targets.as_slice(), &self.value) else {
+            let help = "give what is done with the result an instruction of its own";
+            return refuse("atomic-shape", "its value is not one reduction by itself".into(), help);
+        };
+        let own = reductions.iter().any(|r| r.name == reduce.op);
+        if own || !["sum", "min", "max"].contains(&reduce.op.as_str()) {
+            let help = "there are updates for sum, min and max; partial results of others are joined in a fixed order";
+            return refuse("atomic-operator", format!("there is no update for `{}`", reduce.op), help);
+        }
+        let read = self.predicate.iter().chain([&self.value]).flat_map(Expr::accesses);
+        if read.into_iter().any(|r| r.array == target.array) {
+            let why = format!("it reads `{}`, which blocks change", target.array);
+            return refuse("atomic-shape", why, "let it write another array");
+        }
+        Ok(())
     }
 
     /// Its reductions in the order of their numbers.

@@ -23,7 +23,7 @@ use crate::{
     accumulate::{Filling, fill_partial_tiles},
     dead::dead_instructions,
     depend::{self, Paths},
-    program::{Instances, Writes},
+    program::{Atomic, Instances, Writes},
 };
 
 /// A constraint as declared and over canonical names.
@@ -121,11 +121,19 @@ pub(crate) struct Analysis<'k> {
     /// Whether some iname is on this axis.
     thread_axes: [bool; 3],
     pub block_axes: [bool; 3],
+    /// Instructions of which several blocks write one element at the end, by updates of this kind.
+    pub updates: BTreeMap<Name, Atomic>,
     reads: DataReads<'k>,
     declared: OnceCell<(Lookup<'k>, Paths<'k>)>,
 }
 
 impl<'k> Analysis<'k> {
+    /// The kind of update by which a part writes its target, if it is one.
+    pub fn update(&self, info: &PartInfo) -> Option<Atomic> {
+        let part = &info.execution.part;
+        self.updates.get(&part.instruction).copied().filter(|_| part.part == Part::Finish)
+    }
+
     pub fn new(kernel: &'k LoopKernel) -> Result<Self, Diagnostic> {
         let mut answers = Table::default();
         let mut analysis = Analysis {
@@ -139,6 +147,7 @@ impl<'k> Analysis<'k> {
             data: BTreeSet::new(),
             thread_axes: axes(kernel, Tag::thread_axis),
             block_axes: axes(kernel, Tag::block_axis),
+            updates: BTreeMap::new(),
             reads: DataReads::new(kernel),
             declared: OnceCell::new(),
         };

@@ -33,7 +33,7 @@ struct Uses {
 pub(crate) fn own_values<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Value)) {
     match stmt {
         Stmt::Let { value, .. } | Stmt::Set { value, .. } => f(value),
-        Stmt::Store { to, value, .. } => {
+        Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
             to.subscripts.iter().for_each(&mut *f);
             f(&to.offset);
             f(value);
@@ -308,7 +308,9 @@ fn merge_copies(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     for k in (1..body.len()).rev() {
         let (before, from) = body.split_at_mut(k);
         let Some(Stmt::Let { var, value, .. }) = before.last() else { continue };
-        if let Stmt::Set { value: copy, .. } | Stmt::Store { value: copy, .. } = &mut from[0]
+        if let Stmt::Set { value: copy, .. }
+        | Stmt::Store { value: copy, .. }
+        | Stmt::Update { value: copy, .. } = &mut from[0]
             && copy.kind == ValueKind::Var(*var)
             && uses[var.0].reads == 1
             && uses[var.0].sets == 1

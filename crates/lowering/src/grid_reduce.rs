@@ -9,7 +9,8 @@
 //!
 //! The second instruction reads what other blocks wrote, so a kernel boundary comes between the two (`sync`). Its iname goes over the threads
 //! of one block where the x axis is free, otherwise it is a loop. Where neighbouring threads have results of their own, the blocks' axes of
-//! the partial results come first, so that neighbours lie side by side. They are combined in an order that does not depend on timing.
+//! the partial results come first, so that neighbours lie side by side. They are combined in an order that does not depend on timing. Where the
+//! instruction asks for it, blocks change the result itself (`grid_update`).
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,7 +21,9 @@ use loopwright_kernel_ir::{
 };
 use loopwright_poly::System;
 
-use crate::{analysis::Analysis, emitter::Emitter, emitter::Shared, env::Env};
+use crate::{
+    analysis::Analysis, emitter::Emitter, emitter::Shared, env::Env, grid_update::by_updates, program::Atomic,
+};
 
 /// Threads that join partial results where the x axis is free.
 const JOINING_THREADS: i64 = 128;
@@ -29,14 +32,23 @@ const JOINING_THREADS: i64 = 128;
 pub(crate) fn take_apart(
     kernel: &LoopKernel,
     index: loopwright_kernel_ir::DType,
-) -> Result<Option<LoopKernel>, Diagnostic> {
-    let mut current = kernel.clone();
-    let mut changed = false;
-    while let Some((instruction, reduction)) = find(&current)? {
-        current = one(&current, instruction, reduction, index)?;
-        changed = true;
+) -> Result<Option<Apart>, Diagnostic> {
+    let mut apart: Option<Apart> = None;
+    while let Some((instruction, reduction)) = find(apart.as_ref().map_or(kernel, |a| &a.kernel))? {
+        let Apart { kernel: current, mut updates } =
+            apart.unwrap_or_else(|| Apart { kernel: kernel.clone(), updates: BTreeMap::new() });
+        let (next, update) = one(&current, instruction, reduction, index)?;
+        updates.extend(update.map(|atomic| (current.instructions[instruction].id.clone(), atomic)));
+        apart = Some(Apart { kernel: next, updates });
     }
-    Ok(changed.then_some(current))
+    Ok(apart)
+}
+
+/// A kernel without reductions over blocks.
+pub(crate) struct Apart {
+    pub kernel: LoopKernel,
+    /// The instructions by which blocks change one element after another.
+    pub updates: BTreeMap<Name, Atomic>,
 }
 
 /// The first reduction over an iname that is tagged to the grid.
@@ -68,7 +80,7 @@ fn one(
     number: usize,
     n: usize,
     index: loopwright_kernel_ir::DType,
-) -> Result<LoopKernel, Diagnostic> {
+) -> Result<(LoopKernel, Option<Atomic>), Diagnostic> {
     let analysis = Analysis::new(kernel)?;
     let instruction = kernel.instructions[number].clone();
     let reduce = instruction
@@ -122,6 +134,30 @@ fn one(
     }
     let system = System::new(&rows)?;
     let parameter = |name: &Name| analysis.is_parameter(name);
+    let joined: Vec<Name> = on_grid.iter().map(|b| fresh(kernel, &format!("{b}_join"))).collect();
+    let kept = system.keep_only(&|name: &Name| {
+        parameter(name) || instruction.within.contains(name) || on_grid.contains(name)
+    })?;
+    let mut domain = Vec::new();
+    let mut blocks = Vec::new();
+    for c in kept.system.constraints() {
+        if c.names().iter().any(|n| on_grid.contains(n)) {
+            blocks.push(c.clone());
+            domain.push(c.substitute(&|name| {
+                let k = on_grid.iter().position(|b| b == name)?;
+                Some(Aff::var(&joined[k]))
+            })?);
+        }
+    }
+    if instruction.atomic {
+        // Those of the reduction's own points would leave out results of none.
+        let mut bounds = Vec::new();
+        for declared in analysis.lookup.instances(&instruction.within) {
+            bounds.push(Constraint { kind: declared.kind, aff: analysis.lookup.expand(&declared.aff)? });
+        }
+        let operator = (operator, state.first().copied());
+        return by_updates(kernel, number, operator, [&on_grid, &rest], [blocks, bounds]);
+    }
     // Threads with results of their own store and join neighbouring cells; otherwise the threads that join go over the blocks.
     let within = instruction.within.as_slice();
     let neighbours = within.iter().any(|i| matches!(kernel.tag(i), Tag::Thread(0) | Tag::Lane | Tag::Vec));
@@ -148,22 +184,6 @@ fn one(
         };
         axes.push(Axis::new(Expr::from_aff(&end.add_constant(1)?)));
     }
-    let joined: Vec<Name> = on_grid.iter().map(|b| fresh(kernel, &format!("{b}_join"))).collect();
-    let kept = system.keep_only(&|name: &Name| {
-        parameter(name) || instruction.within.contains(name) || on_grid.contains(name)
-    })?;
-    let mut domain = Vec::new();
-    let mut blocks = Vec::new();
-    for c in kept.system.constraints() {
-        if c.names().iter().any(|n| on_grid.contains(n)) {
-            blocks.push(c.clone());
-            domain.push(c.substitute(&|name| {
-                let k = on_grid.iter().position(|b| b == name)?;
-                Some(Aff::var(&joined[k]))
-            })?);
-        }
-    }
-
     let target = instruction.targets.first().map_or_else(|| instruction.id.clone(), |t| t.array.clone());
     let partials: Vec<Name> = operator
         .state
@@ -203,6 +223,7 @@ fn one(
         within: instruction.within.iter().chain(&on_grid).cloned().collect(),
         predicate: instruction.predicate.clone(),
         scan: None,
+        atomic: false,
         made_by: Some(Name::new("reduction over blocks")),
         ..instruction.clone()
     };
@@ -230,16 +251,7 @@ fn one(
                 streaming: false,
             });
         }
-        // The partial result is written once a block: the bounds of the block's inames alone.
-        for c in blocks {
-            let names = c.names();
-            let last = data.domains.iter_mut().rev().find(|d| d.inames.iter().any(|i| names.contains(i)));
-            if let Some(d) = last
-                && !d.constraints.contains(&c)
-            {
-                d.constraints.push(c);
-            }
-        }
+        bound_blocks(data, blocks);
         data.reductions.push(partial_op);
         data.reductions.push(join_op);
         data.domains.push(Domain { inames: joined.clone(), constraints: domain });
@@ -268,12 +280,26 @@ fn one(
         Ok(())
     })?;
     // Reductions name base inames.
-    edited.edit(|data| {
+    let edited = edited.edit(|data| {
         let base: BTreeMap<Name, Vec<Name>> = joined.iter().map(|j| (j.clone(), edited.base_of(j))).collect();
         let value = data.instructions[number + 1].value.clone();
         data.instructions[number + 1].value = over_base(&value, &base);
-        Ok(())
-    })
+        Ok::<(), Diagnostic>(())
+    })?;
+    Ok((edited, None))
+}
+
+/// The partial result is written once a block: the bounds of the block's inames alone.
+pub(crate) fn bound_blocks(data: &mut KernelData, blocks: Vec<Constraint>) {
+    for c in blocks {
+        let names = c.names();
+        let last = data.domains.iter_mut().rev().find(|d| d.inames.iter().any(|i| names.contains(i)));
+        if let Some(d) = last
+            && !d.constraints.contains(&c)
+        {
+            d.constraints.push(c);
+        }
+    }
 }
 
 fn over_base(e: &Expr, base: &BTreeMap<Name, Vec<Name>>) -> Expr {

@@ -317,6 +317,11 @@ impl<'a> Checker<'a> {
                     let range = self.value(value);
                     self.hold(to.memory, range);
                 }
+                Stmt::Update { to, value, .. } => {
+                    self.element(to);
+                    self.value(value);
+                    self.hold(to.memory, None);
+                }
                 Stmt::VectorCopy { to, from, .. } => {
                     self.element(to);
                     self.element(from);

@@ -22,6 +22,7 @@ mod env;
 mod flat;
 mod fold;
 mod grid_reduce;
+mod grid_update;
 mod guards;
 pub mod index_range;
 mod items;
@@ -41,6 +42,8 @@ mod translate;
 mod typing;
 mod vectorize;
 pub mod verify;
+
+use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 
@@ -117,8 +120,8 @@ fn lower_with(
 ) -> Result<program::Program, Diagnostic> {
     scan::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
     let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel, options.index)? {
-        Some(kernel) => structure::lower(&kernel, options, hazards, peel),
-        None => structure::lower(kernel, options, hazards, peel),
+        Some(apart) => structure::lower(&apart.kernel, options, hazards, peel, apart.updates),
+        None => structure::lower(kernel, options, hazards, peel, BTreeMap::new()),
     };
     // Where rows begin anywhere, a reduction can begin its vectors before them.
     if peel

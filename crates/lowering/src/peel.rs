@@ -276,6 +276,7 @@ fn shifted(kernel: &LoopKernel, row: &Row) -> Result<LoopKernel, Diagnostic> {
             within,
             map: BTreeMap::new(),
             scan: None,
+            atomic: false,
             after: Vec::new(),
             ..own.clone()
         };
@@ -292,8 +293,8 @@ fn replace(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr {
     }
 }
 
-/// The tree with a leaf before that of an init.
-fn before_init(trees: &[Tree], init: &PartRef, id: &Name) -> Vec<Tree> {
+/// The tree with a leaf of an instruction before that of an init.
+pub(crate) fn before_init(trees: &[Tree], init: &PartRef, id: &Name) -> Vec<Tree> {
     let mut result = Vec::new();
     for tree in trees {
         match tree {

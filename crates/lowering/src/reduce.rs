@@ -74,6 +74,13 @@ impl Emitter<'_, '_> {
                 stmts.push(self.assign(target, value.cast(dtype), leaf, env)?);
             }
         }
+        if let Some(atomic) = analysis.update(info) {
+            for stmt in &mut stmts {
+                if let Stmt::Store { to, value, leaf } = stmt {
+                    *stmt = Stmt::Update { atomic, to: to.clone(), value: value.clone(), leaf: *leaf };
+                }
+            }
+        }
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
             stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note: Note::default() }];

@@ -25,8 +25,8 @@ use crate::{
     layout::layout,
     private,
     program::{
-        BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Note, Owner, Param, Program, ProgramArg,
-        ScalarArg, Stmt, Value, ValueKind, Writes,
+        Atomic, BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Note, Owner, Param, Program,
+        ProgramArg, ScalarArg, Stmt, Value, ValueKind, Writes,
     },
     sync,
 };
@@ -39,8 +39,10 @@ pub(crate) fn lower(
     options: LowerOptions,
     hazards: Hazards,
     peel: bool,
+    updates: BTreeMap<Name, Atomic>,
 ) -> Result<Program, Diagnostic> {
-    let analysis = Analysis::new(kernel)?;
+    let mut analysis = Analysis::new(kernel)?;
+    analysis.updates = updates;
     let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards, peel };
     let args = declare_globals(&analysis, &mut shared)?;
     if hazards == Hazards::Refused {
@@ -873,7 +875,7 @@ fn params(
         }
     });
     Stmt::visit(body, &mut |s| {
-        if let Stmt::Store { to, .. } | Stmt::VectorCopy { to, .. } = s
+        if let Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. } = s
             && let Memory::Global(g) = to.memory
         {
             written.insert(g);

@@ -249,6 +249,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let analysis = self.analysis;
         let shared = |n: &Name| analysis.is_parameter(n);
         let (a, b) = (&analysis.parts[p].execution, &analysis.parts[q].execution);
+        let update = analysis.update(&analysis.parts[p]);
+        let alike = update.is_some() && update == analysis.update(&analysis.parts[q]);
         for (array, first) in of_p {
             let Some(second) = of_q.get(array) else { continue };
             for (i, k) in first.iter().enumerate() {
@@ -256,7 +258,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 let from = if p == q && time == Time::Same { i } else { 0 };
                 for l in &second[from..] {
                     let (x, y) = (&a.accesses[*k], &b.accesses[*l]);
-                    if !(x.write || y.write) {
+                    // Updates of one kind may come in any order.
+                    if !(x.write || y.write) || (alike && x.write && y.write) {
                         continue;
                     }
                     let query = self.query(time, &shared);

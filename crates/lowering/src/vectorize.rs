@@ -111,7 +111,9 @@ impl Emitter<'_, '_> {
             }
         }
         let mut write = None;
-        if let (Part::Whole | Part::Finish, [target]) = (info.execution.part.part, &instruction.targets[..]) {
+        if let (Part::Whole | Part::Finish, [target]) = (info.execution.part.part, &instruction.targets[..])
+            && self.analysis.update(info).is_none()
+        {
             if self.is_vector(target, lane, lanes, env)? {
                 write = Some(target.clone());
             } else if unaligned.is_none() {

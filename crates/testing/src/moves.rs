@@ -7,7 +7,7 @@ use loopwright_transforms::{Registry, Step};
 use crate::rng::Rng;
 
 /// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
-pub const KINDS: [(&str, usize); 41] = [
+pub const KINDS: [(&str, usize); 42] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -49,6 +49,7 @@ pub const KINDS: [(&str, usize); 41] = [
     ("composite", 4),
     ("user", 9),
     ("cache_streaming", 6),
+    ("join_atomically", 8),
 ];
 
 /// A kind, by weight.
@@ -319,6 +320,14 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let arrays: Vec<Name> =
                 kernel.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(|a| a.name().clone()).collect();
             format!("cache_streaming({})", any(rng, &arrays)?)
+        }
+        "join_atomically" => {
+            let global = |i: &&Instruction| {
+                i.check_atomic_join(&kernel.reductions).is_ok()
+                    && i.targets.iter().all(|t| kernel.args.iter().any(|a| *a.name() == t.array))
+            };
+            let joined: Vec<Name> = kernel.instructions.iter().filter(global).map(|i| i.id.clone()).collect();
+            format!("join_atomically({})", any(rng, &joined)?)
         }
         "tag_array_axes" => {
             format!("tag_array_axes({}, f)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)

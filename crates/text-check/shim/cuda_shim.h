@@ -54,6 +54,23 @@ SHIM_VECTOR(double, double)
 template <typename T> inline T __ldcs(const T *const from) { return *from; }
 template <typename T, typename Value> inline void __stcs(T *const to, const Value value) { *to = value; }
 
+// Updates that nothing comes between: fibers give way at barriers and shuffles only.
+template <typename T> inline T atomicAdd(T *const at, const T value) {
+    const T old = *at;
+    *at = old + value;
+    return old;
+}
+template <typename T> inline T atomicMin(T *const at, const T value) {
+    const T old = *at;
+    *at = value < old ? value : old;
+    return old;
+}
+template <typename T> inline T atomicMax(T *const at, const T value) {
+    const T old = *at;
+    *at = value > old ? value : old;
+    return old;
+}
+
 // Bits.
 template <typename To, typename From> inline To shim_bits(const From from) {
     static_assert(sizeof(To) == sizeof(From), "the same size");

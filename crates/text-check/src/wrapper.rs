@@ -50,7 +50,7 @@ fn synchronises(kernel: &DeviceKernel) -> bool {
     Stmt::visit(&kernel.body, &mut |stmt| match stmt {
         Stmt::Sync { .. } => barrier = true,
         Stmt::Let { value, .. } | Stmt::Set { value, .. } => look(value),
-        Stmt::Store { to, value, .. } => {
+        Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
             look(value);
             look(&to.offset);
         }

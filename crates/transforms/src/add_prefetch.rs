@@ -480,6 +480,7 @@ impl Transform for AddPrefetch {
                 map: BTreeMap::new(),
                 after: Vec::new(),
                 scan: None,
+                atomic: false,
                 made_by: Some(Name::new("add_prefetch")),
             };
             add_instruction(data, copy, &inames, constraints, &site)

@@ -278,6 +278,7 @@ impl Transform for BufferArray {
                     map: BTreeMap::new(),
                     after: Vec::new(),
                     scan: None,
+                    atomic: false,
                     made_by: Some(Name::new("buffer_array")),
                 };
                 loops.push(inames.iter().cloned().zip(kept.iter().map(|k| spans[*k].length)).collect());

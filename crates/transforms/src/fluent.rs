@@ -4,10 +4,10 @@ use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision
 
 use crate::{
     AddPrefetch, AliasTemporaries, Assume, BufferArray, CacheStreaming, ChunkIname, Distribute, DoubleBuffer,
-    DuplicateInames, FixParameters, FuseLoops, JoinInames, Number, PadArrayAxis, Peel, Pipeline, Precompute,
-    PrivatizeTemporary, RealizeScan, RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace,
-    SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, Step, TagArrayAxes, TagInames,
-    Tile, Together, Transform, UnprivatizeTemporary, Unroll, UntagInames,
+    DuplicateInames, FixParameters, FuseLoops, JoinAtomically, JoinInames, Number, PadArrayAxis, Peel,
+    Pipeline, Precompute, PrivatizeTemporary, RealizeScan, RenameIname, Reorder, Reverse, SaveReload,
+    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, Step,
+    TagArrayAxes, TagInames, Tile, Together, Transform, UnprivatizeTemporary, Unroll, UntagInames,
 };
 
 /// Names as users write them: one text with commas, or a list.
@@ -141,6 +141,10 @@ pub trait Transforms: Sized {
     /// See [`CacheStreaming`].
     fn cache_streaming(&self, array: &str) -> Result<Self, Diagnostic> {
         self.step(CacheStreaming::new(array))
+    }
+    /// See [`JoinAtomically`].
+    fn join_atomically(&self, instruction: &str) -> Result<Self, Diagnostic> {
+        self.step(JoinAtomically::new(instruction))
     }
     /// See [`TagArrayAxes`]; `c`, `f`, or `N1, N0`.
     fn tag_array_axes(&self, array: &str, layout: &str) -> Result<Self, Diagnostic> {

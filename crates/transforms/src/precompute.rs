@@ -500,6 +500,7 @@ impl Precompute {
             map,
             after: Vec::new(),
             scan: None,
+            atomic: false,
             made_by: Some(Name::new("precompute")),
         };
         let loops = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();

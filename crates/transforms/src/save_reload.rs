@@ -375,6 +375,7 @@ impl Transform for SaveReload {
                 role: Role::Copies { source: source.clone() },
                 map: BTreeMap::new(),
                 scan: None,
+                atomic: false,
                 after: Vec::new(),
                 made_by: Some(Name::new("save_reload")),
             };

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, CacheStreaming, ChunkIname, Composite,
     Distribute, DoubleBuffer, DuplicateInames, FixParameters, FlattenRagged, FuseLoops, FuseMaximal,
-    IndexSetSplit, JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute,
+    IndexSetSplit, JoinAtomically, JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute,
     PrivatizeTemporary, RealizeScan, Registry, RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace,
     SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile,
     Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
@@ -156,6 +156,7 @@ steps! {
     SaveReload,
     FlattenRagged,
     CacheStreaming,
+    JoinAtomically,
 }
 
 impl From<Together> for Step {

@@ -53,6 +53,7 @@ fn segmented_sum() -> LoopKernel {
             map: BTreeMap::new(),
             after: vec![],
             scan: None,
+            atomic: false,
             made_by: None,
         }],
         tree: vec![],

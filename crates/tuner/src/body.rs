@@ -23,8 +23,8 @@ fn statements(body: &[Stmt]) -> usize {
             statements(body).saturating_add(statements(otherwise)).saturating_add(1)
         }
         Stmt::Collective { body, .. } => statements(body),
-        Stmt::Let { .. } | Stmt::Set { .. } | Stmt::Store { .. } | Stmt::VectorCopy { .. } => 1,
-        Stmt::Declare(_) | Stmt::Sync { .. } => 1,
+        Stmt::Let { .. } | Stmt::Set { .. } | Stmt::Declare(_) | Stmt::Sync { .. } => 1,
+        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } => 1,
     };
     body.iter().map(of).fold(0, usize::saturating_add)
 }

@@ -372,7 +372,10 @@ fn gather(program: &Program, body: &[Stmt], loops: &mut Vec<f64>) -> f64 {
                 bytes += gather(program, body, loops).max(gather(program, otherwise, loops));
             }
             Stmt::Collective { body, .. } => bytes += gather(program, body, loops),
-            Stmt::Let { value, .. } | Stmt::Set { value, .. } | Stmt::Store { value, .. } => {
+            Stmt::Let { value, .. }
+            | Stmt::Set { value, .. }
+            | Stmt::Store { value, .. }
+            | Stmt::Update { value, .. } => {
                 bytes += loaded(program, value);
             }
             Stmt::VectorCopy { from, lanes, .. } => bytes += f64::from(*lanes) * element(program, from),
@@ -396,7 +399,8 @@ fn loaded_bounds(body: &[Stmt], loaded: &mut BTreeSet<VarId>) -> bool {
         }
         Stmt::If { body, otherwise, .. } => loaded_bounds(body, loaded) || loaded_bounds(otherwise, loaded),
         Stmt::Collective { body, .. } => loaded_bounds(body, loaded),
-        Stmt::Store { .. } | Stmt::VectorCopy { .. } | Stmt::Declare(_) | Stmt::Sync { .. } => false,
+        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } => false,
+        Stmt::Declare(_) | Stmt::Sync { .. } => false,
     })
 }
 

@@ -208,6 +208,9 @@ impl Printer<'_> {
         if let Some(iname) = &i.scan {
             let _ = write!(text, ", scan={iname}");
         }
+        if i.atomic {
+            text.push_str(", join=atomic");
+        }
         match &i.role {
             Role::Does(id) if *id == i.id => {}
             Role::Does(id) => {

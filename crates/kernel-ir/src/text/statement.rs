@@ -717,6 +717,7 @@ impl Parser {
             role: Role::Does(Name::new("")),
             map: BTreeMap::new(),
             scan: None,
+            atomic: false,
             after: Vec::new(),
             made_by: None,
         };
@@ -751,7 +752,8 @@ impl Parser {
                 return Err(self.unexpected("an option, as `id=load`"));
             };
             self.advance();
-            const OURS: [&str; 9] = ["id", "dep", "inames", "if", "scan", "does", "copies", "by", "map"];
+            const OURS: [&str; 10] =
+                ["id", "dep", "inames", "if", "scan", "join", "does", "copies", "by", "map"];
             if !OURS.contains(&key.as_str()) {
                 let help = match key.as_str() {
                     "nosync" | "nosync_query" | "mem_kind" => {
@@ -763,9 +765,10 @@ impl Parser {
                     "dep_query" => Some("name the instructions: `dep=a:b`".into()),
                     "id_prefix" => Some("name the instruction: `id=...`".into()),
                     "dup" => Some("use the transform `duplicate_inames`".into()),
-                    "atomic" => {
-                        Some("reductions over blocks choose atomics where the pipeline allows them".into())
-                    }
+                    "atomic" => Some(
+                        "for a reduction over blocks that is joined by atomic updates, write `join=atomic`"
+                            .into(),
+                    ),
                     "tags" => Some("instructions are matched by their ids: leave it out".into()),
                     _ => crate::suggest::did_you_mean(&key, OURS),
                 };
@@ -790,6 +793,18 @@ impl Parser {
                     });
                 }
                 "scan" => instruction.scan = Some(self.name("an iname")?),
+                "join" => {
+                    let span = self.span();
+                    if *self.name("`atomic`")? != *"atomic" {
+                        let error = self.diagnostic(
+                            span,
+                            "syntax",
+                            "partial results are joined in a fixed order unless it says `join=atomic`",
+                        );
+                        return Err(error.into());
+                    }
+                    instruction.atomic = true;
+                }
                 "does" => instruction.role = Role::Does(self.name("an id")?),
                 "copies" => instruction.role = Role::Copies { source: self.name("an array")? },
                 "by" => instruction.made_by = Some(self.name("the name of a transform")?),

@@ -37,6 +37,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
             }
         }
         scan(check, &item, i);
+        atomic(check, &item, i);
         check.along =
             i.scan_value().iter().flat_map(Aff::names).flat_map(|n| lookup.base_of(&n).to_vec()).collect();
         expr(check, &item, &i.value, &mut around);
@@ -89,6 +90,14 @@ fn scan(check: &mut Check<'_>, item: &Item, i: &Instruction) {
     let d = Diagnostic::new("scan-shape", message)
         .help("`realize_scan(i, j)` makes a scan of a reduction over `j` whose range grows with `i`");
     check.add(item.clone(), iname, d);
+}
+
+fn atomic(check: &mut Check<'_>, item: &Item, i: &Instruction) {
+    if i.atomic
+        && let Err(refusal) = i.check_atomic_join(&check.data.reductions)
+    {
+        check.add(item.clone(), &i.id, refusal);
+    }
 }
 
 /// A name that is nothing.

@@ -82,11 +82,8 @@ impl ProgramExplanation {
                 self.note(Place::Barrier, Some(number), &Note { text, ..note.clone() });
             }
             Stmt::If { note, .. } if !note.text.is_empty() => self.note(Place::Guard, Some(number), note),
-            Stmt::Let { leaf, .. }
-            | Stmt::Set { leaf, .. }
-            | Stmt::Store { leaf, .. }
-            | Stmt::VectorCopy { leaf, .. } => {
-                let Some(leaf) = leaf.filter(|id| copied.insert(*id)) else { return };
+            stmt => {
+                let Some(leaf) = stmt.leaf().filter(|id| copied.insert(*id)) else { return };
                 let Some(copy) = program.leaves.get(leaf.0) else { return };
                 if let Role::Copies { source } = &copy.role {
                     let step =
@@ -101,7 +98,6 @@ impl ProgramExplanation {
                     });
                 }
             }
-            _ => {}
         });
     }
 

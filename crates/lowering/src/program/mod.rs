@@ -19,7 +19,7 @@ pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
 pub use reason::{Condition, Dependence, End, Example, Note, Reason};
-pub use stmt::{Instances, Join, Leaf, LeafId, Scope, Step, Stmt, Writes};
+pub use stmt::{Atomic, Instances, Join, Leaf, LeafId, Scope, Step, Stmt, Writes};
 pub use value::{BinOp, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
 
 use loopwright_kernel_ir::{Constraint, DType, DeviceFunction, Fact, Name};

@@ -69,6 +69,17 @@ pub enum Scope {
     Block,
 }
 
+/// What an atomic update makes of an element and a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Atomic {
+    /// Their sum: of 32 or 64 bits.
+    Add,
+    /// The lesser: of integers of 32 or 64 bits.
+    Min,
+    /// The greater: of integers of 32 or 64 bits.
+    Max,
+}
+
 /// How a loop's counter goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -124,6 +135,18 @@ pub enum Stmt {
         /// Where to.
         to: MemRef,
         /// What, of the array's type.
+        value: Value,
+        /// What it comes from.
+        leaf: Option<LeafId>,
+    },
+    /// Changes an element of global memory in one go: no other access of it comes between reading the old value and writing the new one. Updates
+    /// of one kind may come in any order; nobody gets the old value.
+    Update {
+        /// What is made of the old value and the given one.
+        atomic: Atomic,
+        /// Which element.
+        to: MemRef,
+        /// The given value, of the array's type.
         value: Value,
         /// What it comes from.
         leaf: Option<LeafId>,
@@ -193,6 +216,7 @@ impl Stmt {
             Stmt::Let { leaf, .. }
             | Stmt::Set { leaf, .. }
             | Stmt::Store { leaf, .. }
+            | Stmt::Update { leaf, .. }
             | Stmt::VectorCopy { leaf, .. } => *leaf,
             _ => None,
         }
@@ -208,9 +232,10 @@ impl Stmt {
             _ => false,
         };
         match (instances.writes, self) {
-            (Writes::Memory, Stmt::Store { to, .. } | Stmt::VectorCopy { to, .. }) => {
-                !matches!(to.memory, Memory::Private(_))
-            }
+            (
+                Writes::Memory,
+                Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. },
+            ) => !matches!(to.memory, Memory::Private(_)),
             (Writes::Memory, _) => false,
             (Writes::Loaded, _) | (Writes::Computed, Stmt::Set { .. }) => true,
             (Writes::Computed, Stmt::Let { value, .. } | Stmt::Store { value, .. }) => !loads(value),

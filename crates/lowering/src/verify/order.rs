@@ -299,6 +299,10 @@ impl<'r, 'p> Order<'r, 'p> {
         if self.found.is_some() || first.memory != second.memory || !(first.write || second.write) {
             return Ok(());
         }
+        // Updates of one kind may come in any order.
+        if first.atomic.is_some() && first.atomic == second.atomic {
+            return Ok(());
+        }
         let reading = self.reading;
         // Which thread writes which element is up to the data; that no two write the same one is the theorem behind flattened nests.
         if first.write && second.write && first.leaf == second.leaf && reading.is_flattened(first.leaf) {

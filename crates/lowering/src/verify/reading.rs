@@ -15,7 +15,8 @@ use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES, is_coordi
 use loopwright_poly::{Result, Table};
 
 use crate::program::{
-    BinOp, DeviceKernel, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value, ValueKind,
+    Atomic, BinOp, DeviceKernel, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value,
+    ValueKind,
 };
 
 /// The number of a [`Scope`] in [`Reading::scopes`].
@@ -101,6 +102,8 @@ pub(super) struct Scope {
 pub(super) struct Touch {
     pub memory: Memory,
     pub write: bool,
+    /// The kind of atomic update that it is, if it is one.
+    pub atomic: Option<Atomic>,
     /// Its subscripts; `None` where one is not affine.
     pub cell: Vec<Option<Aff>>,
     pub scope: ScopeId,
@@ -328,6 +331,12 @@ impl<'p> Reading<'p> {
                 Stmt::Store { to, value, leaf } => {
                     nodes.push(self.statement(&[value], Some((to, 1)), *leaf)?);
                 }
+                Stmt::Update { atomic, to, value, leaf } => {
+                    nodes.push(self.statement(&[value], Some((to, 1)), *leaf)?);
+                    if let Some(touch) = self.touches.last_mut() {
+                        touch.atomic = Some(*atomic);
+                    }
+                }
                 Stmt::VectorCopy { to, from, lanes, leaf } => {
                     let mut found = Vec::new();
                     self.subscripts(from, &mut found, *leaf)?;
@@ -536,7 +545,7 @@ impl<'p> Reading<'p> {
             self.scopes.push(own);
             scope = self.scopes.len() - 1;
         }
-        self.touches.push(Touch { memory: element.memory, write, cell, scope, leaf });
+        self.touches.push(Touch { memory: element.memory, write, atomic: None, cell, scope, leaf });
         found.push(self.touches.len() - 1);
         Ok(())
     }

@@ -61,7 +61,11 @@ fn mark(
                 mark(program, kernel, otherwise, around, varying);
             }
             Stmt::Collective { body, .. } => mark(program, kernel, body, around, varying),
-            Stmt::Declare(_) | Stmt::Store { .. } | Stmt::VectorCopy { .. } | Stmt::Sync { .. } => {}
+            Stmt::Declare(_)
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. }
+            | Stmt::Sync { .. } => {}
         }
     }
 }

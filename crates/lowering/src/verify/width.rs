@@ -122,7 +122,7 @@ impl Check<'_> {
                 Stmt::For { lower, upper, .. } => self
                     .index(lower, "the bound of a loop")
                     .or_else(|| self.index(upper, "the bound of a loop")),
-                Stmt::Store { to, .. } => self.element(to),
+                Stmt::Store { to, .. } | Stmt::Update { to, .. } => self.element(to),
                 Stmt::VectorCopy { to, from, .. } => self.element(to).or_else(|| self.element(from)),
                 _ => None,
             };

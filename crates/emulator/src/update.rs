@@ -1,0 +1,37 @@
+//! What atomic updates make of an element's bits and a value's.
+
+use loopwright_kernel_ir::DType;
+use loopwright_lowering::program::Atomic;
+
+/// Whether there is an update of this kind for this type.
+pub(crate) fn updates(atomic: Atomic, dtype: DType) -> bool {
+    match dtype {
+        DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
+        DType::F32 | DType::F64 => atomic == Atomic::Add,
+        _ => false,
+    }
+}
+
+/// The bits of an element of 32 bits after an update.
+pub(crate) fn update_narrow(atomic: Atomic, dtype: DType, old: u32, value: u32) -> u32 {
+    match (atomic, dtype) {
+        (Atomic::Add, DType::F32) => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
+        (Atomic::Add, _) => old.wrapping_add(value),
+        (Atomic::Min, DType::I32) => (old as i32).min(value as i32) as u32,
+        (Atomic::Max, DType::I32) => (old as i32).max(value as i32) as u32,
+        (Atomic::Min, _) => old.min(value),
+        (Atomic::Max, _) => old.max(value),
+    }
+}
+
+/// The bits of an element of 64 bits after an update.
+pub(crate) fn update_wide(atomic: Atomic, dtype: DType, old: u64, value: u64) -> u64 {
+    match (atomic, dtype) {
+        (Atomic::Add, DType::F64) => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
+        (Atomic::Add, _) => old.wrapping_add(value),
+        (Atomic::Min, DType::I64) => (old as i64).min(value as i64) as u64,
+        (Atomic::Max, DType::I64) => (old as i64).max(value as i64) as u64,
+        (Atomic::Min, _) => old.min(value),
+        (Atomic::Max, _) => old.max(value),
+    }
+}

@@ -1,0 +1,197 @@
+//! Reductions over blocks whose partial results are joined by atomic updates of the result.
+//!
+//! `out[s] = sum([b, t], e) {join=atomic}` with `b` on an axis of the grid becomes, before anything else is lowered,
+//!
+//! ```text
+//! out[s] = 0                 # in a launch of its own, 128 results a block
+//! out[s] += sum(t, e)        # each block, by an update that nothing comes between, in any order
+//! ```
+//!
+//! Nothing but the result is in global memory, and nothing is launched after the blocks. Sums of floating-point numbers may differ in their last
+//! bits from run to run, as the order is that in which blocks come to the end.
+
+use std::sync::Arc;
+
+use loopwright_kernel_ir::{
+    Access, AddressSpace, Aff, Constraint, DType, Definition, Diagnostic, Domain, Expr, Instruction,
+    KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tag, Tree, Type,
+};
+
+use crate::{
+    grid_reduce::{bound_blocks, fresh},
+    peel::before_init,
+    program::Atomic,
+};
+
+/// Threads of a block that give results their first values.
+const STARTING_THREADS: i64 = 128;
+
+/// The kernel with the reduction of an instruction taken apart, and the kind of update. `operator` comes with the type of its state, the
+/// inames are those on the grid and the others; `blocks` bounds those on the grid, `bounds` those of the results.
+pub(crate) fn by_updates(
+    kernel: &LoopKernel,
+    number: usize,
+    (operator, state): (ReductionOp, Option<DType>),
+    [on_grid, rest]: [&[Name]; 2],
+    [blocks, bounds]: [Vec<Constraint>; 2],
+) -> Result<(LoopKernel, Option<Atomic>), Diagnostic> {
+    let instruction = &kernel.instructions[number];
+    let id = &instruction.id;
+    let ([target], Expr::Reduce(reduce)) = (instruction.targets.as_slice(), &instruction.value) else {
+        return Err(Diagnostic::new("atomic-shape", format!("`{id}` is not one reduction by itself")));
+    };
+    let array = kernel.array(&target.array);
+    let (space, dtype) = (
+        array.map(|a| a.space),
+        array.and_then(|a| match a.dtype {
+            Type::Known(dtype) => Some(dtype),
+            _ => None,
+        }),
+    );
+    if space != Some(AddressSpace::Global) {
+        return Err(Diagnostic::new(
+            "atomic-target",
+            format!("blocks cannot add to `{}`, which is not in global memory", target.array),
+        )
+        .help(format!("`make_global({})` moves it there", target.array)));
+    }
+    let integer = matches!(dtype, Some(DType::I32 | DType::U32 | DType::I64 | DType::U64));
+    let atomic = match operator.name.as_str() {
+        "sum" if integer || matches!(dtype, Some(DType::F32 | DType::F64)) => Atomic::Add,
+        "min" if integer => Atomic::Min,
+        "max" if integer => Atomic::Max,
+        name => {
+            let dtype = dtype.map_or_else(|| "this type".to_owned(), |t| t.to_string());
+            return Err(Diagnostic::new(
+                "atomic-type",
+                format!("`{id}` cannot be joined by atomic updates: there is none for `{name}` of {dtype}"),
+            )
+            .help("sums of i32, u32, i64, u64, f32 and f64 can be, and the least and greatest of those integers"));
+        }
+    };
+    if state != dtype {
+        let of = |t: Option<DType>| t.map_or_else(|| "?".to_owned(), |t| t.to_string());
+        return Err(Diagnostic::new(
+            "atomic-type",
+            format!(
+                "`{id}` cannot be joined by atomic updates: it adds up {}, and `{}` holds {}",
+                of(state),
+                target.array,
+                of(dtype)
+            ),
+        )
+        .help("let the array have the type of what is added up"));
+    }
+    let start = fresh(kernel, &format!("{id}_start"));
+    let first = Instruction {
+        id: start.clone(),
+        value: operator.neutral.first().cloned().unwrap_or(Expr::Int(0)),
+        scan: None,
+        atomic: false,
+        made_by: Some(Name::new("join_atomically")),
+        ..instruction.clone()
+    };
+    let second = Instruction {
+        value: Expr::Reduce(Arc::new(Reduce { inames: rest.to_vec(), ..(**reduce).clone() })),
+        within: instruction.within.iter().chain(on_grid).cloned().collect(),
+        ..instruction.clone()
+    };
+    let owner = PartRef { instruction: id.clone(), part: Part::Init(0) };
+    // Where nothing comes before that it could depend on, all such instructions are together at the beginning, and share a launch.
+    let others = kernel.instructions.iter().filter(|i| i.id != *id);
+    let touched = others.flat_map(|i| {
+        i.targets
+            .iter()
+            .map(|t| t.array.clone())
+            .chain(reads(i).into_iter().map(|a| a.array))
+            .collect::<Vec<_>>()
+    });
+    let early = instruction.predicate.is_none()
+        && target.index.iter().all(|s| s.accesses().is_empty())
+        && touched.into_iter().all(|array| array != target.array);
+    let edited = kernel.edit(|data: &mut KernelData| -> Result<(), Diagnostic> {
+        let mut first = first;
+        spread(kernel, data, &mut first, bounds)?;
+        bound_blocks(data, blocks);
+        data.instructions[number] = second;
+        data.instructions.insert(number, first);
+        let leaf = Tree::Leaf(PartRef { instruction: start.clone(), part: Part::Whole });
+        if !(early && first_beside(&mut data.tree, &owner, &leaf)) {
+            data.tree = before_init(&data.tree, &owner, &start);
+        }
+        Ok(())
+    })?;
+    Ok((edited, Some(atomic)))
+}
+
+/// What an instruction reads.
+fn reads(i: &Instruction) -> Vec<Access> {
+    i.predicate.iter().chain([&i.value]).flat_map(Expr::accesses).collect()
+}
+
+/// Puts a leaf before all that is in the same body as another; whether that is there.
+fn first_beside(trees: &mut Vec<Tree>, other: &PartRef, leaf: &Tree) -> bool {
+    if trees.iter().any(|t| matches!(t, Tree::Leaf(part) if part == other)) {
+        trees.insert(0, leaf.clone());
+        return true;
+    }
+    trees.iter_mut().any(|t| match t {
+        Tree::Loop { body, .. } => first_beside(body, other, leaf),
+        Tree::Leaf(_) => false,
+    })
+}
+
+/// Where each result has a block of its own, the first values of neighbouring results go to the threads of one block.
+fn spread(
+    kernel: &LoopKernel,
+    data: &mut KernelData,
+    first: &mut Instruction,
+    bounds: Vec<Constraint>,
+) -> Result<(), Diagnostic> {
+    let on_grid = |i: &Name| kernel.tag(i).block_axis().is_some();
+    let Some(own) = first.within.last().cloned().filter(|_| first.within.iter().all(on_grid)) else {
+        return Ok(());
+    };
+    let name = fresh(kernel, &format!("{own}_start"));
+    let moved = |aff: &Aff| aff.substitute_one(&own, &Aff::var(&name));
+    let (outer, inner) = (Name::new(format!("{name}_outer")), Name::new(format!("{name}_inner")));
+    let mut constraints = Vec::new();
+    for c in bounds.iter().filter(|c| c.aff.mentions(&own)) {
+        constraints.push(Constraint { kind: c.kind, aff: moved(&c.aff)? });
+    }
+    data.domains.push(Domain { inames: vec![name.clone()], constraints });
+    let thread = Aff::var(&inner);
+    data.domains.push(Domain {
+        inames: vec![outer.clone(), inner.clone()],
+        constraints: vec![
+            Constraint::nonneg(thread.clone()),
+            Constraint::lt(&thread, &Aff::constant(STARTING_THREADS))?,
+        ],
+    });
+    // What the results are called by in the declared kernel, by the new name.
+    for d in &kernel.definitions {
+        if d.value.mentions(&own) {
+            first.map.entry(d.iname.clone()).or_insert(d.value.clone());
+        }
+    }
+    first.map.entry(own.clone()).or_insert(Aff::var(&own));
+    for value in first.map.values_mut() {
+        *value = moved(value)?;
+    }
+    data.definitions.push(Definition {
+        iname: name.clone(),
+        value: Aff::var(&outer).scale(STARTING_THREADS)?.add(&thread)?,
+    });
+    data.tags.insert(outer.clone(), kernel.tag(&own));
+    data.tags.insert(inner.clone(), Tag::Thread(0));
+    let renamed = |e: &Expr| e.substitute(&|n| (*n == own).then(|| Expr::Name(name.clone())));
+    for target in &mut first.targets {
+        for subscript in &mut target.index {
+            *subscript = renamed(subscript);
+        }
+    }
+    first.predicate = first.predicate.as_ref().map(renamed);
+    first.within.pop();
+    first.within.extend([outer, inner]);
+    Ok(())
+}

@@ -1,0 +1,108 @@
+//! Lets blocks add their partial results to the result itself.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_legality::Judgement;
+use serde::{Deserialize, Serialize};
+
+use crate::{Transform, add_prefetch::unknown_instruction, call::Args, step::BuiltIn};
+
+/// `join_atomically(total)`: blocks that share the reduction of an instruction change its result by atomic updates.
+///
+/// # Meaning
+///
+/// A reduction over inames on the axes of the grid leaves each block with a partial result. Otherwise these go to an array of their own, which a
+/// kernel that is launched after the blocks joins in a fixed order. With this step, a kernel before the blocks gives the result its neutral
+/// value, and each block ends with an `atomicAdd`, `atomicMin` or `atomicMax`: no array, and nothing to launch afterwards. Where no iname of the
+/// reduction is on the grid, nothing changes.
+///
+/// The order of the updates is that in which blocks come to their end. Sums of floating-point numbers may therefore differ in their last
+/// bits from run to run; integers, and the least and greatest, do not. The emulator runs the blocks of such a kernel in order.
+///
+/// # Legality
+///
+/// Legal by theorem: partial results of a reduction may be joined in any order. The value is one reduction by itself, a sum, a minimum
+/// or a maximum, and does not read what is written. When the kernel is lowered, sums of `i32`, `u32`, `i64`, `u64`, `f32` and `f64` and the least and greatest of
+/// those integers have updates, added up in the type of the array; others are refused.
+///
+/// In text: `join_atomically(total)`.
+///
+/// # Before and after
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_transforms::Pipeline;
+///
+/// let before = LoopKernel::parse("\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// out[s] = sum(i, x[s, i]) {id=total}
+/// ")?;
+/// let steps = Pipeline::parse("join_atomically(total)")?;
+/// assert_eq!(steps.apply(&before)?.to_string(), "\
+/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+/// assume 1 <= nseg and 0 <= len
+/// domain { [s] : 0 <= s < nseg }
+/// domain { [i] : 0 <= i < len }
+/// out[s] = sum(i, x[s, i]) {id=total, inames=s, join=atomic}
+/// tree {
+///     for s {
+///         total.init
+///         for i {
+///             total.update
+///         }
+///         total.finish
+///     }
+/// }
+/// ");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct JoinAtomically {
+    /// The instruction.
+    pub instruction: Name,
+}
+
+impl JoinAtomically {
+    /// For an instruction.
+    pub fn new(instruction: impl Into<Name>) -> Self {
+        JoinAtomically { instruction: instruction.into() }
+    }
+}
+
+impl BuiltIn for JoinAtomically {
+    const NAME: &'static str = "join_atomically";
+
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        Ok(JoinAtomically { instruction: args.name("the instruction")? })
+    }
+}
+
+impl Transform for JoinAtomically {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let id = &self.instruction;
+        let Some(instruction) = kernel.instruction(id) else {
+            return Err(unknown_instruction(kernel, id));
+        };
+        instruction.check_atomic_join(&kernel.reductions)?;
+        kernel.edit(|data| {
+            for instruction in data.instructions.iter_mut().filter(|i| i.id == *id) {
+                instruction.atomic = true;
+            }
+            Ok(())
+        })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("partial results of a reduction may be joined in any order")
+    }
+}
+
+impl fmt::Display for JoinAtomically {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "join_atomically({})", self.instruction)
+    }
+}
