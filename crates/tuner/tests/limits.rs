@@ -203,7 +203,11 @@ fn sizes_without_a_place_on_the_axis_are_in_the_table() {
     let log = logs.log("all.jsonl", &[timed("short", 64, 0, 8, 50.0), timed("short", 64, 100_000, 8, 60.0)]);
     let page = LimitReport::read([log], None).expect("a report").html();
     assert_eq!(page.matches("<title>short: len=").count(), 1);
-    assert!(page.contains("1 shapes with len of 0 or less have no place on the axis; the table has them."));
+    assert!(
+        page.contains(
+            "1 shapes whose len is no number above 0 have no place on the axis; the table has them."
+        )
+    );
     assert!(page.contains("<td class=\"said\">len=0</td><td>50.0 %</td>"), "{page}");
 }
 
@@ -275,7 +279,7 @@ fn one_shape_several_times_and_several_shapes_of_one_size() {
     let rest = logs.log("rest.jsonl", &[timed("short", 64, 128, 8, 60.0)]);
     let report = LimitReport::read([&first, &rest], None).expect("a report");
     assert_eq!(labels(&report), ["short"]);
-    assert_eq!(report.series()[0].shapes.iter().map(|s| s.size).collect::<Vec<_>>(), [16, 32, 128]);
+    assert_eq!(report.series()[0].shapes.iter().map(|s| s.size).collect::<Vec<_>>(), [16.0, 32.0, 128.0]);
     // Another number of rows at the same length.
     let more =
         logs.log("more.jsonl", &[timed("short", 4096, 16, 8, 95.0), timed("short", 4096, 32, 8, 96.0)]);
@@ -286,6 +290,16 @@ fn one_shape_several_times_and_several_shapes_of_one_size() {
     let report = LimitReport::read([logs.log("total.jsonl", &total)], Some("len")).expect("a report");
     assert_eq!(labels(&report), ["short"]);
     assert!(report.table().contains("  len=64 nseg=1024 "), "{}", report.table());
+    // A quotient: of 64 rows two lengths, of 4096 too, all four different.
+    let report = LimitReport::read([&first, &more], Some("nseg / len")).expect("a report");
+    assert_eq!((report.by(), labels(&report)), ("nseg/len", vec!["short"]));
+    assert_eq!(
+        report.series()[0].shapes.iter().map(|s| s.size).collect::<Vec<_>>(),
+        [2.0, 4.0, 128.0, 256.0]
+    );
+    assert!(report.table().contains("  nseg/len=128 len=32 nseg=4096 "), "{}", report.table());
+    let page = LimitReport::read([&first, &more], Some("len/nseg")).expect("a report").html();
+    assert!(page.contains("<title>short: len/nseg=0.25 len=16 nseg=64: 70.0 % of"), "{page}");
 }
 
 #[test]
@@ -408,7 +422,7 @@ fn a_log_and_the_searches_themselves_say_the_same() {
     });
     let direct = LimitReport::of(&tunings, None).expect("a report");
     let read = LimitReport::read([&log], None).expect("a report");
-    assert_eq!(direct.by().as_str(), "m");
+    assert_eq!(direct.by(), "m");
     assert_eq!((direct.table(), direct.html()), (read.table(), read.html()));
     let on =
         "row_sum\n  on emulator; limit 3.30 TB/s, assumed\n  estimated by the counts: nothing was timed\n";

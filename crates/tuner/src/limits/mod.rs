@@ -6,12 +6,14 @@
 //! 1. Records of one kernel, pipeline, problem and machine are one search; of a point the last one holds, as in a log that is gone on with.
 //! 2. Searches that agree in everything but sizes are one [`Series`], drawn as one line. What was found with another kernel, pipeline, type,
 //!    device, driver, compiler or version of this library is never mixed with it, and the label of each says in what they differ.
-//! 3. The size along which they are shown is the one integer argument in which they differ, or the one that is named. Where a series has
+//! 3. The size along which they are shown is the one integer argument in which they differ, or the one that is named, or a quotient of two:
+//!    `n/nseg` is the mean length of segments. Where a series has
 //!    several shapes of one such size, the other sizes make it several series; where it has one shape from several logs, the logs do.
 //!
 //! A search without times has the estimate of its best point, which is marked as such and never joined to what was measured. The best of
 //! a log is the point with the least median: the alternation of the finalists is not in the log.
 
+mod by;
 mod page;
 mod searches;
 mod series;
@@ -21,6 +23,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
+
+use by::By;
 
 use crate::{Bottleneck, Key, Point, Tuning, basis};
 
@@ -50,7 +54,7 @@ use crate::{Bottleneck, Key, Point, Tuning, basis};
 /// }
 /// // Of logs: `LimitReport::read(["short.jsonl", "long.jsonl"], None)`.
 /// let report = LimitReport::of(&tunings, None)?;
-/// assert_eq!(&**report.by(), "len");
+/// assert_eq!(report.by(), "len");
 /// println!("{}", report.table());
 /// let page: String = report.html();
 /// let best = report.series()[0].shapes[2].best.as_ref().expect("a legal point");
@@ -60,7 +64,7 @@ use crate::{Bottleneck, Key, Point, Tuning, basis};
 /// ```
 #[derive(Clone, Debug)]
 pub struct LimitReport {
-    by: Name,
+    by: By,
     series: Vec<Series>,
     /// Sizes that are the same in all shapes.
     fixed: BTreeMap<Name, i64>,
@@ -83,7 +87,7 @@ pub struct Series {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
     /// The size along which it is shown.
-    pub size: i64,
+    pub size: f64,
     /// All integer arguments.
     pub sizes: BTreeMap<Name, i64>,
     /// The best point; none where no point is legal.
@@ -114,7 +118,7 @@ pub struct Best {
 }
 
 impl LimitReport {
-    /// The report of logs, along a size or the only one in which they differ.
+    /// The report of logs, along a size, as `len` or `n/nseg`, or the only one in which they differ.
     pub fn read<P: AsRef<Path>>(
         logs: impl IntoIterator<Item = P>,
         by: Option<&str>,
@@ -133,8 +137,8 @@ impl LimitReport {
     }
 
     fn new(searches: Vec<searches::Search>, by: Option<&str>) -> Result<LimitReport, Diagnostic> {
-        let by = series::size_to_show_by(&searches, by)?;
-        let fixed = series::fixed_sizes(&searches);
+        let by = by::size_to_show_by(&searches, by)?;
+        let fixed = by::fixed_sizes(&searches);
         let failed = searches.iter().filter(|s| s.reached(&by).best.is_none()).count();
         if failed == searches.len() {
             return Err(Diagnostic::new(
@@ -147,9 +151,9 @@ impl LimitReport {
         Ok(LimitReport { by, series, fixed })
     }
 
-    /// The size along which the searches are shown.
-    pub fn by(&self) -> &Name {
-        &self.by
+    /// The size along which the searches are shown, as it was found or named: `len`, `n/nseg`.
+    pub fn by(&self) -> &str {
+        self.by.as_str()
     }
 
     /// The lines of the plot.
@@ -159,16 +163,21 @@ impl LimitReport {
 
     /// The sizes of a shape that are not the same everywhere, the one that is shown along first.
     fn shape(&self, reached: &Reached) -> String {
-        let others = reached.sizes.iter().filter(|(n, _)| **n != self.by && !self.fixed.contains_key(*n));
-        let mut text = format!("{}={}", self.by, reached.size);
+        let others =
+            reached.sizes.iter().filter(|(n, _)| n.as_str() != self.by() && !self.fixed.contains_key(*n));
+        let mut text = format!("{}={}", self.by(), by::written(reached.size));
         others.for_each(|(name, value)| text.push_str(&format!(" {name}={value}")));
         text
     }
 
     /// `n=4 m=7`, of the sizes that are the same everywhere, besides the one that is shown along.
     fn everywhere(&self) -> Option<String> {
-        let parts: Vec<String> =
-            self.fixed.iter().filter(|(n, _)| **n != self.by).map(|(n, v)| format!("{n}={v}")).collect();
+        let parts: Vec<String> = self
+            .fixed
+            .iter()
+            .filter(|(n, _)| n.as_str() != self.by())
+            .map(|(n, v)| format!("{n}={v}"))
+            .collect();
         (!parts.is_empty()).then(|| parts.join(" "))
     }
 }

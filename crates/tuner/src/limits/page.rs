@@ -30,27 +30,28 @@ td.said,th.said{text-align:left}td.said{white-space:nowrap}tr.group td{text-alig
 @media (prefers-color-scheme:dark){:root{--paper:#0d1117}tr.group td{background:#161b22}svg .limit{stroke:#ff7b72}}\n";
 
 /// Of a size, as it stands beside the axis.
-fn of_size(size: i64) -> String {
+fn of_size(size: f64) -> String {
+    const KI: f64 = 1024.0;
     match size {
-        s if s >= 1 << 20 && s % (1 << 20) == 0 => format!("{}Mi", s >> 20),
-        s if s >= 1 << 14 && s % 1024 == 0 => format!("{}Ki", s >> 10),
-        s if s < 100_000 => s.to_string(),
-        s => number(s as f64),
+        s if s >= KI * KI && s % (KI * KI) == 0.0 => format!("{}Mi", s / (KI * KI)),
+        s if s >= 16.0 * KI && s % KI == 0.0 => format!("{}Ki", s / KI),
+        s if s.fract() == 0.0 && s < 100_000.0 => s.to_string(),
+        s => number(s),
     }
 }
 
 /// The marks of the axis of sizes: the sizes themselves where there is room, otherwise powers of two where all of them are such.
-fn size_marks(sizes: &[i64], scale: &Scale) -> Vec<(f64, String)> {
-    let placed = |s: i64| (scale.place(s as f64), of_size(s));
+fn size_marks(sizes: &[f64], scale: &Scale) -> Vec<(f64, String)> {
+    let placed = |s: f64| (scale.place(s), of_size(s));
     let exact: Vec<(f64, String)> = sizes.iter().map(|s| placed(*s)).collect();
     if exact.windows(2).all(|pair| pair[1].0 - pair[0].0 >= APART) {
         return exact;
     }
-    if sizes.iter().all(|s| s.count_ones() == 1) {
-        let (first, last) = (sizes[0].trailing_zeros(), sizes[sizes.len() - 1].trailing_zeros());
-        let room = ((WIDTH - LEFT - RIGHT) / APART) as u32;
-        let step = (last - first).div_ceil(room).max(1);
-        return (first..=last).step_by(step as usize).map(|e| placed(1 << e)).collect();
+    if sizes.iter().all(|s| s.log2().fract() == 0.0) {
+        let (first, last) = (sizes[0].log2() as i32, sizes[sizes.len() - 1].log2() as i32);
+        let room = ((WIDTH - LEFT - RIGHT) / APART) as i32;
+        let step = ((last - first) / room + 1) as usize;
+        return (first..=last).step_by(step).map(|e| placed(2f64.powi(e))).collect();
     }
     scale.ticks().into_iter().map(|v| (scale.place(v), number(v))).collect()
 }
@@ -75,15 +76,20 @@ fn colour(series: usize) -> usize {
     series % LIGHT.len()
 }
 
+/// On an axis that is logarithmic.
+fn has_place(shape: &Reached) -> bool {
+    shape.size > 0.0 && shape.size.is_finite()
+}
+
 /// The shapes that a plot with a logarithmic axis can show.
 fn shown(series: &Series) -> impl Iterator<Item = (&Reached, &Best)> {
-    series.shapes.iter().filter(|s| s.size > 0).filter_map(|s| Some((s, s.best.as_ref()?)))
+    series.shapes.iter().filter(|s| has_place(s)).filter_map(|s| Some((s, s.best.as_ref()?)))
 }
 
 impl LimitReport {
     /// The page: the plot, a table of what was reached, and what each line is of.
     pub fn html(&self) -> String {
-        let title = format!("Fraction of the memory's limit by {}", self.by);
+        let title = format!("Fraction of the memory's limit by {}", self.by());
         let rules = |palette: [&str; 8]| -> String {
             palette.iter().enumerate().map(|(k, c)| format!(".s{k}{{color:{c}}}")).collect()
         };
@@ -106,12 +112,12 @@ impl LimitReport {
             );
         }
         self.plot(&mut out, &title);
-        let left_out = self.series.iter().flat_map(|s| &s.shapes).filter(|s| s.size <= 0).count();
+        let left_out = self.series.iter().flat_map(|s| &s.shapes).filter(|s| !has_place(s)).count();
         if left_out > 0 {
             let _ = write!(
                 out,
-                "<p class=\"note\">{left_out} shapes with {} of 0 or less have no place on the axis; the table has them.</p>",
-                self.by
+                "<p class=\"note\">{left_out} shapes whose {} is no number above 0 have no place on the axis; the table has them.</p>",
+                escape(self.by())
             );
         }
         self.tabulate(&mut out);
@@ -121,15 +127,15 @@ impl LimitReport {
     }
 
     fn plot(&self, out: &mut String, title: &str) {
-        let mut sizes: Vec<i64> = self.series.iter().flat_map(shown).map(|(s, _)| s.size).collect();
-        sizes.sort_unstable();
+        let mut sizes: Vec<f64> = self.series.iter().flat_map(shown).map(|(s, _)| s.size).collect();
+        sizes.sort_by(f64::total_cmp);
         sizes.dedup();
         if sizes.is_empty() {
             out.push_str("<p>No shape has a place on the plot.</p>");
             return;
         }
         let (x0, x1, y0, y1) = (LEFT, WIDTH - RIGHT, HEIGHT - BOTTOM, TOP);
-        let xs = Scale::new(sizes.iter().map(|s| *s as f64), true, x0, x1);
+        let xs = Scale::new(sizes.iter().copied(), true, x0, x1);
         let fractions = self.series.iter().flat_map(shown).map(|(_, best)| best.fraction);
         let ys = Scale::new(fractions.chain([1.0]), false, y0, y1);
         let _ = write!(
@@ -167,12 +173,11 @@ impl LimitReport {
              <polyline class=\"limit\" points=\"{x0},{limit:.1} {x1},{limit:.1}\"/>",
             (x0 + x1) / 2.0,
             HEIGHT - 10.0,
-            escape(&self.by)
+            escape(self.by())
         );
         for (k, series) in self.series.iter().enumerate() {
             let _ = write!(out, "<g class=\"s{}\">", colour(k));
-            let place =
-                |(shape, best): &(&Reached, &Best)| (xs.place(shape.size as f64), ys.place(best.fraction));
+            let place = |(shape, best): &(&Reached, &Best)| (xs.place(shape.size), ys.place(best.fraction));
             let all: Vec<(&Reached, &Best)> = shown(series).collect();
             // What was measured is not joined to what was not.
             for run in all.chunk_by(|a, b| a.1.measured == b.1.measured).filter(|run| run.len() > 1) {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use loopwright_kernel_ir::{Diagnostic, Name};
 
+use super::by::By;
 use super::{Best, Reached};
 use crate::{Key, Outcome, Point, Tuning, basis, log, tuner::best_first};
 
@@ -45,12 +46,12 @@ impl Search {
     }
 
     /// What it reached, shown along a size.
-    pub fn reached(&self, by: &Name) -> Reached {
+    pub fn reached(&self, by: &By) -> Reached {
         let count = |is: fn(&Outcome) -> bool| {
             self.candidates.iter().filter_map(|(_, o)| o.as_ref()).filter(|o| is(o)).count()
         };
         Reached {
-            size: self.sizes.get(by).copied().unwrap_or_default(),
+            size: by.of(&self.sizes),
             sizes: self.sizes.clone(),
             best: self.best.and_then(|k| {
                 let (point, outcome) = &self.candidates[k];

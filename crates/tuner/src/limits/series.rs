@@ -1,81 +1,11 @@
-//! Which searches make a line, along which size, and what the line is called.
+//! Which searches make a line, and what the line is called.
 
-use std::collections::{BTreeMap, BTreeSet};
+use loopwright_kernel_ir::Name;
 
-use loopwright_kernel_ir::{Diagnostic, Name};
-
+use super::by::By;
 use super::searches::Search;
 use super::{Reached, Series};
 use crate::tuned::first_difference;
-
-/// The values of each size that all searches have.
-fn values(searches: &[Search]) -> BTreeMap<&Name, BTreeSet<i64>> {
-    let names = searches.first().into_iter().flat_map(|s| s.sizes.keys());
-    let of = |name| searches.iter().map(|s| s.sizes.get(name).copied()).collect::<Option<BTreeSet<i64>>>();
-    names.filter_map(|name| Some((name, of(name)?))).collect()
-}
-
-fn listed<'n>(names: impl IntoIterator<Item = &'n Name>) -> String {
-    names.into_iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// The size that was named, or the only one that all searches have and in which they differ.
-pub(super) fn size_to_show_by(searches: &[Search], by: Option<&str>) -> Result<Name, Diagnostic> {
-    let refused = |message: String| Diagnostic::new("report-size", message);
-    let Some(first) = searches.first() else {
-        return Err(Diagnostic::new("report-empty", "there are no searches to report")
-            .help("give at least one log or tuning"));
-    };
-    if let Some(by) = by {
-        return match searches.iter().find(|s| !s.sizes.keys().any(|n| **n == *by)) {
-            None => Ok(Name::new(by)),
-            Some(lacks) => {
-                Err(refused(format!("`{}` of {} has no integer argument `{by}`", lacks.name, lacks.source))
-                    .witness(format!("its problem is {}", lacks.key.problem))
-                    .help("show by an argument that all have, or make a report for each kernel"))
-            }
-        };
-    }
-    let values = values(searches);
-    let differing: Vec<&Name> = values.iter().filter(|(_, v)| v.len() > 1).map(|(n, _)| *n).collect();
-    match differing[..] {
-        [only] => Ok(only.clone()),
-        [first, ..] => Err(refused(format!(
-            "the searches differ in {}: along which is not clear",
-            listed(differing.iter().copied())
-        ))
-        .help(format!("say which with `--by`, as `--by {first}`"))),
-        [] if searches.iter().any(|s| s.sizes != first.sizes) => {
-            Err(refused("the searches differ in no integer argument that all of them have".to_owned())
-                .help("make a report for each kernel"))
-        }
-        [] => {
-            let name = first.sizes.keys().next();
-            let help = name.map_or_else(
-                || "make a report of a kernel with sizes".to_owned(),
-                |n| {
-                    format!(
-                        "tune other sizes too, with the same `--log`; or name one with `--by`, as `--by {n}`"
-                    )
-                },
-            );
-            Err(refused(
-                "all searches are of one shape, so that there is nothing to show it along".to_owned(),
-            )
-            .witness(format!("their problem is {}", first.key.problem))
-            .help(help))
-        }
-    }
-}
-
-/// Sizes that all searches have with one value.
-pub(super) fn fixed_sizes(searches: &[Search]) -> BTreeMap<Name, i64> {
-    let single = |(name, values): (&Name, BTreeSet<i64>)| match (values.len(), values.first()) {
-        (1, Some(value)) => Some((name.clone(), *value)),
-        _ => None,
-    };
-    values(searches).into_iter().filter_map(single).collect()
-}
 
 /// What makes searches different lines, each part as it may stand in a label.
 #[derive(Clone, PartialEq, Eq)]
@@ -101,7 +31,7 @@ struct Group {
 }
 
 /// The series of searches, in the order in which they come.
-pub(super) fn group(searches: Vec<Search>, by: &Name) -> Vec<Series> {
+pub(super) fn group(searches: Vec<Search>, by: &By) -> Vec<Series> {
     let identity = |s: &Search| Identity {
         kernel: s.key.kernel.clone(),
         pipeline: s.key.pipeline.clone(),
@@ -117,14 +47,17 @@ pub(super) fn group(searches: Vec<Search>, by: &Name) -> Vec<Series> {
     let whole = regroup(searches, identity);
     // Several shapes of one size: the other sizes tell them apart.
     let by_sizes = whole.into_iter().flat_map(|group| {
-        let of = |s: &Search| s.sizes.get(by).copied();
+        let of = |s: &Search| by.of(&s.sizes);
         if !group.has_two(|a, b| of(a) == of(b) && a.sizes != b.sizes) {
             return vec![group];
         }
         let differ: Vec<Name> = group.searches[0]
             .sizes
             .keys()
-            .filter(|n| *n != by && group.searches.iter().any(|s| s.sizes[*n] != group.searches[0].sizes[*n]))
+            .filter(|n| {
+                n.as_str() != by.as_str()
+                    && group.searches.iter().any(|s| s.sizes[*n] != group.searches[0].sizes[*n])
+            })
             .cloned()
             .collect();
         regroup(group.searches, |s| {
@@ -148,7 +81,7 @@ pub(super) fn group(searches: Vec<Search>, by: &Name) -> Vec<Series> {
     let labels = labels(&groups);
     let series = |(group, label): (Group, String)| {
         let mut shapes: Vec<Reached> = group.searches.iter().map(|s| s.reached(by)).collect();
-        shapes.sort_by_key(|s| s.size);
+        shapes.sort_by(|a, b| a.size.total_cmp(&b.size));
         let first = &group.searches[0];
         Series { label, key: first.key.clone(), machine: first.machine.clone(), shapes }
     };

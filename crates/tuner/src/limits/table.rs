@@ -33,7 +33,7 @@ impl LimitReport {
     /// takes longest by the counts.
     pub fn table(&self) -> String {
         let everywhere = self.everywhere().map_or_else(String::new, |sizes| format!("; {sizes}"));
-        let mut text = format!("fraction of the memory's limit by {}{everywhere}\n", self.by);
+        let mut text = format!("fraction of the memory's limit by {}{everywhere}\n", self.by());
         for series in &self.series {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "\n{}", series.label);
