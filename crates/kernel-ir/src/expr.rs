@@ -180,14 +180,21 @@ impl Expr {
 
     /// The parts of which it is made, in text order.
     pub fn children(&self) -> Vec<&Expr> {
+        let mut children = Vec::new();
+        self.each_child(&mut |child| children.push(child));
+        children
+    }
+
+    /// Calls `f` on each child: [`Expr::children`] without a list of them.
+    pub fn each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Expr)) {
         match self {
-            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Name(_) => Vec::new(),
-            Expr::Unary(_, a) | Expr::Cast(_, a) => vec![a],
-            Expr::Binary(_, a, b) => vec![a, b],
-            Expr::If(c, a, b) => vec![c, a, b],
-            Expr::Call { args, .. } => args.iter().collect(),
-            Expr::Subscript(access) => access.index.iter().collect(),
-            Expr::Reduce(r) => r.args.iter().collect(),
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Name(_) => {}
+            Expr::Unary(_, a) | Expr::Cast(_, a) => f(a),
+            Expr::Binary(_, a, b) => [a, b].into_iter().for_each(|e| f(e)),
+            Expr::If(c, a, b) => [c, a, b].into_iter().for_each(|e| f(e)),
+            Expr::Call { args, .. } => args.iter().for_each(f),
+            Expr::Subscript(access) => access.index.iter().for_each(f),
+            Expr::Reduce(r) => r.args.iter().for_each(f),
         }
     }
 
@@ -219,9 +226,7 @@ impl Expr {
     /// Calls `f` on the expression and everything inside it, outer before inner.
     pub fn visit(&self, f: &mut dyn FnMut(&Expr)) {
         f(self);
-        for child in self.children() {
-            child.visit(f);
-        }
+        self.each_child(&mut |child| child.visit(f));
     }
 
     /// The expression with names replaced, all at once. Inames of reductions are not replaced.
@@ -247,9 +252,7 @@ impl Expr {
     /// [`crate::Part`].
     pub fn reductions(&self) -> Vec<Arc<Reduce>> {
         fn collect(e: &Expr, found: &mut Vec<Arc<Reduce>>) {
-            for child in e.children() {
-                collect(child, found);
-            }
+            e.each_child(&mut |child| collect(child, found));
             if let Expr::Reduce(r) = e {
                 found.push(r.clone());
             }

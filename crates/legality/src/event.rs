@@ -48,13 +48,13 @@ pub fn consumer(instruction: &Instruction, number: usize) -> Part {
         // Gives whether the target is inside, and the number of the innermost reduction around it.
         let mut inside = false;
         let mut around = None;
-        for child in e.children() {
+        e.each_child(&mut |child| {
             let (here, who) = walk(child, target, next);
             if here {
                 inside = true;
                 around = who;
             }
-        }
+        });
         if matches!(e, Expr::Reduce(_)) {
             let number = *next;
             *next += 1;
@@ -76,9 +76,7 @@ pub fn consumer(instruction: &Instruction, number: usize) -> Part {
 /// The expressions that a part evaluates, reductions inside of them being other parts.
 pub fn evaluated(instruction: &Instruction, part: Part) -> Vec<&Expr> {
     fn arguments<'a>(e: &'a Expr, number: usize, next: &mut usize, found: &mut Vec<&'a Expr>) {
-        for child in e.children() {
-            arguments(child, number, next, found);
-        }
+        e.each_child(&mut |child| arguments(child, number, next, found));
         if let Expr::Reduce(r) = e {
             if *next == number {
                 found.extend(r.args.iter());
@@ -106,9 +104,7 @@ pub fn outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
         return;
     }
     f(e);
-    for child in e.children() {
-        outside_reductions(child, f);
-    }
+    e.each_child(&mut |child| outside_reductions(child, f));
 }
 
 /// The elements that a part reads, in text order.

@@ -164,13 +164,9 @@ impl Emitter<'_, '_> {
         let mut kept: Vec<Guard> = guards.to_vec();
         let mut k = 0;
         while k < kept.len() {
-            let mut others = env.system().clone();
-            for (n, g) in kept.iter().enumerate() {
-                if n != k {
-                    others.add(&g.canonical)?;
-                }
-            }
-            if others.implies(&kept[k].canonical)? {
+            let others = kept.iter().enumerate().filter(|(n, _)| *n != k);
+            let others: Vec<Constraint> = others.map(|(_, g)| g.canonical.clone()).collect();
+            if env.system().with(&others)?.implies(&kept[k].canonical)? {
                 kept.remove(k);
             } else {
                 k += 1;

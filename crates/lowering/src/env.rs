@@ -66,9 +66,7 @@ impl Env {
         if known.is_empty() {
             return Ok(());
         }
-        for c in known {
-            self.system.add(c)?;
-        }
+        self.system.add_all(known)?;
         self.answers = Rc::default();
         Ok(())
     }

@@ -186,10 +186,11 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         if replicated {
             return Ok(false);
         }
-        let primed = |n: &Name| (!analysis.is_parameter(n)).then(|| Aff::var(format!("{n}'")));
+        let second = |n: &str| Name::new(n).followed_by("'");
+        let primed = |n: &Name| (!analysis.is_parameter(n)).then(|| n.followed_by("'"));
         let mut rows = analysis.context.clone();
         for (name, extent, ..) in &coordinates {
-            for value in [Aff::var(*name), Aff::var(format!("{name}'"))] {
+            for value in [Aff::var(*name), Aff::var(second(name))] {
                 if let Some(extent) = extent {
                     rows.push(Constraint::lt(&value, &Aff::constant(i64::from(*extent)))?);
                 }
@@ -199,30 +200,29 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         let own: BTreeMap<Name, (Aff, i64)> =
             common.iter().flat_map(Aff::names).filter_map(|n| own(&n).map(|range| (n, range))).collect();
         for (name, (lower, length)) in own {
-            for value in [Aff::var(&name), Aff::var(format!("{name}'"))] {
+            for value in [Aff::var(&name), Aff::var(second(&name))] {
                 let value = value.sub(&lower)?;
                 rows.push(Constraint::lt(&value, &Aff::constant(length))?);
                 rows.push(Constraint::nonneg(value));
             }
         }
         for s in &common {
-            rows.push(Constraint::equal(s, &s.substitute(&primed)?)?);
+            rows.push(Constraint::equal(s, &s.rename(&primed)?)?);
         }
-        let base = System::new(&rows)?;
+        let base = System::of(rows)?;
         let asked =
             coordinates.iter().filter(|(_, _, _, threads)| *threads == (self.meeting == Meeting::Threads));
         for (name, ..) in asked {
-            let mut case = base.clone();
+            let mut case = vec![Constraint::lt(&Aff::var(*name), &Aff::var(second(name)))?];
             // Two different threads of one block have the same block.
             if self.meeting == Meeting::Threads {
                 for (other, _, _, threads) in &coordinates {
                     if !threads {
-                        case.add(&Constraint::equal(&Aff::var(*other), &Aff::var(format!("{other}'")))?)?;
+                        case.push(Constraint::equal(&Aff::var(*other), &Aff::var(second(other)))?);
                     }
                 }
             }
-            case.add(&Constraint::lt(&Aff::var(*name), &Aff::var(format!("{name}'")))?)?;
-            if !case.is_empty()? {
+            if !base.is_empty_with(&case)? {
                 return Ok(false);
             }
         }

@@ -142,7 +142,6 @@ fn solve(
         }
     };
     let row = rows.row(index).to_vec();
-    rows.remove(index);
     let coefficient = row[pivot];
     let magnitude = coefficient.checked_abs().ok_or(Error::Overflow)?;
     // coefficient*x + f = 0: a row c*x + h becomes m*h - sign*c*f, divided by the divisor that c and m share.
@@ -150,12 +149,13 @@ fn solve(
     for i in 0..rows.len() {
         let other = rows.row(i);
         let c = other[pivot];
-        if c != 0 {
+        if c != 0 && i != index {
             let g = gcd(c, magnitude);
             let q = (c / g).checked_mul(-coefficient.signum()).ok_or(Error::Overflow)?;
             changed.push_combination(rows.is_eq(i), magnitude / g, other, q, &row)?;
         }
     }
+    // The equality itself goes too.
     rows.retain(|row, _| row[pivot] == 0);
     // Euclid's column operations may have changed any row, but not how they compare.
     let from = rows.len();
@@ -311,8 +311,7 @@ fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
             continue;
         }
         let (mut lowers, mut uppers, mut unit_low, mut unit_up) = (0i64, 0i64, true, true);
-        for i in 0..rows.len() {
-            let c = rows.row(i)[column];
+        for c in rows.column(column) {
             if c > 0 {
                 lowers += 1;
                 unit_low &= c == 1;
@@ -353,8 +352,8 @@ fn pick_column(rows: &Rows, out: &[bool]) -> Option<Step> {
 
 fn gather(rows: &Rows, column: usize) -> Step {
     let (mut lower, mut upper) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-    for i in 0..rows.len() {
-        match rows.row(i)[column] {
+    for (i, c) in rows.column(column).enumerate() {
+        match c {
             0 => {}
             c if c > 0 => lower.push(i),
             _ => upper.push(i),

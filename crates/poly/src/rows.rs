@@ -45,6 +45,11 @@ impl Rows {
         &self.data[index * self.width..(index + 1) * self.width]
     }
 
+    /// The entries of one column.
+    pub(crate) fn column(&self, column: usize) -> impl Iterator<Item = i64> {
+        self.data.get(column..).unwrap_or_default().iter().step_by(self.width).copied()
+    }
+
     fn row_mut(&mut self, index: usize) -> &mut [i64] {
         &mut self.data[index * self.width..(index + 1) * self.width]
     }
@@ -117,12 +122,6 @@ impl Rows {
         }
         self.data = data;
         self.width = width;
-    }
-
-    /// Takes one row away; the others keep their order.
-    pub(crate) fn remove(&mut self, index: usize) {
-        self.data.drain(index * self.width..(index + 1) * self.width);
-        self.eq.remove(index);
     }
 
     /// Keeps the rows for which `keep` says so, in their order.

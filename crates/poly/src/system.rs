@@ -105,14 +105,7 @@ impl System {
     /// The conjunction of these constraints, which it keeps.
     pub fn of(constraints: Vec<Constraint>) -> Result<Self> {
         let mut system = System::default();
-        for constraint in &constraints {
-            system.intern(&constraint.aff)?;
-        }
-        system.define()?;
-        system.rows.reserve(constraints.len());
-        for constraint in &constraints {
-            system.push_row(constraint)?;
-        }
+        system.push_rows(&constraints)?;
         system.constraints = constraints;
         Ok(system)
     }
@@ -127,24 +120,20 @@ impl System {
 
     /// Adds one constraint at the end.
     pub fn add(&mut self, constraint: &Constraint) -> Result<()> {
-        self.intern(&constraint.aff)?;
-        self.define()?;
-        self.push_row(constraint)?;
-        self.constraints.push(constraint.clone());
+        self.add_all(std::slice::from_ref(constraint))
+    }
+
+    /// Adds constraints at the end.
+    pub fn add_all(&mut self, constraints: &[Constraint]) -> Result<()> {
+        self.push_rows(constraints)?;
+        self.constraints.extend_from_slice(constraints);
         Ok(())
     }
 
     /// The conjunction with more constraints.
     pub fn with(&self, constraints: &[Constraint]) -> Result<Self> {
         let mut system = self.clone();
-        for constraint in constraints {
-            system.intern(&constraint.aff)?;
-        }
-        system.define()?;
-        for constraint in constraints {
-            system.push_row(constraint)?;
-        }
-        system.constraints.extend_from_slice(constraints);
+        system.add_all(constraints)?;
         Ok(system)
     }
 
@@ -178,21 +167,21 @@ impl System {
         column_of(&self.terms, term)
     }
 
-    /// Gives every term of a function a column, the terms of a numerator before its division.
-    fn intern(&mut self, aff: &Aff) -> Result<()> {
+    /// Gives every term of a function a column, the terms of a numerator before its division, and appends those of its own terms.
+    fn intern(&mut self, aff: &Aff, columns: &mut Vec<usize>) -> Result<()> {
         for (term, _) in aff.terms() {
-            if self.column(term).is_none() {
-                if let Term::Div(div) = term {
-                    if div.denominator < 1 {
-                        return Err(Error::Space(format!(
-                            "a divisor must be positive, not {}",
-                            div.denominator
-                        )));
-                    }
-                    self.intern(&div.numerator)?;
-                }
-                self.terms.push(term.clone());
+            if let Some(known) = self.column(term) {
+                columns.push(known);
+                continue;
             }
+            if let Term::Div(div) = term {
+                if div.denominator < 1 {
+                    return Err(Error::Space(format!("a divisor must be positive, not {}", div.denominator)));
+                }
+                self.intern(&div.numerator, &mut Vec::new())?;
+            }
+            self.terms.push(term.clone());
+            columns.push(self.terms.len());
         }
         Ok(())
     }
@@ -221,11 +210,23 @@ impl System {
         Ok(())
     }
 
-    /// The row of a constraint all of whose terms have columns.
-    fn push_row(&mut self, constraint: &Constraint) -> Result<()> {
-        let row = self.rows.push_zeros(constraint.kind == Kind::Eq);
-        fill_row(&self.terms, &constraint.aff, row)
-            .ok_or_else(|| Error::Space(format!("no column for {}", constraint.aff)))
+    /// Appends the rows of constraints, and the columns that they are the first to have.
+    fn push_rows(&mut self, constraints: &[Constraint]) -> Result<()> {
+        let mut columns = Vec::with_capacity(4 * constraints.len());
+        for constraint in constraints {
+            self.intern(&constraint.aff, &mut columns)?;
+        }
+        self.define()?;
+        self.rows.reserve(constraints.len());
+        let mut columns = columns.into_iter();
+        for Constraint { kind, aff } in constraints {
+            let row = self.rows.push_zeros(*kind == Kind::Eq);
+            row[0] = aff.constant_term();
+            for ((_, c), column) in aff.terms().iter().zip(columns.by_ref()) {
+                row[column] = *c;
+            }
+        }
+        Ok(())
     }
 
     /// The row of a function all of whose terms have columns.
@@ -306,7 +307,7 @@ impl System {
             return self.rows_imply(self.all_rows(), &row, eq);
         }
         let mut wider = self.clone();
-        wider.intern(&constraint.aff)?;
+        wider.intern(&constraint.aff, &mut Vec::new())?;
         wider.define()?;
         let row = wider.row_of(&constraint.aff)?;
         wider.rows_imply(wider.all_rows(), &row, eq)

@@ -28,6 +28,7 @@ pub struct ShortHasher(u64);
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl ShortHasher {
+    #[inline]
     fn mix(&mut self, word: u64) {
         let product = u128::from(self.0.rotate_left(23) ^ word ^ FACTOR) * u128::from(FACTOR);
         self.0 = (product as u64) ^ ((product >> 64) as u64);
@@ -35,6 +36,7 @@ impl ShortHasher {
 }
 
 impl Hasher for ShortHasher {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) {
         let mut words = bytes.chunks_exact(8);
         for word in &mut words {
@@ -48,30 +50,37 @@ impl Hasher for ShortHasher {
         }
     }
 
+    #[inline]
     fn write_u8(&mut self, word: u8) {
         self.mix(u64::from(word));
     }
 
+    #[inline]
     fn write_u32(&mut self, word: u32) {
         self.mix(u64::from(word));
     }
 
+    #[inline]
     fn write_u64(&mut self, word: u64) {
         self.mix(word);
     }
 
+    #[inline]
     fn write_i64(&mut self, word: i64) {
         self.mix(word as u64);
     }
 
+    #[inline]
     fn write_usize(&mut self, word: usize) {
         self.mix(word as u64);
     }
 
+    #[inline]
     fn write_isize(&mut self, word: isize) {
         self.mix(word as u64);
     }
 
+    #[inline]
     fn finish(&self) -> u64 {
         self.0
     }

@@ -81,6 +81,32 @@ proptest! {
     }
 
     #[test]
+    fn emptiness_where_more_holds(s in boxed(), c in constraint()) {
+        let Some(empty) = decided(s.is_empty_with(std::slice::from_ref(&c))) else { return Ok(()) };
+        prop_assert_eq!(empty, points(&s.with(&[c]).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn what_is_put_in_has_its_value(c in constraint(), a in constraint(), p in prop::array::uniform4(BOX)) {
+        let at = |p: [i64; 4]| move |n: &Name| NAMES.iter().position(|m| *n == *m).map(|i| p[i]);
+        // `a` becomes another function, of `a` too, and `b` another name: all at once.
+        let put = c.aff.substitute(&|n| match n.as_str() {
+            "a" => Some(a.aff.clone()),
+            "b" => Some(Aff::var("d")),
+            _ => None,
+        });
+        let moved = [a.aff.eval(&at(p)).unwrap(), p[3], p[2], p[3]];
+        prop_assert_eq!(put.unwrap().eval(&at(p)), c.aff.eval(&at(moved)));
+        let turned = c.aff.rename(&|n| match n.as_str() {
+            "a" => Some(Name::new("b")),
+            "b" => Some(Name::new("a")),
+            "c" => Some(Name::new("d")),
+            _ => None,
+        });
+        prop_assert_eq!(turned.unwrap().eval(&at(p)), c.aff.eval(&at([p[1], p[0], p[3], p[3]])));
+    }
+
+    #[test]
     fn projection(s in boxed(), goes in 1usize..4) {
         let names: Vec<Name> = NAMES[..goes].iter().map(Name::new).collect();
         let Some(e) = decided(s.eliminate(&names)) else { return Ok(()) };

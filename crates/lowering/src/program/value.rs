@@ -199,6 +199,13 @@ impl Value {
 
     /// Operands, subscripts and offsets included.
     pub fn children(&self) -> Vec<&Value> {
+        let mut children = Vec::new();
+        self.each_child(&mut |child| children.push(child));
+        children
+    }
+
+    /// Calls `f` on each operand: [`Value::children`] without a list of them.
+    pub fn each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         match &self.kind {
             ValueKind::Int(_)
             | ValueKind::Float(_)
@@ -206,21 +213,19 @@ impl Value {
             | ValueKind::Var(_)
             | ValueKind::Param(_)
             | ValueKind::BlockIdx(_)
-            | ValueKind::ThreadIdx(_) => Vec::new(),
-            ValueKind::Load(m) => m.subscripts.iter().chain([&*m.offset]).collect(),
-            ValueKind::Unary(_, a) | ValueKind::Cast(a) => vec![a],
-            ValueKind::Binary(_, a, b) => vec![a, b],
-            ValueKind::Select(c, a, b) => vec![c, a, b],
-            ValueKind::Call { args, .. } => args.iter().collect(),
-            ValueKind::Shuffle { value, operand, .. } => vec![value, operand],
+            | ValueKind::ThreadIdx(_) => {}
+            ValueKind::Load(m) => m.subscripts.iter().chain([&*m.offset]).for_each(f),
+            ValueKind::Unary(_, a) | ValueKind::Cast(a) => f(a),
+            ValueKind::Binary(_, a, b) => [a, b].into_iter().for_each(|v| f(v)),
+            ValueKind::Select(c, a, b) => [c, a, b].into_iter().for_each(|v| f(v)),
+            ValueKind::Call { args, .. } => args.iter().for_each(f),
+            ValueKind::Shuffle { value, operand, .. } => [value, operand].into_iter().for_each(|v| f(v)),
         }
     }
 
     /// Calls `f` on the value and everything inside it.
     pub fn visit(&self, f: &mut dyn FnMut(&Value)) {
         f(self);
-        for child in self.children() {
-            child.visit(f);
-        }
+        self.each_child(&mut |child| child.visit(f));
     }
 }

@@ -217,7 +217,7 @@ impl<'r, 'p> Order<'r, 'p> {
         Ok(())
     }
 
-    fn body(&mut self, nodes: &[Node]) -> Result<Ends> {
+    fn body(&mut self, nodes: &[Node<'_>]) -> Result<Ends> {
         let mut ends = Ends::default();
         for node in nodes {
             let child = self.node(node)?;
@@ -238,7 +238,7 @@ impl<'r, 'p> Order<'r, 'p> {
         Ok(ends)
     }
 
-    fn node(&mut self, node: &Node) -> Result<Ends> {
+    fn node(&mut self, node: &Node<'_>) -> Result<Ends> {
         match node {
             Node::Barrier(_) => Ok(Ends { certain: true, ..Ends::default() }),
             Node::Touches(touches) => {

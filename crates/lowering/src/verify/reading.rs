@@ -112,31 +112,31 @@ pub(super) struct Touch {
 
 /// The structure of a body, as far as order and barriers go.
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum Node<'p> {
     /// A statement's accesses.
     Touches(Vec<TouchId>),
     /// A barrier of the block.
-    Barrier(Barrier),
-    Loop(usize, Vec<Node>),
+    Barrier(Barrier<'p>),
+    Loop(usize, Vec<Node<'p>>),
     /// The bodies of a choice.
-    Choice(Vec<Node>, Vec<Node>),
+    Choice(Vec<Node<'p>>, Vec<Node<'p>>),
 }
 
 /// A barrier of the block, with what decides whether a thread comes to it.
 #[derive(Clone, Debug)]
-pub(super) struct Barrier {
-    pub note: String,
+pub(super) struct Barrier<'p> {
+    pub note: &'p str,
     /// Conditions and bounds of loops around, outermost first, and the scope in which each is evaluated.
-    pub around: Vec<(ScopeId, Decision)>,
+    pub around: Vec<(ScopeId, Decision<'p>)>,
 }
 
 /// What decides whether, or how often, a body runs.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Decision {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Decision<'p> {
     /// The condition of a choice, and which side.
-    If(Value, bool),
+    If(&'p Value, bool),
     /// Bounds of a loop.
-    Bounds(Value, Value),
+    Bounds(&'p Value, &'p Value),
 }
 
 /// A device kernel as sets.
@@ -146,7 +146,7 @@ pub(super) struct Reading<'p> {
     pub scopes: Vec<Scope>,
     pub loops: Vec<Loop>,
     pub touches: Vec<Touch>,
-    pub body: Vec<Node>,
+    pub body: Vec<Node<'p>>,
     /// Statements of parts, by themselves.
     pub done: Vec<Done>,
     /// What is named, where constraints speak of inames.
@@ -161,7 +161,7 @@ pub(super) struct Reading<'p> {
     /// How often each variable is assigned in the text.
     assigned: Vec<usize>,
     scope: ScopeId,
-    around: Vec<(ScopeId, Decision)>,
+    around: Vec<(ScopeId, Decision<'p>)>,
     /// Values read from data, by name.
     loads: Table<Name, Load>,
 }
@@ -294,7 +294,7 @@ impl<'p> Reading<'p> {
         }
     }
 
-    fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node>> {
+    fn nodes(&mut self, body: &'p [Stmt]) -> Result<Vec<Node<'p>>> {
         let mut nodes = Vec::new();
         for stmt in body {
             if let Some(leaf) = stmt.leaf() {
@@ -346,10 +346,7 @@ impl<'p> Reading<'p> {
                     nodes.push(Node::Touches(found));
                 }
                 Stmt::Sync { scope: SyncScope::Block, note } => {
-                    nodes.push(Node::Barrier(Barrier {
-                        note: note.text.clone(),
-                        around: self.around.clone(),
-                    }));
+                    nodes.push(Node::Barrier(Barrier { note: &note.text, around: self.around.clone() }));
                 }
                 // Threads of a warp are ordered by more than this needs to know of.
                 Stmt::Sync { scope: SyncScope::Warp, .. } => {}
@@ -360,7 +357,7 @@ impl<'p> Reading<'p> {
                     for (side, body) in [(true, body), (false, otherwise)] {
                         let mut rows = Rows::default();
                         let exact = self.condition(cond, side, &mut rows)?;
-                        self.around.push((self.scope, Decision::If(cond.clone(), side)));
+                        self.around.push((self.scope, Decision::If(cond, side)));
                         let before = self.enter(rows, exact);
                         sides.push(self.nodes(body)?);
                         self.scope = before;
@@ -427,7 +424,7 @@ impl<'p> Reading<'p> {
                             false
                         }
                     };
-                    self.around.push((self.scope, Decision::Bounds(lower.clone(), upper.clone())));
+                    self.around.push((self.scope, Decision::Bounds(lower, upper)));
                     let before = self.enter(rows, exact);
                     self.scopes[self.scope].loops.push(number);
                     if let Some(slot) = self.values.get_mut(var.0) {
@@ -450,7 +447,7 @@ impl<'p> Reading<'p> {
         values: &[&Value],
         to: Option<(&MemRef, u8)>,
         leaf: Option<LeafId>,
-    ) -> Result<Node> {
+    ) -> Result<Node<'p>> {
         let mut found = Vec::new();
         for value in values {
             self.reads(value, leaf, &mut found)?;

@@ -92,7 +92,7 @@ impl Reading<'_> {
         context: &[Constraint],
         questions: &mut usize,
     ) -> Result<Option<Divergence>> {
-        fn barriers(nodes: &[Node], found: &mut Vec<Barrier>) {
+        fn barriers<'p>(nodes: &[Node<'p>], found: &mut Vec<Barrier<'p>>) {
             for node in nodes {
                 match node {
                     Node::Barrier(b) => found.push(b.clone()),
@@ -111,19 +111,19 @@ impl Reading<'_> {
             return Ok(None);
         }
         let varying = varying(self.program, self.kernel);
-        let mut asked: Vec<(ScopeId, Decision)> = Vec::new();
+        let mut asked: Vec<(ScopeId, Decision<'_>)> = Vec::new();
         for barrier in found {
             for (scope, decision) in barrier.around {
                 let varies = |v: &Value| varies(self.program, self.kernel, v, &varying);
-                let uniform = match &decision {
+                let uniform = match decision {
                     Decision::If(cond, _) => !varies(cond),
                     Decision::Bounds(lower, upper) => !varies(lower) && !varies(upper),
                 };
-                if uniform || asked.contains(&(scope, decision.clone())) {
+                if uniform || asked.contains(&(scope, decision)) {
                     continue;
                 }
-                if let Some(case) = self.differs(scope, &decision, context, questions)? {
-                    return Ok(Some(Divergence { barrier: barrier.note, case }));
+                if let Some(case) = self.differs(scope, decision, context, questions)? {
+                    return Ok(Some(Divergence { barrier: barrier.note.to_string(), case }));
                 }
                 asked.push((scope, decision));
             }
@@ -135,7 +135,7 @@ impl Reading<'_> {
     fn differs(
         &mut self,
         scope: ScopeId,
-        decision: &Decision,
+        decision: Decision<'_>,
         context: &[Constraint],
         questions: &mut usize,
     ) -> Result<Option<Option<System>>> {
@@ -147,7 +147,7 @@ impl Reading<'_> {
         match decision {
             Decision::If(cond, side) => {
                 let mut all = Rows::default();
-                if !self.condition(cond, *side, &mut all)? || !all.either.is_empty() {
+                if !self.condition(cond, side, &mut all)? || !all.either.is_empty() {
                     return Ok(Some(None));
                 }
                 let rows = all.all;

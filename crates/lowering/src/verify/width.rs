@@ -5,7 +5,7 @@
 //! its way, and if the offset of an element, which is printed for global memory, is the sum of its subscripts times the strides. Both sides are
 //! compared as polynomials in variables, coordinates and parameters; what is no polynomial counts as a variable of its own.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use loopwright_kernel_ir::{DType, Name};
 
@@ -161,10 +161,10 @@ impl Check<'_> {
 
     fn element(&self, element: &MemRef) -> Option<WrongIndex> {
         let kernel = self.kernel?;
-        let strides: Vec<Value> = match element.memory {
-            Memory::Global(g) => self.program.globals.get(g)?.strides.clone(),
-            Memory::Shared(n) => self.of_dims(&kernel.shared.get(n)?.dims),
-            Memory::Private(n) => self.of_dims(&kernel.private.get(n)?.dims),
+        let strides: Cow<'_, [Value]> = match element.memory {
+            Memory::Global(g) => Cow::Borrowed(&self.program.globals.get(g)?.strides),
+            Memory::Shared(n) => Cow::Owned(self.of_dims(&kernel.shared.get(n)?.dims)),
+            Memory::Private(n) => Cow::Owned(self.of_dims(&kernel.private.get(n)?.dims)),
         };
         let name = match element.memory {
             Memory::Global(g) => &self.program.globals.get(g)?.name,
@@ -178,7 +178,7 @@ impl Check<'_> {
             }
         }
         let mut total = Some(Polynomial::new());
-        for (subscript, stride) in element.subscripts.iter().zip(&strides) {
+        for (subscript, stride) in element.subscripts.iter().zip(strides.iter()) {
             let term = polynomial(subscript).zip(polynomial(stride)).and_then(|(s, t)| product(&s, &t));
             total = total.zip(term).and_then(|(total, term)| sum(total, &term, 1));
         }
