@@ -242,6 +242,9 @@ impl Emitter<'_, '_> {
                 {
                     break 'lanes stmts;
                 }
+                if let Some(stmts) = self.emit_ahead(number, info, lanes, &inner)? {
+                    break 'lanes stmts;
+                }
                 let lane = [lane.clone()];
                 self.lane_loops(&lane, &inner, &mut |this, env| this.emit_lanes(number, info, rest, env))?
             }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Array, DType, Diagnostic, Name, ReductionOp, Type, legal_like,
+    Access, AddressSpace, Aff, Array, DType, Diagnostic, Name, ReductionOp, Type, legal_like,
 };
 
 use crate::{
@@ -54,6 +54,8 @@ pub(crate) struct Emitter<'a, 'k> {
     pub relevant: BTreeSet<Name>,
     /// Integer scalar temporaries that have been loaded so far.
     pub data: BTreeSet<Name>,
+    /// What the vectors of the statement in hand have been loaded into.
+    pub loaded_ahead: Vec<(Access, usize)>,
     names: BTreeSet<String>,
     leaf_ids: BTreeMap<usize, LeafId>,
 }
@@ -94,6 +96,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             carries: BTreeMap::new(),
             relevant: BTreeSet::new(),
             data: BTreeSet::new(),
+            loaded_ahead: Vec::new(),
             names,
             leaf_ids: BTreeMap::new(),
         }

@@ -16,6 +16,18 @@ pub(crate) enum Loaded {
     Array { number: usize, lanes: Vec<Name> },
 }
 
+/// What of a statement over a vector's lanes is written.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Ahead {
+    /// All of it.
+    #[default]
+    Whole,
+    /// What it loads, into arrays with an axis for each of these lanes around the vector's.
+    Loads(Vec<Name>),
+    /// What it does with what has been loaded.
+    Loaded,
+}
+
 /// What is known and named at a place of the body.
 #[derive(Clone)]
 pub(crate) struct Env {
@@ -28,6 +40,8 @@ pub(crate) struct Env {
     pub loaded: Vec<(Access, Loaded)>,
     /// The element that the statement writes, where it goes to an array of the thread first: its number and the lanes that are its axes.
     pub stored: Option<(Access, usize, Vec<Name>)>,
+    /// Whether this is only about what vectors load, or about what is done with it.
+    pub ahead: Ahead,
     /// Canonical names that have a value here: coordinates and inames of loops and lanes around.
     pub bound: BTreeSet<Name>,
     /// Inames of loops of one iteration: their one value.
@@ -44,6 +58,7 @@ impl Env {
             named: Vec::new(),
             loaded: Vec::new(),
             stored: None,
+            ahead: Ahead::default(),
             bound: BTreeSet::new(),
             only: BTreeMap::new(),
             system: System::new(known)?,

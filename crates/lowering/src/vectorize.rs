@@ -20,7 +20,7 @@ use crate::{
     Hazards,
     analysis::{Guard, PartInfo},
     emitter::{Emitter, known},
-    env::{Env, Loaded},
+    env::{Ahead, Env, Loaded},
     layout::storage_order,
     program::{LocalArray, Memory, Step, Stmt, Value},
     translate::Target,
@@ -120,7 +120,11 @@ impl Emitter<'_, '_> {
                 unaligned = self.unaligned(info, target, true, lane, lanes)?;
             }
         }
-        if vector_reads.is_empty() && write.is_none() && unaligned.is_none() {
+        if vector_reads.is_empty()
+            && write.is_none()
+            && unaligned.is_none()
+            && !matches!(env.ahead, Ahead::Loaded)
+        {
             return Ok(None);
         }
         // A guard of the first lane has to hold for all.
@@ -164,17 +168,23 @@ impl Emitter<'_, '_> {
         at_first.learn(&[Constraint::zero(value.clone())])?;
         let mut body = self.lets(&mut at_first)?;
         let mut buffers: Vec<(Access, usize)> = Vec::new();
+        let around: &[Name] = if let Ahead::Loads(around) = &env.ahead { around } else { &[] };
+        let row = self.lane_values(around, &at_first)?;
         for access in &vector_reads {
-            let buffer = self.vector_buffer(access, lanes)?;
-            let copies = self.vector_copies(access, buffer, &[], lanes, false, &at_first, leaf)?;
+            let buffer = self.vector_buffer(access, around, lanes)?;
+            let copies = self.vector_copies(access, buffer, &row, lanes, false, &at_first, leaf)?;
             body.extend(copies);
             buffers.push((access.clone(), buffer));
+        }
+        if let Ahead::Loads(_) = env.ahead {
+            self.loaded_ahead = buffers;
+            return self.guarded_vector(number, &guards, body, env).map(Some);
         }
         // An element that is read and written stays in its place: each lane reads before it writes.
         let write_buffer = match &write {
             Some(target) => Some(match buffers.iter().find(|(access, _)| access == target) {
                 Some((access, buffer)) => (access.clone(), *buffer),
-                None => (target.clone(), self.vector_buffer(target, lanes)?),
+                None => (target.clone(), self.vector_buffer(target, &[], lanes)?),
             }),
             None => None,
         };
@@ -202,14 +212,70 @@ impl Emitter<'_, '_> {
         if let Some((target, buffer)) = write_buffer {
             body.extend(self.vector_copies(&target, buffer, &[], lanes, true, &at_first, leaf)?);
         }
-        let guards = self.irredundant(&guards, env)?;
+        self.guarded_vector(number, &guards, body, env).map(Some)
+    }
+
+    fn guarded_vector(
+        &mut self,
+        number: usize,
+        guards: &[Guard],
+        body: Vec<Stmt>,
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let guards = self.irredundant(guards, env)?;
         let mut stmts = Vec::new();
         let note = self.guard_note(&guards, &crate::items::Item::Leaf(number), env);
         self.guarded(&mut stmts, &guards, body, note, env)?;
+        Ok(stmts)
+    }
+
+    /// The statements of an update over lanes around a vector's, where what the update does is more than one operation: first all vectors are loaded, then
+    /// used. Compilers choose between both sides of such an update by branches, and move no load across those of the lanes before. `None`
+    /// where it is one operation, or nothing is loaded by vectors.
+    pub fn emit_ahead(
+        &mut self,
+        number: usize,
+        info: &PartInfo,
+        lanes: &[Name],
+        env: &Env,
+    ) -> Result<Option<Vec<Stmt>>, Diagnostic> {
+        let Some((vector, around)) = lanes.split_last() else { return Ok(None) };
+        let is_vector = self.analysis.kernel.tag(vector) == Tag::Vec;
+        if around.is_empty() || !is_vector || !matches!(env.ahead, Ahead::Whole) || !self.is_long(info)? {
+            return Ok(None);
+        }
+        let (first, rest) = (&lanes[..1], &lanes[1..]);
+        let mark = self.mark();
+        self.loaded_ahead.clear();
+        let mut loading = env.clone();
+        loading.ahead = Ahead::Loads(around.to_vec());
+        let mut stmts =
+            self.lane_loops(first, &loading, &mut |this, env| this.emit_lanes(number, info, rest, env))?;
+        let loaded = std::mem::take(&mut self.loaded_ahead);
+        if loaded.is_empty() {
+            self.back_to(mark);
+            return Ok(None);
+        }
+        let mut using = env.clone();
+        using.ahead = Ahead::Loaded;
+        for (access, buffer) in loaded {
+            using.loaded.push((access, Loaded::Array { number: buffer, lanes: lanes.to_vec() }));
+        }
+        stmts.extend(
+            self.lane_loops(first, &using, &mut |this, env| this.emit_lanes(number, info, rest, env))?,
+        );
         Ok(Some(stmts))
     }
 
-    fn vector_buffer(&mut self, access: &Access, lanes: i64) -> Result<usize, Diagnostic> {
+    /// Whether an update is more than one operation on one value.
+    fn is_long(&self, info: &PartInfo) -> Result<bool, Diagnostic> {
+        let Part::Update(n) = info.execution.part.part else { return Ok(false) };
+        let reductions = self.analysis.instruction(info).reductions();
+        let Some(reduce) = reductions.get(n) else { return Ok(false) };
+        Ok(self.operator(&reduce.op)?.state.len() > 1)
+    }
+
+    fn vector_buffer(&mut self, access: &Access, around: &[Name], lanes: i64) -> Result<usize, Diagnostic> {
         let array = self.analysis.lookup.array(&access.array);
         let dtype = match array {
             Some(array) => known(&array.dtype, &access.array)?,
@@ -218,7 +284,8 @@ impl Emitter<'_, '_> {
             }
         };
         let name = self.unique(&format!("{}_vec", access.array));
-        let dims = vec![u64::try_from(lanes).unwrap_or(1)];
+        let mut dims = self.lane_lengths(around);
+        dims.push(u64::try_from(lanes).unwrap_or(1));
         self.private.push(LocalArray { name, dtype, dims, note: String::new() });
         Ok(self.private.len() - 1)
     }
