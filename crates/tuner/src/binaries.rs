@@ -236,8 +236,9 @@ impl BinaryFolder {
     /// Refuses a folder whose binaries are of another kernel, pipeline, problem or version; the refusal names the field.
     pub fn check_key(&self, key: &Key) -> Result<(), Diagnostic> {
         let ours = Key { device: String::new(), driver: String::new(), ..key.clone() };
-        // The compiler is that of the machine that compiled.
-        let ours = Key { compiler: self.manifest.key.compiler.clone(), ..ours };
+        // The compiler is that of the machine that compiled; what arrays hold changes no binary.
+        let theirs = &self.manifest.key;
+        let ours = Key { compiler: theirs.compiler.clone(), data: theirs.data.clone(), ..ours };
         match ours.difference(&self.manifest.key) {
             None => Ok(()),
             Some((field, here, there)) => Err(Diagnostic::new(

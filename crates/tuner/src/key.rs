@@ -1,8 +1,8 @@
 //! What a recorded outcome depends on. An outcome is used again only where all of it is the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{Diagnostic, Fact, LoopKernel, Name};
 use loopwright_runtime::{Args, Device, known};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,10 @@ pub struct Key {
     pub pipeline: String,
     /// Types and shapes of the arrays, values of the integer scalars.
     pub problem: String,
+    /// What the arrays hold of which facts are declared, as offsets and indices: they decide how work is spread. Their names with a digest each;
+    /// those that are on a device already are not looked at.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub data: String,
     /// The device's name.
     pub device: String,
     /// The driver's version; empty for the emulator.
@@ -40,6 +44,7 @@ impl Key {
             kernel: kernel.declared().fingerprint(),
             pipeline: pipeline.to_string(),
             problem: problem(kernel, args, usize::to_string)?,
+            data: data(kernel, args),
             device: device_name(device),
             driver: driver(device),
             compiler: compiler(device),
@@ -63,6 +68,7 @@ impl Key {
             ("kernel", &self.kernel, &other.kernel),
             ("pipeline", &self.pipeline, &other.pipeline),
             ("problem", &self.problem, &other.problem),
+            ("data", &self.data, &other.data),
             ("device", &self.device, &other.device),
             ("driver", &self.driver, &other.driver),
             ("compiler", &self.compiler, &other.compiler),
@@ -70,6 +76,20 @@ impl Key {
         ];
         fields.into_iter().find(|(_, a, b)| a != b).map(|(name, a, b)| (name, a.as_str(), b.clone()))
     }
+}
+
+/// Digests of the arrays of the host that facts are declared of.
+fn data(kernel: &LoopKernel, args: &Args) -> String {
+    let of = |fact: &Fact| match fact {
+        Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array.clone(),
+    };
+    let arrays: BTreeSet<Name> = kernel.declared().facts.iter().map(of).collect();
+    let digest = |name: &Name| {
+        let tensor = args.host_tensor(name)?;
+        let hash = blake3::hash(tensor.buffer().bytes()).to_hex();
+        Some(format!("{name}: {}", &hash[..16]))
+    };
+    arrays.iter().filter_map(digest).collect::<Vec<_>>().join("; ")
 }
 
 /// Types and shapes of the arrays and the integer scalars, each length written by `length`.

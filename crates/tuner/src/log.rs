@@ -145,6 +145,7 @@ mod tests {
             kernel: kernel.to_owned(),
             pipeline: "split_iname(i, $block)\n".to_owned(),
             problem: "x: f32[8]".to_owned(),
+            data: String::new(),
             device: "emulator".to_owned(),
             driver: String::new(),
             compiler: String::new(),

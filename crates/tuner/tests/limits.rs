@@ -43,6 +43,7 @@ fn key(pipeline: &str, nseg: i64, len: i64) -> Key {
         kernel: "5e9a3c71d2".to_owned(),
         pipeline: format!("split_iname(i, $width)\n{pipeline}\n"),
         problem: format!("out: f32[{nseg}]; x: f32[{nseg}, {len}]; len = {len}; nseg = {nseg}"),
+        data: String::new(),
         device: "GPU A".to_owned(),
         driver: "13.0".to_owned(),
         compiler: "nvrtc 13.0".to_owned(),

@@ -95,6 +95,44 @@ fn a_log_is_gone_on_with() {
     assert_eq!(outcome(&wider, "rows=32 lanes=32"), outcome(&first, "rows=32 lanes=32"));
 }
 
+/// As many segments and elements, but lengths that idle other lanes.
+#[test]
+fn outcomes_for_other_offsets_are_not_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("tune.jsonl");
+    let kernel = LoopKernel::parse(
+        "kernel ragged(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+assume 0 <= n and 0 <= nseg
+fact monotone(offsets)
+fact 0 <= offsets <= n
+domain { [s] : 0 <= s < nseg }
+domain { [i] : lo <= i < hi }
+temp lo: i32 private
+temp hi: i32 private
+lo = offsets[s]
+hi = offsets[s + 1]
+out[s] = sum(i, x[i])
+",
+    )
+    .expect("a kernel");
+    let pipeline = Pipeline::parse("split_iname(s, $rows)\ntag_inames(s_outer: block.x, s_inner: thread.x)")
+        .expect("steps");
+    let space = Space::parse("rows in [32, 64]").expect("a space");
+    let device = Device::emulator();
+    let search = |offsets: Vec<i32>| {
+        let args = Args::new()
+            .tensor("x", &Tensor::random(&[96], DType::F32, 7).expect("a tensor"))
+            .tensor("offsets", &Tensor::from_vec(&[4], offsets).expect("a tensor"));
+        Tuner::new(&device, &kernel, &pipeline, &space, &args).log(&path).run().expect("a search")
+    };
+    assert_eq!(search(vec![0, 32, 64, 96]).recalled, 0);
+    let other = search(vec![0, 0, 0, 96]);
+    assert_eq!(other.recalled, 0);
+    let (_, (field, ..)) = other.not_used.clone().expect("there were two");
+    assert_eq!(field, "data");
+    assert_eq!(search(vec![0, 32, 64, 96]).recalled, 2);
+}
+
 #[test]
 fn time_that_is_over_ends_the_search() {
     let tuning = tune("rows in 1..=40\nlanes in [1, 2]\n", 64, |t| t.budget(Duration::ZERO));

@@ -103,6 +103,14 @@ impl Args {
         self.arrays.iter().map(|(name, array)| (name, array.dtype(), array.shape()))
     }
 
+    /// The array of the host that was given under a name.
+    pub fn host_tensor(&self, name: &str) -> Option<&Tensor> {
+        match self.arrays.get(name)? {
+            ArrayArg::Host(tensor) => Some(tensor),
+            ArrayArg::Device(_) => None,
+        }
+    }
+
     fn note_name(&mut self, name: Name, insert: impl FnOnce(&mut Args, Name)) {
         if self.arrays.contains_key(&name) || self.scalars.contains_key(&name) {
             self.twice.get_or_insert_with(|| name.clone());

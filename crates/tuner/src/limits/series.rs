@@ -20,7 +20,7 @@ struct Identity {
     machine: String,
     /// Other sizes, where a line would have several shapes of one size.
     sizes: String,
-    /// The log, where a line would have one shape several times.
+    /// The log, and the data that searches hang on, where a line would have one shape several times.
     source: String,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn group(searches: Vec<Search>, by: &By) -> Vec<Series> {
             Identity { sizes: sizes.join(" "), ..identity(s) }
         })
     });
-    // One shape several times: the logs tell them apart.
+    // One shape several times: the logs tell them apart, and what arrays as offsets hold.
     let by_source = by_sizes.flat_map(|group| {
         if !group.has_two(|a, b| a.sizes == b.sizes) {
             return vec![group];
@@ -73,7 +73,10 @@ pub(super) fn group(searches: Vec<Search>, by: &By) -> Vec<Series> {
         let sizes = group.identity.sizes.clone();
         regroup(group.searches, |s| Identity {
             sizes: sizes.clone(),
-            source: s.source.clone(),
+            source: match s.key.data.as_str() {
+                "" => s.source.clone(),
+                data => format!("{}, {data}", s.source),
+            },
             ..identity(s)
         })
     });
