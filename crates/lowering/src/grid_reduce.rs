@@ -22,7 +22,13 @@ use loopwright_kernel_ir::{
 use loopwright_poly::System;
 
 use crate::{
-    analysis::Analysis, emitter::Emitter, emitter::Shared, env::Env, grid_update::by_updates, program::Atomic,
+    analysis::Analysis,
+    emitter::Emitter,
+    emitter::Shared,
+    env::Env,
+    grid_update::by_updates,
+    program::Atomic,
+    rewrite::{bound_blocks, fresh},
 };
 
 /// Threads that join partial results where the x axis is free.
@@ -289,19 +295,6 @@ fn one(
     Ok((edited, None))
 }
 
-/// The partial result is written once a block: the bounds of the block's inames alone.
-pub(crate) fn bound_blocks(data: &mut KernelData, blocks: Vec<Constraint>) {
-    for c in blocks {
-        let names = c.names();
-        let last = data.domains.iter_mut().rev().find(|d| d.inames.iter().any(|i| names.contains(i)));
-        if let Some(d) = last
-            && !d.constraints.contains(&c)
-        {
-            d.constraints.push(c);
-        }
-    }
-}
-
 fn over_base(e: &Expr, base: &BTreeMap<Name, Vec<Name>>) -> Expr {
     if let Expr::Reduce(r) = e {
         let mut inames = Vec::new();
@@ -354,22 +347,6 @@ fn retree(trees: &[Tree], id: &Name, partial: &Name, n: usize, loops: &[Name]) -
         }
     }
     result
-}
-
-pub(crate) fn fresh(kernel: &LoopKernel, like: &str) -> Name {
-    let taken = |name: &str| {
-        kernel.is_iname(name)
-            || kernel.array(name).is_some()
-            || kernel.instruction(name).is_some()
-            || kernel.args.iter().any(|a| **a.name() == *name)
-    };
-    let mut name = like.to_string();
-    let mut k = 1;
-    while taken(&name) {
-        name = format!("{like}_{k}");
-        k += 1;
-    }
-    Name::from(name)
 }
 
 fn fresh_operator(kernel: &LoopKernel, like: &str) -> Name {

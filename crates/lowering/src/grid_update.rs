@@ -18,9 +18,8 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
-    grid_reduce::{bound_blocks, fresh},
-    peel::before_init,
     program::Atomic,
+    rewrite::{before_init, bound_blocks, fresh},
 };
 
 /// Threads of a block that give results their first values.

@@ -35,6 +35,7 @@ mod private;
 pub mod program;
 mod race;
 mod reduce;
+mod rewrite;
 mod scan;
 mod structure;
 mod sync;

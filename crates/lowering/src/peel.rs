@@ -20,13 +20,16 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, KernelData,
-    Kind, Lookup, LoopKernel, Name, Part, PartRef, Reduce, Tag, Tree, Type,
+    Kind, Lookup, LoopKernel, Name, Part, PartRef, Reduce, Tag, Type,
 };
 
 use loopwright_legality::context;
 use loopwright_poly::System;
 
-use crate::{grid_reduce::fresh, layout::storage_order};
+use crate::{
+    layout::storage_order,
+    rewrite::{before_init, fresh},
+};
 
 /// The bytes of the widest access.
 const WIDEST: usize = 16;
@@ -291,23 +294,4 @@ fn replace(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr {
         Expr::Reduce(r) if r == reduce => by.clone(),
         _ => e.map_children(&mut |c| replace(c, reduce, by)),
     }
-}
-
-/// The tree with a leaf of an instruction before that of an init.
-pub(crate) fn before_init(trees: &[Tree], init: &PartRef, id: &Name) -> Vec<Tree> {
-    let mut result = Vec::new();
-    for tree in trees {
-        match tree {
-            Tree::Leaf(p) => {
-                if p == init {
-                    result.push(Tree::Leaf(PartRef { instruction: id.clone(), part: Part::Whole }));
-                }
-                result.push(tree.clone());
-            }
-            Tree::Loop { iname, body } => {
-                result.push(Tree::Loop { iname: iname.clone(), body: before_init(body, init, id) })
-            }
-        }
-    }
-    result
 }

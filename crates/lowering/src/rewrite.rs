@@ -1,0 +1,52 @@
+//! What rewriting a kernel before it is lowered takes: new names, leaves in their place, bounds of blocks.
+
+use loopwright_kernel_ir::{Constraint, KernelData, LoopKernel, Name, Part, PartRef, Tree};
+
+/// A name like this one that nothing in the kernel has.
+pub(crate) fn fresh(kernel: &LoopKernel, like: &str) -> Name {
+    let taken = |name: &str| {
+        kernel.is_iname(name)
+            || kernel.array(name).is_some()
+            || kernel.instruction(name).is_some()
+            || kernel.args.iter().any(|a| **a.name() == *name)
+    };
+    let mut name = like.to_string();
+    let mut k = 1;
+    while taken(&name) {
+        name = format!("{like}_{k}");
+        k += 1;
+    }
+    Name::from(name)
+}
+
+/// The partial result is written once a block: the bounds of the block's inames alone.
+pub(crate) fn bound_blocks(data: &mut KernelData, blocks: Vec<Constraint>) {
+    for c in blocks {
+        let names = c.names();
+        let last = data.domains.iter_mut().rev().find(|d| d.inames.iter().any(|i| names.contains(i)));
+        if let Some(d) = last
+            && !d.constraints.contains(&c)
+        {
+            d.constraints.push(c);
+        }
+    }
+}
+
+/// The tree with a leaf of an instruction before that of an init.
+pub(crate) fn before_init(trees: &[Tree], init: &PartRef, id: &Name) -> Vec<Tree> {
+    let mut result = Vec::new();
+    for tree in trees {
+        match tree {
+            Tree::Leaf(p) => {
+                if p == init {
+                    result.push(Tree::Leaf(PartRef { instruction: id.clone(), part: Part::Whole }));
+                }
+                result.push(tree.clone());
+            }
+            Tree::Loop { iname, body } => {
+                result.push(Tree::Loop { iname: iname.clone(), body: before_init(body, init, id) })
+            }
+        }
+    }
+    result
+}
