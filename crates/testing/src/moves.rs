@@ -49,7 +49,7 @@ pub const KINDS: [(&str, usize); 42] = [
     ("composite", 4),
     ("user", 9),
     ("cache_streaming", 6),
-    ("join_atomically", 8),
+    ("join_atomically", 34),
 ];
 
 /// A kind, by weight.

@@ -14,7 +14,7 @@ use loopwright_transforms::Step;
 use rayon::prelude::*;
 
 /// Cases of a short run.
-const CASES: u64 = 60;
+const CASES: u64 = 300;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
