@@ -1,6 +1,9 @@
 //! Instructions.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
@@ -84,12 +87,22 @@ impl Instruction {
             let help = "there are updates for sum, min and max; partial results of others are joined in a fixed order";
             return refuse("atomic-operator", format!("there is no update for `{}`", reduce.op), help);
         }
-        let read = self.predicate.iter().chain([&self.value]).flat_map(Expr::accesses);
-        if read.into_iter().any(|r| r.array == target.array) {
+        if self.reads().contains(&target.array) {
             let why = format!("it reads `{}`, which blocks change", target.array);
             return refuse("atomic-shape", why, "let it write another array");
         }
         Ok(())
+    }
+
+    /// The arrays and scalars that it reads, subscripts of its targets included; inames and parameters are among them.
+    pub fn reads(&self) -> BTreeSet<Name> {
+        let mut found = BTreeSet::new();
+        let subscripts = self.targets.iter().flat_map(|t| &t.index);
+        for e in [&self.value].into_iter().chain(&self.predicate).chain(subscripts) {
+            found.extend(e.names());
+            found.extend(e.accesses().into_iter().map(|a| a.array));
+        }
+        found
     }
 
     /// Its reductions in the order of their numbers.

@@ -10,11 +10,11 @@
 //! Nothing but the result is in global memory, and nothing is launched after the blocks. Sums of floating-point numbers may differ in their last
 //! bits from run to run, as the order is that in which blocks come to the end.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Constraint, DType, Definition, Diagnostic, Domain, Expr, Instruction,
-    KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tag, Tree, Type,
+    AddressSpace, Aff, Constraint, DType, Definition, Diagnostic, Domain, Expr, Instruction, KernelData,
+    LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tag, Tree, Type,
 };
 
 use crate::{
@@ -97,17 +97,14 @@ pub(crate) fn by_updates(
     };
     let owner = PartRef { instruction: id.clone(), part: Part::Init(0) };
     // Where nothing comes before that it could depend on, all such instructions are together at the beginning, and share a launch.
-    let others = kernel.instructions.iter().filter(|i| i.id != *id);
-    let touched = others.flat_map(|i| {
-        i.targets
-            .iter()
-            .map(|t| t.array.clone())
-            .chain(reads(i).into_iter().map(|a| a.array))
-            .collect::<Vec<_>>()
-    });
+    let touches = |i: &Instruction| {
+        i.targets.iter().any(|t| t.array == target.array) || i.reads().contains(&target.array)
+    };
+    let steady = |names: BTreeSet<Name>| names.iter().all(|n| kernel.array(n).is_none());
     let early = instruction.predicate.is_none()
-        && target.index.iter().all(|s| s.accesses().is_empty())
-        && touched.into_iter().all(|array| array != target.array);
+        && target.index.iter().all(|s| s.accesses().is_empty() && steady(s.names()))
+        && bounds.iter().all(|c| steady(c.names()))
+        && !kernel.instructions.iter().any(|i| i.id != *id && touches(i));
     let edited = kernel.edit(|data: &mut KernelData| -> Result<(), Diagnostic> {
         let mut first = first;
         spread(kernel, data, &mut first, bounds)?;
@@ -121,11 +118,6 @@ pub(crate) fn by_updates(
         Ok(())
     })?;
     Ok((edited, Some(atomic)))
-}
-
-/// What an instruction reads.
-fn reads(i: &Instruction) -> Vec<Access> {
-    i.predicate.iter().chain([&i.value]).flat_map(Expr::accesses).collect()
 }
 
 /// Puts a leaf before all that is in the same body as another; whether that is there.

@@ -48,13 +48,7 @@ fn written(check: &mut Check<'_>) {
     let data = check.data;
     let mut reported: BTreeSet<Name> = BTreeSet::new();
     for (k, i) in data.instructions.iter().enumerate() {
-        let mut reads: BTreeSet<Name> = BTreeSet::new();
-        let exprs = [&i.value].into_iter().chain(&i.predicate).chain(i.targets.iter().flat_map(|t| &t.index));
-        for e in exprs {
-            reads.extend(e.names());
-            reads.extend(e.accesses().into_iter().map(|a| a.array));
-        }
-        for name in reads {
+        for name in i.reads() {
             // One without a type either has been reported for that.
             let typed = |t: &crate::Array| !is_untyped(&t.dtype);
             if check.lookup.temporary(&name).is_some_and(typed)
