@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use loopwright_kernel_ir::Name;
 
-use crate::page::{STYLE, Scale, escape, number, spaced};
+use crate::page::{Frame, STYLE, Scale, escape, number, spaced};
 use crate::{Cost, Outcome, Point, Tuning, tuner::best_first};
 
 const WIDTH: f64 = 368.0;
@@ -57,17 +57,8 @@ impl Plot<'_> {
             "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" role=\"img\" aria-label=\"{}\">",
             escape(self.title)
         );
-        for v in ys.ticks() {
-            let y = ys.place(v);
-            let _ = write!(
-                out,
-                "<line class=\"grid\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                x0 - 6.0,
-                y + 4.0,
-                number(v)
-            );
-        }
+        let frame = Frame { left: x0, right: x1, bottom: y0, top: y1, height: HEIGHT };
+        frame.grid(&mut out, &ys, number);
         let marks: Vec<(f64, String)> = match self.categories {
             Some(c) => c.iter().map(|v| (x_of(*v as f64), v.to_string())).collect(),
             None => xs.ticks().into_iter().map(|v| (x_of(v), number(v))).collect(),
@@ -76,19 +67,7 @@ impl Plot<'_> {
             let _ =
                 write!(out, "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>", y0 + 16.0);
         }
-        let _ = write!(
-            out,
-            "<line class=\"axis\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y0}\" y2=\"{y0}\"/>\
-             <line class=\"axis\" x1=\"{x0}\" x2=\"{x0}\" y1=\"{y0}\" y2=\"{y1}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-             <text x=\"14\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {:.1})\">{}</text>",
-            (x0 + x1) / 2.0,
-            HEIGHT - 10.0,
-            escape(self.x),
-            (y0 + y1) / 2.0,
-            (y0 + y1) / 2.0,
-            escape(self.y)
-        );
+        frame.axes(&mut out, self.x, self.y);
         if self.limit.len() > 1 {
             let corners: Vec<String> =
                 self.limit.iter().map(|(x, y)| format!("{:.1},{:.1}", x_of(*x), ys.place(*y))).collect();

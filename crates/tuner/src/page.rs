@@ -1,4 +1,6 @@
-//! What the pages have in common: their style, text in HTML, numbers, scales.
+//! What the pages have in common: their style, text in HTML, numbers, scales, the frame of a plot.
+
+use std::fmt::Write;
 
 /// The style of all pages, light and dark.
 pub(crate) const STYLE: &str = "\
@@ -74,6 +76,51 @@ impl Scale {
         let unit = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|f| f * unit).find(|s| *s >= rough).unwrap_or(unit);
         (0..20).map(|k| f64::from(k) * step).filter(|v| (self.low..=self.high).contains(v)).collect()
+    }
+}
+
+/// The place of a plot in its picture, between the axes and their ends.
+pub(crate) struct Frame {
+    pub left: f64,
+    pub right: f64,
+    pub bottom: f64,
+    pub top: f64,
+    /// Of the whole picture.
+    pub height: f64,
+}
+
+impl Frame {
+    /// Lines across the plot at the marks of its vertical axis.
+    pub fn grid(&self, out: &mut String, ys: &Scale, text: impl Fn(f64) -> String) {
+        let (x0, x1) = (self.left, self.right);
+        for v in ys.ticks() {
+            let y = ys.place(v);
+            let _ = write!(
+                out,
+                "<line class=\"grid\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                x0 - 6.0,
+                y + 4.0,
+                text(v)
+            );
+        }
+    }
+
+    /// Both axes with what they show.
+    pub fn axes(&self, out: &mut String, x: &str, y: &str) {
+        let (x0, x1, y0, y1) = (self.left, self.right, self.bottom, self.top);
+        let middle = (y0 + y1) / 2.0;
+        let _ = write!(
+            out,
+            "<line class=\"axis\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y0}\" y2=\"{y0}\"/>\
+             <line class=\"axis\" x1=\"{x0}\" x2=\"{x0}\" y1=\"{y0}\" y2=\"{y1}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
+             <text x=\"14\" y=\"{middle:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {middle:.1})\">{}</text>",
+            (x0 + x1) / 2.0,
+            self.height - 10.0,
+            escape(x),
+            escape(y)
+        );
     }
 }
 

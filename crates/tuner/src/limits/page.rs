@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Best, LimitReport, Reached, Series};
-use crate::page::{STYLE, Scale, escape, number};
+use crate::page::{Frame, STYLE, Scale, escape, number};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 360.0;
@@ -143,17 +143,8 @@ impl LimitReport {
             "<figure class=\"wide\"><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\">",
             escape(title)
         );
-        for v in ys.ticks() {
-            let y = ys.place(v);
-            let _ = write!(
-                out,
-                "<line class=\"grid\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{:.0} %</text>",
-                x0 - 6.0,
-                y + 4.0,
-                100.0 * v
-            );
-        }
+        let frame = Frame { left: x0, right: x1, bottom: y0, top: y1, height: HEIGHT };
+        frame.grid(out, &ys, |v| format!("{:.0} %", 100.0 * v));
         for (x, text) in size_marks(&sizes, &xs) {
             let _ = write!(
                 out,
@@ -163,18 +154,9 @@ impl LimitReport {
                 y0 + 17.0
             );
         }
-        let (limit, middle) = (ys.place(1.0), (y0 + y1) / 2.0);
-        let _ = write!(
-            out,
-            "<line class=\"axis\" x1=\"{x0}\" x2=\"{x1}\" y1=\"{y0}\" y2=\"{y0}\"/>\
-             <line class=\"axis\" x1=\"{x0}\" x2=\"{x0}\" y1=\"{y0}\" y2=\"{y1}\"/>\
-             <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\
-             <text x=\"14\" y=\"{middle:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {middle:.1})\">of the limit</text>\
-             <polyline class=\"limit\" points=\"{x0},{limit:.1} {x1},{limit:.1}\"/>",
-            (x0 + x1) / 2.0,
-            HEIGHT - 10.0,
-            escape(self.by())
-        );
+        frame.axes(out, self.by(), "of the limit");
+        let limit = ys.place(1.0);
+        let _ = write!(out, "<polyline class=\"limit\" points=\"{x0},{limit:.1} {x1},{limit:.1}\"/>");
         for (k, series) in self.series.iter().enumerate() {
             let _ = write!(out, "<g class=\"s{}\">", colour(k));
             let place = |(shape, best): &(&Reached, &Best)| (xs.place(shape.size), ys.place(best.fraction));
