@@ -237,12 +237,7 @@ impl Context<'_> {
     /// `atomicAdd` and its like, whose result nobody takes: the compiler makes a reduction of the memory of it.
     fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
         let (_, dtype) = self.array(to.memory);
-        let integer = matches!(dtype, DType::I32 | DType::U32 | DType::I64 | DType::U64);
-        let known = match atomic {
-            Atomic::Add => integer || matches!(dtype, DType::F32 | DType::F64),
-            Atomic::Min | Atomic::Max => integer,
-        };
-        if !known || !matches!(to.memory, Memory::Global(_)) {
+        if !atomic.takes(dtype) || !matches!(to.memory, Memory::Global(_)) {
             return self.needs.refuse(
                 "malformed-program",
                 format!("there is no atomic update of this kind for {dtype} here: {atomic:?}"),

@@ -326,6 +326,4 @@ pub(crate) struct Code {
     pub reads: Vec<bool>,
     /// The globals that it writes, by number.
     pub writes: Vec<bool>,
-    /// Whether it has atomic updates.
-    pub updates: bool,
 }

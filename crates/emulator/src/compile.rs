@@ -15,7 +15,6 @@ use crate::{
     compile_value::preset_of,
     fault::{Fault, FaultKind},
     options::Options,
-    update::updates,
 };
 
 /// How deep statements and values may nest.
@@ -316,7 +315,7 @@ impl<'a> Compiler<'a> {
             }
             Stmt::Update { atomic, to, value, leaf } => {
                 self.speak_of(*leaf, "an atomic update")?;
-                if !updates(*atomic, value.dtype) || !matches!(to.memory, Memory::Global(_)) {
+                if !atomic.takes(value.dtype) || !matches!(to.memory, Memory::Global(_)) {
                     let what = format!("an atomic update ({atomic:?}) of {} in {:?}", value.dtype, to.memory);
                     return self.invalid(what);
                 }
@@ -325,7 +324,6 @@ impl<'a> Compiler<'a> {
                 if let Some(access) = self.code.accesses.get_mut(access as usize) {
                     access.atomic = Some(*atomic);
                 }
-                self.code.updates = true;
                 self.emit(Inst::Update { access, src });
             }
             Stmt::VectorCopy { to, from, lanes, leaf } => {

@@ -347,7 +347,7 @@ impl Run<'_> {
         };
         let workers = match self.manner {
             // Sums of floating-point numbers are the same in every run.
-            _ if code.updates => 1,
+            _ if code.accesses.iter().any(|a| a.atomic.is_some()) => 1,
             Manner::Spread => emulator_threads(self.machine.options).min(blocks as usize).max(1),
             Manner::InOrder | Manner::Watching(_) => 1,
         };

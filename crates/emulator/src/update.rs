@@ -3,15 +3,6 @@
 use loopwright_kernel_ir::DType;
 use loopwright_lowering::program::Atomic;
 
-/// Whether there is an update of this kind for this type.
-pub(crate) fn updates(atomic: Atomic, dtype: DType) -> bool {
-    match dtype {
-        DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-        DType::F32 | DType::F64 => atomic == Atomic::Add,
-        _ => false,
-    }
-}
-
 /// The bits of an element of 32 bits after an update.
 pub(crate) fn update_narrow(atomic: Atomic, dtype: DType, old: u32, value: u32) -> u32 {
     match (atomic, dtype) {

@@ -15,9 +15,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Arg, Array, Axis, Constraint, Definition, Diagnostic, Domain, Expr,
-    Instruction, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag,
-    Tree, Type,
+    Access, AddressSpace, Aff, Arg, Array, Axis, Constraint, Diagnostic, Domain, Expr, Instruction,
+    KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag, Tree, Type,
 };
 use loopwright_poly::System;
 
@@ -28,7 +27,7 @@ use crate::{
     env::Env,
     grid_update::by_updates,
     program::Atomic,
-    rewrite::{bound_blocks, fresh},
+    rewrite::{bound_blocks, fresh, over_threads},
 };
 
 /// Threads that join partial results where the x axis is free.
@@ -263,20 +262,7 @@ fn one(
         data.domains.push(Domain { inames: joined.clone(), constraints: domain });
         let mut loops = joined.clone();
         if let (true, Some(name)) = (x_is_free, last) {
-            let (outer, inner) = (Name::new(format!("{name}_outer")), Name::new(format!("{name}_inner")));
-            let lane = Aff::var(&inner);
-            data.domains.push(Domain {
-                inames: vec![outer.clone(), inner.clone()],
-                constraints: vec![
-                    Constraint::nonneg(lane.clone()),
-                    Constraint::lt(&lane, &Aff::constant(JOINING_THREADS))?,
-                ],
-            });
-            data.definitions.push(Definition {
-                iname: name.clone(),
-                value: Aff::var(&outer).scale(JOINING_THREADS)?.add(&lane)?,
-            });
-            data.tags.insert(inner, Tag::Thread(0));
+            let (outer, _) = over_threads(data, &name, JOINING_THREADS)?;
             loops.pop();
             loops.push(outer);
         }

@@ -13,13 +13,13 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Constraint, DType, Definition, Diagnostic, Domain, Expr, Instruction, KernelData,
-    LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tag, Tree, Type,
+    AddressSpace, Aff, Constraint, DType, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel,
+    Name, Part, PartRef, Reduce, ReductionOp, Tree, Type,
 };
 
 use crate::{
     program::Atomic,
-    rewrite::{before_init, bound_blocks, fresh},
+    rewrite::{before_init, bound_blocks, fresh, over_threads},
 };
 
 /// Threads of a block that give results their first values.
@@ -54,19 +54,20 @@ pub(crate) fn by_updates(
         )
         .help(format!("`make_global({})` moves it there", target.array)));
     }
-    let integer = matches!(dtype, Some(DType::I32 | DType::U32 | DType::I64 | DType::U64));
-    let atomic = match operator.name.as_str() {
-        "sum" if integer || matches!(dtype, Some(DType::F32 | DType::F64)) => Atomic::Add,
-        "min" if integer => Atomic::Min,
-        "max" if integer => Atomic::Max,
-        name => {
-            let dtype = dtype.map_or_else(|| "this type".to_owned(), |t| t.to_string());
-            return Err(Diagnostic::new(
-                "atomic-type",
-                format!("`{id}` cannot be joined by atomic updates: there is none for `{name}` of {dtype}"),
-            )
-            .help("sums of i32, u32, i64, u64, f32 and f64 can be, and the least and greatest of those integers"));
-        }
+    let kinds = [("sum", Atomic::Add), ("min", Atomic::Min), ("max", Atomic::Max)];
+    let kind = kinds.into_iter().find(|(name, _)| *operator.name == **name);
+    let Some((_, atomic)) = kind.filter(|(_, atomic)| dtype.is_some_and(|t| atomic.takes(t))) else {
+        let dtype = dtype.map_or_else(|| "this type".to_owned(), |t| t.to_string());
+        return Err(Diagnostic::new(
+            "atomic-type",
+            format!(
+                "`{id}` cannot be joined by atomic updates: there is none for `{}` of {dtype}",
+                operator.name
+            ),
+        )
+        .help(
+            "sums of i32, u32, i64, u64, f32 and f64 can be, and the least and greatest of those integers",
+        ));
     };
     if state != dtype {
         let of = |t: Option<DType>| t.map_or_else(|| "?".to_owned(), |t| t.to_string());
@@ -145,20 +146,12 @@ fn spread(
     };
     let name = fresh(kernel, &format!("{own}_start"));
     let moved = |aff: &Aff| aff.substitute_one(&own, &Aff::var(&name));
-    let (outer, inner) = (Name::new(format!("{name}_outer")), Name::new(format!("{name}_inner")));
     let mut constraints = Vec::new();
     for c in bounds.iter().filter(|c| c.aff.mentions(&own)) {
         constraints.push(Constraint { kind: c.kind, aff: moved(&c.aff)? });
     }
     data.domains.push(Domain { inames: vec![name.clone()], constraints });
-    let thread = Aff::var(&inner);
-    data.domains.push(Domain {
-        inames: vec![outer.clone(), inner.clone()],
-        constraints: vec![
-            Constraint::nonneg(thread.clone()),
-            Constraint::lt(&thread, &Aff::constant(STARTING_THREADS))?,
-        ],
-    });
+    let (outer, inner) = over_threads(data, &name, STARTING_THREADS)?;
     // What the results are called by in the declared kernel, by the new name.
     for d in &kernel.definitions {
         if d.value.mentions(&own) {
@@ -169,12 +162,7 @@ fn spread(
     for value in first.map.values_mut() {
         *value = moved(value)?;
     }
-    data.definitions.push(Definition {
-        iname: name.clone(),
-        value: Aff::var(&outer).scale(STARTING_THREADS)?.add(&thread)?,
-    });
     data.tags.insert(outer.clone(), kernel.tag(&own));
-    data.tags.insert(inner.clone(), Tag::Thread(0));
     let renamed = |e: &Expr| e.substitute(&|n| (*n == own).then(|| Expr::Name(name.clone())));
     for target in &mut first.targets {
         for subscript in &mut target.index {

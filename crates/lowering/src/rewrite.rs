@@ -1,6 +1,8 @@
 //! What rewriting a kernel before it is lowered takes: new names, leaves in their place, bounds of blocks.
 
-use loopwright_kernel_ir::{Constraint, KernelData, LoopKernel, Name, Part, PartRef, Tree};
+use loopwright_kernel_ir::{
+    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Part, PartRef, Tag, Tree,
+};
 
 /// A name like this one that nothing in the kernel has.
 pub(crate) fn fresh(kernel: &LoopKernel, like: &str) -> Name {
@@ -17,6 +19,27 @@ pub(crate) fn fresh(kernel: &LoopKernel, like: &str) -> Name {
         k += 1;
     }
     Name::from(name)
+}
+
+/// Spreads an iname that has bounds over so many threads of the x axis: the inames of their rounds, and of the threads.
+pub(crate) fn over_threads(
+    data: &mut KernelData,
+    name: &Name,
+    threads: i64,
+) -> Result<(Name, Name), Diagnostic> {
+    let (outer, inner) = (Name::new(format!("{name}_outer")), Name::new(format!("{name}_inner")));
+    let thread = Aff::var(&inner);
+    data.domains.push(Domain {
+        inames: vec![outer.clone(), inner.clone()],
+        constraints: vec![
+            Constraint::nonneg(thread.clone()),
+            Constraint::lt(&thread, &Aff::constant(threads))?,
+        ],
+    });
+    let value = Aff::var(&outer).scale(threads)?.add(&thread)?;
+    data.definitions.push(Definition { iname: name.clone(), value });
+    data.tags.insert(inner.clone(), Tag::Thread(0));
+    Ok((outer, inner))
 }
 
 /// The partial result is written once a block: the bounds of the block's inames alone.

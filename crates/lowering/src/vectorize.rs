@@ -229,9 +229,8 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
-    /// The statements of an update over lanes around a vector's, where what the update does is more than one operation: first all vectors are loaded, then
-    /// used. Compilers choose between both sides of such an update by branches, and move no load across those of the lanes before. `None`
-    /// where it is one operation, or nothing is loaded by vectors.
+    /// The statements of an update of several values over lanes around a vector's: first all vectors are loaded, then used. Compilers choose between both sides of such an update by branches, and move no load across those of the lanes before. `None`
+    /// where it is of one value, or nothing is loaded by vectors.
     pub fn emit_ahead(
         &mut self,
         number: usize,
@@ -241,7 +240,11 @@ impl Emitter<'_, '_> {
     ) -> Result<Option<Vec<Stmt>>, Diagnostic> {
         let Some((vector, around)) = lanes.split_last() else { return Ok(None) };
         let is_vector = self.analysis.kernel.tag(vector) == Tag::Vec;
-        if around.is_empty() || !is_vector || !matches!(env.ahead, Ahead::Whole) || !self.is_long(info)? {
+        if around.is_empty()
+            || !is_vector
+            || !matches!(env.ahead, Ahead::Whole)
+            || !self.updates_several(info)?
+        {
             return Ok(None);
         }
         let (first, rest) = (&lanes[..1], &lanes[1..]);
@@ -267,8 +270,8 @@ impl Emitter<'_, '_> {
         Ok(Some(stmts))
     }
 
-    /// Whether an update is more than one operation on one value.
-    fn is_long(&self, info: &PartInfo) -> Result<bool, Diagnostic> {
+    /// Whether a part updates several values, as those of argmax.
+    fn updates_several(&self, info: &PartInfo) -> Result<bool, Diagnostic> {
         let Part::Update(n) = info.execution.part.part else { return Ok(false) };
         let reductions = self.analysis.instruction(info).reductions();
         let Some(reduce) = reductions.get(n) else { return Ok(false) };

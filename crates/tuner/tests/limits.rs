@@ -71,7 +71,7 @@ fn timed(name: &str, nseg: i64, len: i64, width: i64, percent: f64) -> Record {
 /// As [`timed`], of a search without a GPU: its estimate.
 fn counted(name: &str, nseg: i64, len: i64, width: i64, percent: f64) -> Record {
     let record = timed(name, nseg, len, width, percent);
-    let Outcome::Timed { cost, times } = record.outcome else { unreachable!() };
+    let Outcome::Timed { cost, times } = record.outcome else { panic!("it was timed") };
     let cost = Cost { estimate_ms: times.median, bottleneck: Bottleneck::BytesInFlight, ..cost };
     let none = String::new;
     Record {
@@ -145,7 +145,7 @@ fn the_page_draws_a_line_a_series_and_estimates_differently() {
     let mut records = usual();
     // Of one more shape of the first line nothing was timed, between shapes that were.
     let between = timed("short", 65536, 256, 8, 85.0);
-    let Outcome::Timed { cost, times } = between.outcome else { unreachable!() };
+    let Outcome::Timed { cost, times } = between.outcome else { panic!("it was timed") };
     let outcome = Outcome::Counted { cost: Cost { estimate_ms: times.median, ..cost } };
     records.push(Record { outcome, ..between });
     records.push(timed("short", 65536, 4096, 32, 70.0));

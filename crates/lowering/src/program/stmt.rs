@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Constraint, Name, PartRef, Role};
+use loopwright_kernel_ir::{Constraint, DType, Name, PartRef, Role};
 use loopwright_legality::Presence;
 
 use super::{MemRef, Memory, Note, Value, ValueKind, VarId};
@@ -78,6 +78,17 @@ pub enum Atomic {
     Min,
     /// The greater: of integers of 32 or 64 bits.
     Max,
+}
+
+impl Atomic {
+    /// Whether there is an update of this kind for a type.
+    pub fn takes(self, dtype: DType) -> bool {
+        match dtype {
+            DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
+            DType::F32 | DType::F64 => self == Atomic::Add,
+            _ => false,
+        }
+    }
 }
 
 /// How a loop's counter goes on.
