@@ -622,6 +622,8 @@ fn every_space_of_the_examples_has_points_that_are_right() {
     names.sort();
     let sizes = |name: &str| match name {
         "matmul" => ("matmul", "m=70 n=66 l=33"),
+        // 33000 steps: for some points many blocks, for others a part of one tile.
+        "ragged_sum" => ("ragged_sum", "n=30000 nseg=3000"),
         "segmented_sum_chunks" => ("segmented_sum", "nseg=3 len=70000"),
         "segmented_sum_long" => ("segmented_sum", "nseg=5 len=9000"),
         "segmented_sum_odd_chunks" => ("segmented_sum", "nseg=3 len=33333"),
@@ -644,6 +646,53 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         assert!(text.contains("best by the counts, nothing was timed: "), "{name}: {text}");
         assert!(!text.contains("wrong"), "{name}: {text}");
     }
+}
+
+/// A file of offsets.
+fn offsets(folder: &Folder, name: &str, values: Vec<i32>) -> String {
+    let path = folder.path(name);
+    Tensor::from_vec(&[values.len()], values).unwrap().to_npy(&path).unwrap();
+    format!("offsets={path}")
+}
+
+#[test]
+fn a_search_over_segments_takes_the_users_own_offsets() {
+    let folder = Folder::new("offsets");
+    let tuning = |kind: &str| example(&format!("tuning/ragged_sum.{kind}"));
+    let (kernel, pipeline, log) =
+        (example("kernels/ragged_sum.lw"), tuning("pipe"), folder.path("log.jsonl"));
+    let space = folder.file("few.space", "threads in [64]\nitems in [7, 11]\ntiles in [4]\n");
+    let tune = |more: &[&str]| {
+        let args = ["tune", &kernel, &pipeline, &space, "--device", "emulator", "--set", "n=40000000"];
+        call(&[&args[..], more].concat())
+    };
+    let all = offsets(&folder, "all.npy", (0..=1000).map(|k| 40_000 * k).collect());
+    // One giant among empty segments, and equal ones: the same lengths of arrays.
+    let giant = offsets(&folder, "giant.npy", (0..=100).map(|k| if k < 50 { 0 } else { 5000 }).collect());
+    let even = offsets(&folder, "even.npy", (0..=100).map(|k| 50 * k).collect());
+    let with = |sample: &str| {
+        let own = ["--input", &all, "--sample", "n=5000", "--sample-input", sample, "--log", &log];
+        out(&tune(&own))
+    };
+    let text = with(&giant);
+    assert!(text.contains("best by the counts, nothing was timed: threads=64 items="), "{text}");
+    assert!(!text.contains("outcomes were taken from the log"), "{text}");
+    // What was counted on other segments is counted again, and of the same ones it is not.
+    assert!(!with(&even).contains("outcomes were taken from the log"));
+    assert!(with(&even).contains("\n2 outcomes were taken from the log\n"));
+
+    let text = refusal(&tune(&["--input", &all, "--sample", "n=5000"]));
+    assert!(text.contains("error[") && text.contains("--sample-input"), "{text}");
+    // Offsets that break what is declared of them are refused, those of the sample too.
+    let falls = offsets(&folder, "falls.npy", (0..=100).map(|k| 5000 - 50 * k).collect());
+    let beyond = offsets(&folder, "beyond.npy", (0..=100).map(|k| 51 * k).collect());
+    let text = refusal(&tune(&["--input", &falls]));
+    assert!(text.contains("error[fact]: the elements of `offsets` fall"), "{text}");
+    let text = refusal(&tune(&["--input", &all, "--sample", "n=5000", "--sample-input", &beyond]));
+    assert!(
+        text.contains("error[fact]: the elements of `offsets` are not all in their declared range"),
+        "{text}"
+    );
 }
 
 /// The lines of a tuning log that are whole records.

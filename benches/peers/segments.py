@@ -7,8 +7,9 @@
     benches/peers/segments.py --types [CASES]         f16, bf16, f64 and argmax beside torch, nothing else
     benches/peers/segments.py --defaults [CASES]      what is chosen without tuning beside what the tuner finds, nothing else
 
-Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc. For each length `loopwright tune` searches the
+Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc. For each case `loopwright tune` searches the
 points of examples/tuning, `loopwright export` writes the best one's binary and launches, and this program launches them on torch's arrays.
+Segments of unequal length are tuned on their own offsets, and checked on fewer ones of the same kind.
 
 What is measured, for each case, by events, on 2^28 elements unless --elements says otherwise:
 
@@ -117,13 +118,29 @@ class Ours:
             raise RuntimeError(f"{' '.join(map(str, args))}\n{done.stderr}")
         return done.stdout
 
-    def tuned(self, kernel, name, sizes, sample):
-        """The best point of examples/tuning/NAME for these sizes: its pipeline's file, and what it is."""
+    def array(self, of, name, values):
+        """NAME=FILE of an option: the values, of the problem or its sample, in a .npy file."""
+        path = self.work / f"{of}{self.count}_{name}.npy"
+        descr = {torch.int32: "<i4", torch.int64: "<i8", torch.float32: "<f4"}[values.dtype]
+        header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {tuple(values.shape)}, }}"
+        # Magic, version and length take 10 bytes, a newline ends the header, the data begin at a multiple of 64.
+        header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+        with open(path, "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+            raw = values.cpu().contiguous()
+            file.write(ctypes.string_at(raw.data_ptr(), raw.numel() * raw.element_size()))
+        return f"{name}={path}"
+
+    def tuned(self, kernel, name, sizes, sample, arrays=None, sample_arrays=None):
+        """The best point of examples/tuning/NAME for these sizes and arrays: its pipeline's file, and what it is. Arrays that are not
+        given are random."""
         self.count += 1
         best = self.work / f"best{self.count}.pipe"
         tuning = EXAMPLES / "tuning" / name
-        sets = [f"--set={k}={v}" for k, v in sizes.items()] + [f"--sample={k}={v}" for k, v in sample.items()]
-        self.call("tune", kernel, f"{tuning}.pipe", f"{tuning}.space", *sets, "--device", "gpu", "--best", best)
+        given = [f"--set={k}={v}" for k, v in sizes.items()] + [f"--sample={k}={v}" for k, v in sample.items()]
+        given += [f"--input={self.array('problem', k, v)}" for k, v in (arrays or {}).items()]
+        given += [f"--sample-input={self.array('sample', k, v)}" for k, v in (sample_arrays or {}).items()]
+        self.call("tune", kernel, f"{tuning}.pipe", f"{tuning}.space", *given, "--device", "gpu", "--best", best)
         comment = best.read_text().splitlines()[0]
         return best, comment.split(": ", 1)[-1]
 
@@ -366,15 +383,26 @@ def lengths_of(kind, mean, elements):
     return offsets
 
 
+# Points of the segments that candidates are checked on: enough that the largest tiles of examples/tuning leave work for two blocks.
+RAGGED_SAMPLE = 1 << 18
+
+
+def tuned_ragged(kind, mean, offsets, tensors, ours):
+    """The best point of examples/tuning/ragged_sum for these offsets, checked on fewer of the same kind: what it is, and its launch."""
+    kernel = EXAMPLES / "kernels" / "ragged_sum.lw"
+    few = lengths_of(kind, mean, RAGGED_SAMPLE).to(torch.int32)
+    sizes = {"n": tensors["x"].numel(), "nseg": offsets.numel() - 1}
+    sample = {"n": RAGGED_SAMPLE, "nseg": few.numel() - 1}
+    arrays = {"offsets": offsets.to(torch.int32)}
+    pipeline, point = ours.tuned(kernel, "ragged_sum", sizes, sample, arrays, {"offsets": few})
+    return point, ours.exported(kernel, pipeline, sizes, tensors)
+
+
 def ragged(kind, mean, x, ours, cub, limits):
     offsets = lengths_of(kind, mean, x.numel())
     segments, narrow = offsets.numel() - 1, offsets.to(torch.int32).cuda()
     out = torch.empty(segments, device="cuda")
-    kernel = EXAMPLES / "kernels" / "ragged_sum.lw"
-    sizes = {"n": x.numel(), "nseg": segments}
-    ours.count += 1
-    pipeline = EXAMPLES / "pipelines" / "ragged_sum" / "flattened.pipe"
-    launch = ours.exported(kernel, pipeline, sizes, {"x": x, "out": out, "offsets": narrow})
+    point, launch = tuned_ragged(kind, mean, offsets, {"x": x, "out": out, "offsets": narrow}, ours)
     lengths = (offsets[1:] - offsets[:-1]).cuda()
     running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
     wide = offsets.cuda()
@@ -390,7 +418,8 @@ def ragged(kind, mean, x, ours, cub, limits):
         run()
         agree(out, expected, longest, what)
     result = measure(launch, peers, limits.of(x.numel() * 4 + (segments + 1) * 4, segments * 4))
-    return {"case": f"{kind}:{mean}", "pipeline": "flattened", "segments": segments, "longest": longest, **result}
+    case = {"case": f"{kind}:{mean}", "pipeline": "ragged_sum", "point": point, "segments": segments, "longest": longest}
+    return {**case, **result}
 
 
 TORCH = {"f16": torch.float16, "bf16": torch.bfloat16, "f32": torch.float32, "f64": torch.float64}
@@ -434,8 +463,8 @@ def typed(operator, dtype, length, x, ours, _cub, limits):
 
 
 def untuned(kind, number, x, ours, cub, limits):
-    """What is chosen without tuning, beside what the tuner finds (equal segments) or the shipped pipeline (others). The spread and the
-    ratio are those of `measure`, the tuned form its only peer."""
+    """What is chosen without tuning, beside what the tuner finds. The spread and the ratio are those of `measure`, the tuned form its
+    only peer."""
     if kind == "equal":
         segments = x.numel() // number
         part, out = x[: segments * number], torch.empty(segments, device="cuda")
@@ -456,19 +485,18 @@ def untuned(kind, number, x, ours, cub, limits):
         out, longest = torch.empty(segments, device="cuda"), lengths.max().item()
         sizes = {"n": x.numel(), "nseg": segments}
         tensors = {"x": x, "out": out, "offsets": offsets.to(torch.int32).cuda()}
-        name, point = "flattened", "as shipped"
-        ours.count += 1
-        shipped = EXAMPLES / "pipelines" / "ragged_sum" / "flattened.pipe"
-        tuned = ours.exported(EXAMPLES / "kernels" / "ragged_sum.lw", shipped, sizes, tensors)
+        name = "ragged_sum"
+        point, tuned = tuned_ragged(kind, number, offsets, tensors, ours)
         kernel, pipeline, form = ours.chosen("sum", "f32", "ragged", segments, x.numel(), longest)
         running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
         wide = offsets.cuda()
         expected, read = running[wide[1:]] - running[wide[:-1]], x.numel() * 4 + (segments + 1) * 4
         del running
     default = ours.exported(kernel, pipeline, sizes, tensors)
-    out.zero_()
-    default()
-    agree(out, expected, longest, "the default")
+    for what, run in {"the default": default, f"{name}: {point}": tuned}.items():
+        out.zero_()
+        run()
+        agree(out, expected, longest, what)
     result = measure(default, {f"{name}: {point}": tuned}, limits.of(read, segments * 4))
     return {"case": f"default:{kind}:{number}", "pipeline": form, "segments": segments, **result}
 

@@ -79,7 +79,7 @@ impl Key {
 }
 
 /// Digests of the arrays of the host that facts are declared of.
-fn data(kernel: &LoopKernel, args: &Args) -> String {
+pub(crate) fn data(kernel: &LoopKernel, args: &Args) -> String {
     let of = |fact: &Fact| match fact {
         Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array.clone(),
     };

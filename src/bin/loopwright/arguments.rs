@@ -9,7 +9,7 @@ use loopwright::prelude::*;
 use crate::input::{self, Failure};
 
 /// The options that give arguments.
-#[derive(ClapArgs)]
+#[derive(Clone, ClapArgs)]
 pub struct Arguments {
     /// A scalar argument, as `n=1000`; those that follow from shapes can be left out.
     #[arg(long = "set", value_name = "NAME=VALUE")]
@@ -34,16 +34,11 @@ pub struct Arguments {
 impl Arguments {
     /// The arguments. With `fill`, arrays that the kernel reads and that were not given are random.
     pub fn args(&self, kernel: &LoopKernel, fill: bool) -> Result<Args, Failure> {
-        self.with_scalars(kernel, &self.set, fill)
-    }
-
-    /// As [`Arguments::args`], with other scalars.
-    pub fn with_scalars(&self, kernel: &LoopKernel, set: &[String], fill: bool) -> Result<Args, Failure> {
         let mut args = Args::new();
         for (name, dtype) in input::types(&self.types)? {
             args = args.bind_type(name, dtype);
         }
-        for set in set {
+        for set in &self.set {
             let (name, value) = input::scalar(set)?;
             args = args.scalar(name, value);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args as ClapArgs;
 use indicatif::{ProgressBar, ProgressStyle};
 use loopwright::prelude::*;
-use loopwright::runtime::expected_arrays;
+use loopwright::runtime::{check_facts, expected_arrays};
 use loopwright::tuner::{BinaryFolder, Phase, Progress, Space, Strategy, Tuner};
 
 use crate::arguments::Arguments;
@@ -25,9 +25,13 @@ pub struct Tune {
     #[command(flatten)]
     arguments: Arguments,
     /// A scalar of the smaller problem that candidates are checked and counted on, as `n=1000`; scalars that are not named are those of the
-    /// problem. Its arrays are random.
+    /// problem. Its arrays are random but for those of --sample-input.
     #[arg(long, value_name = "NAME=VALUE")]
     sample: Vec<String>,
+    /// An array of that smaller problem from a .npy file, as `offsets=few.npy`, in the place of that of --input: where times hang on what an
+    /// array holds, fewer elements of the same kind.
+    #[arg(long, value_name = "NAME=FILE")]
+    sample_input: Vec<String>,
     /// `exhaustive`, `random` or `guided`.
     #[arg(long, default_value = "exhaustive")]
     strategy: String,
@@ -85,17 +89,28 @@ impl Tune {
         }
     }
 
-    /// The scalars of the sample: those of the problem, with others in their place.
-    fn sample_scalars(&self) -> Result<Vec<String>, Failure> {
-        let mut scalars = self.sample.clone();
-        for set in &self.arguments.set {
-            let (name, _) = input::pair(set)?;
-            let replaced = self.sample.iter().any(|s| s.split('=').next().is_some_and(|n| n.trim() == name));
-            if !replaced {
-                scalars.push(set.clone());
-            }
+    /// The smaller problem, if there is one: scalars and arrays of the problem, with others in their place.
+    fn sample(&self, kernel: &LoopKernel) -> Result<Option<Args>, Failure> {
+        if self.sample.is_empty() && self.sample_input.is_empty() {
+            return Ok(None);
         }
-        Ok(scalars)
+        let set = replaced(&self.arguments.set, &self.sample)?;
+        let inputs = replaced(&self.arguments.inputs, &self.sample_input)?;
+        let whole = inputs.iter().find(|i| !self.sample_input.contains(i)).cloned();
+        let arguments = Arguments { set, inputs, ..self.arguments.clone() };
+        let made =
+            arguments.args(kernel, true).and_then(|args| Ok(check_facts(kernel, &args).map(|()| args)?));
+        match (made, whole) {
+            // An array of the problem rarely fits a smaller one.
+            (Err(Failure::Input(refusals)), Some(whole)) => {
+                let (name, _) = input::pair(&whole)?;
+                let help = format!(
+                    "the sample has the problem's `{name}`: give fewer elements with `--sample-input {name}=FILE`"
+                );
+                Err(Failure::Input(refusals.into_iter().map(|d| d.help(&help)).collect()))
+            }
+            (made, _) => made.map(Some),
+        }
     }
 
     /// The architecture to compile for.
@@ -118,13 +133,12 @@ impl Tune {
         let points = space.points()?.len();
         let strategy = self.strategy(points)?;
         let device = input::device(&self.device)?;
-        let sample = match self.sample.is_empty() {
-            true => None,
-            false => Some(self.arguments.with_scalars(&kernel, &self.sample_scalars()?, true)?),
-        };
+        let sample = self.sample(&kernel)?;
         // Without a GPU nothing runs on the problem itself, whose arrays may be large: its shapes are all that is needed.
         let fill = (device.is_gpu() && self.compile_only.is_none()) || sample.is_none();
         let args = self.arguments.args(&kernel, fill)?;
+        // Candidates rely on what is declared of the data, and may read anywhere where it is not so.
+        check_facts(&kernel, &args)?;
         let budget = match self.budget {
             Some(s) => Some(
                 Duration::try_from_secs_f64(s)
@@ -205,6 +219,18 @@ impl Tune {
             None => Err(Failure::Wrong("no point of the space is legal".to_owned())),
         }
     }
+}
+
+/// `name=value` options, with others in the place of those of the same names.
+fn replaced(all: &[String], others: &[String]) -> Result<Vec<String>, Failure> {
+    let names = others.iter().map(|o| Ok(input::pair(o)?.0)).collect::<Result<Vec<_>, Failure>>()?;
+    let mut result = others.to_vec();
+    for given in all {
+        if !names.contains(&input::pair(given)?.0) {
+            result.push(given.clone());
+        }
+    }
+    Ok(result)
 }
 
 /// How many times more bytes the problem's arrays have than the sample's.

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use loopwright_kernel_ir::{Arg, DType, Diagnostic, Fact, LoopKernel, Name, Type};
 
 use super::Args;
+use super::facts;
 use super::host::eval_expr;
 use super::open_types::{bind_types, still_open};
 use super::resolve::resolve_given;
@@ -75,6 +76,16 @@ pub fn fact_range(
         }
     }
     Ok(range)
+}
+
+/// Checks the declared facts of the arrays of the host that were given, as [`Args::check_facts`] does of all arrays whenever they are bound.
+pub fn check_facts(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
+    let declared = kernel.declared();
+    let resolved = resolve_given(declared, args)?;
+    declared.facts.iter().try_for_each(|fact| match args.host_tensor(facts::subject(fact)) {
+        Some(data) => facts::check(fact, data, &resolved.integers),
+        None => Ok(()),
+    })
 }
 
 /// The kernel with its open types bound; refused where one stays open or is unknown.

@@ -57,7 +57,7 @@ mod tensor;
 mod variant;
 
 pub use args::Args;
-pub use ask::{Known, bind_open_types, expected_arrays, fact_range, known};
+pub use ask::{Known, bind_open_types, check_facts, expected_arrays, fact_range, known};
 pub use bind::check_device_limits;
 pub use bound::{Bound, Outputs};
 pub use compile_for::{Binary, compile_for};
