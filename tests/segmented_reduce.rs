@@ -196,6 +196,27 @@ fn equal_segments_by_length() {
     }
 }
 
+/// What an element takes of the units that compare and choose, in instructions of warps, whatever form is taken.
+#[test]
+fn comparisons_and_choices_are_part_of_the_cost() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    for length in [64, 4096, 1 << 20] {
+        let an_element = |operator: Operator| {
+            let reduce = SegmentedReduce::new(operator, DType::F32);
+            let chosen = reduce.choose(&Shape::rows(ALL / length, length), &h200, &limits).unwrap();
+            (32.0 * chosen.cost.compared / ALL as f64, format!("{operator}, {length}: {}", chosen.form))
+        };
+        // A sum has nothing to choose; a maximum is one instruction an element, and as many again where partial results are joined.
+        let (sum, what) = an_element(Operator::Sum);
+        assert_eq!(sum, 0.0, "{what}");
+        let (most, what) = an_element(Operator::Max);
+        assert!((1.0..2.0).contains(&most), "{what}: {most}");
+        // Greater, equal, earlier; then the value and the index. Where rows are short, joins over lanes are half of it.
+        let (argmax, what) = an_element(Operator::Argmax);
+        assert!((5.0..10.0).contains(&argmax), "{what}: {argmax}");
+    }
+}
+
 #[test]
 fn few_segments_are_cut_so_that_every_multiprocessor_has_work() {
     let (h200, limits) = (Machine::h200(), machines::h200());

@@ -267,17 +267,21 @@ impl<'a> Block<'a> {
         if !self.launch.options.count {
             return counters;
         }
-        let of = |class: Class| self.lanes[class as usize];
-        counters.operations = Operations {
-            integer: of(Class::Integer),
-            integer_division: of(Class::IntegerDivision),
-            float_add: of(Class::FloatAdd),
-            float_multiply: of(Class::FloatMultiply),
-            float_division: of(Class::FloatDivision),
-            functions: of(Class::Function),
-            comparisons: of(Class::Comparison),
-            conversions: of(Class::Conversion),
+        let by_class = |of: &[u64; CLASSES]| Operations {
+            integer: of[Class::Integer as usize],
+            integer_division: of[Class::IntegerDivision as usize],
+            float_add: of[Class::FloatAdd as usize],
+            float_multiply: of[Class::FloatMultiply as usize],
+            float_division: of[Class::FloatDivision as usize],
+            float_extremes: of[Class::FloatExtreme as usize],
+            functions: of[Class::Function as usize],
+            comparisons: of[Class::Comparison as usize],
+            logic: of[Class::Logic as usize],
+            choices: of[Class::Choice as usize],
+            conversions: of[Class::Conversion as usize],
+            index: of[Class::Index as usize],
         };
+        (counters.operations, counters.issued) = (by_class(&self.lanes), by_class(&self.issued));
         for class in 0..Class::Check as usize {
             counters.active_lanes += self.lanes[class];
             counters.idle_lanes += WARP as u64 * self.issued[class] - self.lanes[class];
@@ -315,7 +319,19 @@ impl<'a> Block<'a> {
                         select(&mut warp.narrow[dst as usize], &from, warp.mask);
                     }
                 }
-                Inst::Blend { wide, dst, c, a, b } => {
+                Inst::Chosen { wide, dst, src, tally } => {
+                    if wide {
+                        warp.wide[dst as usize] = warp.wide[src as usize];
+                    } else {
+                        warp.narrow[dst as usize] = warp.narrow[src as usize];
+                    }
+                    let active = u64::from(warp.mask.count_ones());
+                    for (class, times) in &self.launch.code.tallies[tally as usize] {
+                        self.lanes[*class as usize] += active * times;
+                        self.issued[*class as usize] += times;
+                    }
+                }
+                Inst::Blend { wide, dst, c, a, b, class } => {
                     let mask = lanes_of(&warp.narrow[c as usize]);
                     if wide {
                         let mut out = warp.wide[b as usize];
@@ -326,7 +342,7 @@ impl<'a> Block<'a> {
                         select(&mut out, &warp.narrow[a as usize], mask);
                         warp.narrow[dst as usize] = out;
                     }
-                    self.count(Class::Integer, warp.mask);
+                    self.count(class, warp.mask);
                 }
                 Inst::Binary { op, dtype, dst, a, b, class, exact, site } => {
                     self.count(class, warp.mask);

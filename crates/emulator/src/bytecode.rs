@@ -27,14 +27,38 @@ pub(crate) enum Class {
     FloatAdd,
     FloatMultiply,
     FloatDivision,
+    FloatExtreme,
     Function,
     Comparison,
+    Logic,
+    Choice,
     Conversion,
-    /// Not counted: done for the checks only.
+    /// Addresses, loop counters, guards.
+    Index,
+    /// Not counted: done for the checks only, or counted by the `Chosen` that it is a part of.
     Check,
 }
 
-pub(crate) const CLASSES: usize = 9;
+pub(crate) const CLASSES: usize = 13;
+
+impl Class {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Class; CLASSES] = [
+        Class::Integer,
+        Class::IntegerDivision,
+        Class::FloatAdd,
+        Class::FloatMultiply,
+        Class::FloatDivision,
+        Class::FloatExtreme,
+        Class::Function,
+        Class::Comparison,
+        Class::Logic,
+        Class::Choice,
+        Class::Conversion,
+        Class::Index,
+        Class::Check,
+    ];
+}
 
 /// A math function; which types it takes is checked when the code is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,6 +119,14 @@ pub(crate) enum Inst {
         dst: Reg,
         src: Reg,
     },
+    /// `dst = src` in all lanes, the end of a choice whose sides were computed under masks. `tallies[tally]` counts all of it, for the lanes
+    /// that ask for the choice: compilers predicate short sides, so that what runs does not hang on the data.
+    Chosen {
+        wide: bool,
+        dst: Reg,
+        src: Reg,
+        tally: u32,
+    },
     /// `dst = c ? a : b` in all lanes.
     Blend {
         wide: bool,
@@ -102,6 +134,7 @@ pub(crate) enum Inst {
         c: Reg,
         a: Reg,
         b: Reg,
+        class: Class,
     },
     /// `dst = a op b`; `dtype` is that of the operands. `site` is consulted for faults; `exact` makes overflow one.
     Binary {
@@ -310,6 +343,8 @@ pub(crate) struct Code {
     pub insts: Vec<Inst>,
     pub accesses: Vec<Access>,
     pub calls: Vec<Call>,
+    /// What a choice is made of, by class.
+    pub tallies: Vec<Vec<(Class, u64)>>,
     pub sites: Vec<Site>,
     /// Names in scope, each with that of its enclosing one (plus one).
     pub scopes: Vec<(InScope, usize)>,

@@ -7,11 +7,11 @@
 
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_lowering::program::{
-    DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, VarId,
+    DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 
 use crate::{
-    bytecode::{Access, Code, DOUBLE, HALVE, InScope, Inst, Preset, Reg, Site, is_wide},
+    bytecode::{Access, CLASSES, Code, DOUBLE, HALVE, InScope, Inst, Preset, Reg, Site, is_wide},
     compile_value::preset_of,
     fault::{Fault, FaultKind},
     options::Options,
@@ -50,7 +50,15 @@ pub(crate) struct Compiler<'a> {
     pub counted: bool,
     /// Whether overflow is a fault: in index arithmetic.
     pub exact: bool,
+    /// Whether what is compiled is an address, a bound or a guard, whose integers count as index arithmetic.
+    pub index: bool,
     pub depth: usize,
+    /// By class, what the choice that is being compiled computes under masks.
+    pub tally: [u64; CLASSES],
+    /// Whether a declaration is being compiled.
+    pub declares: bool,
+    /// Conditions of the declarations since the last statement of another kind; their registers stay until there is one.
+    pub conditions: Vec<(&'a Value, Reg)>,
     /// Values of the offset that is being compiled, and the depth of choices at which they hold.
     pub memo: Vec<(&'a Value, Reg)>,
     pub lazy: usize,
@@ -82,7 +90,11 @@ pub(crate) fn compile<'a>(
         what: "",
         counted: true,
         exact: false,
+        index: false,
         depth: 0,
+        tally: [0; CLASSES],
+        declares: false,
+        conditions: Vec::new(),
         memo: Vec::new(),
         lazy: 0,
         memo_at: None,
@@ -230,16 +242,25 @@ impl<'a> Compiler<'a> {
 
     fn body(&mut self, body: &'a [Stmt]) -> Result<(), Fault> {
         let scope = self.scope;
+        let (next, masks) = (self.next, self.masks);
         for stmt in body {
-            let (next, masks) = (self.next, self.masks);
+            if !matches!(stmt, Stmt::Let { .. }) {
+                self.conditions.clear();
+                self.next = next;
+            }
             self.depth += 1;
             if self.depth > DEPTH {
                 return self.invalid("statements nest too deeply");
             }
             self.stmt(stmt)?;
             self.depth -= 1;
-            (self.next, self.masks) = (next, masks);
+            self.masks = masks;
+            if self.conditions.is_empty() {
+                self.next = next;
+            }
         }
+        self.conditions.clear();
+        self.next = next;
         self.scope = scope;
         Ok(())
     }
@@ -282,10 +303,15 @@ impl<'a> Compiler<'a> {
             Stmt::Let { var, value, leaf } => {
                 self.speak_of(*leaf, "the value of a variable")?;
                 let (place, dtype) = self.place(*var)?;
-                self.exact = leaf.is_none() && dtype == self.program.index && self.options.checks.overflow;
+                let of_index = leaf.is_none() && dtype == self.program.index;
+                self.exact = of_index && self.options.checks.overflow;
+                // A choice is of data: joins of partial results, an index among them, are no leaf's.
+                self.index = of_index && !matches!(value.kind, ValueKind::Select(..));
+                self.forget_conditions_of(*var);
+                self.declares = true;
                 self.typed(value, dtype, Some(place.reg))?;
                 self.settle_uniform(*var, dtype, place.reg);
-                self.exact = false;
+                (self.exact, self.index, self.declares) = (false, false, false);
                 if let Some(slot) = place.watched {
                     self.emit(Inst::Define { slot });
                 }
@@ -301,7 +327,9 @@ impl<'a> Compiler<'a> {
             Stmt::Set { var, value, leaf } => {
                 self.speak_of(*leaf, "an assignment")?;
                 let (place, dtype) = self.place(*var)?;
+                self.index = leaf.is_none() && dtype == self.program.index;
                 let src = self.typed(value, dtype, None)?;
+                self.index = false;
                 self.emit(Inst::MoveActive { wide: is_wide(dtype), dst: place.reg, src });
                 if let Some(slot) = place.watched {
                     self.emit(Inst::Define { slot });
@@ -343,11 +371,11 @@ impl<'a> Compiler<'a> {
                     Step::Halve => HALVE,
                     Step::Double => DOUBLE,
                 };
-                self.exact = self.options.checks.overflow;
+                (self.exact, self.index) = (self.options.checks.overflow, true);
                 self.typed(lower, index, Some(place.reg))?;
                 self.settle_uniform(*var, index, place.reg);
                 let bound = self.typed(upper, index, None)?;
-                self.exact = false;
+                (self.exact, self.index) = (false, false);
                 if let Some(slot) = place.watched {
                     self.emit(Inst::Define { slot });
                 }
@@ -378,7 +406,9 @@ impl<'a> Compiler<'a> {
             }
             Stmt::If { cond, body, otherwise, .. } => {
                 self.speak_of(None, "the condition of a guard")?;
+                self.index = true;
                 let cond = self.typed(cond, DType::Bool, None)?;
+                self.index = false;
                 let slot = self.enter();
                 let begin = self.emit(Inst::If { cond, slot, other: 0 });
                 self.body(body)?;
@@ -500,8 +530,8 @@ impl<'a> Compiler<'a> {
             }
         }
         let index = self.program.index;
-        let was = (self.exact, self.counted, std::mem::take(&mut self.memo), self.memo_at);
-        self.exact = self.options.checks.overflow;
+        let was = (self.exact, self.index, self.counted, std::mem::take(&mut self.memo), self.memo_at);
+        (self.exact, self.index) = (self.options.checks.overflow, true);
         self.memo_at = Some(self.lazy);
         let offset = self.typed(&to.offset, index, None)?;
         self.counted = false;
@@ -511,7 +541,7 @@ impl<'a> Compiler<'a> {
                 subscripts.push(self.typed(subscript, index, None)?);
             }
         }
-        (self.exact, self.counted, self.memo, self.memo_at) = was;
+        (self.exact, self.index, self.counted, self.memo, self.memo_at) = was;
         let site = self.site(None);
         let wide_index = is_wide(index);
         let memory = to.memory;

@@ -1,7 +1,6 @@
 //! From a device kernel to flat code: values.
 //!
-//! A value ends in a register that nothing changes while its statement runs. What could fault in a lane that does not ask for it
-//! (a load, a division, a call of the user's) is done under a mask; the rest is done for all lanes and blended.
+//! A value ends in a register that nothing changes while its statement runs. Choices are in [`compile_choice`](crate::compile_choice).
 
 use loopwright_kernel_ir::{DType, Name, Number, math_function};
 use loopwright_lowering::program::{BinOp, UnOp, Value, ValueKind};
@@ -71,12 +70,15 @@ fn math_fn(name: &Name) -> Option<MathFn> {
 }
 
 fn class_of(op: BinOp, dtype: DType) -> Class {
-    if op.is_comparison() || matches!(op, BinOp::And | BinOp::Or) || dtype == DType::Bool {
+    if op.is_comparison() {
         return Class::Comparison;
     }
     match (op, dtype.is_float()) {
+        (BinOp::And | BinOp::Or, _) => Class::Logic,
+        _ if dtype == DType::Bool => Class::Logic,
         (BinOp::Mul, true) => Class::FloatMultiply,
         (BinOp::Div, true) => Class::FloatDivision,
+        (BinOp::Min | BinOp::Max, true) => Class::FloatExtreme,
         (_, true) => Class::FloatAdd,
         (BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem, false) => {
             Class::IntegerDivision
@@ -99,10 +101,6 @@ fn fits(op: BinOp, dtype: DType) -> bool {
 }
 
 impl<'a> Compiler<'a> {
-    fn class(&self, class: Class) -> Class {
-        if self.counted { class } else { Class::Check }
-    }
-
     /// The register that holds the value.
     pub fn value(&mut self, value: &'a Value) -> Result<Reg, Fault> {
         if let Some(preset) = preset_of(value) {
@@ -196,7 +194,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn cast(&mut self, from: DType, to: DType, src: Reg, dst: Reg) {
-        let class = self.class(Class::Conversion);
+        let class = self.class(Class::Conversion, from);
         self.emit(Inst::Cast { from, to, dst, src, class });
         self.set_uniform(to, dst, self.is_uniform(from, src));
     }
@@ -234,11 +232,12 @@ impl<'a> Compiler<'a> {
         }
         let (a, computed) = self.operand(a)?;
         let to = self.before_rounding(computed, dtype, dst);
-        let class = self.class(match (op, dtype.is_float()) {
-            (UnOp::Not, _) => Class::Comparison,
+        let class = match (op, dtype.is_float()) {
+            (UnOp::Not, _) => Class::Logic,
             (_, true) => Class::FloatAdd,
             (_, false) => Class::Integer,
-        });
+        };
+        let class = self.class(class, dtype);
         let exact = self.exact && dtype == self.program.index;
         let site = self.site(None);
         self.emit(Inst::Unary { op, dtype: computed, dst: to, a, class, exact, site });
@@ -257,7 +256,7 @@ impl<'a> Compiler<'a> {
         let (a, computed) = self.operand(a)?;
         let (b, _) = self.operand(b)?;
         let to = if op.is_comparison() { dst } else { self.before_rounding(computed, dtype, dst) };
-        let class = self.class(class_of(op, computed));
+        let class = self.class(class_of(op, computed), computed);
         let exact = self.exact && computed == self.program.index;
         let site = self.site(None);
         // A division leaves inactive lanes out.
@@ -279,88 +278,6 @@ impl<'a> Compiler<'a> {
         });
         self.set_uniform(dtype_of_result, to, uniform);
         self.round(computed, dtype, to, dst);
-        Ok(())
-    }
-
-    /// Whether computing the value in lanes that do not ask for it can do no harm.
-    fn harmless(&self, value: &Value) -> bool {
-        let mut harmless = true;
-        value.visit(&mut |v| {
-            harmless &= match &v.kind {
-                ValueKind::Load(_) | ValueKind::Shuffle { .. } | ValueKind::Call { .. } => false,
-                ValueKind::Unary(UnOp::Neg, _) => !self.exact,
-                ValueKind::Binary(op, _, b) => match op {
-                    BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem => {
-                        b.as_int().is_some_and(|b| b != 0)
-                    }
-                    BinOp::Add | BinOp::Sub | BinOp::Mul => !self.exact || v.dtype.is_float(),
-                    _ => true,
-                },
-                // A variable without a value may stand on the side that is not asked for.
-                ValueKind::Var(var) => self.vars.get(var.0).is_some_and(|p| p.watched.is_none()),
-                _ => true,
-            };
-        });
-        harmless
-    }
-
-    fn short_circuit(&mut self, op: BinOp, a: &'a Value, b: &'a Value, dst: Reg) -> Result<(), Fault> {
-        let left = self.value(a)?;
-        let class = self.class(Class::Comparison);
-        let result = self.fresh(DType::Bool);
-        self.emit(Inst::Move { wide: false, dst: result, src: left });
-        let mut cond = left;
-        if op == BinOp::Or {
-            cond = self.fresh(DType::Bool);
-            let (dtype, site) = (DType::Bool, self.site(None));
-            self.emit(Inst::Unary { op: UnOp::Not, dtype, dst: cond, a: left, class, exact: false, site });
-        }
-        let slot = self.enter();
-        let begin = self.emit(Inst::If { cond, slot, other: 0 });
-        self.lazy_move(b, result)?;
-        self.otherwise(begin, slot, |_| Ok(()), false)?;
-        self.leave();
-        self.emit(Inst::Move { wide: false, dst, src: result });
-        Ok(())
-    }
-
-    /// Computes a value under the mask and moves it where lanes are active.
-    fn lazy_move(&mut self, value: &'a Value, dst: Reg) -> Result<(), Fault> {
-        self.lazy += 1;
-        let src = self.value(value)?;
-        self.lazy -= 1;
-        self.emit(Inst::MoveActive { wide: is_wide(value.dtype), dst, src });
-        Ok(())
-    }
-
-    fn select(
-        &mut self,
-        c: &'a Value,
-        a: &'a Value,
-        b: &'a Value,
-        dtype: DType,
-        dst: Reg,
-    ) -> Result<(), Fault> {
-        if c.dtype != DType::Bool || a.dtype != dtype || b.dtype != dtype {
-            return self.invalid(format!("a choice by {} between {} and {}", c.dtype, a.dtype, b.dtype));
-        }
-        let wide = is_wide(dtype);
-        let cond = self.value(c)?;
-        if self.harmless(a) && self.harmless(b) {
-            let (a, b) = (self.value(a)?, self.value(b)?);
-            self.emit(Inst::Blend { wide, dst, c: cond, a, b });
-            let uniform =
-                self.is_uniform(DType::Bool, cond) && self.is_uniform(dtype, a) && self.is_uniform(dtype, b);
-            self.set_uniform(dtype, dst, uniform);
-            return Ok(());
-        }
-        let result = self.fresh(dtype);
-        let slot = self.enter();
-        let begin = self.emit(Inst::If { cond, slot, other: 0 });
-        self.lazy_move(a, result)?;
-        self.otherwise(begin, slot, |compiler| compiler.lazy_move(b, result), true)?;
-        self.leave();
-        self.emit(Inst::Move { wide, dst, src: result });
         Ok(())
     }
 
@@ -396,7 +313,7 @@ impl<'a> Compiler<'a> {
             regs[k] = regs[0];
         }
         let to = if dtype == DType::Bool { dst } else { self.before_rounding(computed, dtype, dst) };
-        let class = self.class(Class::Function);
+        let class = self.class(Class::Function, computed);
         self.emit(Inst::Math { function, dtype: computed, dst: to, args: regs, class });
         self.round(computed, dtype, to, dst);
         Ok(())

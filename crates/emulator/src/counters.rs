@@ -66,25 +66,34 @@ pub struct CountedAccess {
     pub traffic: AccessTraffic,
 }
 
-/// Operations of lanes on values, by class. What only the checks compute is not counted.
+/// Operations by class. What only the checks compute is not counted. Both sides of a choice are, except loads and calls of the user's
+/// functions, which count where they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
-    /// Integer and bitwise arithmetic, index arithmetic included.
+    /// Integer and bitwise arithmetic on values, minima and maxima of them included.
     pub integer: u64,
-    /// Integer quotients and remainders.
+    /// Integer quotients and remainders of values.
     pub integer_division: u64,
-    /// Floating-point sums, differences, negations, minima and maxima.
+    /// Floating-point sums, differences and negations.
     pub float_add: u64,
     /// Floating-point products.
     pub float_multiply: u64,
     /// Floating-point quotients.
     pub float_division: u64,
+    /// Floating-point minima and maxima.
+    pub float_extremes: u64,
     /// Math functions and the user's device functions.
     pub functions: u64,
-    /// Comparisons and logic.
+    /// Comparisons of values.
     pub comparisons: u64,
+    /// And, or, not.
+    pub logic: u64,
+    /// Choices of one of two values by a condition.
+    pub choices: u64,
     /// Conversions.
     pub conversions: u64,
+    /// What addresses, loop counters and guards take, as the text says it: compilers move most of it out of loops.
+    pub index: u64,
 }
 
 /// All counts of a kernel or of a run.
@@ -110,6 +119,8 @@ pub struct Counters {
     pub shuffles: u64,
     /// Operations of lanes.
     pub operations: Operations,
+    /// The same in instructions of warps, however many lanes take part.
+    pub issued: Operations,
     /// Lanes that took part in counted instructions of their warps.
     pub active_lanes: u64,
     /// Lanes that did not, those that the block does not have included.
@@ -150,9 +161,13 @@ add_fields!(
     float_add,
     float_multiply,
     float_division,
+    float_extremes,
     functions,
     comparisons,
-    conversions
+    logic,
+    choices,
+    conversions,
+    index
 );
 add_fields!(
     Counters,
@@ -166,6 +181,7 @@ add_fields!(
     warp_syncs,
     shuffles,
     operations,
+    issued,
     active_lanes,
     idle_lanes,
     steps

@@ -27,6 +27,7 @@ mod available;
 mod block;
 mod bytecode;
 mod compile;
+mod compile_choice;
 mod compile_value;
 mod counters;
 mod fault;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use common::*;
 use half::f16;
-use loopwright_emulator::{Arguments, Options, run};
+use loopwright_emulator::{Arguments, Counters, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, DeviceFunction, Name, Number};
 use loopwright_lowering::program::*;
 
@@ -46,6 +46,87 @@ fn axpy_of_every_remainder() {
         assert_eq!(t.global_loads.sectors, 2 * n.div_ceil(8) as u64);
         assert_eq!((t.operations.float_add, t.operations.float_multiply), (n as u64, n as u64));
     }
+}
+
+/// The better of two pairs of a value and an index, as argmax joins them: `b` where it is greater, or equal and earlier.
+fn argmax_of(order: &[f32; 32]) -> Counters {
+    let p = |v: usize, k: i64| load([F, I][v], at(Memory::Private(v), int(k)));
+    let eq = |a, b| bin(BinOp::Eq, a, b);
+    let later = bin(BinOp::And, eq(var(F, 0), p(0, 0)), lt(var(I, 1), p(1, 0)));
+    let better = bin(BinOp::Or, bin(BinOp::Gt, var(F, 0), p(0, 0)), later);
+    let body = vec![
+        store(at(Memory::Private(0), int(0)), float(F, 0.5), 0),
+        store(at(Memory::Private(1), int(0)), int(7), 0),
+        let_(0, load(F, at(X, tid(0)))),
+        let_(1, tid(0)),
+        let_(2, select(better.clone(), var(F, 0), p(0, 0))),
+        let_(3, select(better, var(I, 1), p(1, 0))),
+        store(at(Memory::Private(0), int(0)), var(F, 2), 0),
+        store(at(Y, tid(0)), var(F, 2), 0),
+        store(at(Memory::Global(2), tid(0)), var(I, 3), 0),
+    ];
+    let mut k = kernel([int(1), int(1), int(1)], [32, 1, 1], body);
+    k.vars = [("v", F), ("k", I), ("next_v", F), ("next_k", I)].map(|(n, t)| variable(n, t, false)).to_vec();
+    k.private = vec![local("acc_v", F, &[1]), local("acc_k", I, &[1])];
+    let arrays = [("x", F), ("value", F), ("index", I)].map(|(n, t)| global(n, t, vec![int(32)])).to_vec();
+    let mut args = Arguments::new()
+        .array("x", Buffer::from_slice(order))
+        .output("value", Buffer::zeros(F, 32))
+        .output("index", Buffer::zeros(I, 32));
+    let report = run(&program(arrays, &[], k), &mut args, &Options::default()).unwrap();
+    let pairs: Vec<(f32, i32)> = (0i32..)
+        .zip(order)
+        .map(|(k, v)| if *v > 0.5 || (*v == 0.5 && k < 7) { (*v, k) } else { (0.5, 7) })
+        .collect();
+    let (values, indices): (Vec<f32>, Vec<i32>) = pairs.into_iter().unzip();
+    assert_eq!(args.buffer("value").unwrap().to_vec::<f32>().unwrap(), values);
+    assert_eq!(args.buffer("index").unwrap().to_vec::<i32>().unwrap(), indices);
+    report.total
+}
+
+#[test]
+fn choices_count_the_same_whatever_the_data() {
+    // Greater, equal and less: alone, mixed, and for each of the sides under a mask.
+    let mixed = std::array::from_fn(|k| [0.25, 0.5, 0.75][k % 3]);
+    for order in [[0.25; 32], [0.5; 32], [0.75; 32], mixed] {
+        let t = argmax_of(&order);
+        let o = t.issued;
+        // The condition that both choices share is computed once.
+        assert_eq!((o.comparisons, o.logic, o.choices), (3, 2, 2), "{order:?}: {t:?}");
+        assert_eq!((o.integer, o.float_add, o.float_extremes), (0, 0, 0), "{order:?}: {t:?}");
+        assert_eq!(t.operations.comparisons, 32 * 3);
+    }
+}
+
+#[test]
+fn values_are_counted_apart_from_addresses() {
+    // y[j] = max(min(x[j], 2), x[j] * x[j]) and z[j] = i[j] * 3 + i[j] for j = 32 * blockIdx.x + threadIdx.x below 40.
+    let place = add(mul(bid(0), int(32)), tid(0));
+    let x = || load(F, at(X, var(I, 0)));
+    let i = || load(I, at(Memory::Global(2), var(I, 0)));
+    let value = bin(BinOp::Max, bin(BinOp::Min, x(), float(F, 2.0)), mul(x(), x()));
+    let sum = add(mul(i(), int(3)), i());
+    let body = vec![
+        let_(0, place),
+        if_(
+            lt(var(I, 0), int(40)),
+            vec![store(at(Y, var(I, 0)), value, 0), store(at(Memory::Global(3), var(I, 0)), sum, 0)],
+        ),
+    ];
+    let mut k = kernel([int(2), int(1), int(1)], [32, 1, 1], body);
+    k.vars = vec![variable("j", I, false)];
+    let arrays = [("x", F), ("y", F), ("i", I), ("z", I)].map(|(n, t)| global(n, t, vec![int(40)])).to_vec();
+    let mut args = Arguments::new()
+        .array("x", Buffer::zeros(F, 40))
+        .array("y", Buffer::zeros(F, 40))
+        .array("i", Buffer::zeros(I, 40))
+        .array("z", Buffer::zeros(I, 40));
+    let t = run(&program(arrays, &[], k), &mut args, &Options::default()).unwrap().total;
+    let (lanes, warps) = (t.operations, t.issued);
+    assert_eq!((lanes.float_extremes, lanes.float_multiply, lanes.integer), (80, 40, 80));
+    assert_eq!((warps.float_extremes, warps.float_multiply, warps.integer), (4, 2, 4));
+    // The product and the sum of the place, and the guard, in both warps.
+    assert_eq!((warps.index, lanes.comparisons), (6, 0));
 }
 
 #[test]

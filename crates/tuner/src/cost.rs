@@ -10,7 +10,9 @@
 //!   fewest bytes stands for all, also where it moves little: the bisections of `flatten_ragged` for its unrolled loads. Where lines are
 //!   read in pieces and more lines are open than half of the second-level cache holds, each is fetched again;
 //! * lines: the first-level cache takes two clocks for each line of a request, so that short runs cost although no sector is wasted;
-//! * issue: arithmetic of warps, fused where it can be, memory instructions and shuffles, over four schedulers a multiprocessor;
+//! * instructions: arithmetic of warps, fused where it can be, comparisons and choices, memory instructions and shuffles, over four schedulers a
+//!   multiprocessor; or those of one kind alone, over the units that it has ([`Throughput`]), where that takes longer. What addresses and
+//!   guards take is left out: compilers move most of it out of loops;
 //! * shared memory: a wavefront a clock.
 //!
 //! What is not the longest overlaps with it as far as there are warps to go on with: the rest counts, divided by the resident warps of a
@@ -34,6 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Bottleneck;
 use crate::body::trips;
+use crate::throughput::{DIVISION, Throughput};
 
 /// What the device can do, in the units of the estimate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +53,9 @@ pub struct Machine {
     pub multiprocessors: u32,
     /// Clock of the multiprocessors, Hz.
     pub clock: f64,
+    /// Lanes of a multiprocessor that work on f32 in one clock.
+    #[serde(default = "usual_f32_lanes")]
+    pub f32_lanes: f64,
     /// Bytes of the second-level cache.
     #[serde(default = "usual_l2")]
     pub l2_bytes: f64,
@@ -58,6 +64,11 @@ pub struct Machine {
 /// Where nothing says how large the cache is: that of an H200.
 fn usual_l2() -> f64 {
     50e6
+}
+
+/// Where nothing says how many lanes there are: those of an H200.
+fn usual_f32_lanes() -> f64 {
+    Throughput::of((9, 0)).f32
 }
 
 /// Registers of a thread without private arrays: indices, addresses, values on their way.
@@ -77,13 +88,10 @@ const NEARLY: f64 = 0.95;
 /// Seconds that a launch takes besides.
 const LAUNCH: f64 = 3e-6;
 
-/// Lanes of a multiprocessor that work on f32 in one clock, on current devices.
-const F32_LANES: f64 = 128.0;
-
 impl Machine {
     /// Operations on f32 a second, fused ones counted as two.
     pub fn peak(&self) -> f64 {
-        2.0 * F32_LANES * f64::from(self.multiprocessors) * self.clock
+        2.0 * self.f32_lanes * f64::from(self.multiprocessors) * self.clock
     }
 
     /// An H200 as it was measured: what is taken for a device that is not there.
@@ -95,6 +103,7 @@ impl Machine {
             latency: 700e-9,
             multiprocessors: 132,
             clock: 1.98e9,
+            f32_lanes: usual_f32_lanes(),
             l2_bytes: usual_l2(),
         }
     }
@@ -110,6 +119,7 @@ impl Machine {
             latency: 700e-9,
             multiprocessors: if real { info.multiprocessors } else { 132 },
             clock: if info.clock_khz > 0 { f64::from(info.clock_khz) * 1e3 } else { 1.7e9 },
+            f32_lanes: Throughput::of(info.compute_capability).f32,
             l2_bytes: if info.l2_bytes > 0 { info.l2_bytes as f64 } else { usual_l2() },
         }
     }
@@ -126,7 +136,7 @@ pub struct Cost {
     pub necessary_bytes: f64,
     /// Bytes that move between multiprocessors and memory: 32 for each sector of each request.
     pub moved_bytes: f64,
-    /// Floating-point operations of lanes.
+    /// Floating-point sums, products, quotients and functions of lanes.
     pub operations: f64,
     /// Passes over the banks of shared memory beyond those needed.
     pub bank_conflicts: f64,
@@ -157,6 +167,15 @@ pub struct Cost {
     /// Products of lanes that have a sum to be fused with.
     #[serde(default)]
     pub fused: f64,
+    /// Instructions of warps that compare values, choose between them or work on integers of data; quotients of these are many.
+    #[serde(default)]
+    pub compared: f64,
+    /// Instructions of warps that divide floating-point values or apply functions to them.
+    #[serde(default)]
+    pub special: f64,
+    /// Instructions of warps that convert values.
+    #[serde(default)]
+    pub conversions: f64,
     /// Shuffles of warps.
     #[serde(default)]
     pub shuffles: f64,
@@ -215,6 +234,23 @@ impl Cost {
         (wanted.min(most), f64::from(wanted.saturating_sub(most)))
     }
 
+    /// Clocks that all instructions of warps would take one multiprocessor: those of four schedulers that each begin one in a clock, or of the
+    /// units that have the most to do.
+    fn instruction_clocks(&self, of: &Throughput) -> f64 {
+        let arithmetic = (self.operations - self.fused).max(0.0) / 32.0;
+        let accesses = self.global_requests + self.shared_requests;
+        let begun = arithmetic + self.compared + self.conversions + accesses + self.shuffles;
+        [
+            begun / 4.0,
+            32.0 * arithmetic / of.f32,
+            32.0 * self.compared / of.compared,
+            32.0 * self.special / of.special,
+            32.0 * self.shuffles / of.shuffled,
+        ]
+        .into_iter()
+        .fold(0.0, f64::max)
+    }
+
     /// Estimates again, for a machine and the limits of a device.
     pub fn estimate(&mut self, machine: &Machine, info: &DeviceInfo) {
         let (registers, spilled) = self.registers_and_spills(info);
@@ -243,12 +279,10 @@ impl Cost {
         let (needed_once, asked_for) = (self.necessary_bytes * again, self.moved_bytes / CACHE_RATE);
         let memory = needed_once.max(asked_for) / machine.bandwidth / busy;
         let lines = self.lines * CLOCKS_A_LINE / clocks;
-        let arithmetic = (self.operations - self.fused).max(0.0) / 32.0;
-        let issue =
-            (arithmetic + self.global_requests + self.shared_requests + self.shuffles) / (4.0 * clocks);
+        let instructions = self.instruction_clocks(&Throughput::of(info.compute_capability)) / clocks;
         let shared = self.wavefronts / clocks;
 
-        let times = [memory, lines, issue, shared];
+        let times = [memory, lines, instructions, shared];
         let longest = times.into_iter().fold(0.0, f64::max);
         let rest = times.iter().sum::<f64>() - longest;
         let pairs = self.barriers / blocks / 2.0;
@@ -265,7 +299,7 @@ impl Cost {
         self.bottleneck = Bottleneck::longest(&[
             (waits_for_memory, memory),
             (Bottleneck::FirstLevelCache, lines),
-            (Bottleneck::Instructions, issue),
+            (Bottleneck::Instructions, instructions),
             (Bottleneck::SharedMemory, shared),
             (Bottleneck::Barriers, exposed),
             (Bottleneck::SpilledRegisters, seconds * spilled / 4.0),
@@ -309,6 +343,9 @@ impl Cost {
             wavefronts: (c.shared_loads.wavefronts + c.shared_stores.wavefronts) as f64 * work,
             bank_conflicts: c.bank_conflicts() as f64 * work,
             operations: operations(c) * work,
+            compared: compared(c) * work,
+            special: (c.issued.functions + c.issued.float_division) as f64 * work,
+            conversions: c.issued.conversions as f64 * work,
             fused: c.operations.float_multiply.min(c.operations.float_add) as f64 * work,
             shuffles: c.shuffles as f64 * work,
             barriers: c.barriers as f64 * work,
@@ -345,6 +382,11 @@ pub(crate) fn held(kernel: &DeviceKernel, resources: &[KernelResources], info: &
 fn operations(c: &Counters) -> f64 {
     let o = &c.operations;
     (o.float_add + o.float_multiply + o.float_division + o.functions) as f64
+}
+
+fn compared(c: &Counters) -> f64 {
+    let o = &c.issued;
+    (o.comparisons + o.choices + o.float_extremes + o.integer) as f64 + DIVISION * o.integer_division as f64
 }
 
 /// Bytes that a thread loads from global memory in one iteration of an innermost loop that is not unrolled, or in straight code;

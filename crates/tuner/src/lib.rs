@@ -63,6 +63,7 @@ mod points;
 mod space;
 mod strategy;
 mod table;
+mod throughput;
 mod tuned;
 mod tuner;
 
