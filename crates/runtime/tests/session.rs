@@ -6,7 +6,7 @@ use libtest_mimic::{Arguments as Options, Completion, Failed, Trial};
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Number};
 use loopwright_lowering::{LowerOptions, index_range, lower};
 use loopwright_runtime::disasm::Disassembler;
-use loopwright_runtime::{Arch, Args, CompileOptions, Device, Tensor, compile_for, nvrtc};
+use loopwright_runtime::{Arch, Args, CompileOptions, Device, DeviceTensor, Tensor, compile_for, nvrtc};
 use loopwright_transforms::{Pipeline, Transforms};
 
 const SUM: &str = "
@@ -721,6 +721,50 @@ fn several_gpus_work_side_by_side(first: &Device) -> Result<Completion, Failed> 
     Ok(Completion::Completed)
 }
 
+/// Arrays copied from one GPU to another and back: on a stream of either, in order with it, and without a stream.
+fn arrays_are_copied_between_gpus(here: &Device) -> Result<Completion, Failed> {
+    let there = match Device::cuda(1) {
+        Ok(there) => there,
+        Err(error) if error.code == "no-such-device" => {
+            return Ok(Completion::ignored_with("there is only one GPU"));
+        }
+        Err(error) => return Err(error.to_string().into()),
+    };
+    // Long enough that a copy which is not waited for is seen.
+    let n = 1usize << 24;
+    let x: Vec<f32> = (0..n).map(|k| (k % 1000) as f32).collect();
+    let expected = |d: f32| x.iter().map(|v| v + d).collect::<Vec<f32>>();
+    let add = |device: &Device, x: &DeviceTensor, y: &DeviceTensor, d: f32| {
+        let args = Args::new().device_tensor("x", x).device_tensor("y", y).scalar("d", d);
+        ok(device.compile(&elementwise(ADD)))?.bind(&args).map_err(|d| Failed::from(d.to_string()))
+    };
+    let source = ok(here.upload(&floats(&[n], &x)))?;
+    for own in [here, &there] {
+        let stream = ok(own.stream())?;
+        let (made, copy) = (ok(here.uninit(&[n], DType::F32))?, ok(there.uninit(&[n], DType::F32))?);
+        let (next, back) = (ok(there.uninit(&[n], DType::F32))?, ok(here.uninit(&[n], DType::F32))?);
+        let (first, second) = (add(here, &source, &made, 1.0)?, add(&there, &copy, &next, 2.0)?);
+        for _ in 0..5 {
+            ok(first.launch())?;
+            ok(stream.wait(&ok(here.default_stream().record())?))?;
+            ok(stream.copy(&made, &copy))?;
+            ok(there.default_stream().wait(&ok(stream.record())?))?;
+            ok(second.launch())?;
+            ok(stream.wait(&ok(there.default_stream().record())?))?;
+            ok(stream.copy(&next, &back))?;
+            ok(here.default_stream().wait(&ok(stream.record())?))?;
+        }
+        drop((made, next));
+        assert!(ok(ok(copy.download())?.to_vec::<f32>())? == expected(1.0));
+        assert!(ok(ok(back.download())?.to_vec::<f32>())? == expected(3.0));
+    }
+    let copy = ok(source.to_device(&there))?;
+    assert!(ok(ok(copy.download())?.to_vec::<f32>())? == x);
+    ok(ok(there.upload(&floats(&[n], &expected(5.0))))?.copy_to(&source))?;
+    assert!(ok(ok(source.download())?.to_vec::<f32>())? == expected(5.0));
+    Ok(Completion::Completed)
+}
+
 type Test = (&'static str, fn(&Device) -> Outcome);
 
 fn main() -> ExitCode {
@@ -778,10 +822,18 @@ fn main() -> ExitCode {
             Err(reason) => Ok(Completion::ignored_with(reason)),
         }));
     }
-    trials.push(Trial::ignorable_test("gpu::several_gpus_work_side_by_side", move || match gpu {
-        Ok(device) => several_gpus_work_side_by_side(&device),
-        Err(reason) => Ok(Completion::ignored_with(reason)),
-    }));
+    type OnTwo = fn(&Device) -> Result<Completion, Failed>;
+    let on_two: [(_, OnTwo); 2] = [
+        ("gpu::several_gpus_work_side_by_side", several_gpus_work_side_by_side),
+        ("gpu::arrays_are_copied_between_gpus", arrays_are_copied_between_gpus),
+    ];
+    for (name, test) in on_two {
+        let gpu = gpu.clone();
+        trials.push(Trial::ignorable_test(name, move || match gpu {
+            Ok(device) => test(&device),
+            Err(reason) => Ok(Completion::ignored_with(reason)),
+        }));
+    }
     trials.push(Trial::test("faults_of_the_emulator_are_refusals", faults_of_the_emulator_are_refusals));
     trials.push(Trial::test(
         "ranges_of_indices_are_tight_at_the_edge",

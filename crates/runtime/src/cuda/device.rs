@@ -1,7 +1,7 @@
 //! Devices and what they can do.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::{CudaContext, result, sys, sys::CUdevice_attribute as A};
@@ -89,6 +89,8 @@ pub(super) struct Inner {
     pub(super) info: DeviceInfo,
     pub(super) queues: Mutex<Queues>,
     pub(super) pool: Option<Pool>,
+    /// The devices whose pools it was let into, or asked to be.
+    pub(super) reached: Mutex<BTreeSet<usize>>,
     pub(super) context: Arc<CudaContext>,
 }
 
@@ -121,7 +123,8 @@ impl Device {
         let context = CudaContext::new(ordinal).doing("opening the device")?;
         let info = query(&context)?;
         let pool = Pool::new(&context);
-        let inner = Arc::new(Inner { info, queues: Mutex::default(), pool, context });
+        let inner =
+            Arc::new(Inner { info, queues: Mutex::default(), pool, reached: Mutex::default(), context });
         open.insert(ordinal, Arc::downgrade(&inner));
         Ok(Device { inner })
     }
@@ -187,7 +190,8 @@ impl Device {
         self.inner.context.synchronize().doing("waiting for the device")
     }
 
-    pub(super) fn is(&self, other: &Device) -> bool {
+    /// Whether both are one device.
+    pub(crate) fn is(&self, other: &Device) -> bool {
         self.inner.context == other.inner.context
     }
 

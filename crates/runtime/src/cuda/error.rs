@@ -63,6 +63,8 @@ pub enum CudaError {
         /// Which two.
         what: &'static str,
     },
+    /// Work that needs to be done now was put on a stream that is being captured.
+    Captured,
     /// The device has not that much memory left.
     OutOfMemory {
         /// Bytes asked for.
@@ -104,6 +106,7 @@ impl CudaError {
             CudaError::Limit(error) => return Some(error.remedy().to_owned()),
             CudaError::NoSuchDevice { .. } => "name one that there is, or `Device::best()`",
             CudaError::Foreign { .. } => "make everything that one launch uses on one device",
+            CudaError::Captured => "copy before or after what is captured, or on another stream",
             CudaError::OutOfMemory { .. } => "free buffers or work on smaller pieces",
             CudaError::Driver { name, .. } => match name.as_str() {
                 "CUDA_ERROR_ILLEGAL_ADDRESS"
@@ -149,6 +152,9 @@ impl fmt::Display for CudaError {
                 )
             }
             CudaError::Foreign { what } => f.write_str(what),
+            CudaError::Captured => {
+                f.write_str("a stream that is being captured cannot take a copy between devices")
+            }
             CudaError::OutOfMemory { bytes, free } => {
                 write!(f, "the device has no {bytes} bytes of memory left")?;
                 free.map_or(Ok(()), |free| write!(f, " ({free} are free)"))

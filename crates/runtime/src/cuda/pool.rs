@@ -67,6 +67,19 @@ impl Pool {
         Ok(pool)
     }
 
+    /// Lets another device into what is in it now and later. Where the driver refuses, copies to and from that device go through the host.
+    pub fn let_in(&self, device: sys::CUdevice) {
+        let access = sys::CUmemAccessDesc {
+            location: sys::CUmemLocation {
+                type_: sys::CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+                id: device,
+            },
+            flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
+        };
+        // SAFETY: the pool is live, and one description is given. Every driver that has pools has the function.
+        let _ = unsafe { sys::cuMemPoolSetAccess(self.raw, &access, 1) };
+    }
+
     fn set<T>(&self, attribute: A, mut value: T) -> Result<(), CudaError> {
         // SAFETY: the pool is live, and the caller names the attribute's type.
         unsafe { result::mem_pool::set_attribute(self.raw, attribute, std::ptr::from_mut(&mut value).cast()) }

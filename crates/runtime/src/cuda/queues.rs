@@ -2,7 +2,7 @@
 //!
 //! Every stream that work is put on through this library is known to its device while there is a handle to it; when the last one goes, an
 //! event stands for what was put on it. Work that has to come after everything, as the freeing of a buffer that any stream may have used,
-//! goes to a stream that waits for all of these.
+//! goes to a stream that waits for all of these. A stream of another device that uses memory of this one is waited for by a stream of this one.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError};
@@ -19,6 +19,8 @@ pub(super) struct Queues {
     live: Vec<Arc<CudaStream>>,
     /// The ends of streams whose handles are gone.
     left: Vec<CudaEvent>,
+    /// One of the live streams: nothing but waits for work of other devices on memory of this one.
+    guests: Option<Arc<CudaStream>>,
 }
 
 /// A stream, known to its device as long as this lives.
@@ -68,6 +70,21 @@ fn end_of(raw: &CudaStream) -> Result<Option<CudaEvent>, cudarc::driver::DriverE
 }
 
 impl Device {
+    /// Counts what comes before an event of another device's stream as work of this device, too: it uses memory of this one.
+    pub(super) fn host_work(&self, done: &CudaEvent) -> Result<(), CudaError> {
+        let mut queues = self.inner.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        let guests = match &queues.guests {
+            Some(guests) => guests.clone(),
+            None => {
+                let guests = self.inner.context.new_stream().doing("making a stream")?;
+                queues.live.push(guests.clone());
+                queues.guests = Some(guests.clone());
+                guests
+            }
+        };
+        guests.wait(done).doing("waiting for work of another device")
+    }
+
     /// Lets the work that follows on `target` come after all work that was put on any stream until now.
     pub(super) fn after_everything(&self, target: &CudaStream) -> Result<(), CudaError> {
         let doing = "ordering work after all other";

@@ -175,7 +175,8 @@ impl Stream {
         }
     }
 
-    /// Copies bytes from one buffer to another of the same device.
+    /// Copies bytes from one buffer to another. Between two devices the stream is of one of them; the copy is then work of both, but
+    /// in order with this stream alone: other streams of either [wait](Stream::wait) for an event behind it.
     pub fn copy(
         &self,
         from: &Buffer,
@@ -184,6 +185,9 @@ impl Stream {
         to_offset: usize,
         bytes: usize,
     ) -> Result<(), CudaError> {
+        if !from.device().is(to.device()) {
+            return self.copy_between(from, from_offset, to, to_offset, bytes);
+        }
         let source = self.range(from, from_offset, bytes)?;
         let target = self.range(to, to_offset, bytes)?;
         if bytes == 0 {
@@ -245,6 +249,11 @@ impl Stream {
         if !buffer.device().is(&self.device) {
             return Err(CudaError::Foreign { what: "the buffer is on another device than the stream" });
         }
+        self.may_use_scratch(buffer)
+    }
+
+    /// Refuses scratch memory of another stream.
+    pub(super) fn may_use_scratch(&self, buffer: &Buffer) -> Result<(), CudaError> {
         match buffer.home() {
             Some(home) if home.raw != self.raw => {
                 Err(CudaError::Foreign { what: "scratch memory is used on another stream than its own" })

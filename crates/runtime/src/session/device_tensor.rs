@@ -139,6 +139,35 @@ impl DeviceTensor {
         self.write_on(&self.device().default_stream(), tensor)
     }
 
+    /// Copies the elements to another array of the same type, shape and strides, on this or any other device, after all work of both; when
+    /// it returns, they are there. GPUs copy to each other directly where they can; between a GPU and the emulator the host copies.
+    pub fn copy_to(&self, to: &DeviceTensor) -> Result<(), Diagnostic> {
+        self.check_copy(to)?;
+        if self.device().is_gpu() != to.device().is_gpu() {
+            return to.write(&self.download()?);
+        }
+        self.device().synchronize()?;
+        to.device().synchronize()?;
+        let stream = to.device().default_stream();
+        self.copy_on(&stream, to)?;
+        stream.synchronize()
+    }
+
+    /// A copy of the array on this or any other device, in the same layout, as by [`DeviceTensor::copy_to`].
+    ///
+    /// ```
+    /// # use loopwright_runtime::{Device, Tensor};
+    /// let x = Device::best().upload(&Tensor::from_vec(&[3], vec![1.0f32, 2.0, 3.0])?)?;
+    /// let copy = x.to_device(&Device::emulator())?;
+    /// assert_eq!(copy.download()?.to_vec::<f32>()?, [1.0, 2.0, 3.0]);
+    /// # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+    /// ```
+    pub fn to_device(&self, device: &Device) -> Result<DeviceTensor, Diagnostic> {
+        let copy = DeviceTensor::alloc(device, self.dtype(), self.layout().clone())?;
+        self.copy_to(&copy)?;
+        Ok(copy)
+    }
+
     pub(super) fn read_on(&self, stream: &Stream) -> Result<Tensor, Diagnostic> {
         let layout = &self.inner.layout;
         let stored;
@@ -194,11 +223,14 @@ impl DeviceTensor {
         }
     }
 
-    /// Copies the elements to another array of the same device, type and layout.
+    /// Copies the elements to another array of the same type and layout, in the order of a stream of either's device.
     pub(super) fn copy_on(&self, stream: &Stream, to: &DeviceTensor) -> Result<(), Diagnostic> {
         self.check_copy(to)?;
         match (&self.inner.storage, &to.inner.storage, &stream.0) {
             (Storage::Cuda(from), Storage::Cuda(to), Some(stream)) => {
+                if ![from, to].iter().any(|buffer| buffer.device().is(stream.device())) {
+                    return Err(stream_of_neither());
+                }
                 Ok(stream.copy(from, 0, to, 0, from.bytes().min(to.bytes()))?)
             }
             // Onto itself.
@@ -208,15 +240,16 @@ impl DeviceTensor {
                 *to.emulated()? = values;
                 Ok(())
             }
-            _ => Err(other_device()),
+            (Storage::Cuda(_), Storage::Cuda(_), None) | (Storage::Emulator(_), Storage::Emulator(_), _) => {
+                Err(stream_of_neither())
+            }
+            _ => Err(Diagnostic::new("other-device", "no stream copies between a GPU and the emulator")
+                .help("copy with `DeviceTensor::copy_to`, by way of the host")),
         }
     }
 
     /// Whether a copy from here to there is one of all elements.
     pub(super) fn check_copy(&self, to: &DeviceTensor) -> Result<(), Diagnostic> {
-        if !self.device().is(to.device()) {
-            return Err(other_device());
-        }
         if self.dtype() != to.dtype() || !self.layout().same_places(to.layout()) {
             return Err(Diagnostic::new(
                 "tensor-shape",
@@ -276,6 +309,11 @@ impl DeviceTensor {
     pub(super) fn address(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }
+}
+
+fn stream_of_neither() -> Diagnostic {
+    Diagnostic::new("other-device", "the stream is of neither array's device")
+        .help("copy on a stream of one of the two")
 }
 
 fn other_device() -> Diagnostic {

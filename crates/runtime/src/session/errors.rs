@@ -35,6 +35,7 @@ impl From<CudaError> for Diagnostic {
             CudaError::Arguments { .. } => "launch-arguments",
             CudaError::Range { .. } => "buffer-range",
             CudaError::Foreign { .. } => "other-device",
+            CudaError::Captured => "captured-stream",
             CudaError::OutOfMemory { .. } => "out-of-memory",
             CudaError::Driver { .. } => "cuda",
         };

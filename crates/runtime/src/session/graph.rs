@@ -110,10 +110,16 @@ impl Sequence {
         Ok(())
     }
 
-    /// Adds a copy of all elements from one array to another of the same type, shape and strides.
+    /// Adds a copy of all elements from one array to another of the same type, shape and strides, both on the device of the sequence.
     pub fn copy(&mut self, from: &DeviceTensor, to: &DeviceTensor) -> Result<(), Diagnostic> {
-        if !from.device().is(&self.device) {
-            return Err(self.other_device("the array is on"));
+        let own = |array: &DeviceTensor| array.device().is(&self.device);
+        match (own(from), own(to)) {
+            (true, true) => {}
+            (false, false) => return Err(self.other_device("the array is on")),
+            _ => {
+                return Err(Diagnostic::new("other-device", "a sequence has no copies between devices")
+                    .help("copy before or after it, with `Stream::copy` or `DeviceTensor::copy_to`"));
+            }
         }
         from.check_copy(to)?;
         let touches = vec![Touch::of(from, false), Touch::of(to, true)];

@@ -38,7 +38,24 @@ impl Stream {
         Ok(())
     }
 
-    /// Copies all elements from one array to another on the same device, of the same type, shape and strides, in the order of this stream.
+    /// Copies all elements from one array to another of the same type, shape and strides, in the order of this stream.
+    ///
+    /// The arrays can be on two GPUs; the stream is of one of them. The other device's streams know nothing of that order: they
+    /// [wait](Stream::wait) for an event before they use either array. What waits for all work of either device, as
+    /// [`DeviceTensor::download`] does, waits for the copy as well. While the stream is being captured it takes no such copy.
+    ///
+    /// ```no_run
+    /// # use loopwright_runtime::{Device, Tensor};
+    /// # use loopwright_kernel_ir::DType;
+    /// let (here, there) = (Device::cuda(0)?, Device::cuda(1)?);
+    /// let x = here.upload(&Tensor::from_vec(&[3], vec![1.0f32, 2.0, 3.0])?)?;
+    /// let copy = there.uninit(&[3], DType::F32)?;
+    /// let (from, to) = (here.stream()?, there.stream()?);
+    /// from.copy(&x, &copy)?;
+    /// // Work on `to` sees the copy; the host waits for nothing.
+    /// to.wait(&from.record()?)?;
+    /// # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
+    /// ```
     pub fn copy(&self, from: &DeviceTensor, to: &DeviceTensor) -> Result<(), Diagnostic> {
         from.copy_on(self, to)
     }

@@ -1,4 +1,4 @@
-/* A stand-in for libcuda.so.1: two devices whose memory is the host's and whose streams put off their work as long as they may.
+/* A stand-in for libcuda.so.1: three devices whose memory is the host's and whose streams put off their work as long as they may.
  *
  * It is for tests of what the host does. Work of a stream runs when somebody waits for it, and not before, so that a buffer given back too
  * early, a wait that is missing or an argument that moved shows every time. What a test has to know is counted; what must not happen is a
@@ -13,7 +13,7 @@
 typedef int R;
 typedef uint64_t P;
 enum { OK = 0, INVALID = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_READY = 600 };
-enum { DEVICES = 2 };
+enum { DEVICES = 3 };
 
 static pthread_mutex_t big;
 __attribute__((constructor)) static void make_lock(void) {
@@ -126,8 +126,8 @@ struct Op {
     long until;
     struct Op *next;
 };
-struct Stream { struct Op *first, *last; long put, done; int device, running, destroyed; struct Stream *next; };
-static struct Stream legacy[DEVICES] = { { .device = 0, .next = &legacy[1] }, { .device = 1 } };
+struct Stream { struct Op *first, *last; long put, done; int device, running, destroyed, capturing; struct Stream *next; };
+static struct Stream legacy[DEVICES] = { { .device = 0, .next = &legacy[1] }, { .device = 1, .next = &legacy[2] }, { .device = 2 } };
 static struct Stream *streams = &legacy[0];
 static struct Stream *stream_of(void *handle) {
     if ((P)handle <= 2) return &legacy[current > 0 ? current - 1 : 0];
@@ -227,7 +227,8 @@ R cuStreamDestroy_v2(void *h) {
     return OK;
 }
 R cuStreamSynchronize(void *h) { CALL; struct Stream *s = stream_of(h); run_until(s, s->put); return OK; }
-R cuStreamIsCapturing(void *h, int *status) { CALL; (void)h; *status = 0; return OK; }
+R cuStreamIsCapturing(void *h, int *status) { CALL; *status = stream_of(h)->capturing; return OK; }
+void stand_in_capture(void *h, int on) { LOCKED; stream_of(h)->capturing = on; }
 R cuStreamQuery(void *h) { CALL; struct Stream *s = stream_of(h); return s->done == s->put ? OK : NOT_READY; }
 R cuStreamGetCtx(void *h, void **out) { CALL; *out = (void *)(P)(0x1000 + stream_of(h)->device + 1); return OK; }
 
@@ -258,7 +259,7 @@ R cuMemGetInfo_v2(size_t *free_, size_t *total) { CALL; *free_ = (size_t)1 << 33
 R cuDeviceGetAttribute(int *value, int attribute, int device) {
     CALL;
     switch (attribute) {
-    case 115: *value = device == 0; break; /* pools: the second device has none */
+    case 115: *value = device != 1; break; /* pools: the second device has none */
     case 75: *value = 9; break;            /* compute capability */
     case 76: *value = 0; break;
     case 16: *value = 132; break;          /* multiprocessors */
@@ -338,8 +339,22 @@ R cuMemFreeHost(void *at) {
 }
 R cuMemcpyHtoDAsync_v2(P to, const void *from, size_t bytes, void *h) { CALL; put(stream_of(h), (struct Op){ .kind = COPY, .to = to, .from = (P)from, .bytes = bytes }); return OK; }
 R cuMemcpyDtoHAsync_v2(void *to, P from, size_t bytes, void *h) { CALL; put(stream_of(h), (struct Op){ .kind = COPY, .to = (P)to, .from = from, .bytes = bytes }); return OK; }
-R cuMemcpyDtoDAsync_v2(P to, P from, size_t bytes, void *h) { CALL; put(stream_of(h), (struct Op){ .kind = COPY, .to = to, .from = from, .bytes = bytes }); return OK; }
-R cuMemcpyPeerAsync(P to, void *a, P from, void *b, size_t bytes, void *h) { CALL; (void)a; (void)b; put(stream_of(h), (struct Op){ .kind = COPY, .to = to, .from = from, .bytes = bytes }); return OK; }
+static int device_of(P at) { struct Memory *m = find(at); return m && !m->host ? m->device : -1; }
+R cuMemcpyDtoDAsync_v2(P to, P from, size_t bytes, void *h) {
+    CALL;
+    if (device_of(to) != device_of(from) || device_of(to) != stream_of(h)->device) violate("a copy on one device is of another's memory", (void *)to);
+    put(stream_of(h), (struct Op){ .kind = COPY, .to = to, .from = from, .bytes = bytes });
+    return OK;
+}
+R cuMemcpyPeerAsync(P to, void *a, P from, void *b, size_t bytes, void *h) {
+    CALL;
+    struct Stream *s = stream_of(h);
+    if ((P)a - 0x1001 != (P)device_of(to) || (P)b - 0x1001 != (P)device_of(from)) violate("a copy between devices names other contexts than those of its memory", (void *)to);
+    if (s->device != device_of(to) && s->device != device_of(from)) violate("a copy between devices is on a third one's stream", h);
+    if (s->capturing) violate("a copy between devices is captured", h);
+    put(stream_of(h), (struct Op){ .kind = COPY, .to = to, .from = from, .bytes = bytes });
+    return OK;
+}
 R cuMemsetD8Async(P to, unsigned char byte, size_t bytes, void *h) { CALL; put(stream_of(h), (struct Op){ .kind = SET, .to = to, .byte = byte, .bytes = bytes }); return OK; }
 R cuPointerGetAttribute(void *out, int attribute, P at) {
     CALL;
@@ -371,6 +386,15 @@ R cuMemPoolSetAttribute(void *pool, int attribute, void *value) { CALL; if (attr
 R cuMemPoolGetAttribute(void *pool, int attribute, void *value) {
     CALL; (void)attribute;
     *(uint64_t *)value = (uint64_t)live_bytes[((struct Pool *)pool)->device];
+    return OK;
+}
+/* The first and the last device reach each other. */
+R cuDeviceCanAccessPeer(int *can, int device, int peer) { CALL; *can = device != peer && device != 1 && peer != 1; return OK; }
+struct Access { int place, number, flags; };
+R cuMemPoolSetAccess(void *pool, const struct Access *access, size_t n) {
+    CALL;
+    if (n != 1 || access->place != 1 || access->flags != 3) return INVALID;
+    if (access->number + ((struct Pool *)pool)->device != 2) violate("a device is let into a pool that it does not reach", pool);
     return OK;
 }
 R cuMemPoolTrimTo(void *pool, size_t bytes) { CALL; (void)pool; (void)bytes; return OK; }

@@ -154,6 +154,13 @@ impl StandIn {
         handle
     }
 
+    /// Has a stream captured from now on, or not any more.
+    pub fn capture(&self, stream: u64, on: bool) {
+        let set: unsafe extern "C" fn(u64, i32) = self.symbol("stand_in_capture");
+        // SAFETY: the callers give a live stream.
+        unsafe { set(stream, on.into()) }
+    }
+
     /// Another library's copy from one place of a device to another.
     pub fn foreign_copy(&self, stream: u64, to: u64, from: u64, bytes: usize) {
         let copy: unsafe extern "C" fn(u64, u64, usize, u64) -> i32 = self.symbol("cuMemcpyDtoDAsync_v2");

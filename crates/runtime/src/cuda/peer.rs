@@ -1,0 +1,89 @@
+//! Copies from the memory of one device to that of another.
+//!
+//! The driver does such a copy in the order of one stream, which is of one of the two devices. What waits for all work of the *other* one, as
+//! freeing a buffer there does, would not know of it: so a stream of the other device waits for the copy ([`Device::host_work`]), and with it
+//! whatever waits for everything there.
+//!
+//! Devices that reach each other's memory are let into each other's pools when the first copy between them is made, and copy from memory to
+//! memory. Where they do not, as over some buses, and of memory that others own, the driver does what it can by itself: it goes through
+//! the host.
+
+use std::sync::PoisonError;
+
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUstreamCaptureStatus};
+
+use super::buffer::Buffer;
+use super::device::Device;
+use super::error::{CudaError, Doing};
+use super::stream::Stream;
+
+impl Stream {
+    /// Copies bytes from a buffer to one of another device, in the order of this stream, which is of one of the two.
+    pub(super) fn copy_between(
+        &self,
+        from: &Buffer,
+        from_offset: usize,
+        to: &Buffer,
+        to_offset: usize,
+        bytes: usize,
+    ) -> Result<(), CudaError> {
+        let doing = "copying to another device";
+        let source = from.range(from_offset, bytes)?;
+        let target = to.range(to_offset, bytes)?;
+        let other = match (self.device().is(from.device()), self.device().is(to.device())) {
+            (true, _) => to.device(),
+            (_, true) => from.device(),
+            _ => return Err(CudaError::Foreign { what: "the stream is of neither buffer's device" }),
+        };
+        self.may_use_scratch(from)?;
+        self.may_use_scratch(to)?;
+        // Nothing of what is captured runs now: no stream of the other device could wait for it.
+        let capturing = self.raw.capture_status().doing(doing)?;
+        if capturing != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+            return Err(CudaError::Captured);
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        self.device().reach(other);
+        other.reach(self.device());
+        self.device().bind()?;
+        // SAFETY: both ranges lie in their buffers, which are freed only after the work of their devices; this copy is part of both.
+        unsafe {
+            result::memcpy_peer_async(
+                to.device().inner.context.cu_ctx(),
+                to.address() + target.start as u64,
+                from.device().inner.context.cu_ctx(),
+                from.address() + source.start as u64,
+                bytes,
+                self.raw.cu_stream(),
+            )
+        }
+        .doing(doing)?;
+        let told = self.raw.record_event(None).doing(doing).and_then(|done| other.host_work(&done));
+        if told.is_err() {
+            // Then it is over before the other device can do anything.
+            let _ = self.synchronize();
+        }
+        told
+    }
+}
+
+impl Device {
+    /// Lets this device into the pool of another, once, where the hardware has a way. A failure costs time and nothing else.
+    fn reach(&self, other: &Device) {
+        let Some(pool) = &other.inner.pool else { return };
+        let mut reached = self.inner.reached.lock().unwrap_or_else(PoisonError::into_inner);
+        if !reached.insert(other.info().ordinal) {
+            return;
+        }
+        let mut reaches = 0;
+        let (own, peer) = (self.inner.context.cu_device(), other.inner.context.cu_device());
+        // SAFETY: both are devices of the driver, and the pointer is to a live place.
+        let asked = unsafe { sys::cuDeviceCanAccessPeer(&mut reaches, own, peer) };
+        if asked == sys::CUresult::CUDA_SUCCESS && reaches != 0 {
+            pool.let_in(own);
+        }
+    }
+}
