@@ -47,6 +47,7 @@ mod candidate;
 mod choose;
 mod compile_only;
 mod cost;
+mod figures;
 mod gaussian_process;
 mod html;
 mod integer;

@@ -180,6 +180,30 @@ mod tests {
     }
 
     #[test]
+    fn an_infinite_cost_comes_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tune.jsonl");
+        let cost = crate::Cost {
+            estimate_ms: f64::INFINITY,
+            bound_ms: 0.25,
+            waves: f64::INFINITY,
+            registers: 40,
+            bottleneck: crate::Bottleneck::FirstLevelCache,
+            loaded_bounds: true,
+            ..crate::Cost::default()
+        };
+        let times = crate::Times { median: 2.0, least: 1.0, launches: 3 };
+        let outcomes = [Outcome::Counted { cost }, Outcome::Timed { cost, times }];
+        let (mut log, _) = open(&path, "a");
+        for (block, outcome) in (1..).zip(outcomes.clone()) {
+            log.append(&Record { outcome, ..record("a", block, "") }).expect("appends");
+        }
+        let (_, recalled) = open(&path, "a");
+        assert_eq!(recalled.outcomes.into_iter().map(|(_, o)| o).collect::<Vec<_>>(), outcomes);
+        assert_eq!(records(&path).expect("a log").len(), 2);
+    }
+
+    #[test]
     fn a_log_goes_on_after_a_torn_line() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("tune.jsonl");

@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::Diagnostic;
 use serde::{Deserialize, Serialize};
 
-use crate::Cost;
+use crate::{Cost, figures};
 
 /// Times of one candidate, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -53,11 +53,13 @@ pub enum Outcome {
     /// It was counted, not timed: there is no GPU, or its bound says that it cannot win.
     Counted {
         /// What it costs by the counts.
+        #[serde(deserialize_with = "figures::read")]
         cost: Cost,
     },
     /// It was timed.
     Timed {
         /// What it costs by the counts.
+        #[serde(deserialize_with = "figures::read")]
         cost: Cost,
         /// What it took.
         times: Times,
@@ -110,15 +112,26 @@ impl Outcome {
         }
     }
 
-    /// The figure to rank by, in milliseconds: measured where it was measured, estimated otherwise.
+    /// The figure to rank by, in milliseconds: measured where it was measured, estimated otherwise. An estimate that is no number, as a
+    /// difference of infinite ones, is infinite and so the last: its sign would otherwise make it the first or the last.
     pub fn milliseconds(&self) -> Option<f64> {
-        self.times().map(|t| t.median).or_else(|| self.cost().map(|c| c.estimate_ms))
+        let figure = self.times().map(|t| t.median).or_else(|| self.cost().map(|c| c.estimate_ms));
+        figure.map(|ms| if ms.is_nan() { f64::INFINITY } else { ms })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_no_number_ranks_last() {
+        let of = |estimate_ms| Outcome::Counted { cost: Cost { estimate_ms, ..Cost::default() } };
+        for nan in [f64::NAN, -f64::NAN] {
+            assert_eq!(of(nan).milliseconds(), Some(f64::INFINITY));
+        }
+        assert_eq!(of(1.5).milliseconds(), Some(1.5));
+    }
 
     #[test]
     fn medians() {

@@ -12,7 +12,7 @@ use loopwright_runtime::{Args, Device};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
 
-use crate::{Outcome, Point, Tuning, key};
+use crate::{Outcome, Point, Tuning, figures, key};
 
 /// What a shipped record holds for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,6 +144,7 @@ pub struct TunedPoint {
     /// The point.
     pub point: Point,
     /// The median of its times in alternation with the others of the record, or its estimate.
+    #[serde(deserialize_with = "figures::read_one")]
     pub milliseconds: f64,
 }
 

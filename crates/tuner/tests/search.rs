@@ -5,7 +5,7 @@ use std::time::Duration;
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_runtime::{Args, Device, Tensor};
 use loopwright_transforms::Pipeline;
-use loopwright_tuner::{Outcome, Phase, Space, Strategy, Tuner, Tuning};
+use loopwright_tuner::{Machine, Outcome, Phase, Space, Strategy, TunedRecords, Tuner, Tuning};
 
 const KERNEL: &str = "\
 kernel row_sum(x: f32[n, m], out: f32[n], n: i32, m: i32)
@@ -69,6 +69,39 @@ fn results_that_are_off_are_wrong_not_fast() {
     assert!(message.contains("`out`"), "{message}");
     assert_eq!(tuning.best, None);
     assert!(tuning.table().contains("no point is legal"));
+}
+
+/// A machine that stands still has no finite estimates, and JSON has no word for others.
+#[test]
+fn infinite_estimates_come_back_from_logs_and_records() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (log, shipped) = (folder.path().join("tune.jsonl"), folder.path().join("tuned.json"));
+    let space = "rows in [8, 16]\nlanes in [32]\n";
+    let still = Machine { clock: 0.0, ..Machine::h200() };
+    let search = || tune(space, 64, |t| t.log(&log).machine(still.clone()));
+    let first = search();
+    for (point, outcome) in &first.candidates {
+        let cost = outcome.as_ref().and_then(Outcome::cost).expect("it is legal");
+        assert!(!cost.estimate_ms.is_finite() && cost.bound_ms.is_finite(), "{point}: {cost:?}");
+    }
+    let text = std::fs::read_to_string(&log).expect("a log");
+    assert_eq!(text.matches("\"estimate_ms\":null").count(), 2, "{text}");
+    let second = search();
+    assert_eq!(second.recalled, 2);
+    for ((point, before), (_, after)) in first.candidates.iter().zip(&second.candidates) {
+        let [before, after] = [before, after].map(|o| o.as_ref().expect("an outcome"));
+        assert_eq!(before.milliseconds(), Some(f64::INFINITY), "{point}");
+        assert_eq!(after.milliseconds(), Some(f64::INFINITY), "{point}");
+        assert_eq!(before.cost().map(|c| c.moved_bytes), after.cost().map(|c| c.moved_bytes));
+    }
+    assert_eq!(second.best_point(), first.best_point());
+    // And they are shown.
+    assert!(second.table().contains("rows=8 lanes=32") && second.html().contains("</html>"));
+    assert!(!second.html().contains("NaN"), "{}", second.html());
+
+    let records = TunedRecords::default().with(first.record().expect("a legal point"));
+    records.save(&shipped).expect("writes");
+    assert_eq!(TunedRecords::load(&shipped).expect("reads"), records);
 }
 
 #[test]
