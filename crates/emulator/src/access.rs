@@ -204,7 +204,7 @@ impl Block<'_> {
                 let address = offset.map(|o| o.wrapping_mul(size));
                 let traffic = traffic::global(&address, mask, bytes);
                 let excess = traffic.sectors.saturating_sub(traffic.bytes.div_ceil(32));
-                self.note(access, traffic.sectors, excess, mask);
+                self.note(access, traffic.sectors, excess, mask, traffic.bytes);
                 if access.write {
                     self.counters.global_stores += traffic;
                 } else {
@@ -215,7 +215,7 @@ impl Block<'_> {
                 let base = self.shared[n].base;
                 let address = offset.map(|o| o.wrapping_mul(size).wrapping_add(base));
                 let traffic = traffic::shared(&address, mask, bytes);
-                self.note(access, traffic.wavefronts, traffic.conflicts, mask);
+                self.note(access, traffic.wavefronts, traffic.conflicts, mask, traffic.bytes);
                 if access.write {
                     self.counters.shared_stores += traffic;
                 } else {
@@ -230,10 +230,10 @@ impl Block<'_> {
     }
 
     /// Counts one request for its place in the text.
-    fn note(&mut self, access: &Access, passes: u64, excess: u64, mask: u32) {
+    fn note(&mut self, access: &Access, passes: u64, excess: u64, mask: u32, bytes: u64) {
         if let Some(traffic) = self.accessed.get_mut(access.number) {
             let active_lanes = u64::from(mask.count_ones());
-            *traffic += AccessTraffic { requests: u64::from(mask != 0), passes, excess, active_lanes };
+            *traffic += AccessTraffic { requests: u64::from(mask != 0), passes, excess, active_lanes, bytes };
         }
     }
 

@@ -310,6 +310,8 @@ pub(crate) struct Access {
     /// Whether the offset and all subscripts are narrow and the same in all lanes, active or not.
     pub uniform: bool,
     pub write: bool,
+    /// The number of the innermost loop around it, 0 if there is none.
+    pub in_loop: usize,
     /// The kind of atomic update that it is, if it is one.
     pub atomic: Option<Atomic>,
     pub site: u32,

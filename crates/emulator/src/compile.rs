@@ -53,6 +53,9 @@ pub(crate) struct Compiler<'a> {
     /// Whether what is compiled is an address, a bound or a guard, whose integers count as index arithmetic.
     pub index: bool,
     pub depth: usize,
+    /// How many loops there were so far, and the number of the innermost one around.
+    loops: usize,
+    in_loop: usize,
     /// By class, what the choice that is being compiled computes under masks.
     pub tally: [u64; CLASSES],
     /// Whether a declaration is being compiled.
@@ -92,6 +95,8 @@ pub(crate) fn compile<'a>(
         exact: false,
         index: false,
         depth: 0,
+        loops: 0,
+        in_loop: 0,
         tally: [0; CLASSES],
         declares: false,
         conditions: Vec::new(),
@@ -394,7 +399,10 @@ impl<'a> Compiler<'a> {
                 let (var, uniform) = (place.reg, ends_alike);
                 let test =
                     self.emit(Inst::LoopTest { wide, uniform, var, upper, down: step == HALVE, end: 0 });
+                self.loops += 1;
+                let outer = std::mem::replace(&mut self.in_loop, self.loops);
                 self.body(body)?;
+                self.in_loop = outer;
                 self.emit(Inst::LoopNext { wide, uniform: counts_alike, var, step, head, site });
                 let here = self.here();
                 if let Inst::LoopTest { end, .. } = &mut self.code.insts[test] {
@@ -562,6 +570,7 @@ impl<'a> Compiler<'a> {
             constant,
             uniform,
             write,
+            in_loop: self.in_loop,
             atomic: None,
             site,
         };

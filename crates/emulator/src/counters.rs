@@ -47,6 +47,8 @@ pub struct AccessTraffic {
     pub excess: u64,
     /// Lanes that took part.
     pub active_lanes: u64,
+    /// Bytes that lanes asked for.
+    pub bytes: u64,
 }
 
 /// One access in a device kernel's text, with what it took.
@@ -62,6 +64,8 @@ pub struct CountedAccess {
     pub write: bool,
     /// The statement that it is part of.
     pub leaf: Option<LeafId>,
+    /// The innermost loop that it stands in, unrolled or not: its number in the order of the kernel's text, from 1; 0 outside of loops.
+    pub in_loop: usize,
     /// What it took.
     pub traffic: AccessTraffic,
 }
@@ -152,7 +156,7 @@ macro_rules! add_fields {
 }
 
 add_fields!(GlobalTraffic, requests, sectors, lines, bytes);
-add_fields!(AccessTraffic, requests, passes, excess, active_lanes);
+add_fields!(AccessTraffic, requests, passes, excess, active_lanes, bytes);
 add_fields!(SharedTraffic, requests, wavefronts, conflicts, bytes);
 add_fields!(
     Operations,

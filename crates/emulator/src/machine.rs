@@ -162,6 +162,7 @@ impl Machine<'_> {
                     shared: matches!(access.memory, Memory::Shared(_)),
                     write: access.write,
                     leaf: code.sites.get(access.site as usize).and_then(|s| s.leaf),
+                    in_loop: access.in_loop,
                     traffic: *traffic,
                 });
             }

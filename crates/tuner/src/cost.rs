@@ -5,10 +5,7 @@
 //!
 //! * memory: the bytes that must move at all, over the bandwidth; all sectors that are asked for, over that of the second-level cache
 //!   (taken as 2.5 times as much). By Little's law the memory is only busy with `bandwidth * latency` bytes under way: those that a
-//!   thread loads in one iteration of its innermost rolled loop, or in all where that is less, for all resident threads. Where a loop's
-//!   bounds are loaded, nothing else is under way until they are there: one more iteration. Of several such loops the one with the
-//!   fewest bytes stands for all, also where it moves little: the bisections of `flatten_ragged` for its unrolled loads. Where lines are
-//!   read in pieces and more lines are open than half of the second-level cache holds, each is fetched again;
+//!   thread waits for at a time ([`under_way`](crate::under_way)), for all resident threads. Where lines are read in pieces and more lines are open than half of the second-level cache holds, each is fetched again;
 //! * lines: the first-level cache takes two clocks for each line of a request, so that short runs cost although no sector is wasted;
 //! * instructions: arithmetic of warps, fused where it can be, comparisons and choices, memory instructions and shuffles, over four schedulers a
 //!   multiprocessor; or those of one kind alone, over the units that it has ([`Throughput`]), where that takes longer. What addresses and
@@ -23,20 +20,18 @@
 //! How well this ranks is held to sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` leaves out everything but what the memory
 //! must move: nothing that computes the same can be faster.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use loopwright_emulator::{Counters, Report};
 use loopwright_kernel_ir::Name;
-use loopwright_lowering::program::{
-    DeviceKernel, MemRef, Memory, Program, Stmt, Value, ValueKind, VarId, eval_host,
-};
+use loopwright_lowering::program::{DeviceKernel, Program, eval_host};
 use loopwright_runtime::cuda::{DeviceInfo, Occupancy, occupancy};
 use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};
 
 use crate::Bottleneck;
-use crate::body::trips;
 use crate::throughput::{DIVISION, Throughput};
+use crate::under_way::UnderWay;
 
 /// What the device can do, in the units of the estimate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -81,8 +76,6 @@ const LINE: f64 = 128.0;
 const CLOCKS_A_LINE: f64 = 2.0;
 /// The bandwidth of the second-level cache over that of the memory.
 const CACHE_RATE: f64 = 2.5;
-/// Bytes of loads that a thread has under way at least: compilers unroll a rolled loop four times.
-const LEAST_IN_FLIGHT: f64 = 16.0;
 /// The part of the bytes under way that keeps the memory busy but for a rest that is not worth naming.
 const NEARLY: f64 = 0.95;
 /// Seconds that a launch takes besides.
@@ -148,7 +141,7 @@ pub struct Cost {
     pub spilled: u32,
     /// Resident warps over the most that a multiprocessor holds, the least of its kernels.
     pub occupancy: f64,
-    /// Bytes that a thread has under way before it waits, the least of its kernels that load in a loop.
+    /// Bytes that a thread has under way while it waits for them, the mean over all its waits: of each loop as much as it moves.
     pub in_flight: f64,
     /// Waves of blocks.
     pub waves: f64,
@@ -197,9 +190,6 @@ pub struct Cost {
     /// Words of private arrays of a thread, which become registers where they fit.
     #[serde(default)]
     pub private_words: u32,
-    /// Whether the bounds of a loop that loads are loaded themselves.
-    #[serde(default)]
-    pub loaded_bounds: bool,
     /// What takes the largest part of the estimate.
     #[serde(default)]
     pub bottleneck: Bottleneck,
@@ -266,11 +256,9 @@ impl Cost {
         let warps = resident * f64::from(self.threads.div_ceil(32).max(1));
         let clocks = working * machine.clock;
 
-        let in_flight = self.in_flight.max(LEAST_IN_FLIGHT);
         let of_thread = (self.moved_bytes / (blocks * f64::from(self.threads.max(1)))).max(1.0);
-        let iterations = (of_thread / in_flight).max(1.0);
-        let waiting = if self.loaded_bounds { iterations / (iterations + 1.0) } else { 1.0 };
-        let under_way = warps * 32.0 * in_flight.min(of_thread) * waiting;
+        let in_flight = if self.in_flight > 0.0 { self.in_flight.min(of_thread) } else { of_thread };
+        let under_way = warps * 32.0 * in_flight;
         let needed = machine.bandwidth * machine.latency / multiprocessors;
         let busy = (under_way * working / multiprocessors / needed).min(1.0);
         let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { LINE };
@@ -332,8 +320,10 @@ impl Cost {
             let of = report.kernels.get(k).map(|(_, c)| c.global_loads.sectors + c.global_stores.sectors);
             of.unwrap_or(0)
         };
-        let in_flights = program.kernels.iter().map(|k| in_flight(program, k)).filter(|bytes| *bytes > 0.0);
-        let least = in_flights.fold(f64::INFINITY, f64::min);
+        let mut waits = UnderWay::default();
+        for kernel in 0..program.kernels.len() {
+            waits += UnderWay::of(program, report, kernel);
+        }
         let mut cost = Cost {
             necessary_bytes: counted.necessary_bytes * scale,
             moved_bytes: 32.0 * (c.global_loads.sectors + c.global_stores.sectors) as f64 * work,
@@ -351,7 +341,7 @@ impl Cost {
             barriers: c.barriers as f64 * work,
             launches: c.launches as f64,
             idle: if lanes > 0.0 { c.idle_lanes as f64 / lanes } else { 0.0 },
-            in_flight: if least.is_finite() { least } else { 0.0 },
+            in_flight: waits.mean(),
             ..Cost::default()
         };
         cost.note(resources);
@@ -365,7 +355,6 @@ impl Cost {
             cost.shared_bytes = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);
             let words = kernel.private.iter().map(|a| a.bytes().div_ceil(4)).sum::<u64>();
             cost.private_words = u32::try_from(words).unwrap_or(u32::MAX);
-            cost.loaded_bounds = loaded_bounds(&kernel.body, &mut BTreeSet::new());
         }
         cost.estimate(machine, info);
         cost
@@ -387,85 +376,4 @@ fn operations(c: &Counters) -> f64 {
 fn compared(c: &Counters) -> f64 {
     let o = &c.issued;
     (o.comparisons + o.choices + o.float_extremes + o.integer) as f64 + DIVISION * o.integer_division as f64
-}
-
-/// Bytes that a thread loads from global memory in one iteration of an innermost loop that is not unrolled, or in straight code;
-/// the least over such loops, 0 where nothing is loaded.
-pub(crate) fn in_flight(program: &Program, kernel: &DeviceKernel) -> f64 {
-    let mut loops = Vec::new();
-    let straight = gather(program, &kernel.body, &mut loops);
-    let least = loops.into_iter().filter(|b| *b > 0.0).fold(f64::INFINITY, f64::min);
-    if least.is_finite() { least } else { straight }
-}
-
-/// Bytes loaded by these statements outside of rolled loops; the bytes of each rolled loop's iteration go to `loops`.
-fn gather(program: &Program, body: &[Stmt], loops: &mut Vec<f64>) -> f64 {
-    let mut bytes = 0.0;
-    for stmt in body {
-        match stmt {
-            Stmt::For { lower, upper, step, unroll, body, .. } => {
-                let once = gather(program, body, loops);
-                match trips(lower, upper, *step).filter(|_| *unroll) {
-                    Some(trips) => bytes += once * trips as f64,
-                    None => loops.push(once),
-                }
-            }
-            Stmt::If { body, otherwise, .. } => {
-                bytes += gather(program, body, loops).max(gather(program, otherwise, loops));
-            }
-            Stmt::Collective { body, .. } => bytes += gather(program, body, loops),
-            Stmt::Let { value, .. }
-            | Stmt::Set { value, .. }
-            | Stmt::Store { value, .. }
-            | Stmt::Update { value, .. } => {
-                bytes += loaded(program, value);
-            }
-            Stmt::VectorCopy { from, lanes, .. } => bytes += f64::from(*lanes) * element(program, from),
-            Stmt::Declare(_) | Stmt::Sync { .. } => {}
-        }
-    }
-    bytes
-}
-
-/// Whether a loop of these statements has bounds that come from global memory; `loaded` are the variables that do.
-fn loaded_bounds(body: &[Stmt], loaded: &mut BTreeSet<VarId>) -> bool {
-    body.iter().any(|stmt| match stmt {
-        Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
-            if from_memory(value, loaded) {
-                loaded.insert(*var);
-            }
-            false
-        }
-        Stmt::For { lower, upper, body, .. } => {
-            from_memory(lower, loaded) || from_memory(upper, loaded) || loaded_bounds(body, loaded)
-        }
-        Stmt::If { body, otherwise, .. } => loaded_bounds(body, loaded) || loaded_bounds(otherwise, loaded),
-        Stmt::Collective { body, .. } => loaded_bounds(body, loaded),
-        Stmt::Store { .. } | Stmt::Update { .. } | Stmt::VectorCopy { .. } => false,
-        Stmt::Declare(_) | Stmt::Sync { .. } => false,
-    })
-}
-
-fn from_memory(value: &Value, loaded: &BTreeSet<VarId>) -> bool {
-    match &value.kind {
-        ValueKind::Load(from) => matches!(from.memory, Memory::Global(_)),
-        ValueKind::Var(var) => loaded.contains(var),
-        _ => value.children().into_iter().any(|v| from_memory(v, loaded)),
-    }
-}
-
-/// Bytes of an element in global memory, 0 elsewhere.
-fn element(program: &Program, from: &MemRef) -> f64 {
-    match from.memory {
-        Memory::Global(global) => program.globals.get(global).map_or(0.0, |g| g.dtype.bytes() as f64),
-        _ => 0.0,
-    }
-}
-
-fn loaded(program: &Program, value: &Value) -> f64 {
-    let own = match &value.kind {
-        ValueKind::Load(from) => element(program, from),
-        _ => 0.0,
-    };
-    own + value.children().into_iter().map(|v| loaded(program, v)).sum::<f64>()
 }

@@ -67,6 +67,7 @@ mod table;
 mod throughput;
 mod tuned;
 mod tuner;
+mod under_way;
 
 pub use binaries::BinaryFolder;
 pub use bottleneck::Bottleneck;

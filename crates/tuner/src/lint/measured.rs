@@ -8,8 +8,9 @@ use loopwright_runtime::{Args, Device, Known, known};
 use loopwright_transforms::Pipeline;
 
 use crate::Machine;
-use crate::cost::{held, in_flight};
+use crate::cost::held;
 use crate::judge::Judge;
+use crate::under_way::UnderWay;
 
 /// What findings are read from.
 pub(super) struct Measured {
@@ -37,8 +38,9 @@ impl Measured {
         let bound = device.compile(&kernel)?.bind(args)?;
         let outputs = bound.run()?;
         let program = bound.program().clone();
-        let under_way = program.kernels.iter().map(|k| {
-            let bytes = in_flight(&program, k);
+        let report = outputs.report.unwrap_or_default();
+        let under_way = program.kernels.iter().enumerate().map(|(number, k)| {
+            let bytes = UnderWay::as_written(&program, &report, number).mean();
             let threads = 32.0 * f64::from(held(k, &[], device.limits()).warps);
             (bytes > 0.0).then_some(bytes * threads)
         });
@@ -46,7 +48,7 @@ impl Measured {
             under_way: under_way.collect(),
             known: known(&kernel, args)?,
             kernel,
-            report: outputs.report.unwrap_or_default(),
+            report,
             machine: machine.clone(),
             judge: Judge::of_results(outputs.arrays.clone()),
             results: outputs.arrays,

@@ -1,0 +1,216 @@
+//! How many bytes a thread has under way while it waits for memory.
+//!
+//! A thread asks for all that straight code, or one iteration of a loop that is not unrolled, loads, and then waits: a round. What a round asks
+//! for is read from the program, what each loop moves in all from the emulator's counts, and how many rounds there are follows from both. The mean over
+//! rounds is the bytes that move over the rounds that it takes: a loop that moves nearly everything decides, and a bisection beside it, whose rounds
+//! ask for 4 bytes, costs what its rounds take. Loads in straight code, such as those of a loop's bounds, are a round before the loop's own.
+//! Stores are not waited for: their bytes move in the rounds of the loads.
+//!
+//! Compilers unroll a rolled loop four times where its counter goes up by steps; where it halves or doubles, as in a bisection, each load waits for the
+//! one before it.
+
+use std::ops::AddAssign;
+
+use loopwright_emulator::Report;
+use loopwright_lowering::program::{MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
+
+use crate::body::trips;
+
+/// Bytes that an iteration of a rolled loop asks for, at most, so that the compiler's unrolling adds to them.
+const UNROLLED: f64 = 16.0;
+/// How often compilers unroll a rolled loop.
+const TIMES: f64 = 4.0;
+
+/// Bytes of all threads, and the rounds of waiting in which they move.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct UnderWay {
+    bytes: f64,
+    rounds: f64,
+}
+
+impl AddAssign for UnderWay {
+    fn add_assign(&mut self, other: UnderWay) {
+        self.bytes += other.bytes;
+        self.rounds += other.rounds;
+    }
+}
+
+impl UnderWay {
+    /// Of a device kernel, by its number, once compilers have unrolled its loops.
+    pub fn of(program: &Program, report: &Report, kernel: usize) -> UnderWay {
+        UnderWay::unrolled(program, report, kernel, TIMES)
+    }
+
+    /// Of a device kernel, by its number, as its text says.
+    pub fn as_written(program: &Program, report: &Report, kernel: usize) -> UnderWay {
+        UnderWay::unrolled(program, report, kernel, 1.0)
+    }
+
+    fn unrolled(program: &Program, report: &Report, kernel: usize, times: f64) -> UnderWay {
+        let (Some(device), Some((_, counters))) = (program.kernels.get(kernel), report.kernels.get(kernel))
+        else {
+            return UnderWay::default();
+        };
+        let mut rounds = Rounds { program, times, asked: vec![0.0], of_loop: vec![0] };
+        rounds.asked[0] = rounds.gather(&device.body, 0);
+        let mut all = UnderWay { bytes: counters.global_stores.bytes as f64, rounds: 0.0 };
+        for access in report.accesses.iter().filter(|a| a.kernel == kernel && !a.shared && !a.write) {
+            let asked = rounds.of_loop.get(access.in_loop).and_then(|round| rounds.asked.get(*round));
+            let bytes = access.traffic.bytes as f64;
+            all.bytes += bytes;
+            // An address that is loaded is asked for before what lies there, and is no part of the round.
+            let own = bytes / access.traffic.active_lanes.max(1) as f64;
+            all.rounds += bytes / asked.copied().unwrap_or(0.0).max(own);
+        }
+        all
+    }
+
+    /// The mean over all rounds, a thread; 0 where nothing is waited for.
+    pub fn mean(&self) -> f64 {
+        if self.rounds > 0.0 { self.bytes / self.rounds } else { 0.0 }
+    }
+}
+
+/// What the rounds of a kernel ask for.
+struct Rounds<'a> {
+    program: &'a Program,
+    /// How often a loop is unrolled that is rolled in the text.
+    times: f64,
+    /// Bytes of a round: of straight code, then of each loop by its number in the order of the text, unrolled ones left at 0.
+    asked: Vec<f64>,
+    /// Of each loop, the one whose rounds its loads are part of: itself, or the one around it where it is unrolled.
+    of_loop: Vec<usize>,
+}
+
+impl Rounds<'_> {
+    /// Bytes that these statements ask for in a round that they are part of.
+    fn gather(&mut self, body: &[Stmt], round: usize) -> f64 {
+        let mut bytes = 0.0;
+        for stmt in body {
+            bytes += match stmt {
+                Stmt::For { lower, upper, step, unroll, body, .. } => {
+                    let number = self.of_loop.len();
+                    self.asked.push(0.0);
+                    let bounds = self.loaded(lower) + self.loaded(upper);
+                    match trips(lower, upper, *step).filter(|_| *unroll) {
+                        Some(trips) => {
+                            self.of_loop.push(round);
+                            bounds + self.gather(body, round) * trips as f64
+                        }
+                        None => {
+                            self.of_loop.push(number);
+                            let once = self.gather(body, number);
+                            self.asked[number] = match step {
+                                Step::Add(_) => once.max(UNROLLED.min(self.times * once)),
+                                Step::Halve | Step::Double => once,
+                            };
+                            bounds
+                        }
+                    }
+                }
+                Stmt::If { cond, body, otherwise, .. } => {
+                    self.loaded(cond) + self.gather(body, round).max(self.gather(otherwise, round))
+                }
+                Stmt::Collective { body, .. } => self.gather(body, round),
+                Stmt::Let { value, .. }
+                | Stmt::Set { value, .. }
+                | Stmt::Store { value, .. }
+                | Stmt::Update { value, .. } => self.loaded(value),
+                Stmt::VectorCopy { from, lanes, .. } => f64::from(*lanes) * self.element(from),
+                Stmt::Declare(_) | Stmt::Sync { .. } => 0.0,
+            };
+        }
+        bytes
+    }
+
+    /// Bytes of an element in global memory, 0 elsewhere.
+    fn element(&self, from: &MemRef) -> f64 {
+        match from.memory {
+            Memory::Global(global) => {
+                self.program.globals.get(global).map_or(0.0, |g| g.dtype.bytes() as f64)
+            }
+            _ => 0.0,
+        }
+    }
+
+    fn loaded(&self, value: &Value) -> f64 {
+        let own = match &value.kind {
+            ValueKind::Load(from) => self.element(from),
+            _ => 0.0,
+        };
+        own + value.children().into_iter().map(|v| self.loaded(v)).sum::<f64>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loopwright_kernel_ir::{DType, LoopKernel};
+    use loopwright_runtime::{Args, Device, Tensor};
+    use loopwright_transforms::Pipeline;
+
+    fn mean(kernel: &str, steps: &str, args: &Args) -> Vec<f64> {
+        let kernel = LoopKernel::parse(kernel).expect("a kernel");
+        let kernel = Pipeline::parse(steps).expect("steps").apply(&kernel).expect("legal");
+        let bound = Device::emulator().compile(&kernel).and_then(|c| c.bind(args)).expect("compiles");
+        let report = bound.run().expect("runs").report.expect("counts");
+        (0..bound.program().kernels.len()).map(|k| UnderWay::of(bound.program(), &report, k).mean()).collect()
+    }
+
+    const ROWS: &str = "kernel rows(x: f32[n, m], out: f32[n], n: i32, m: i32)\nassume 0 <= n and 0 <= m\n\
+         domain { [s] : 0 <= s < n }\ndomain { [i] : 0 <= i < m }\nout[s] = sum(i, x[s, i])\n";
+
+    fn rows(rows: usize, length: usize) -> Args {
+        Args::new().tensor("x", &Tensor::random(&[rows, length], DType::F32, 3).expect("a tensor"))
+    }
+
+    #[test]
+    fn a_round_is_an_iteration_of_a_rolled_loop() {
+        let steps = |tile: usize| {
+            format!(
+                "split_iname(i, {tile})\nsplit_iname(i_inner, 32, outer=i_part, inner=i_lane)\n\
+                     tag_inames(s: block.x, i_lane: thread.x, i_part: ilp)\n"
+            )
+        };
+        // 16 rounds of 32 bytes, 8 of 64; the stores are 4 bytes a row of 32 threads.
+        for (tile, bytes) in [(256, 32.0), (512, 64.0)] {
+            let found = mean(ROWS, &steps(tile), &rows(8, 4096));
+            let stored = 4.0 / 32.0 * bytes / (4096.0 / 32.0 * 4.0);
+            assert!((found[0] - bytes - stored).abs() < 1e-9, "{tile}: {found:?}");
+        }
+        // One load of 4 bytes an iteration, which compilers unroll.
+        let found = mean(
+            ROWS,
+            "tag_inames(s: block.x)\nsplit_iname(i, 32)\ntag_inames(i_inner: thread.x)\n",
+            &rows(8, 4096),
+        );
+        assert!((found[0] - 16.0).abs() < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn loops_count_as_much_as_they_move() {
+        // The bounds are a round of 8 bytes; then each round is of 16, as compilers unroll.
+        let text = "kernel k(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)\n\
+             assume 0 <= n and 0 <= nseg\nfact monotone(offsets)\nfact 0 <= offsets <= n\n\
+             domain { [s] : 0 <= s < nseg }\ndomain { [i] : lo <= i < hi }\n\
+             temp lo: i32 private\ntemp hi: i32 private\nlo = offsets[s]\nhi = offsets[s + 1]\n\
+             out[s] = sum(i, x[i])\n";
+        let args = |length: i32| {
+            let offsets: Vec<i32> = (0..5).map(|s| s * length).collect();
+            let x = Tensor::random(&[4 * length as usize], DType::F32, 3).expect("a tensor");
+            Args::new()
+                .tensor("x", &x)
+                .tensor("offsets", &Tensor::from_slice(&[5], &offsets).expect("a tensor"))
+        };
+        let steps = "split_iname(i, 32)\ntag_inames(s: block.x, i_inner: thread.x)\n";
+        for (length, rounds) in [(32, 0.25), (128, 1.0), (32 * 256, 64.0)] {
+            let found = mean(text, steps, &args(length))[0];
+            let loaded = 8.0 + f64::from(length) / 32.0 * 4.0 + 4.0 / 32.0;
+            assert!((found - loaded / (1.0 + rounds)).abs() < 1e-9, "{length}: {found}");
+        }
+        // A search by bisection beside many loads: its rounds ask for 4 bytes, and there are few.
+        let found = mean(text, "flatten_ragged(s, i, threads=32, items=15, tiles=8)\n", &args(32 * 256));
+        assert!(found[0] < 5.0, "the first kernel only searches: {found:?}");
+        assert!(found[1] > 50.0, "the second loads 60 bytes in most of its rounds: {found:?}");
+    }
+}
