@@ -681,6 +681,28 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
     assert!(!with(&even).contains("outcomes were taken from the log"));
     assert!(with(&even).contains("\n2 outcomes were taken from the log\n"));
 
+    // A record serves other offsets that are drawn alike, and says of others what differs.
+    let record = folder.path("tuned.json");
+    out(&tune(&["--input", &all, "--sample", "n=5000", "--sample-input", &even, "--record", &record]));
+    let run = |offsets: &str| {
+        let args = ["run", &kernel, &pipeline, "--record", &record, "--device", "emulator", "--random", "x"];
+        call(&[&args[..], &["--set", "n=40000000", "--input", offsets]].concat())
+    };
+    let middle = |k: i32| 40_000 * k + if k % 1000 == 0 { 0 } else { k * 7919 % 30_000 };
+    let tomorrow = offsets(&folder, "tomorrow.npy", (0..=1000).map(middle).collect());
+    out(&run(&tomorrow));
+    let uneven = (0..=1000).map(|k| if k <= 500 { k } else { 40_000_000 - (1000 - k) });
+    let text = refusal(&run(&offsets(&folder, "uneven.npy", uneven.collect())));
+    assert!(
+        text.contains("the record is of something else: its data class is `offsets: mean about 32768, a quarter in segments about 1 x as long, no giant, few empty`, and here it is `offsets: mean about 32768, a quarter in segments about 512 x as long, a giant, few empty`"),
+        "{text}"
+    );
+    // What was only counted, on a sample, is of the sample's segments.
+    let sizes = ["--set", "nseg=1000", "--sample", "n=5000", "--sample", "nseg=100"];
+    out(&tune(&[&sizes[..], &["--sample-input", &giant, "--record", &record]].concat()));
+    let text = std::fs::read_to_string(&record).unwrap();
+    assert!(text.contains("\"data_class\": \"offsets: mean about 64, a quarter in segments about 64 x as long, a giant, most empty\""), "{text}");
+
     let text = refusal(&tune(&["--input", &all, "--sample", "n=5000"]));
     assert!(text.contains("error[") && text.contains("--sample-input"), "{text}");
     // Offsets that break what is declared of them are refused, those of the sample too.

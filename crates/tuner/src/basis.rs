@@ -15,7 +15,7 @@ pub(crate) fn basis(
     limits: &DeviceInfo,
 ) -> Result<String, Diagnostic> {
     let bandwidth = if machine.measured { "measured".to_owned() } else { machine.bandwidth.to_string() };
-    let (shapes, data) = (key::problem(kernel, sample, usize::to_string)?, key::data(kernel, sample));
+    let (shapes, data) = (key::problem(kernel, sample, usize::to_string)?, key::data(kernel, sample)?);
     let sample = if data.is_empty() { shapes } else { format!("{shapes}; {data}") };
     let Machine { device, multiprocessors, clock, .. } = machine;
     let (threads, shared) = (limits.max_threads_per_multiprocessor, limits.shared_per_multiprocessor);

@@ -1,13 +1,13 @@
 //! What a recorded outcome depends on. An outcome is used again only where all of it is the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Diagnostic, Fact, LoopKernel, Name};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_runtime::{Args, Device, known};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
 
-use crate::Point;
+use crate::{Point, data_class};
 
 /// What an outcome depends on, besides its point. The space is not part of it: one candidate more leaves the others as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +18,7 @@ pub struct Key {
     pub pipeline: String,
     /// Types and shapes of the arrays, values of the integer scalars.
     pub problem: String,
-    /// What the arrays hold of which facts are declared, as offsets and indices: they decide how work is spread. Their names with a digest each;
-    /// those that are on a device already are not looked at.
+    /// What the arrays hold of which facts are declared, as offsets and indices: they decide how work is spread. Their names with a digest each.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data: String,
     /// The device's name.
@@ -44,7 +43,7 @@ impl Key {
             kernel: kernel.declared().fingerprint(),
             pipeline: pipeline.to_string(),
             problem: problem(kernel, args, usize::to_string)?,
-            data: data(kernel, args),
+            data: data(kernel, args)?,
             device: device_name(device),
             driver: driver(device),
             compiler: compiler(device),
@@ -78,18 +77,16 @@ impl Key {
     }
 }
 
-/// Digests of the arrays of the host that facts are declared of.
-pub(crate) fn data(kernel: &LoopKernel, args: &Args) -> String {
-    let of = |fact: &Fact| match fact {
-        Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array.clone(),
-    };
-    let arrays: BTreeSet<Name> = kernel.declared().facts.iter().map(of).collect();
-    let digest = |name: &Name| {
-        let tensor = args.host_tensor(name)?;
-        let hash = blake3::hash(tensor.buffer().bytes()).to_hex();
-        Some(format!("{name}: {}", &hash[..16]))
-    };
-    arrays.iter().filter_map(digest).collect::<Vec<_>>().join("; ")
+/// Digests of the arrays that facts are declared of.
+pub(crate) fn data(kernel: &LoopKernel, args: &Args) -> Result<String, Diagnostic> {
+    let mut digests = Vec::new();
+    for name in data_class::arrays(kernel) {
+        if let Some(values) = args.values(&name)? {
+            let hash = blake3::hash(values.buffer().bytes()).to_hex();
+            digests.push(format!("{name}: {}", &hash[..16]));
+        }
+    }
+    Ok(digests.join("; "))
 }
 
 /// Types and shapes of the arrays and the integer scalars, each length written by `length`.

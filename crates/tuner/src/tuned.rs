@@ -1,8 +1,8 @@
 //! Records that a project commits and ships: the best points of searches, small enough to read in a review.
 //!
 //! A record says where it holds, by a [`RecordKey`]. One that does not fit says in which fields, and is not used: a fast point of another
-//! device, driver or compiler is a guess. Lengths are compared by classes ([`length_class`]), so that one record serves all problems that
-//! are alike. Candidates of the space are no part of the key: one more leaves what was found as it is.
+//! device, driver or compiler is a guess. Lengths are compared by classes ([`length_class`]), and so is what offsets and indices hold
+//! ([`offsets_class`](crate::offsets_class), [`indices_class`](crate::indices_class)), so that one record serves all problems that are alike. Candidates of the space are no part of the key: one more leaves what was found as it is.
 
 use std::fmt;
 use std::path::Path;
@@ -12,6 +12,7 @@ use loopwright_runtime::{Args, Device};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
 
+use crate::data_class::data_class;
 use crate::{Outcome, Point, Tuning, figures, key};
 
 /// What a shipped record holds for.
@@ -25,6 +26,13 @@ pub struct RecordKey {
     pub space: Vec<String>,
     /// Types of the arrays, classes of lengths and of integer scalars.
     pub shape_class: String,
+    /// Classes of what the arrays hold of which facts are declared: of monotone ones [`offsets_class`], of others [`indices_class`]. Empty
+    /// where there are none, and in files of before they were looked at.
+    ///
+    /// [`offsets_class`]: crate::offsets_class
+    /// [`indices_class`]: crate::indices_class
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub data_class: String,
     /// The device's name.
     pub device: String,
     /// The driver's version; empty for the emulator.
@@ -82,8 +90,20 @@ impl RecordKey {
         args: &Args,
         device: &Device,
     ) -> Result<RecordKey, Diagnostic> {
+        RecordKey::with_sample(kernel, pipeline, args, None, device)
+    }
+
+    /// As [`RecordKey::new`]; where arguments are shapes only, what was looked at is what the sample holds.
+    pub(crate) fn with_sample(
+        kernel: &LoopKernel,
+        pipeline: &Pipeline,
+        args: &Args,
+        sample: Option<&Args>,
+        device: &Device,
+    ) -> Result<RecordKey, Diagnostic> {
         Ok(RecordKey {
             shape_class: key::problem(kernel, args, |n| length_class(*n))?,
+            data_class: data_class(kernel, args, sample)?,
             device: key::device_name(device),
             driver: key::driver(device),
             compiler: key::compiler(device),
@@ -98,6 +118,7 @@ impl RecordKey {
             pipeline: pipeline.to_string(),
             space: pipeline.parameters().iter().map(ToString::to_string).collect(),
             shape_class: String::new(),
+            data_class: String::new(),
             device: String::new(),
             driver: String::new(),
             compiler: String::new(),
@@ -114,6 +135,7 @@ impl RecordKey {
             ("pipeline", pipelines.0, pipelines.1),
             ("space", &spaces.0, &spaces.1),
             ("shape class", &self.shape_class, &record.shape_class),
+            ("data class", &self.data_class, &record.data_class),
             ("device", &self.device, &record.device),
             ("driver", &self.driver, &record.driver),
             ("compiler", &self.compiler, &record.compiler),
@@ -289,6 +311,7 @@ impl TunedRecords {
         let texts = RecordKey::of_texts(kernel, pipeline);
         let known = |record: &RecordKey| RecordKey {
             shape_class: record.shape_class.clone(),
+            data_class: record.data_class.clone(),
             device: record.device.clone(),
             driver: record.driver.clone(),
             compiler: record.compiler.clone(),
@@ -298,8 +321,12 @@ impl TunedRecords {
         let points: Vec<_> = self.records.iter().filter(fits).filter_map(|r| r.best.first()).collect();
         if points.iter().any(|p| p.point != points[0].point) {
             let fitting = self.records.iter().filter(fits);
-            let classes: Vec<String> =
-                fitting.map(|r| format!("{} on {}", r.key.shape_class, r.key.device)).collect();
+            let classes: Vec<String> = fitting
+                .map(|r| {
+                    let data = if r.key.data_class.is_empty() { "" } else { "; " };
+                    format!("{}{data}{} on {}", r.key.shape_class, r.key.data_class, r.key.device)
+                })
+                .collect();
             return Err(Diagnostic::new(
                 "record-ambiguous",
                 format!("{} records hold for this kernel and pipeline, with different points", points.len()),
@@ -364,6 +391,7 @@ mod tests {
             pipeline: "split_iname(i, $block)\nunroll(j)\n".into(),
             space: vec!["block".into()],
             shape_class: "x: f32[1024..2047 by 16]".into(),
+            data_class: "offsets: mean about 64, few empty".into(),
             device: "A".into(),
             driver: "13.0".into(),
             compiler: "nvrtc 13.0".into(),
@@ -385,11 +413,12 @@ mod tests {
     fn every_field_counts_and_is_named() {
         let ours = key();
         assert!(ours.differences(&key()).is_empty());
-        let others: [(&str, RecordKey); 8] = [
+        let others: [(&str, RecordKey); 9] = [
             ("kernel", RecordKey { kernel: "other".into(), ..key() }),
             ("pipeline", RecordKey { pipeline: "split_iname(i, $block)\n".into(), ..key() }),
             ("space", RecordKey { space: vec!["block".into(), "rows".into()], ..key() }),
             ("shape class", RecordKey { shape_class: "x: f32[1024..2047]".into(), ..key() }),
+            ("data class", RecordKey { data_class: "offsets: mean about 64, most empty".into(), ..key() }),
             ("device", RecordKey { device: "B".into(), ..key() }),
             ("driver", RecordKey { driver: String::new(), ..key() }),
             ("compiler", RecordKey { compiler: "nvrtc 12.9".into(), ..key() }),

@@ -275,8 +275,8 @@ impl<'a> Tuner<'a> {
         }
         let Plan { kernel, pipeline, args, device, .. } = self.plan;
         let mut key = Key::new(kernel, pipeline, args, device)?;
-        let mut record_key = RecordKey::new(kernel, pipeline, args, device)?;
         let sample = self.sample.unwrap_or(args);
+        let mut record_key = RecordKey::with_sample(kernel, pipeline, args, Some(sample), device)?;
         if let Some(folder) = &self.plan.binaries {
             folder.check_key(&key)?;
             folder.check_device(device.limits())?;

@@ -5,7 +5,9 @@ use std::time::Duration;
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_runtime::{Args, Device, Tensor};
 use loopwright_transforms::Pipeline;
-use loopwright_tuner::{Machine, Outcome, Phase, Space, Strategy, TunedRecords, Tuner, Tuning};
+use loopwright_tuner::{
+    Key, Machine, Outcome, Phase, RecordKey, Space, Strategy, TunedRecords, Tuner, Tuning,
+};
 
 const KERNEL: &str = "\
 kernel row_sum(x: f32[n, m], out: f32[n], n: i32, m: i32)
@@ -152,10 +154,13 @@ out[s] = sum(i, x[i])
         .expect("steps");
     let space = Space::parse("rows in [32, 64]").expect("a space");
     let device = Device::emulator();
-    let search = |offsets: Vec<i32>| {
-        let args = Args::new()
+    let args = |offsets: Vec<i32>| {
+        Args::new()
             .tensor("x", &Tensor::random(&[96], DType::F32, 7).expect("a tensor"))
-            .tensor("offsets", &Tensor::from_vec(&[4], offsets).expect("a tensor"));
+            .tensor("offsets", &Tensor::from_vec(&[4], offsets).expect("a tensor"))
+    };
+    let search = |offsets: Vec<i32>| {
+        let args = args(offsets);
         Tuner::new(&device, &kernel, &pipeline, &space, &args).log(&path).run().expect("a search")
     };
     assert_eq!(search(vec![0, 32, 64, 96]).recalled, 0);
@@ -164,6 +169,17 @@ out[s] = sum(i, x[i])
     let (_, (field, ..)) = other.not_used.clone().expect("there were two");
     assert_eq!(field, "data");
     assert_eq!(search(vec![0, 32, 64, 96]).recalled, 2);
+    // Offsets that are on a device already are looked at there.
+    let (here, there) = (args(vec![0, 32, 64, 96]), args(vec![0, 0, 0, 96]));
+    for args in [here, there] {
+        let on_device = args.on_device(&device).expect("uploads");
+        let keys = |args: &Args| {
+            let key = Key::new(&kernel, &pipeline, args, &device).expect("a key");
+            (key, RecordKey::new(&kernel, &pipeline, args, &device).expect("a key"))
+        };
+        assert_eq!(keys(&on_device), keys(&args));
+        assert!(keys(&args).1.data_class.starts_with("offsets: mean about 32, "), "{:?}", keys(&args).1);
+    }
 }
 
 #[test]

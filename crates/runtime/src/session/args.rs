@@ -111,6 +111,15 @@ impl Args {
         }
     }
 
+    /// The values of an array that was given, downloaded where it is on a device; none where it was not given.
+    pub fn values(&self, name: &str) -> Result<Option<Tensor>, Diagnostic> {
+        Ok(match self.arrays.get(name) {
+            Some(ArrayArg::Host(tensor)) => Some(tensor.clone()),
+            Some(ArrayArg::Device(array)) => Some(array.download()?),
+            None => None,
+        })
+    }
+
     fn note_name(&mut self, name: Name, insert: impl FnOnce(&mut Args, Name)) {
         if self.arrays.contains_key(&name) || self.scalars.contains_key(&name) {
             self.twice.get_or_insert_with(|| name.clone());
