@@ -189,7 +189,6 @@ mod tests {
             waves: f64::INFINITY,
             registers: 40,
             bottleneck: crate::Bottleneck::FirstLevelCache,
-            loaded_bounds: true,
             ..crate::Cost::default()
         };
         let times = crate::Times { median: 2.0, least: 1.0, launches: 3 };
