@@ -244,6 +244,8 @@ fn one(
     // The joining loop goes over threads where nobody else does.
     let x_is_free = instruction.within.iter().all(|i| kernel.tag(i).thread_axis().is_none());
     let last = joined.last().cloned();
+    // Reductions name base inames: those of the rounds before those of the threads.
+    let mut base: Vec<Name> = joined.clone();
 
     let edited: LoopKernel = kernel.edit(|data: &mut KernelData| -> Result<(), Diagnostic> {
         for (partial, dtype) in partials.iter().zip(&state) {
@@ -262,42 +264,33 @@ fn one(
         data.domains.push(Domain { inames: joined.clone(), constraints: domain });
         let mut loops = joined.clone();
         if let (true, Some(name)) = (x_is_free, last) {
-            let (outer, _) = over_threads(data, &name, JOINING_THREADS)?;
+            let (outer, inner) = over_threads(data, &name, JOINING_THREADS)?;
             loops.pop();
-            loops.push(outer);
+            loops.push(outer.clone());
+            base.pop();
+            base.extend([outer, inner]);
         }
         data.instructions[number] = first;
         data.instructions.insert(number + 1, second);
         data.tree = retree(&data.tree, &instruction.id, &partial_id, n, &loops);
         Ok(())
     })?;
-    // Reductions name base inames.
     let edited = edited.edit(|data| {
-        let base: BTreeMap<Name, Vec<Name>> = joined.iter().map(|j| (j.clone(), edited.base_of(j))).collect();
         let value = data.instructions[number + 1].value.clone();
-        data.instructions[number + 1].value = over_base(&value, &base);
+        data.instructions[number + 1].value = over_base(&value, &joined, &base);
         Ok::<(), Diagnostic>(())
     })?;
     Ok((edited, None))
 }
 
-fn over_base(e: &Expr, base: &BTreeMap<Name, Vec<Name>>) -> Expr {
-    if let Expr::Reduce(r) = e {
-        let mut inames = Vec::new();
-        for i in &r.inames {
-            match base.get(i) {
-                Some(b) => {
-                    // Outer before inner.
-                    let mut b = b.clone();
-                    b.sort_by_key(|n| n.ends_with("_inner"));
-                    inames.extend(b);
-                }
-                None => inames.push(i.clone()),
-            }
+/// The reduction over the joined inames, over those that stand for them.
+fn over_base(e: &Expr, joined: &[Name], base: &[Name]) -> Expr {
+    match e {
+        Expr::Reduce(r) if r.inames == joined => {
+            Expr::Reduce(Arc::new(Reduce { op: r.op.clone(), inames: base.to_vec(), args: r.args.clone() }))
         }
-        return Expr::Reduce(Arc::new(Reduce { op: r.op.clone(), inames, args: r.args.clone() }));
+        _ => e.map_children(&mut |c| over_base(c, joined, base)),
     }
-    e.map_children(&mut |c| over_base(c, base))
 }
 
 fn replace(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr {

@@ -1,11 +1,11 @@
 //! What rewriting a kernel before it is lowered takes: new names, leaves in their place, bounds of blocks.
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Part, PartRef, Tag, Tree,
+    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, Name, Part, PartRef, Tag, Tree,
 };
 
 /// A name like this one that nothing in the kernel has.
-pub(crate) fn fresh(kernel: &LoopKernel, like: &str) -> Name {
+pub(crate) fn fresh(kernel: &KernelData, like: &str) -> Name {
     let taken = |name: &str| {
         kernel.is_iname(name)
             || kernel.array(name).is_some()
@@ -27,7 +27,7 @@ pub(crate) fn over_threads(
     name: &Name,
     threads: i64,
 ) -> Result<(Name, Name), Diagnostic> {
-    let (outer, inner) = (Name::new(format!("{name}_outer")), Name::new(format!("{name}_inner")));
+    let (outer, inner) = (fresh(data, &format!("{name}_outer")), fresh(data, &format!("{name}_inner")));
     let thread = Aff::var(&inner);
     data.domains.push(Domain {
         inames: vec![outer.clone(), inner.clone()],
