@@ -217,6 +217,30 @@ fn comparisons_and_choices_are_part_of_the_cost() {
     }
 }
 
+/// Lengths without a sweep (`cargo run --example untuned` shows what is taken): no estimate is far above the bound or jumps beside its neighbours, and few rows
+/// keep all multiprocessors busy to the end.
+#[test]
+fn lengths_that_were_never_tuned() {
+    let lengths =
+        [20, 24, 36, 40, 48, 56, 72, 80, 96, 144, 200, 300, 700, 1500, 3000, 6000, 12_000, 50_000, 300_000];
+    // 400, 270 and 140 rows: a last wave of a few blocks, or hardly one block a multiprocessor.
+    let lengths = lengths.into_iter().chain([ALL / 400, ALL / 270, ALL / 140, 3_000_000]);
+    let lengths: Vec<usize> = lengths.map(|l| if l > 12_000 { l / 4 * 4 } else { l }).collect();
+    let (on_a100, a100) = (Machine::described(&machines::a100()), machines::a100());
+    for (machine, limits) in [(&Machine::h200(), &machines::h200()), (&on_a100, &a100)] {
+        let mut before: Option<f64> = None;
+        for length in &lengths {
+            let Chosen { form, cost, .. } =
+                chosen(&Shape::rows(ALL / length, *length), DType::F32, machine, limits);
+            let part = cost.bound_ms / cost.estimate_ms;
+            let what = format!("{length} on {}: {form}, {part:.3} after {before:.3?}", machine.device);
+            assert!(part > 0.91, "{what}");
+            assert!(before.is_none_or(|b| (part / b - 1.0).abs() < 0.03), "{what}");
+            before = Some(part);
+        }
+    }
+}
+
 #[test]
 fn argmax_by_length() {
     let (on_a100, a100) = (Machine::described(&machines::a100()), machines::a100());

@@ -83,7 +83,7 @@ fn rows(dtype: DType, count: usize, length: usize, machine: &Machine) -> Result<
         forms.push(lanes(v, whole)?);
     }
     if whole >= 128 {
-        forms.push(block("a block a row", v, whole, true)?);
+        forms.push(block("a block a row", v, whole, true, few)?);
         if few && whole >= 2048 {
             forms.push(chunks("blocks for chunks of a row, joined by a second kernel", v, whole, true)?);
         }
@@ -93,7 +93,13 @@ fn rows(dtype: DType, count: usize, length: usize, machine: &Machine) -> Result<
     let whole = length.div_ceil(full);
     if v < full && whole >= 128 {
         let wide = |form: Form| Form { wide: true, ..form };
-        forms.push(wide(block("a block a row, by vectors from before its beginning", full, whole, false)?));
+        forms.push(wide(block(
+            "a block a row, by vectors from before its beginning",
+            full,
+            whole,
+            false,
+            few,
+        )?));
         if few && whole >= 2048 {
             let name = "blocks for chunks of a row, by vectors from before its beginning";
             forms.push(wide(chunks(name, full, whole, false)?));
@@ -141,7 +147,7 @@ fn lanes(v: usize, whole: usize) -> Result<Form, Diagnostic> {
     Form::new("a few lanes a row", &steps, space)
 }
 
-fn block(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<Form, Diagnostic> {
+fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -> Result<Form, Diagnostic> {
     let (split, thread) = vectors(v, "i_rest", "i_thread");
     let steps = format!(
         "{}split_iname(i, $tile)\n\
@@ -154,6 +160,8 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<Fo
     // long rows have 256 threads and two vectors each under way, as was measured to be best at 4097 and 100003.
     let (threads, parts): (&[usize], &[usize]) = match (v, aligned) {
         (1, _) => (&[128, 256], &[4, 8]),
+        // Where a multiprocessor has few rows, they alone have to keep it busy.
+        (_, true) if few => (&[128, 256, 512, 1024], &[1, 4]),
         (_, true) => (&[128, 256], &[1, 4]),
         (_, false) if whole >= 1024 => (&[256], &[2]),
         (_, false) => (&[128], &[1, 2]),

@@ -5,7 +5,8 @@
 //!
 //! * memory: the bytes that must move at all, over the bandwidth; all sectors that are asked for, over that of the second-level cache
 //!   (taken as 2.5 times as much). By Little's law the memory is only busy with `bandwidth * latency` bytes under way: those that a
-//!   thread waits for at a time ([`under_way`](crate::under_way)), for all resident threads. Where lines are read in pieces and more lines are open than half of the second-level cache holds, each is fetched again;
+//!   thread waits for at a time ([`under_way`](crate::under_way)), for all resident threads and the part of their lives in which they wait
+//!   ([`residents`](crate::residents)). Where lines are read in pieces and more lines are open than half of the second-level cache holds, each is fetched again;
 //! * lines: the first-level cache takes two clocks for each line of a request, so that short runs cost although no sector is wasted;
 //! * instructions: arithmetic of warps, fused where it can be, comparisons and choices, memory instructions and shuffles, over four schedulers a
 //!   multiprocessor; or those of one kind alone, over the units that it has ([`Throughput`]), where that takes longer. What addresses and
@@ -14,7 +15,7 @@
 //!
 //! What is not the longest overlaps with it as far as there are warps to go on with: the rest counts, divided by the resident warps of a
 //! scheduler. A barrier exposes the latency of a load to the block; other resident blocks go on. Where the multiprocessors themselves are
-//! the limit, a last wave that is not full takes as long as a full one; the memory is shared, and does not care. Registers are
+//! the limit, a last wave that is not full takes as long as a full one. Registers are
 //! those of the compiler, or 24 and the words of private arrays; what does not fit is spilled. A launch costs three microseconds.
 //!
 //! How well this ranks is held to sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` leaves out everything but what the memory
@@ -30,6 +31,7 @@ use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};
 
 use crate::Bottleneck;
+use crate::residents::Residents;
 use crate::throughput::{DIVISION, Throughput};
 use crate::under_way::UnderWay;
 
@@ -253,19 +255,26 @@ impl Cost {
         // With few blocks not every multiprocessor has one, or all that it could hold.
         let working = blocks.min(multiprocessors);
         let resident = f64::from(held.blocks.max(1)).min((blocks / multiprocessors).max(1.0));
-        let warps = resident * f64::from(self.threads.div_ceil(32).max(1));
+        let block_warps = f64::from(self.threads.div_ceil(32).max(1));
+        let warps = resident * block_warps;
         let clocks = working * machine.clock;
 
         let of_thread = (self.moved_bytes / (blocks * f64::from(self.threads.max(1)))).max(1.0);
         let in_flight = if self.in_flight > 0.0 { self.in_flight.min(of_thread) } else { of_thread };
-        let under_way = warps * 32.0 * in_flight;
-        let needed = machine.bandwidth * machine.latency / multiprocessors;
-        let busy = (under_way * working / multiprocessors / needed).min(1.0);
+        let residents = Residents {
+            blocks,
+            places: f64::from(held.blocks.max(1)) * multiprocessors,
+            warps: block_warps,
+            bytes: of_thread,
+            in_flight,
+            shuffles: self.shuffles / (blocks * block_warps),
+        };
+        let busy = residents.busy_at_most(machine);
         let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { LINE };
-        let open = under_way * working * LINE / run;
+        let open = warps * working * 32.0 * in_flight * LINE / run;
         let again = if open > machine.l2_bytes / 2.0 { (LINE / run).clamp(1.0, 2.0) } else { 1.0 };
         let (needed_once, asked_for) = (self.necessary_bytes * again, self.moved_bytes / CACHE_RATE);
-        let memory = needed_once.max(asked_for) / machine.bandwidth / busy;
+        let memory = needed_once.max(asked_for) / machine.bandwidth * residents.stretch(machine);
         let lines = self.lines * CLOCKS_A_LINE / clocks;
         let instructions = self.instruction_clocks(&Throughput::of(info.compute_capability)) / clocks;
         let shared = self.wavefronts / clocks;

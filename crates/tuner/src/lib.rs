@@ -62,6 +62,7 @@ mod outcome;
 mod page;
 mod point;
 mod points;
+mod residents;
 mod space;
 mod strategy;
 mod table;

@@ -7,7 +7,7 @@
 //! Stores are not waited for: their bytes move in the rounds of the loads.
 //!
 //! Compilers unroll a rolled loop four times where its counter goes up by steps; where it halves or doubles, as in a bisection, each load waits for the
-//! one before it.
+//! one before it. Lanes that ask for nothing wait with their warp.
 
 use std::ops::AddAssign;
 
@@ -60,7 +60,9 @@ impl UnderWay {
             all.bytes += bytes;
             // An address that is loaded is asked for before what lies there, and is no part of the round.
             let own = bytes / access.traffic.active_lanes.max(1) as f64;
-            all.rounds += bytes / asked.copied().unwrap_or(0.0).max(own);
+            // A warp waits for what any of its lanes asked for.
+            all.rounds +=
+                32.0 * access.traffic.requests as f64 * own / asked.copied().unwrap_or(0.0).max(own);
         }
         all
     }

@@ -86,6 +86,29 @@ fn named_lengths() {
     println!("{text}");
 }
 
+/// Medians of `benches/RESULTS.md` for 2^28 elements on an H200: of two points of short rows the slower and the faster one. A thread of either reads its
+/// row in one go; the faster point has more bytes under way while blocks begin and end.
+#[test]
+fn threads_of_one_round_need_more_bytes_under_way() {
+    let (machine, limits) = (Machine::h200(), machines::h200());
+    let estimate = |length: usize, space: &str| {
+        let forms = [form!("short", space)];
+        let problem =
+            Args::new().scalar("nseg", ((1usize << 28) / length) as i64).scalar("len", length as i64);
+        let x = Tensor::random(&[512, length], DType::F32, 5).expect("a tensor");
+        let sample = Args::new().tensor("x", &x);
+        choose(&kernel(), &forms, &problem, &sample, &machine, &limits).expect("a choice").cost.estimate_ms
+    };
+    // 0.2747 and 0.2573 ms.
+    let slow = estimate(48, "width in [64]\nrows in [8]\nblock_rows in [16]\n");
+    let fast = estimate(48, "width in [64]\nrows in [16]\nblock_rows in [64]\n");
+    assert!(slow > 1.03 * fast, "{slow} {fast}");
+    assert!(
+        (0.97..1.10).contains(&(slow / 0.2747)) && (0.97..1.10).contains(&(fast / 0.2573)),
+        "{slow} {fast}"
+    );
+}
+
 #[test]
 fn where_no_form_fits_the_first_refusal_is_told() {
     let problem = Args::new().scalar("nseg", 1000).scalar("len", 7);

@@ -1,0 +1,120 @@
+//! How busy the blocks of a launch keep the memory.
+//!
+//! By Little's law the memory moves what is under way, each latency once; it is busy with `bandwidth * latency` bytes. A thread that is resident has
+//! its bytes under way for the latency of each of its rounds, and nothing before the first and after the last: while its block is launched and
+//! computes addresses, while partial results go through shuffles, one after another, and while its block waits for its slowest warp, since
+//! the place of a block is free for the next only when all of it has ended. Of several warps the slowest is later by the logarithm of how
+//! many there are. A thread of one round, as those of short rows are, spends a third of its life so; one of many rounds hardly any.
+//!
+//! At any time more or fewer of the resident blocks are in that part of their lives, so that where bytes under way are hardly enough, some of the
+//! memory's time is lost: the more of it the larger that part is.
+//!
+//! Of the last wave there are fewer blocks, which keep the memory less busy. How much longer that takes counts in full after one wave, when all
+//! blocks end together, and less by the square of how many there were: blocks drift apart, and the others fill the gap.
+//!
+//! The constants fit a sweep of short segments on an H200 (`tests/recorded.rs`) and the untuned times of `benches/RESULTS.md`; neighbours of them fit as well. In
+//! that sweep blocks of 32 warps with one round a thread reach 0.78 of what those of 4 warps do with as many bytes under way.
+
+use crate::Machine;
+
+/// Seconds in which a block is launched and computes its first addresses.
+const LAUNCHED: f64 = 140e-9;
+/// Seconds by which the slowest warp is later, times the logarithm of their number.
+const SLOWEST: f64 = 70e-9;
+/// Seconds of a shuffle with the operation after it: half of what one takes alone, as those of several rows overlap.
+const SHUFFLED: f64 = 7e-9;
+/// How sharply the memory becomes busy as bytes are added, times the part of a thread's life in which it does not wait.
+const SHARPNESS: f64 = 1.5;
+/// As sharp as makes a difference.
+const SHARPEST: f64 = 64.0;
+
+/// The blocks of a launch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Residents {
+    /// How many there are.
+    pub blocks: f64,
+    /// How many are resident at once, on all multiprocessors.
+    pub places: f64,
+    /// Warps of a block.
+    pub warps: f64,
+    /// Bytes that a thread moves.
+    pub bytes: f64,
+    /// Bytes that it waits for at a time.
+    pub in_flight: f64,
+    /// Shuffles of a warp.
+    pub shuffles: f64,
+}
+
+impl Residents {
+    /// How busy the memory is while so many are resident, 0 to 1.
+    pub fn busy(&self, resident: f64, machine: &Machine) -> f64 {
+        let waits = (self.bytes / self.in_flight).max(1.0) * machine.latency;
+        let rest = LAUNCHED + SLOWEST * self.warps.max(1.0).ln() + SHUFFLED * self.shuffles;
+        let life = waits + rest;
+        let under_way = resident * 32.0 * self.warps * self.in_flight * waits / life;
+        let enough = under_way / (machine.bandwidth * machine.latency);
+        let sharpness = (SHARPNESS * life / rest).min(SHARPEST);
+        if enough < 1.0 {
+            enough * (1.0 + enough.powf(sharpness)).powf(-1.0 / sharpness)
+        } else {
+            (1.0 + enough.powf(-sharpness)).powf(-1.0 / sharpness)
+        }
+    }
+
+    /// As [`Residents::busy`], while as many are resident as can be.
+    pub fn busy_at_most(&self, machine: &Machine) -> f64 {
+        self.busy(self.blocks.min(self.places), machine)
+    }
+
+    /// How many times longer the launch takes than a memory would that is always busy.
+    pub fn stretch(&self, machine: &Machine) -> f64 {
+        let full = 1.0 / self.busy_at_most(machine);
+        let waves = (self.blocks / self.places).floor();
+        let last = self.blocks - waves * self.places;
+        if waves < 1.0 || last < 1.0 {
+            return full;
+        }
+        full + last / self.blocks * (1.0 / self.busy(last, machine) - full) / (waves * waves)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks of 256 threads that read 2^28 f32 on an H200, with these rounds of so many bytes.
+    fn of(warps: f64, rounds: f64, in_flight: f64) -> Residents {
+        let bytes = rounds * in_flight;
+        let places = 132.0 * (64.0 / warps);
+        Residents { blocks: 1.073e9 / (32.0 * warps * bytes), places, warps, bytes, in_flight, shuffles: 0.0 }
+    }
+
+    #[test]
+    fn short_lives_keep_the_memory_less_busy() {
+        let machine = Machine::h200();
+        let busy = |r: Residents| r.busy_at_most(&machine);
+        // 2048 threads with 16 bytes each are 1.4 times what it takes, if they do nothing but wait.
+        assert!(busy(of(8.0, 64.0, 16.0)) > 0.99);
+        assert!(busy(of(8.0, 2.0, 16.0)) < 0.98);
+        assert!(busy(of(8.0, 1.0, 16.0)) < busy(of(8.0, 2.0, 16.0)) - 0.05);
+        // Larger blocks wait longer for their slowest warp.
+        assert!(busy(of(32.0, 1.0, 16.0)) < busy(of(8.0, 1.0, 16.0)) - 0.03);
+        // More bytes in one round make up for it; shuffles cost.
+        assert!(busy(of(8.0, 1.0, 64.0)) > 0.98);
+        assert!(busy(Residents { shuffles: 16.0, ..of(8.0, 1.0, 16.0) }) < busy(of(8.0, 1.0, 16.0)) - 0.03);
+        // Without enough of them it is a matter of proportion.
+        let few = busy(Residents { places: 132.0, ..of(8.0, 64.0, 16.0) });
+        assert!((few - 0.176).abs() < 0.01, "{few}");
+    }
+
+    #[test]
+    fn a_last_wave_of_few_blocks_takes_long_after_one_wave_and_hardly_after_many() {
+        let machine = Machine::h200();
+        let stretch = |blocks: f64| Residents { blocks, ..of(8.0, 1000.0, 64.0) }.stretch(&machine);
+        // 1056 blocks are one wave, and keep the memory busy; four more are left alone with a few multiprocessors for as long.
+        assert!(stretch(1056.0) < 1.01);
+        assert!(stretch(1060.0) > 1.1);
+        assert!(stretch(1056.0 + 1000.0) < 1.05);
+        assert!(stretch(10.0 * 1056.0 + 4.0) < 1.01);
+    }
+}
