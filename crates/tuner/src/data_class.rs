@@ -4,7 +4,7 @@
 //! other. A record has to serve tomorrow's values as well, so it keeps no digest of them, as a log does, but a few figures of how they are
 //! distributed, rounded so far that values drawn in the same way have the same ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Diagnostic, Fact, LoopKernel, Name, Number};
 use loopwright_runtime::{Args, Tensor};
@@ -61,7 +61,7 @@ pub(crate) fn data_class(
 /// # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
 /// ```
 pub fn offsets_class(offsets: &Tensor) -> String {
-    let mut lengths = Lengths::default();
+    let mut lengths = Lengths { count: 0, empty: 0, total: 0, longest: 0, alike: vec![(0, 0); GROUPS] };
     let mut before = None;
     for value in offsets.buffer().numbers().map(whole) {
         if let Some(before) = before.replace(value) {
@@ -71,15 +71,17 @@ pub fn offsets_class(offsets: &Tensor) -> String {
     lengths.class()
 }
 
+/// Groups of lengths: of those between two powers of two each eighth.
+const GROUPS: usize = 8 * 128;
+
 /// What is counted of lengths.
-#[derive(Default)]
 struct Lengths {
     count: u64,
     empty: u64,
     total: u128,
     longest: u128,
     /// Of lengths that are alike, by their first binary digits: how many there are, and their sum.
-    alike: BTreeMap<u32, (u64, u128)>,
+    alike: Vec<(u64, u128)>,
 }
 
 impl Lengths {
@@ -93,15 +95,16 @@ impl Lengths {
         };
         // The first four digits: what is alike differs by an eighth at most.
         let digits = length >> power.saturating_sub(3) << 3u32.saturating_sub(power);
-        let group = self.alike.entry(8 * power + (digits as u32 & 7)).or_default();
-        group.0 += 1;
-        group.1 += length;
+        if let Some(group) = self.alike.get_mut(8 * power as usize + (digits & 7) as usize) {
+            group.0 += 1;
+            group.1 += length;
+        }
     }
 
     /// The mean length of the group in which a quarter of the points is reached, the longest first.
     fn of_a_quarter(&self) -> f64 {
         let mut points = 0;
-        let reached = self.alike.values().rev().find(|(_, sum)| {
+        let reached = self.alike.iter().rev().find(|(_, sum)| {
             points += sum;
             4 * points >= self.total
         });
