@@ -60,9 +60,14 @@ fn types(reduce: &SegmentedReduce, value: DType) -> (DType, DType) {
     (accumulated, output)
 }
 
-/// How many bytes the partial result of a value has.
+/// How many bytes a partial result has: its value, and the place of it that is looked for, of the widest type that counts.
 pub(super) fn state_bytes(reduce: &SegmentedReduce) -> Result<usize, Diagnostic> {
-    Ok(types(reduce, value_type(&reduce.map, reduce.dtype)?).0.bytes())
+    let value = types(reduce, value_type(&reduce.map, reduce.dtype)?).0.bytes();
+    let place = match reduce.operator {
+        Operator::Argmin | Operator::Argmax => DType::I64.bytes(),
+        _ => 0,
+    };
+    Ok(value + place)
 }
 
 fn check(reduce: &SegmentedReduce, value: DType) -> Result<(), Diagnostic> {

@@ -52,9 +52,8 @@ pub(super) fn of(
 ) -> Result<Vec<Form>, Diagnostic> {
     match *shape {
         Shape::Rows { count, length } => rows(dtype, count, length, machine),
-        Shape::Ragged { count, elements, longest, offsets } => {
-            let mut forms =
-                vec![flattened(count.saturating_add(elements), state + offsets.bytes(), machine, limits)?];
+        Shape::Ragged { count, elements, longest, .. } => {
+            let mut forms = vec![flattened(dtype, state, elements, count, machine, limits)?];
             forms.extend(even(count, elements, longest, machine)?);
             Ok(forms)
         }
@@ -198,19 +197,32 @@ fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<F
 /// Threads of a block of flattened segments.
 const FLAT_THREADS: usize = 128;
 
-/// Segments of any length in pieces of equal work. `step` is what a point or an end takes of shared memory, in bytes.
-fn flattened(steps: usize, step: usize, machine: &Machine, limits: &DeviceInfo) -> Result<Form, Diagnostic> {
-    // Eight blocks on a multiprocessor hide one another's barriers; an odd number of items keeps threads out of each other's banks.
+/// Segments of any length in runs of equal work. `state` is how many bytes a partial result has.
+fn flattened(
+    dtype: DType,
+    state: usize,
+    elements: usize,
+    count: usize,
+    machine: &Machine,
+    limits: &DeviceInfo,
+) -> Result<Form, Diagnostic> {
     let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
-    let threads = usize::try_from(limits.max_threads_per_multiprocessor).unwrap_or(2048);
-    let held = |items: usize| (shared / (FLAT_THREADS * items * step)).min(threads / FLAT_THREADS).max(1);
-    let items = [23, 15, 11, 7].into_iter().find(|items| held(*items) >= 8).unwrap_or(7);
-    // Several tiles a block save partial results, as long as every multiprocessor has two rounds of blocks.
-    let blocks = 2 * held(items) * usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
-    let enough = |tiles: &usize| steps / (FLAT_THREADS * items * tiles) >= blocks;
-    let tiles = [8, 4, 2].into_iter().find(enough).unwrap_or(1);
+    // A point's value, what it completes unless that is the only value, an eighth more of both, and a mark.
+    let value = dtype.bytes().max(4);
+    let complete = if state == value { 0 } else { state };
+    let taken = |items: usize| FLAT_THREADS * items * ((value + complete) * 9 / 8 + 1);
+    let held = |items: usize| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
+    let items = [16, 8].into_iter().find(|items| held(*items) >= 8).unwrap_or(8);
+    // Long runs save borders and partial results; about three rounds of blocks even out what one run takes more than another. Eight blocks stay on a
+    // multiprocessor at a time, as the registers allow.
+    let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
+    let runs = 3 * 8 * multiprocessors * (FLAT_THREADS / 32);
+    let steps = elements.saturating_add(count.saturating_mul(4));
+    let tiles = steps.div_ceil(32 * items * runs).clamp(1, 128);
     let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
-    let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
+    let steps = format!(
+        "cache_streaming(x)\nflatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n"
+    );
     Form::new("flattened", &steps, space)
 }
 

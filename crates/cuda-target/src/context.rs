@@ -69,7 +69,10 @@ impl Needs {
 pub(crate) fn is_taken(value: &Value) -> bool {
     let mut taken = false;
     value.visit(&mut |v| {
-        taken |= matches!(v.kind, ValueKind::Load(_) | ValueKind::Shuffle { .. } | ValueKind::Call { .. });
+        taken |= matches!(
+            v.kind,
+            ValueKind::Load(_) | ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Call { .. }
+        );
     });
     taken
 }

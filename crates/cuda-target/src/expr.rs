@@ -64,6 +64,11 @@ impl Context<'_> {
             ValueKind::Cast(a) => self.conversion(a, dtype),
             ValueKind::Call { function, precision, args } => self.call(function, *precision, args, dtype),
             ValueKind::Shuffle { mode, value, operand, width } => self.shuffle(*mode, value, operand, *width),
+            ValueKind::Any(a) => {
+                let mask = self.warp_mask().unwrap_or_else(|| "0xffffffffu".into());
+                let call = Printed::primary(format!("__any_sync({mask}, {})", self.condition(a).text));
+                call.with(Rep::Int { exact: true })
+            }
         }
     }
 

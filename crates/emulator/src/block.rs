@@ -421,6 +421,14 @@ impl<'a> Block<'a> {
                 Inst::Shuffle { mode, width, wide, dst, value, operand, site } => {
                     self.shuffle(warp, mode, width, wide, (dst, value, operand), site)?;
                 }
+                Inst::Any { dst, value, site } => {
+                    if self.launch.options.checks.divergence && warp.mask != warp.exists {
+                        return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
+                    }
+                    self.counters.shuffles += 1;
+                    let some = lanes_of(&warp.narrow[value as usize]) & warp.mask != 0;
+                    warp.narrow[dst as usize] = [u32::from(some); WARP];
+                }
                 Inst::Load { access, dst } => self.load(warp, access, dst)?,
                 Inst::Store { access, src } => self.store(warp, access, src)?,
                 Inst::Update { access, src } => self.update(warp, access, src)?,

@@ -195,6 +195,12 @@ pub(crate) enum Inst {
         operand: Reg,
         site: u32,
     },
+    /// Whether some lane of the warp has it.
+    Any {
+        dst: Reg,
+        value: Reg,
+        site: u32,
+    },
     Load {
         access: u32,
         dst: Reg,

@@ -384,10 +384,16 @@ impl<'a> Compiler<'a> {
                 if let Some(slot) = place.watched {
                     self.emit(Inst::Define { slot });
                 }
-                // A bound that is a variable may be assigned in the body; the bound is what it was at the entry.
-                let upper = self.fresh(index);
                 let wide = is_wide(index);
-                self.emit(Inst::Move { wide, dst: upper, src: bound });
+                // A bound that is a variable is read before each iteration.
+                let upper = match upper.kind {
+                    ValueKind::Var(_) => bound,
+                    _ => {
+                        let upper = self.fresh(index);
+                        self.emit(Inst::Move { wide, dst: upper, src: bound });
+                        upper
+                    }
+                };
                 let counts_alike = !wide && self.is_uniform(index, place.reg);
                 let ends_alike = counts_alike && self.is_uniform(index, bound);
                 let scope = self.scope;

@@ -178,6 +178,14 @@ impl<'a> Compiler<'a> {
                 let (mode, width, wide) = (*mode, *width as u8, is_wide(dtype));
                 self.emit(Inst::Shuffle { mode, width, wide, dst, value: taken, operand, site });
             }
+            ValueKind::Any(a) => {
+                if a.dtype != DType::Bool || dtype != DType::Bool {
+                    return self.invalid("what is asked of the lanes of a warp is no truth value");
+                }
+                let value = self.value(a)?;
+                let site = self.site(None);
+                self.emit(Inst::Any { dst, value, site });
+            }
             ValueKind::Int(_)
             | ValueKind::Float(_)
             | ValueKind::Bool(_)

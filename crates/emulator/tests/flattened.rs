@@ -8,9 +8,9 @@ use loopwright_transforms::Pipeline;
 
 /// Small tiles, so that segments cross threads, warps, tiles and blocks; and the defaults, where all is in one tile.
 const PIPELINES: [&str; 4] = [
-    "flatten_ragged(s, i, threads=32, items=1, tiles=1)",
-    "flatten_ragged(s, i, threads=64, items=3, tiles=2)",
-    "flatten_ragged(s, i, threads=96, items=4, tiles=3)",
+    "flatten_ragged(s, i, threads=32, items=8, tiles=1)",
+    "flatten_ragged(s, i, threads=64, items=8, tiles=2)",
+    "flatten_ragged(s, i, threads=96, items=32, tiles=3)",
     "flatten_ragged(s, i)",
 ];
 
@@ -44,7 +44,12 @@ fn cases() -> Vec<(&'static str, Vec<i64>, [i64; 2])> {
         ("one point", vec![1], [0, 0]),
         ("one segment", vec![4000], [0, 0]),
         ("uniform", vec![16; 100], [0, 0]),
-        ("of a tile's length", vec![31; 40], [0, 0]),
+        ("of a lane's points", vec![8; 200], [0, 0]),
+        ("of a lane's points and one", vec![17; 200], [1, 0]),
+        ("of a tile's length", vec![256; 12], [0, 0]),
+        ("of a tile's length, not at its beginning", vec![256; 12], [5, 0]),
+        ("empty ones between all others", (0..900).map(|k| i64::from(k % 3 == 0) * 7).collect(), [2, 0]),
+        ("many empty ones between two", [vec![300], vec![0; 3000], vec![300]].concat(), [0, 0]),
         ("a few", vec![0, 1, 299, 1, 699, 2000, 0], [3, 5]),
         ("one giant among tiny ones", giant, [0, 0]),
         ("one point among empty ones", lonely, [0, 0]),
@@ -213,8 +218,29 @@ fn lengths_change_neither_coalescing_nor_balance() {
         assert!((10.0..90.0).contains(&each), "{what}: {each} steps for 32 items");
         costs.push((what, each));
     }
-    // Tiles inside one segment are added up where they are loaded; of many short segments, each is a thread's.
+    // What lanes do hangs on no length; only tiles inside one segment, which are added up where they are loaded, cost less.
     let cost = |wanted| costs.iter().find(|(what, _)| *what == wanted).unwrap().1;
-    assert!(1.5 * cost("one segment") < cost("of 400"), "{costs:?}");
-    assert!(cost("of 64") < 0.9 * cost("of 400"), "{costs:?}");
+    for what in ["of 4", "of 64", "one giant among tiny ones"] {
+        assert!((0.8..1.2).contains(&(cost(what) / cost("of 400"))), "{what}: {costs:?}");
+    }
+    assert!(2.0 * cost("one segment") < cost("of 400"), "{costs:?}");
+}
+
+/// Numbers of 32 bits count a gigabyte of points and its segments, so that no launch has to fall back to wider ones.
+#[test]
+fn a_gigabyte_is_counted_in_32_bits() {
+    let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
+    let kernel = Pipeline::parse("flatten_ragged(s, i, tiles=40)").unwrap().apply(&declared).unwrap();
+    let program = lower(&kernel, LowerOptions::default()).unwrap();
+    let check = |n: i64, nseg: i64| {
+        loopwright_lowering::index_range::check(&program, &|name| match name.as_str() {
+            "n" => Some(n),
+            "nseg" => Some(nseg),
+            _ => None,
+        })
+    };
+    for nseg in [0, 1, 1 << 12, 1 << 22, 1 << 26] {
+        assert_eq!(check(1 << 28, nseg), Ok(()), "{nseg} segments");
+    }
+    assert!(check(1 << 28, 1 << 29).is_err(), "the ends of so many count for too much");
 }

@@ -30,35 +30,27 @@ pub enum Tag {
     Flat(Flat),
 }
 
-/// How the steps of a flattened loop are dealt out: a step is a point of a segment or the end of one.
+/// How the steps of a flattened loop are dealt out: a step is a point of a segment, or one of those that its end counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Flat {
-    /// Threads of a block.
+    /// Threads of a block; each of its warps goes through a run.
     pub threads: u16,
-    /// Steps of a thread in a tile.
+    /// Points of a thread in a tile: a warp's tile has 32 times as many.
     pub items: u16,
-    /// Tiles that a block goes through, one after another.
+    /// Tiles of a run.
     pub tiles: u16,
 }
 
 impl Flat {
-    /// The greatest number of steps of a thread in a tile, which are unrolled.
-    pub const MOST_ITEMS: u16 = 64;
-
-    /// Steps of a tile.
-    pub fn steps(self) -> i64 {
-        i64::from(self.threads) * i64::from(self.items)
-    }
-
     /// What is wrong with the numbers, if anything is.
     pub fn wrong(self) -> Option<&'static str> {
         if !self.threads.is_multiple_of(32) || !(32..=1024).contains(&self.threads) {
             return Some("threads are a multiple of 32, from 32 to 1024");
         }
-        if !(1..=Flat::MOST_ITEMS).contains(&self.items) {
-            return Some("a thread takes 1 to 64 items of a tile");
+        if !matches!(self.items, 8 | 16 | 32) {
+            return Some("a thread takes 8, 16 or 32 items of a tile");
         }
-        (self.tiles == 0).then_some("a block goes through at least one tile")
+        (self.tiles == 0).then_some("a warp goes through at least one tile")
     }
 }
 

@@ -98,7 +98,9 @@ pub(crate) fn not(a: Value) -> Value {
 /// Whether nothing is lost where the value is not evaluated: no other thread takes part in it.
 fn is_pure(value: &Value) -> bool {
     let mut pure = true;
-    value.visit(&mut |v| pure &= !matches!(v.kind, ValueKind::Shuffle { .. } | ValueKind::Call { .. }));
+    value.visit(&mut |v| {
+        pure &= !matches!(v.kind, ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Call { .. });
+    });
     pure
 }
 

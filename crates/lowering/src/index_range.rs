@@ -171,6 +171,8 @@ struct Checker<'a> {
 enum Held {
     Global(usize),
     Shared(Name, usize),
+    /// An array of a thread of the kernel of this name.
+    Private(Name, usize),
 }
 
 impl<'a> Checker<'a> {
@@ -182,7 +184,7 @@ impl<'a> Checker<'a> {
                 (global.owner == Owner::Launch).then_some(Held::Global(k))
             }
             Memory::Shared(k) => Some(Held::Shared(self.kernel?.name.clone(), k)),
-            Memory::Private(_) => None,
+            Memory::Private(k) => Some(Held::Private(self.kernel?.name.clone(), k)),
         }
     }
 
@@ -459,6 +461,10 @@ impl<'a> Checker<'a> {
             ValueKind::Shuffle { value: a, operand, .. } => {
                 self.value(operand);
                 self.value(a)
+            }
+            ValueKind::Any(a) => {
+                let a = self.value(a);
+                Some(Range::new(0, 1).from(&a.into_iter().collect::<Vec<_>>()))
             }
         };
         let mut range = range?;

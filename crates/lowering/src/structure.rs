@@ -539,7 +539,7 @@ impl State<'_, '_> {
             let mut writer = Writer::new(emitter, env.clone(), &nest, flat, Some(&scratch))?;
             let mut body = match stage {
                 Stage::Starts => writer.starts()?,
-                Stage::Tiles => writer.tiles()?,
+                Stage::Runs => writer.runs()?,
                 Stage::Join => writer.join()?,
             };
             let taken = writer.emitter.taken_names();
@@ -554,7 +554,7 @@ impl State<'_, '_> {
                 _ => vec![stage.note(&self.name_of(number - 1))],
             };
             self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body, notes });
-            self.parts.push(if stage == Stage::Tiles { parts.to_vec() } else { Vec::new() });
+            self.parts.push(if stage == Stage::Runs { parts.to_vec() } else { Vec::new() });
             stmts.push(HostStmt::Launch(number));
         }
         Ok(stmts)

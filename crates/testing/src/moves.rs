@@ -469,7 +469,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         }
         "flatten_ragged" => {
             let (s, i) = any(rng, &segments(kernel))?;
-            let (threads, items) = (rng.pick(&[32, 32, 64]), rng.pick(&[1, 2, 3]));
+            let (threads, items) = (rng.pick(&[32, 32, 64]), rng.pick(&[8, 16, 32]));
             format!("flatten_ragged({s}, {i}, threads={threads}, items={items}, tiles={})", rng.pick(&[1, 2]))
         }
         "save_reload" => {
@@ -602,7 +602,7 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         .flat_map(|i| i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>())
         .collect();
     if let Some((s, i)) = any(rng, &segments(kernel)) {
-        steps.push(format!("flatten_ragged({s}, {i}, threads=32, items={}, tiles=1)", rng.pick(&[1, 2, 3])));
+        steps.push(format!("flatten_ragged({s}, {i}, threads=32, items={}, tiles=1)", rng.pick(&[8, 16])));
         return steps;
     }
     if let Some((i, j)) = any(rng, &growing(kernel)).filter(|_| rng.chance(70)) {

@@ -431,8 +431,27 @@ template <typename T> inline T exchange(const unsigned int mask, const T value, 
     return taken;
 }
 
+// Whether one of these lanes hands over something true.
+inline bool any(const unsigned int mask, const bool own) {
+    warp &shared = my_warp();
+    const unsigned int self = lane();
+    const unsigned int turn = shared.turn[self]++ & 1;
+    memcpy(&shared.slot[turn][self], &own, sizeof own);
+    give_way(waits::warp, mask);
+    bool some = false;
+    for (unsigned int source = 0; source < 32; ++source) {
+        bool theirs = false;
+        if (mask >> source & 1) {
+            memcpy(&theirs, &shared.slot[turn][source], sizeof theirs);
+        }
+        some = some || theirs;
+    }
+    return some;
+}
+
 } // namespace shim
 
+inline int __any_sync(const unsigned int mask, const int predicate) { return shim::any(mask, predicate != 0); }
 inline void __syncthreads() { shim::give_way(shim::waits::block, 0); }
 inline void __syncwarp(const unsigned int mask = 0xffffffffu) {
     // The threads that do not exist need not be left out here.

@@ -45,7 +45,9 @@ pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String
 /// Whether threads wait for each other anywhere in the kernel.
 fn synchronises(kernel: &DeviceKernel) -> bool {
     let mut found = false;
-    let mut look = |value: &Value| value.visit(&mut |v| found |= matches!(v.kind, ValueKind::Shuffle { .. }));
+    let mut look = |value: &Value| {
+        value.visit(&mut |v| found |= matches!(v.kind, ValueKind::Shuffle { .. } | ValueKind::Any(_)))
+    };
     let mut barrier = false;
     Stmt::visit(&kernel.body, &mut |stmt| match stmt {
         Stmt::Sync { .. } => barrier = true,

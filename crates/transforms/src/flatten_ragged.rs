@@ -17,15 +17,16 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so are the ends of the segments: a *step* is a point
-/// or an end. Blocks and threads take equal numbers of steps, so that neither one giant segment nor millions of empty ones leave threads without
-/// work, and what each reads lies side by side whatever the lengths. A segment that more than one thread has a part of is joined in the order
+/// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so are the ends of the segments, each as several points: these are
+/// *steps*. Warps take equal numbers of steps, so that neither one giant segment nor millions of empty ones leave them without
+/// work, and what each reads lies side by side whatever the lengths. A segment that more than one lane has a part of is joined in the order
 /// of its points, always in the same one: results are equal to the bit from run to run, and an operator need not commute.
 ///
-/// A block has `threads` threads (128), each takes `items` steps (23) of a tile, and a block goes through `tiles` tiles (8). A tile lies in
-/// shared memory: as much as `threads * items` offsets and mapped values take. Lowering makes three launches of it: one that finds by bisection where
-/// each tile begins, one that goes through the tiles, and one that joins what blocks have of common segments. An odd number of items keeps threads
-/// that read their points at the same time from meeting in one bank.
+/// A block has `threads` threads (128). Each of its warps goes through a run of `tiles` tiles (16), each of 32 times `items` points (8, 16 or 32; 16 unless
+/// said): it loads them by whole vectors where what is reduced is read by the points' numbers, and reduces them in shared memory, of
+/// which a block takes `threads * items` mapped values and an eighth more, and a byte for each. A warp waits for no other one. Lowering makes three
+/// launches of it: one that finds by bisection where each run begins, one that goes through the runs, and one that joins what blocks have of
+/// common segments.
 ///
 /// # Legality
 ///
@@ -34,7 +35,7 @@ use crate::{
 /// loads of scalars and one reduction over `i`; the element that is written tells the segments apart; and nothing that the nest reads is written in it.
 /// Lowering asks all this once more of the finished kernel, so that a later step that breaks it is refused.
 ///
-/// In text: `flatten_ragged(s, i, threads=128, items=23, tiles=8)`.
+/// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`.
 ///
 /// # Before and after
 ///
@@ -63,7 +64,7 @@ use crate::{
 /// domain { [i] : lo <= i < hi }
 /// temp lo: i32 private
 /// temp hi: i32 private
-/// tag s: flat_256x23x8
+/// tag s: flat_256x16x16
 /// lo = offsets[s] {id=load_lo, inames=s}
 /// hi = offsets[s + 1] {id=load_hi, inames=s}
 /// out[s] = sum(i, x[i]) {id=total, inames=s}
@@ -89,21 +90,21 @@ pub struct FlattenRagged {
     pub point: Name,
     /// Threads of a block.
     pub threads: Number,
-    /// Steps of a thread in a tile.
+    /// Points of a thread in a tile.
     pub items: Number,
-    /// Tiles of a block.
+    /// Tiles of a warp's run.
     pub tiles: Number,
 }
 
 impl FlattenRagged {
-    /// The loops over `segment` and `point`, flattened; 128 threads of 23 items, 8 tiles.
+    /// The loops over `segment` and `point`, flattened; 128 threads of 16 items, 16 tiles.
     pub fn new(segment: impl Into<Name>, point: impl Into<Name>) -> Self {
         FlattenRagged {
             segment: segment.into(),
             point: point.into(),
             threads: Number::Known(128),
-            items: Number::Known(23),
-            tiles: Number::Known(8),
+            items: Number::Known(16),
+            tiles: Number::Known(16),
         }
     }
 
@@ -112,12 +113,12 @@ impl FlattenRagged {
         FlattenRagged { threads: threads.into(), ..self }
     }
 
-    /// With so many steps of a thread in a tile.
+    /// With so many points of a thread in a tile.
     pub fn items(self, items: impl Into<Number>) -> Self {
         FlattenRagged { items: items.into(), ..self }
     }
 
-    /// With so many tiles a block.
+    /// With so many tiles a run.
     pub fn tiles(self, tiles: impl Into<Number>) -> Self {
         FlattenRagged { tiles: tiles.into(), ..self }
     }
@@ -189,7 +190,7 @@ impl Transform for FlattenRagged {
                     self.threads, self.items, self.tiles
                 ),
             )
-            .help(format!("`flatten_ragged({s}, {i})` takes 128 threads, 23 items and 8 tiles")));
+            .help(format!("`flatten_ragged({s}, {i})` takes 128 threads, 16 items and 16 tiles")));
         }
         kernel.edit(|data| {
             data.tags.insert(s.clone(), Tag::Flat(flat));

@@ -211,7 +211,7 @@ mod tests {
             assert!((found - loaded / (1.0 + rounds)).abs() < 1e-9, "{length}: {found}");
         }
         // A search by bisection beside many loads: its rounds ask for 4 bytes, and there are few.
-        let found = mean(text, "flatten_ragged(s, i, threads=32, items=15, tiles=8)\n", &args(32 * 256));
+        let found = mean(text, "flatten_ragged(s, i, threads=32, items=16, tiles=8)\n", &args(32 * 256));
         assert!(found[0] < 5.0, "the first kernel only searches: {found:?}");
         assert!(found[1] > 50.0, "the second loads 60 bytes in most of its rounds: {found:?}");
     }

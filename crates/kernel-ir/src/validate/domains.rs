@@ -229,7 +229,7 @@ fn tags(check: &mut Check<'_>) {
             && let Some(wrong) = flat.wrong()
         {
             let d = Diagnostic::new("wrong-tag", format!("`{iname}` is tagged {tag}, but {wrong}"))
-                .help("write `flatten_ragged(s, i, threads=128, items=23, tiles=8)`");
+                .help("write `flatten_ragged(s, i, threads=128, items=16, tiles=16)`");
             check.add(item, iname, d);
             continue;
         }

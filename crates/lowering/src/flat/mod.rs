@@ -1,28 +1,28 @@
-//! Flattened nests over segments of unequal length: three launches whose threads take equal numbers of steps.
+//! Flattened nests over segments of unequal length: three launches whose warps take equal numbers of steps.
 //!
-//! A step is a point of a segment or the end of one; with `q(s) = end(s) - begin(0) + s`, the step `q(s)` ends the segment `s` and the steps before it,
-//! down to `q(s - 1) + 1`, are its points (`loopwright_legality::flat_nest`). The steps are cut into tiles of `threads * items`.
+//! A step is a point of a segment, or one of the `END_WEIGHT` steps that its end counts for, since closing a segment is more work than adding a
+//! point; with `q(s) = end(s) - begin(0) + w * (s + 1)`, the steps from `q(s - 1)` up to `q(s)` are those of the segment `s`, its points first
+//! (`loopwright_legality::flat_nest`, which counts one for an end: any positive number does). The steps are cut into runs of `32 * items * tiles`.
 //!
-//! 1. *starts*: a thread for each border of tiles finds, by bisection over `q`, how many segments have ended before it.
-//! 2. *tiles*: a block goes through neighbouring tiles. Where no segment ends in a tile, its threads add what they have loaded to what they have.
-//!    Otherwise the mapped values of its points and the places of its ends go to shared memory. If it has many short segments, a thread takes a
-//!    segment. If not, each thread finds its first segment by bisection among the ends and walks its steps: what it has before its first end
-//!    is its `head`, what comes after its last one stays open; segments in between are written. A scan over the threads, which begins anew at
-//!    each end, gives each thread what is open before it; so the head's segment is complete, and what is open after the last thread is
-//!    carried to the next tile. What the block has of its first segment, and what is open after its last tile, are partial results.
+//! 1. *starts*: a thread for each border of runs finds, by bisection over `q`, how many segments have ended before it, and the first point behind it.
+//! 2. *runs*: a warp goes through the points of a run, a tile of `32 * items` at a time. Where no segment ends in a tile, its lanes add what they
+//!    have loaded to what they have. Otherwise the mapped values of its points go to shared memory, and the last point of each segment that ends
+//!    there is marked. Each lane reduces `items` neighbouring points; at a mark it leaves what it has, and begins anew. A scan over the lanes, which begins
+//!    anew at each mark, gives each lane what is open before it. Then each lane closes a segment: what its last point completes, with what was open
+//!    before that lane. So neither divides the warp by the lengths of segments, nor do long ones keep lanes waiting. What a run has of its first
+//!    segment, and what is open behind its last tile, are partial results, which one thread joins for the warps of its block.
 //! 3. *join*: one block does the same with the partial results of all blocks, in their order.
 //!
-//! Everything is joined in one order, always the same: that of the points if the operator does not commute. If it does, the threads' parts of tiles
-//! inside one segment are joined thread by thread.
+//! Everything is joined in one order, always the same: that of the points if the operator does not commute. If it does, the lanes' parts of tiles
+//! inside one segment are joined lane by lane.
 
+mod ends;
 mod inside;
 mod join;
+mod run;
 mod scan;
-mod short;
-mod stage;
 mod starts;
-mod tiles;
-mod walk;
+mod tile;
 
 use std::collections::BTreeMap;
 
@@ -45,23 +45,28 @@ use crate::{
 const STARTING_THREADS: u32 = 256;
 /// Threads of the one block of the last launch.
 const JOINING_THREADS: u32 = 1024;
+/// How many steps the end of a segment counts for: about what closing one costs, in points.
+const END_WEIGHT: i64 = 4;
+/// How many ends a lane holds of a group, and how many ends a group has.
+const ENDS: i64 = 4;
+const GROUP: i64 = 32 * ENDS;
 
 /// The three launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     Starts,
-    Tiles,
+    Runs,
     Join,
 }
 
 impl Stage {
-    pub const ALL: [Stage; 3] = [Stage::Starts, Stage::Tiles, Stage::Join];
+    pub const ALL: [Stage; 3] = [Stage::Starts, Stage::Runs, Stage::Join];
 
     /// Threads of a block.
     pub fn threads(self, flat: Flat) -> u32 {
         match self {
             Stage::Starts => STARTING_THREADS,
-            Stage::Tiles => u32::from(flat.threads),
+            Stage::Runs => u32::from(flat.threads),
             Stage::Join => JOINING_THREADS,
         }
     }
@@ -70,7 +75,7 @@ impl Stage {
     pub fn note(self, before: &str) -> Note {
         let why = match self {
             Stage::Starts => "",
-            Stage::Tiles => "which finds where each tile of the flattened segments begins",
+            Stage::Runs => "which finds where each run of the flattened segments begins",
             Stage::Join => {
                 "whose blocks leave partial results of the flattened segments that they have in common"
             }
@@ -81,16 +86,18 @@ impl Stage {
 
 /// What the launches hand to each other, and how much there is of everything.
 pub(crate) struct Scratch {
-    /// For each border of tiles, how many segments have ended before it: the number of the global array.
+    /// For each border of runs, how many segments have ended before it: the number of the global array.
     starts: usize,
+    /// For each border of runs, the first point behind it.
+    points: usize,
     /// For each block, what it has of its first segment, if that ends in it: one array a value of the state.
     head: Vec<usize>,
     /// For each block, what is open after it.
     tail: Vec<usize>,
     /// For each block, the first segment that ends in it, or -1.
     ended: usize,
-    /// How many tiles there can be.
-    tiles: Value,
+    /// How many runs there can be.
+    runs: Value,
     /// How many blocks.
     blocks: Value,
     /// How many segments.
@@ -104,9 +111,9 @@ impl Scratch {
         let blocks = match stage {
             Stage::Starts => {
                 let threads = i64::from(STARTING_THREADS);
-                Value::binary(BinOp::TruncDiv, add(self.tiles.clone(), int(threads)), int(threads))
+                Value::binary(BinOp::TruncDiv, add(self.runs.clone(), int(threads)), int(threads))
             }
-            Stage::Tiles => self.blocks.clone(),
+            Stage::Runs => self.blocks.clone(),
             Stage::Join => int(1),
         };
         let some = Value::binary(BinOp::Gt, self.count.clone(), int(0));
@@ -168,13 +175,14 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
 
     /// Declares what the launches hand to each other.
     pub fn declare_scratch(&mut self) -> Result<Scratch, Diagnostic> {
-        let steps = self.nest.greatest.sub(&self.nest.least)?.add(&self.nest.count)?;
+        let ends = self.nest.count.scale(END_WEIGHT)?;
+        let steps = self.nest.greatest.sub(&self.nest.least)?.add(&ends)?;
         let pieces = |steps: &loopwright_kernel_ir::Aff, length: i64| -> Result<_, Diagnostic> {
             Ok(steps.add_constant(length - 1)?.floor_div(length)?)
         };
-        let tiles = pieces(&steps, self.flat.steps())?;
-        let blocks = pieces(&steps, self.flat.steps() * i64::from(self.flat.tiles))?;
-        let tiles = self.emitter.aff_value(&tiles, &self.env)?;
+        let runs = pieces(&steps, self.run_steps())?;
+        let blocks = pieces(&steps, self.run_steps() * self.warps())?;
+        let runs = self.emitter.aff_value(&runs, &self.env)?;
         let blocks = self.emitter.aff_value(&blocks, &self.env)?;
         let count = self.emitter.aff_value(&self.nest.count, &self.env)?;
         let state = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
@@ -183,8 +191,9 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             None => self.instruction.id.clone(),
         };
         let index = self.emitter.index();
-        let borders = add(tiles.clone(), self.int(1));
-        let starts = self.global(&format!("{what}_starts"), index, borders);
+        let borders = add(runs.clone(), self.int(1));
+        let starts = self.global(&format!("{what}_starts"), index, borders.clone());
+        let points = self.global(&format!("{what}_points"), index, borders);
         let (mut head, mut tail) = (Vec::new(), Vec::new());
         for (list, like) in [(&mut head, "head"), (&mut tail, "tail")] {
             for (name, dtype) in
@@ -194,7 +203,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             }
         }
         let ended = self.global(&format!("{what}_ended"), index, blocks.clone());
-        Ok(Scratch { starts, head, tail, ended, tiles, blocks, count })
+        Ok(Scratch { starts, points, head, tail, ended, runs, blocks, count })
     }
 
     /// An array of the launch's own.
@@ -213,6 +222,11 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             streaming: false,
         });
         self.emitter.shared_state.globals.len() - 1
+    }
+
+    /// Steps of a run.
+    fn run_steps(&self) -> i64 {
+        32 * i64::from(self.flat.items) * i64::from(self.flat.tiles)
     }
 
     fn scratch(&self) -> Result<&'w Scratch, Diagnostic> {
@@ -337,13 +351,13 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         self.emitter.combine_into(&operator, cells, earlier, later, Some(self.update), &env)
     }
 
-    /// Adds a point to a state: its segment and its number, and where values of what is reduced lie.
+    /// Adds a point to a state: its segment and its number, and values of what is reduced that are at hand.
     fn update(
         &mut self,
         cells: &State,
         segment: Value,
         point: Value,
-        staged: &BTreeMap<usize, MemRef>,
+        staged: &BTreeMap<usize, Value>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut env = self.env.clone();
         env.set(self.nest.segment.clone(), segment);
@@ -353,7 +367,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         for (k, (input, arg)) in self.operator.inputs.clone().iter().zip(self.args.clone()).enumerate() {
             let dtype = self.input_type(&arg)?;
             let value = match staged.get(&k) {
-                Some(element) => self.emitter.load(element.clone(), dtype),
+                Some(value) => value.clone(),
                 None => self.emitter.value(&arg, dtype, Scope::of(&env))?,
             };
             let uses: usize = self.operator.lift.iter().map(|e| count(e, input)).sum();
@@ -426,11 +440,15 @@ fn values(cells: &State) -> Vec<Value> {
 
 /// Whether what is reduced is the same for all segments, and read from memory: then it is worth loading side by side.
 fn is_staged(writer: &Writer<'_, '_, '_>, arg: &Expr) -> bool {
-    let lookup = &writer.emitter.analysis.lookup;
-    let of_segment = arg.names().iter().any(|n| lookup.base_of(n).contains(&writer.nest.segment));
     let mut reads = false;
     arg.visit(&mut |e| reads |= matches!(e, Expr::Subscript(_)));
-    reads && !of_segment && !contains_reduction(arg)
+    reads && !of_segment(writer, arg) && !contains_reduction(arg)
+}
+
+/// Whether what is reduced hangs on the segment.
+fn of_segment(writer: &Writer<'_, '_, '_>, arg: &Expr) -> bool {
+    let lookup = &writer.emitter.analysis.lookup;
+    arg.names().iter().any(|n| lookup.base_of(n).contains(&writer.nest.segment))
 }
 
 fn contains_reduction(e: &Expr) -> bool {

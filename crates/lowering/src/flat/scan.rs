@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{State, Writer, values};
 use crate::{
-    program::{BinOp, LocalArray, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
+    program::{BinOp, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     scan::names,
 };
 
@@ -33,16 +33,11 @@ impl Writer<'_, '_, '_> {
         let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
         let mut open = Vec::new();
         for (name, dtype) in names(&self.operator, "totals").iter().zip(types) {
-            open.push(self.shared(name, dtype, warps, "what is open after each warp"));
+            open.push(self.shared(name, dtype, &[warps], "what is open after each warp"));
         }
-        let closed = self.shared("totals_closed", DType::I32, warps, "whether a segment ends in each warp");
+        let closed =
+            self.shared("totals_closed", DType::I32, &[warps], "whether a segment ends in each warp");
         Ok(Totals { open, closed })
-    }
-
-    pub(super) fn shared(&mut self, like: &str, dtype: DType, length: u64, note: &str) -> usize {
-        let name = self.emitter.unique(like);
-        self.emitter.shared.push(LocalArray { name, dtype, dims: vec![length], note: note.to_string() });
-        self.emitter.shared.len() - 1
     }
 
     /// `open` is what is open after each thread's own steps, `closed` whether a segment ends in them: both become those of the thread and the ones
@@ -54,6 +49,31 @@ impl Writer<'_, '_, '_> {
         totals: &Totals,
         lane: &Value,
         warp: &Value,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut body = self.scan_lanes(open, closed, lane)?;
+        let at = |this: &Self, array: usize, at: Value| {
+            this.emitter.local_element(Memory::Shared(array), vec![at])
+        };
+        let mut stores = Vec::new();
+        for (array, value) in totals.open.iter().zip(values(open)) {
+            stores.push(Stmt::Store { to: at(self, *array, warp.clone()), value, leaf: None });
+        }
+        stores.push(Stmt::Store {
+            to: at(self, totals.closed, warp.clone()),
+            value: self.var(closed),
+            leaf: None,
+        });
+        let last = Value::binary(BinOp::Eq, lane.clone(), self.int(31));
+        body.push(Self::when(last, stores, Vec::new(), "the total of a warp"));
+        Ok(body)
+    }
+
+    /// `open` and `closed` become those of the lane and the ones before it.
+    pub(super) fn scan_lanes(
+        &mut self,
+        open: &State,
+        closed: VarId,
+        lane: &Value,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let zero = Value::int(DType::I32, 0);
         let mut body = Vec::new();
@@ -84,20 +104,6 @@ impl Writer<'_, '_, '_> {
             body: round,
             note: Note::new("what is open after each thread, within its warp"),
         });
-        let at = |this: &Self, array: usize, at: Value| {
-            this.emitter.local_element(Memory::Shared(array), vec![at])
-        };
-        let mut stores = Vec::new();
-        for (array, value) in totals.open.iter().zip(values(open)) {
-            stores.push(Stmt::Store { to: at(self, *array, warp.clone()), value, leaf: None });
-        }
-        stores.push(Stmt::Store {
-            to: at(self, totals.closed, warp.clone()),
-            value: self.var(closed),
-            leaf: None,
-        });
-        let last = Value::binary(BinOp::Eq, lane.clone(), self.int(31));
-        body.push(Self::when(last, stores, Vec::new(), "the total of a warp"));
         Ok(body)
     }
 

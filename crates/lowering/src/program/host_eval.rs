@@ -60,7 +60,8 @@ pub fn eval_host(value: &Value, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option
         | ValueKind::ThreadIdx(_)
         | ValueKind::Load(_)
         | ValueKind::Call { .. }
-        | ValueKind::Shuffle { .. } => None,
+        | ValueKind::Shuffle { .. }
+        | ValueKind::Any(_) => None,
     }
 }
 

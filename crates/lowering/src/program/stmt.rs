@@ -180,7 +180,8 @@ pub enum Stmt {
         var: VarId,
         /// First value.
         lower: Value,
-        /// Bound, exclusive.
+        /// Bound, exclusive. A variable is read before each iteration, so that the body can end the loop by assigning it; nothing else in
+        /// a bound changes in the body.
         upper: Value,
         /// How it goes on.
         step: Step,

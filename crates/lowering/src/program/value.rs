@@ -156,6 +156,8 @@ pub enum ValueKind {
         /// Lanes of a group: 2, 4, 8, 16, 32.
         width: u32,
     },
+    /// Whether some lane of the warp has the operand, of type bool. Stands where all lanes of the warp run.
+    Any(Box<Value>),
 }
 
 /// A typed value.
@@ -215,7 +217,7 @@ impl Value {
             | ValueKind::BlockIdx(_)
             | ValueKind::ThreadIdx(_) => {}
             ValueKind::Load(m) => m.subscripts.iter().chain([&*m.offset]).for_each(f),
-            ValueKind::Unary(_, a) | ValueKind::Cast(a) => f(a),
+            ValueKind::Unary(_, a) | ValueKind::Cast(a) | ValueKind::Any(a) => f(a),
             ValueKind::Binary(_, a, b) => [a, b].into_iter().for_each(|v| f(v)),
             ValueKind::Select(c, a, b) => [c, a, b].into_iter().for_each(|v| f(v)),
             ValueKind::Call { args, .. } => args.iter().for_each(f),

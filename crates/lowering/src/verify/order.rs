@@ -7,6 +7,9 @@
 //! barrier in it, the tail of the body meets the head of the next iteration. In a loop without a barrier, all iterations are of one phase.
 //! A barrier inside of a choice or of a loop is not certain for what stands around it.
 //!
+//! An array in shared memory of which each warp has a part of its own, by a subscript that tells the warps apart, is touched by two lanes of one warp
+//! only: for those, the barriers of warps count as well, to which all lanes of a warp come (`uniform`).
+//!
 //! Blocks are not ordered inside of a launch, whatever their threads do; launches follow one another.
 
 use std::collections::{BTreeMap, HashSet, hash_map::Entry};
@@ -17,8 +20,11 @@ use loopwright_legality::{
 };
 use loopwright_poly::{Result, System, Table};
 
-use super::reading::{Node, Reading, Touch, TouchId};
-use crate::program::{Memory, Step};
+use super::{
+    reading::{Node, Reading, Touch, TouchId},
+    uniform::Varying,
+};
+use crate::program::{Memory, Scope as SyncScope, Step};
 
 /// Who the two executions are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +33,8 @@ pub(super) enum Who {
     Threads,
     /// Two blocks.
     Blocks,
+    /// Two warps of a block, whose threads have one axis.
+    Warps,
 }
 
 /// How the second execution's value of a loop stands to the first one's.
@@ -65,8 +73,11 @@ fn is_own(name: &Name) -> bool {
 pub(super) struct Order<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
-    /// The arrays of which accesses of different threads may meet.
+    /// The arrays of which accesses of different threads may meet, where barriers among these count.
     shared: HashSet<Memory>,
+    among: SyncScope,
+    /// What lanes of a warp may decide differently.
+    varying: Option<Varying<'p>>,
     /// The number in `asked` of what two executions have in common.
     numbers: Table<Vec<Constraint>, usize>,
     /// What two executions have in common, and the cases of it that were asked about: whether they are empty.
@@ -81,6 +92,8 @@ impl<'r, 'p> Order<'r, 'p> {
             reading,
             context,
             shared: HashSet::new(),
+            among: SyncScope::Block,
+            varying: None,
             numbers: Table::default(),
             asked: Vec::new(),
             questions: 0,
@@ -99,6 +112,7 @@ impl<'r, 'p> Order<'r, 'p> {
             };
             arrays.entry(key).or_default().push(id);
         }
+        let mut of_warps = HashSet::new();
         for ((space, _), touches) in arrays {
             if !touches.iter().any(|t| self.touch(*t).write) {
                 continue;
@@ -110,11 +124,20 @@ impl<'r, 'p> Order<'r, 'p> {
                 return Ok(self.found.take());
             }
             if !self.apart(&touches, Who::Threads)? {
-                self.shared.insert(self.touch(touches[0]).memory);
+                let memory = self.touch(touches[0]).memory;
+                match space == 1 && self.apart(&touches, Who::Warps)? {
+                    true => of_warps.insert(memory),
+                    false => self.shared.insert(memory),
+                };
             }
         }
+        let reading = self.reading;
         if !self.shared.is_empty() {
-            let reading = self.reading;
+            self.body(&reading.body)?;
+        }
+        if !of_warps.is_empty() && self.found.is_none() {
+            (self.shared, self.among) = (of_warps, SyncScope::Warp);
+            self.varying = Some(Varying::new(reading.program, reading.kernel, SyncScope::Warp));
             self.body(&reading.body)?;
         }
         Ok(self.found.take())
@@ -128,11 +151,11 @@ impl<'r, 'p> Order<'r, 'p> {
     fn axes(&self, who: Who) -> Vec<Name> {
         let kernel = self.reading.kernel;
         let differs = |axis: &usize| match who {
-            Who::Threads => kernel.block[*axis] > 1,
+            Who::Threads | Who::Warps => kernel.block[*axis] > 1,
             Who::Blocks => kernel.grid[*axis].as_int() != Some(1),
         };
         let names = match who {
-            Who::Threads => THREAD_COORDINATES,
+            Who::Threads | Who::Warps => THREAD_COORDINATES,
             Who::Blocks => BLOCK_COORDINATES,
         };
         (0..3).filter(differs).map(|axis| Name::new(names[axis])).collect()
@@ -141,6 +164,9 @@ impl<'r, 'p> Order<'r, 'p> {
     /// Whether different threads (blocks) touch different cells in all of these accesses, by subscripts that all of them have in common
     /// and that are functions of coordinates and parameters.
     fn apart(&mut self, touches: &[TouchId], who: Who) -> Result<bool> {
+        if who == Who::Warps && self.reading.kernel.block.iter().product::<u32>() <= 32 {
+            return Ok(true);
+        }
         let first = self.touch(touches[0]);
         let mut rows = self.reading.scopes[0].rows.clone();
         let second = |aff: &Aff| aff.rename(&|n| (is_own(n) && !shared_name(n, who)).then(|| primed(n)));
@@ -166,6 +192,15 @@ impl<'r, 'p> Order<'r, 'p> {
             return Ok(false);
         }
         let both = self.number(rows)?;
+        if who == Who::Warps {
+            let [axis] = &self.axes(who)[..] else { return Ok(false) };
+            let warp = |name: Name| Aff::var(name).floor_div(32);
+            if axis.as_str() != THREAD_COORDINATES[0] {
+                return Ok(false);
+            }
+            let (own, other) = (warp(axis.clone())?, warp(primed(axis))?);
+            return self.is_empty(both, &Constraint::lt(&own, &other)?);
+        }
         for axis in self.axes(who) {
             // The two are alike: which one is the greater does not matter.
             if !self.is_empty(both, &Constraint::lt(&Aff::var(&axis), &Aff::var(primed(&axis)))?)? {
@@ -207,6 +242,12 @@ impl<'r, 'p> Order<'r, 'p> {
         Ok(())
     }
 
+    /// Whether a barrier stands in the loop that counts.
+    fn joins(&self, number: usize) -> bool {
+        let of = &self.reading.loops[number];
+        if self.among == SyncScope::Warp { of.joins_lanes } else { of.synchronises }
+    }
+
     /// Pairs of two lists, each of the first against each of the second.
     fn meet(&mut self, first: &[TouchId], second: &[TouchId], at: Option<(usize, Iteration)>) -> Result<()> {
         for x in first {
@@ -240,7 +281,14 @@ impl<'r, 'p> Order<'r, 'p> {
 
     fn node(&mut self, node: &Node<'_>) -> Result<Ends> {
         match node {
-            Node::Barrier(_) => Ok(Ends { certain: true, ..Ends::default() }),
+            Node::Barrier(b) => {
+                let counts = match (b.among, &self.varying) {
+                    (SyncScope::Block, _) => true,
+                    (SyncScope::Warp, Some(varying)) => !b.around.iter().any(|(_, d)| varying.decision(d)),
+                    (SyncScope::Warp, None) => false,
+                };
+                Ok(Ends { certain: counts, ..Ends::default() })
+            }
             Node::Touches(touches) => {
                 let own: Vec<TouchId> = touches
                     .iter()
@@ -263,7 +311,7 @@ impl<'r, 'p> Order<'r, 'p> {
             }
             Node::Loop(number, body) => {
                 let mut ends = self.body(body)?;
-                if self.reading.loops[*number].synchronises {
+                if self.joins(*number) {
                     // With a certain barrier in the body, the phases of all but neighbouring iterations differ.
                     let iteration = if ends.certain { Iteration::Next } else { Iteration::Later };
                     self.meet(&ends.tail, &ends.head, Some((*number, iteration)))?;
@@ -313,10 +361,10 @@ impl<'r, 'p> Order<'r, 'p> {
         let common = a.loops.iter().zip(&b.loops).take_while(|(p, q)| p == q).map(|(p, _)| *p);
         let equal: Vec<&Name> = match who {
             Who::Blocks => Vec::new(),
-            Who::Threads => common
+            Who::Threads | Who::Warps => common
                 .clone()
                 .take_while(|l| at.is_none_or(|(last, _)| *l != last))
-                .filter(|l| reading.loops[*l].synchronises)
+                .filter(|l| self.joins(*l))
                 .map(|l| &reading.loops[l].name)
                 .collect(),
         };
@@ -386,5 +434,5 @@ impl<'r, 'p> Order<'r, 'p> {
 
 /// Whether both executions have the same value: two threads of one block have its coordinates.
 fn shared_name(name: &Name, who: Who) -> bool {
-    who == Who::Threads && BLOCK_COORDINATES.contains(&name.as_str())
+    who != Who::Blocks && BLOCK_COORDINATES.contains(&name.as_str())
 }

@@ -76,8 +76,10 @@ pub(super) struct Loop {
     pub name: Name,
     /// How it goes on.
     pub step: Step,
-    /// Whether a barrier stands inside.
+    /// Whether a barrier of the block stands inside.
     pub synchronises: bool,
+    /// Whether a barrier stands inside, of the block or of single warps.
+    pub joins_lanes: bool,
 }
 
 /// What holds at a place of the text.
@@ -115,17 +117,19 @@ pub(super) struct Touch {
 pub(super) enum Node<'p> {
     /// A statement's accesses.
     Touches(Vec<TouchId>),
-    /// A barrier of the block.
+    /// A barrier of the block, or of each warp.
     Barrier(Barrier<'p>),
     Loop(usize, Vec<Node<'p>>),
     /// The bodies of a choice.
     Choice(Vec<Node<'p>>, Vec<Node<'p>>),
 }
 
-/// A barrier of the block, with what decides whether a thread comes to it.
+/// A barrier, with what decides whether a thread comes to it.
 #[derive(Clone, Debug)]
 pub(super) struct Barrier<'p> {
     pub note: &'p str,
+    /// Who waits for each other.
+    pub among: SyncScope,
     /// Conditions and bounds of loops around, outermost first, and the scope in which each is evaluated.
     pub around: Vec<(ScopeId, Decision<'p>)>,
 }
@@ -166,10 +170,10 @@ pub(super) struct Reading<'p> {
     loads: Table<Name, Load>,
 }
 
-/// Whether a block-wide barrier stands inside.
-fn synchronises(body: &[Stmt]) -> bool {
+/// Whether a barrier stands inside that one of these asks for.
+fn synchronises(body: &[Stmt], among: &[SyncScope]) -> bool {
     let mut found = false;
-    Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Sync { scope: SyncScope::Block, .. }));
+    Stmt::visit(body, &mut |s| found |= matches!(s, Stmt::Sync { scope, .. } if among.contains(scope)));
     found
 }
 
@@ -345,11 +349,10 @@ impl<'p> Reading<'p> {
                     self.touch(to, true, *lanes, *leaf, &mut found)?;
                     nodes.push(Node::Touches(found));
                 }
-                Stmt::Sync { scope: SyncScope::Block, note } => {
-                    nodes.push(Node::Barrier(Barrier { note: &note.text, around: self.around.clone() }));
+                Stmt::Sync { scope, note } => {
+                    let (note, around) = (note.text.as_str(), self.around.clone());
+                    nodes.push(Node::Barrier(Barrier { note, among: *scope, around }));
                 }
-                // Threads of a warp are ordered by more than this needs to know of.
-                Stmt::Sync { scope: SyncScope::Warp, .. } => {}
                 Stmt::Collective { body, .. } => nodes.extend(self.nodes(body)?),
                 Stmt::If { cond, body, otherwise, .. } => {
                     nodes.push(self.statement(&[cond], None, None)?);
@@ -374,7 +377,8 @@ impl<'p> Reading<'p> {
                     self.loops.push(Loop {
                         name: name.clone(),
                         step: *step,
-                        synchronises: synchronises(body),
+                        synchronises: synchronises(body, &[SyncScope::Block]),
+                        joins_lanes: synchronises(body, &[SyncScope::Block, SyncScope::Warp]),
                     });
                     let counter = match (&variable.meaning, self.terms) {
                         (Some(meaning), Terms::Instances) => meaning.clone(),

@@ -1,15 +1,20 @@
-//! Whether all threads of a block come to the same barriers.
+//! Whether all threads of a block, or all lanes of a warp, come to the same barriers.
 //!
 //! The conditions and bounds around a barrier must have one value for all threads of a block. That is plain where they are made of what
 //! all threads have in common: parameters, block coordinates, elements that no kernel writes at common subscripts. Otherwise two threads that
-//! differ are looked for.
+//! differ are looked for. Of a warp's barriers only what is plain counts: besides the above, the number of the warp, votes, and what all
+//! lanes take from one.
+
+use std::collections::HashSet;
 
 use loopwright_kernel_ir::{Aff, Constraint};
 use loopwright_legality::{THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, System};
 
 use super::reading::{Barrier, Decision, Node, Reading, Rows, ScopeId};
-use crate::program::{Memory, Program, Stmt, Value, ValueKind};
+use crate::program::{
+    BinOp, DeviceKernel, Memory, Program, Scope as SyncScope, ShuffleMode, Stmt, Value, ValueKind,
+};
 
 /// A barrier to which some threads may come and others not.
 #[derive(Clone, Debug)]
@@ -20,68 +25,105 @@ pub(super) struct Divergence {
     pub case: Option<System>,
 }
 
-/// The variables whose values may differ between the threads of a block.
-pub(super) fn varying(program: &Program, kernel: &crate::program::DeviceKernel) -> Vec<bool> {
-    let mut varying = vec![false; kernel.vars.len()];
-    loop {
-        let before = varying.clone();
-        mark(program, kernel, &kernel.body, false, &mut varying);
-        if varying == before {
-            return varying;
-        }
-    }
+/// What may differ between threads that should come to the same barriers.
+pub(super) struct Varying<'p> {
+    program: &'p Program,
+    kernel: &'p DeviceKernel,
+    /// Between the threads of a block, or of a warp.
+    among: SyncScope,
+    /// The variables whose values may differ.
+    vars: Vec<bool>,
+    /// Arrays in global memory that the kernel writes.
+    written: HashSet<usize>,
 }
 
-fn mark(
-    program: &Program,
-    kernel: &crate::program::DeviceKernel,
-    body: &[Stmt],
-    around: bool,
-    varying: &mut [bool],
-) {
-    for stmt in body {
-        match stmt {
-            Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
-                let varies = around || varies(program, kernel, value, varying);
-                if let Some(v) = varying.get_mut(var.0) {
-                    *v |= varies;
-                }
+impl<'p> Varying<'p> {
+    pub fn new(program: &'p Program, kernel: &'p DeviceKernel, among: SyncScope) -> Self {
+        let mut written = HashSet::new();
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            if let Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. } = stmt
+                && let Memory::Global(number) = to.memory
+            {
+                written.insert(number);
             }
-            Stmt::For { var, lower, upper, body, .. } => {
-                let bounds =
-                    varies(program, kernel, lower, varying) || varies(program, kernel, upper, varying);
-                if let Some(v) = varying.get_mut(var.0) {
-                    *v |= around || bounds;
-                }
-                mark(program, kernel, body, around || bounds, varying);
+        });
+        let mut varying = Varying { program, kernel, among, vars: vec![false; kernel.vars.len()], written };
+        loop {
+            let before = varying.vars.clone();
+            varying.mark(&kernel.body, false);
+            if varying.vars == before {
+                return varying;
             }
-            Stmt::If { cond, body, otherwise, .. } => {
-                let around = around || varies(program, kernel, cond, varying);
-                mark(program, kernel, body, around, varying);
-                mark(program, kernel, otherwise, around, varying);
-            }
-            Stmt::Collective { body, .. } => mark(program, kernel, body, around, varying),
-            Stmt::Declare(_)
-            | Stmt::Store { .. }
-            | Stmt::Update { .. }
-            | Stmt::VectorCopy { .. }
-            | Stmt::Sync { .. } => {}
         }
     }
-}
 
-/// Whether a value may differ between the threads of a block.
-fn varies(program: &Program, kernel: &crate::program::DeviceKernel, value: &Value, varying: &[bool]) -> bool {
-    match &value.kind {
-        ValueKind::ThreadIdx(axis) => kernel.block.get(usize::from(*axis)).is_none_or(|b| *b > 1),
-        ValueKind::Var(var) => varying.get(var.0).copied().unwrap_or(true),
-        ValueKind::Shuffle { .. } => true,
-        ValueKind::Load(element) => {
-            let constant = matches!(element.memory, Memory::Global(g)
-                if program.globals.get(g).is_some_and(|g| !g.written));
-            !constant || element.subscripts.iter().any(|s| varies(program, kernel, s, varying))
+    /// Whether the threads may decide differently.
+    pub fn decision(&self, decision: &Decision<'_>) -> bool {
+        match decision {
+            Decision::If(cond, _) => self.varies(cond),
+            Decision::Bounds(lower, upper) => self.varies(lower) || self.varies(upper),
         }
-        _ => value.children().into_iter().any(|child| varies(program, kernel, child, varying)),
+    }
+
+    fn mark(&mut self, body: &[Stmt], around: bool) {
+        for stmt in body {
+            match stmt {
+                Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
+                    let varies = around || self.varies(value);
+                    if let Some(v) = self.vars.get_mut(var.0) {
+                        *v |= varies;
+                    }
+                }
+                Stmt::For { var, lower, upper, body, .. } => {
+                    let around = around || self.varies(lower) || self.varies(upper);
+                    if let Some(v) = self.vars.get_mut(var.0) {
+                        *v |= around;
+                    }
+                    self.mark(body, around);
+                }
+                Stmt::If { cond, body, otherwise, .. } => {
+                    let around = around || self.varies(cond);
+                    self.mark(body, around);
+                    self.mark(otherwise, around);
+                }
+                Stmt::Collective { body, .. } => self.mark(body, around),
+                Stmt::Declare(_)
+                | Stmt::Store { .. }
+                | Stmt::Update { .. }
+                | Stmt::VectorCopy { .. }
+                | Stmt::Sync { .. } => {}
+            }
+        }
+    }
+
+    /// Whether a value may differ.
+    fn varies(&self, value: &Value) -> bool {
+        let of_warp = self.among == SyncScope::Warp;
+        match &value.kind {
+            ValueKind::ThreadIdx(axis) => self.kernel.block.get(usize::from(*axis)).is_none_or(|b| *b > 1),
+            // The number of the warp.
+            ValueKind::Binary(BinOp::TruncDiv | BinOp::FloorDiv, a, b)
+                if of_warp
+                    && self.kernel.block[1..] == [1, 1]
+                    && a.kind == ValueKind::ThreadIdx(0)
+                    && b.as_int().is_some_and(|b| b > 0 && b % 32 == 0) =>
+            {
+                false
+            }
+            ValueKind::Var(var) => self.vars.get(var.0).copied().unwrap_or(true),
+            ValueKind::Shuffle { mode: ShuffleMode::Index, operand, width: 32, .. } if of_warp => {
+                self.varies(operand)
+            }
+            ValueKind::Any(_) => !of_warp,
+            ValueKind::Shuffle { .. } => true,
+            ValueKind::Load(element) => {
+                let constant = matches!(element.memory, Memory::Global(g)
+                    if self.program.globals.get(g).is_some_and(|g| !g.written)
+                        || of_warp && !self.written.contains(&g));
+                !constant || element.subscripts.iter().any(|s| self.varies(s))
+            }
+            _ => value.children().into_iter().any(|child| self.varies(child)),
+        }
     }
 }
 
@@ -95,7 +137,8 @@ impl Reading<'_> {
         fn barriers<'p>(nodes: &[Node<'p>], found: &mut Vec<Barrier<'p>>) {
             for node in nodes {
                 match node {
-                    Node::Barrier(b) => found.push(b.clone()),
+                    Node::Barrier(b) if b.among == SyncScope::Block => found.push(b.clone()),
+                    Node::Barrier(_) => {}
                     Node::Loop(_, body) => barriers(body, found),
                     Node::Choice(body, otherwise) => {
                         barriers(body, found);
@@ -110,16 +153,11 @@ impl Reading<'_> {
         if found.iter().all(|b| b.around.is_empty()) {
             return Ok(None);
         }
-        let varying = varying(self.program, self.kernel);
+        let varying = Varying::new(self.program, self.kernel, SyncScope::Block);
         let mut asked: Vec<(ScopeId, Decision<'_>)> = Vec::new();
         for barrier in found {
             for (scope, decision) in barrier.around {
-                let varies = |v: &Value| varies(self.program, self.kernel, v, &varying);
-                let uniform = match decision {
-                    Decision::If(cond, _) => !varies(cond),
-                    Decision::Bounds(lower, upper) => !varies(lower) && !varies(upper),
-                };
-                if uniform || asked.contains(&(scope, decision)) {
+                if !varying.decision(&decision) || asked.contains(&(scope, decision)) {
                     continue;
                 }
                 if let Some(case) = self.differs(scope, decision, context, questions)? {

@@ -1,0 +1,362 @@
+//! The second launch: each warp goes through the tiles of its run.
+//!
+//! Nothing of it waits for other warps until the end, when what the warps of a block have of common segments is joined, one after another.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{DType, Diagnostic};
+
+use super::{State, Writer, is_staged, tile::Points, values};
+use crate::{
+    fold::{add, mul, sub},
+    program::{BinOp, LocalArray, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, VarId},
+};
+
+/// The most shared memory that a kernel may declare.
+const MOST_SHARED: u64 = 48 * 1024;
+
+/// The run of a warp.
+pub(super) struct Run {
+    pub lane: Value,
+    pub warp: Value,
+    /// The first segment that ends in it, and the first that ends behind it.
+    pub first_segment: Value,
+    pub end_segment: Value,
+    /// The first point of it, and the first behind it.
+    pub from: Value,
+    pub to: Value,
+}
+
+/// A tile of a run.
+pub(super) struct Tile {
+    /// The place of its first point, a multiple of the widest vector: before the first point of the run, perhaps.
+    pub first: Value,
+    /// The first point that belongs to the run, and the first behind those that do.
+    pub begin: Value,
+    pub stop: Value,
+}
+
+/// The shared memory of a block; each warp has a part of every array.
+pub(super) struct Arrays {
+    /// Mapped values of points, by the number of the input.
+    pub points: BTreeMap<usize, Points>,
+    /// At the last point of a segment, what the thread of that point has of it: one array a value of the state. With one value it takes the
+    /// place of the point.
+    pub complete: Vec<Points>,
+    /// Whether a point is the last one of its segment.
+    pub last: usize,
+    /// What is open before each thread.
+    pub before: Vec<usize>,
+    /// What each warp has of the first segment that ends in its run, what is open behind its run, and which that segment is.
+    head: Vec<usize>,
+    tail: Vec<usize>,
+    ended: usize,
+}
+
+/// What changes from tile to tile.
+pub(super) struct Progress {
+    /// What is open before the tile; of lanes that have something of it besides, `own`.
+    pub carry: State,
+    pub own: Option<super::inside::Own>,
+    /// What the run has of the first segment that ends in it: of the first lane.
+    pub head: State,
+    /// The first segment of the group of ends that is looked at.
+    pub segment: VarId,
+    /// The end before the group's.
+    pub earlier: VarId,
+    /// Up to here the group's ends are dealt with.
+    pub done: VarId,
+}
+
+impl Writer<'_, '_, '_> {
+    /// Threads of a block, warps of a block, points of a tile.
+    pub(super) fn warps(&self) -> i64 {
+        i64::from(self.flat.threads) / 32
+    }
+
+    pub(super) fn tile_points(&self) -> i64 {
+        i64::from(self.flat.items) * 32
+    }
+
+    /// A run for each warp.
+    pub fn runs(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
+        let arrays = self.arrays()?;
+        let registers = self.registers(&arrays)?;
+        let mut body = Vec::new();
+        let run = self.describe(&mut body)?;
+        let neutral = self.neutral()?;
+        let progress = Progress {
+            carry: self.state("carry", neutral.clone(), &mut body)?,
+            own: self.own(&mut body)?,
+            head: self.state("head", neutral, &mut body)?,
+            segment: self.counter("segment", run.first_segment.clone(), None, &mut body),
+            earlier: self.counter("earlier", run.from.clone(), None, &mut body),
+            done: {
+                let least = self.nest.least.clone();
+                let before = self.emitter.aff_value(&least.add_constant(-1)?, &self.env)?;
+                self.counter("done", before, None, &mut body)
+            },
+        };
+        body.extend(self.clear_last(&arrays, &registers, &run)?);
+        body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
+        let widest = self.int(16);
+        let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), widest));
+        let first = self.named("first", first, &mut body);
+        body.extend(self.load_points(&registers, &run, &first)?);
+        let segment = self.var(progress.segment);
+        body.push(self.load_ends(registers.ends, segment.clone(), &run, "the next ends of segments")?);
+        let further = add(segment, self.int(super::GROUP));
+        body.push(self.load_ends(registers.next_ends, further, &run, "")?);
+
+        let var = self.emitter.new_var("tile", self.emitter.index(), false);
+        self.emitter.vars[var.0].index = true;
+        let here = self.var(var);
+        let mut inside = Vec::new();
+        let begin = Value::binary(BinOp::Max, here.clone(), run.from.clone());
+        let begin = self.named("begin", begin, &mut inside);
+        let next = add(here.clone(), self.int(self.tile_points()));
+        let next = self.named("next_tile", next, &mut inside);
+        let stop = Value::binary(BinOp::Min, next.clone(), run.to.clone());
+        let stop = self.named("stop", stop, &mut inside);
+        let tile = Tile { first: here, begin, stop };
+        let whole = self.is_whole(&run, &tile.first);
+        let ahead = self.load_points(&registers, &run, &next)?;
+        let more = Value::binary(BinOp::Lt, next, run.to.clone());
+        let ahead = Self::when(more, ahead, Vec::new(), "the next tile, while this one is worked on");
+
+        let mut ends = self.mark_ends(&arrays, &registers, &progress, &run, &tile)?;
+        if let Some(own) = &progress.own {
+            ends.push(self.own_to_carry(own, &progress.carry)?);
+        }
+        ends.extend(self.stage(&arrays, &registers, &run, &tile)?);
+        ends.push(ahead.clone());
+        ends.push(Self::warp_sync(
+            "points and marks of the tile are stored, from which partial results are made",
+        ));
+        ends.extend(self.scan_points(&arrays, &registers, &progress, &run, &tile)?);
+        ends.push(Self::warp_sync("partial results are stored, at the last points of segments"));
+        ends.extend(self.close_ends(&arrays, &registers, &progress, &run, &tile)?);
+        ends.push(Self::warp_sync("the tile's partial results are read"));
+        match &progress.own {
+            Some(own) => {
+                let mut plain = self.add_inside(own, &registers, &run, &tile)?;
+                plain.push(ahead);
+                let open = self.ends_in(&registers, &progress, &tile, &mut inside);
+                let inner = Value::binary(BinOp::And, whole, Value { kind: not(open), dtype: DType::Bool });
+                let note = "a tile inside one segment is added up; what ends in others goes to shared memory";
+                inside.push(Self::when(inner, plain, ends, note));
+            }
+            None => inside.extend(ends),
+        }
+        // One tile at least: segments may end where there is no point.
+        let upper = Value::binary(BinOp::Max, run.to.clone(), add(first.clone(), self.int(1)));
+        body.push(Stmt::For {
+            var,
+            lower: first,
+            upper,
+            step: Step::Add(self.tile_points()),
+            unroll: false,
+            body: inside,
+            note: Note::default(),
+        });
+        self.leave(&arrays, &progress, &run, &mut body)?;
+        Ok(body)
+    }
+
+    pub(super) fn warp_sync(note: &str) -> Stmt {
+        Stmt::Sync { scope: Scope::Warp, note: Note::new(note) }
+    }
+
+    /// Which segments and points the warp's run has; those of the last block's warps may have none.
+    fn describe(&mut self, body: &mut Vec<Stmt>) -> Result<Run, Diagnostic> {
+        let scratch = self.scratch()?;
+        let lane = self.emitter.thread_modulo(32);
+        let lane = self.named("lane", lane, body);
+        let warp = self.emitter.thread_quotient(32);
+        let warp = self.named("warp", warp, body);
+        let run = add(mul(self.block(), self.int(self.warps())), warp.clone());
+        let run = self.named("run", Value::binary(BinOp::Min, run, scratch.runs.clone()), body);
+        let next = Value::binary(BinOp::Min, add(run.clone(), self.int(1)), scratch.runs.clone());
+        let next = self.named("next_run", next, body);
+        let mut read = |array: usize, at: &Value, like: &str| {
+            let value = self.global_load(array, at.clone());
+            self.named(like, value, body)
+        };
+        let first_segment = read(scratch.starts, &run, "first_segment");
+        let end_segment = read(scratch.starts, &next, "end_segment");
+        let from = read(scratch.points, &run, "from");
+        let to = read(scratch.points, &next, "to");
+        Ok(Run { lane, warp, first_segment, end_segment, from, to })
+    }
+
+    /// Declares the shared memory.
+    fn arrays(&mut self) -> Result<Arrays, Diagnostic> {
+        let (points, warps) = (self.tile_points().unsigned_abs(), self.warps().unsigned_abs());
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let mut staged = BTreeMap::new();
+        let in_place = self.args.len() == 1 && types.len() == 1;
+        for (k, arg) in self.args.clone().iter().enumerate() {
+            if is_staged(self, arg) {
+                let dtype = self.input_type(arg)?;
+                let like = if self.args.len() == 1 { "points".to_string() } else { format!("points_{k}") };
+                let note = match in_place && types[0] == dtype {
+                    true => "what is reduced, mapped; of the last point of a segment, what it completes",
+                    false => "what is reduced, mapped",
+                };
+                staged.insert(k, self.shared_points(&like, dtype, note));
+            }
+        }
+        let complete = match staged.get(&0) {
+            Some(array) if in_place && types[0] == array.dtype => vec![*array],
+            _ => {
+                let names = crate::scan::names(&self.operator, "complete");
+                let note = "what the last point of a segment completes";
+                names.iter().zip(&types).map(|(name, dtype)| self.shared_points(name, *dtype, note)).collect()
+            }
+        };
+        let note = "whether a point is the last one of its segment";
+        let last = self.shared("last", DType::U8, &[warps, points], note);
+        let mut of_state = |like: &str, dims: &[u64], note: &str| -> Vec<usize> {
+            let names = crate::scan::names(&self.operator, like);
+            names.iter().zip(&types).map(|(name, dtype)| self.shared(name, *dtype, dims, note)).collect()
+        };
+        let before = of_state("before", &[warps, 32], "what is open before each thread");
+        let head =
+            of_state("heads", &[warps], "what each warp has of the first segment that ends in its run");
+        let tail = of_state("tails", &[warps], "what is open behind each warp's run");
+        let index = self.emitter.index();
+        let ended = self.shared("firsts", index, &[warps], "the first segment that ends in each warp's run");
+        let bytes: u64 = self.emitter.shared.iter().map(|a| a.bytes().next_multiple_of(16)).sum();
+        if bytes > MOST_SHARED {
+            return Err(Diagnostic::new(
+                "too-much-shared",
+                format!(
+                    "the tiles of {warps} warps of the flattened nest over `{}` take {bytes} bytes of shared memory, more than {MOST_SHARED}",
+                    self.nest.segment
+                ),
+            )
+            .help("take fewer items or threads: `flatten_ragged(s, i, threads=64, items=8)`"));
+        }
+        Ok(Arrays { points: staged, complete, last, before, head, tail, ended })
+    }
+
+    pub(super) fn shared(&mut self, like: &str, dtype: DType, dims: &[u64], note: &str) -> usize {
+        let name = self.emitter.unique(like);
+        self.emitter.shared.push(LocalArray { name, dtype, dims: dims.to_vec(), note: note.to_string() });
+        self.emitter.shared.len() - 1
+    }
+
+    /// What the runs of a block leave to the last launch: joined in their order by one thread.
+    fn leave(
+        &mut self,
+        arrays: &Arrays,
+        progress: &Progress,
+        run: &Run,
+        body: &mut Vec<Stmt>,
+    ) -> Result<(), Diagnostic> {
+        let scratch = self.scratch()?;
+        if let Some(own) = &progress.own {
+            body.push(self.own_to_carry(own, &progress.carry)?);
+        }
+        let mut stores = Vec::new();
+        for (list, state) in [(&arrays.head, &progress.head), (&arrays.tail, &progress.carry)] {
+            for (array, value) in list.iter().zip(values(state)) {
+                stores.push(Stmt::Store {
+                    to: self.shared_element(*array, run.warp.clone()),
+                    value,
+                    leaf: None,
+                });
+            }
+        }
+        let some = Value::binary(BinOp::Lt, run.first_segment.clone(), run.end_segment.clone());
+        let first = crate::fold::select(some, run.first_segment.clone(), self.int(-1));
+        let to = self.shared_element(arrays.ended, run.warp.clone());
+        stores.push(Stmt::Store { to, value: first, leaf: None });
+        let is_first = Value::binary(BinOp::Eq, run.lane.clone(), self.int(0));
+        body.push(Self::when(
+            is_first,
+            stores,
+            Vec::new(),
+            "what the warp has of segments that others have a part of",
+        ));
+        body.push(Stmt::Sync {
+            scope: Scope::Block,
+            note: Note::new("all warps have stored their partial results of common segments"),
+        });
+        let mut join = Vec::new();
+        let neutral = self.neutral()?;
+        let open = self.state("open", neutral.clone(), &mut join)?;
+        let block_head = self.state("block_head", neutral, &mut join)?;
+        let first = self.counter("first_ended", self.int(-1), None, &mut join);
+        let other = self.emitter.new_var("other_warp", self.emitter.index(), false);
+        let mut each = Vec::new();
+        let index = self.emitter.index();
+        let ended = self.emitter.load(self.shared_element(arrays.ended, self.var(other)), index);
+        let ended = self.named("ended", ended, &mut each);
+        let taken = |this: &mut Self, list: &[usize], like: &str, body: &mut Vec<Stmt>| {
+            let mut found = Vec::new();
+            let names = crate::scan::names(&this.operator, like);
+            for ((name, array), (_, dtype)) in names.iter().zip(list).zip(&open) {
+                let value = this.emitter.load(this.shared_element(*array, this.var(other)), *dtype);
+                let var = this.emitter.new_var(name, *dtype, false);
+                body.push(Stmt::Let { var, value, leaf: None });
+                found.push(this.var(var));
+            }
+            found
+        };
+        let tail = taken(self, &arrays.tail, "tail", &mut each);
+        let mut close = Vec::new();
+        let head = taken(self, &arrays.head, "own_head", &mut close);
+        close.extend(self.combine(&open, values(&open), head)?);
+        let mut of_block = Self::assign(&block_head, values(&open));
+        of_block.push(self.set(first, ended.clone()));
+        let written = self.result(values(&open), ended.clone())?;
+        let is_first = Value::binary(BinOp::Lt, self.var(first), self.int(0));
+        let note = "the block's first segment may have begun in an earlier block";
+        close.push(Self::when(is_first, of_block, written, note));
+        close.extend(Self::assign(&open, tail.clone()));
+        let through = self.combine(&open, values(&open), tail)?;
+        each.push(Self::when(Value::binary(BinOp::Ge, ended, self.int(0)), close, through, ""));
+        join.push(self.unrolled(other, self.warps(), each, ""));
+        for (list, state) in [(&scratch.head, &block_head), (&scratch.tail, &open)] {
+            for (array, value) in list.iter().zip(values(state)) {
+                join.push(Stmt::Store { to: Self::element(*array, self.block()), value, leaf: None });
+            }
+        }
+        let to = Self::element(scratch.ended, self.block());
+        join.push(Stmt::Store { to, value: self.var(first), leaf: None });
+        let one = Value::binary(BinOp::Eq, self.thread(), self.int(0));
+        body.push(Self::when(one, join, Vec::new(), "the warps' parts of common segments, in their order"));
+        Ok(())
+    }
+
+    pub(super) fn shared_element(&self, array: usize, at: Value) -> crate::program::MemRef {
+        self.emitter.local_element(Memory::Shared(array), vec![at])
+    }
+
+    /// An element of an array of which each warp has a part.
+    pub(super) fn of_warp(&self, array: usize, run: &Run, at: Value) -> crate::program::MemRef {
+        self.emitter.local_element(Memory::Shared(array), vec![run.warp.clone(), at])
+    }
+
+    pub(super) fn unrolled(&self, var: VarId, upper: i64, body: Vec<Stmt>, note: &str) -> Stmt {
+        Stmt::For {
+            var,
+            lower: self.int(0),
+            upper: self.int(upper),
+            step: Step::Add(1),
+            unroll: true,
+            body,
+            note: Note::new(note),
+        }
+    }
+
+    /// The value of this lane in all lanes.
+    pub(super) fn of_lane(&self, value: Value, lane: i64) -> Value {
+        self.shuffled(ShuffleMode::Index, value, self.int(lane))
+    }
+}
+
+fn not(value: Value) -> crate::program::ValueKind {
+    crate::program::ValueKind::Unary(crate::program::UnOp::Not, Box::new(value))
+}
