@@ -220,9 +220,7 @@ fn flattened(
     let steps = elements.saturating_add(count.saturating_mul(4));
     let tiles = steps.div_ceil(32 * items * runs).clamp(1, 128);
     let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
-    let steps = format!(
-        "cache_streaming(x)\nflatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n"
-    );
+    let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
     Form::new("flattened", &steps, space)
 }
 

@@ -210,9 +210,9 @@ mod tests {
             let loaded = 8.0 + f64::from(length) / 32.0 * 4.0 + 4.0 / 32.0;
             assert!((found - loaded / (1.0 + rounds)).abs() < 1e-9, "{length}: {found}");
         }
-        // A search by bisection beside many loads: its rounds ask for 4 bytes, and there are few.
+        // A search digit by digit beside many loads: a round asks for seven offsets, and rounds for digits that four segments have not ask for none.
         let found = mean(text, "flatten_ragged(s, i, threads=32, items=16, tiles=8)\n", &args(32 * 256));
-        assert!(found[0] < 5.0, "the first kernel only searches: {found:?}");
+        assert!((5.0..28.0).contains(&found[0]), "the first kernel only searches: {found:?}");
         assert!(found[1] > 50.0, "the second loads 60 bytes in most of its rounds: {found:?}");
     }
 }

@@ -17,6 +17,15 @@ use crate::{
     program::{BinOp, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
 };
 
+/// Where the segments of a group begin.
+#[derive(Clone, Copy)]
+enum Begins {
+    /// There, in an array of each thread.
+    At(usize),
+    /// Each behind the one before; the first behind this end, which becomes the group's last.
+    Behind(VarId),
+}
+
 impl Writer<'_, '_, '_> {
     /// An end of the group that a lane has.
     fn end_of(&self, group: usize, which: Value) -> Value {
@@ -74,40 +83,63 @@ impl Writer<'_, '_, '_> {
         Value::binary(BinOp::And, here, open)
     }
 
-    /// The end of a lane's segment, and that of the segment before it: of the lane before, or the last one of the lanes' segments before these.
-    fn neighbours(
-        &mut self,
-        group: usize,
-        which: &Value,
-        previous: VarId,
-        run: &Run,
-        body: &mut Vec<Stmt>,
-    ) -> (Value, VarId) {
-        let end = self.named("end", self.end_of(group, which.clone()), body);
+    /// Where a lane's segment of a group begins: the end that the lane before has, or the last one of the lanes' segments before these, `previous`,
+    /// which becomes the last one of these.
+    fn begin_of(&mut self, end: &Value, previous: VarId, run: &Run, body: &mut Vec<Stmt>) -> VarId {
         let neighbour = self.shuffled(ShuffleMode::Up, end.clone(), self.int(1));
-        let begins = self.counter("begins", neighbour, None, body);
+        let begins = self.counter("begun_at", neighbour, None, body);
         let is_first = Value::binary(BinOp::Eq, run.lane.clone(), self.int(0));
         body.push(Self::when(is_first, vec![self.set(begins, self.var(previous))], Vec::new(), ""));
         body.push(self.set(previous, self.of_lane(end.clone(), 31)));
-        (end, begins)
+        begins
     }
 
-    /// Marks the last points of segments of a group; `previous` is the end before them, and becomes their last.
+    /// Where the segments of the group that is looked at begin, behind `previous`.
+    pub(super) fn begin_group(
+        &mut self,
+        registers: &Registers,
+        previous: Value,
+        run: &Run,
+        body: &mut Vec<Stmt>,
+    ) {
+        let previous = self.counter("previous", previous, None, body);
+        let which = self.emitter.new_var("which", self.emitter.index(), false);
+        let mut each = Vec::new();
+        let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
+        let begins = self.begin_of(&end, previous, run, &mut each);
+        let to = self.emitter.local_element(Memory::Private(registers.begins), vec![self.var(which)]);
+        each.push(Stmt::Store { to, value: self.var(begins), leaf: None });
+        body.push(self.unrolled(which, ENDS, each, "where they begin"));
+    }
+
+    /// The last end of the group that is looked at.
+    fn last_end(&self, registers: &Registers) -> Value {
+        self.of_lane(self.end_of(registers.ends, self.int(ENDS - 1)), 31)
+    }
+
+    /// Marks the last points of segments of a group.
     fn mark_group(
         &mut self,
         arrays: &Arrays,
-        group: usize,
-        previous: VarId,
+        (group, begins): (usize, Begins),
         run: &Run,
         tile: &Tile,
         note: &str,
     ) -> Stmt {
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut body = Vec::new();
-        let (end, begins) = self.neighbours(group, &self.var(which), previous, run, &mut body);
+        let end = self.end_of(group, self.var(which));
+        let end = self.named("end", end, &mut body);
+        let begins = match begins {
+            Begins::At(array) => self.end_of(array, self.var(which)),
+            Begins::Behind(previous) => {
+                let begins = self.begin_of(&end, previous, run, &mut body);
+                self.var(begins)
+            }
+        };
         let here = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
         // A segment without points here has no last one.
-        let begins = Value::binary(BinOp::Max, self.var(begins), tile.begin.clone());
+        let begins = Value::binary(BinOp::Max, begins, tile.begin.clone());
         let some = Value::binary(BinOp::Gt, end.clone(), begins);
         let place = sub(sub(end, self.int(1)), tile.first.clone());
         let to = self.of_warp(arrays.last, run, place);
@@ -126,18 +158,20 @@ impl Writer<'_, '_, '_> {
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut body = Vec::new();
-        let previous = self.counter("previous", self.var(progress.earlier), None, &mut body);
         let note = "the last points of segments";
-        body.push(self.mark_group(arrays, registers.ends, previous, run, tile, note));
+        let group = (registers.ends, Begins::At(registers.begins));
+        body.push(self.mark_group(arrays, group, run, tile, note));
+        let previous = self.counter("previous", self.last_end(registers), None, &mut body);
         // Behind an end at the tile's there may be others, but no further point.
         let below = Value::binary(BinOp::Lt, self.var(previous), tile.stop.clone());
-        let mut inner = vec![self.mark_group(arrays, registers.next_ends, previous, run, tile, "")];
+        let mut inner =
+            vec![self.mark_group(arrays, (registers.next_ends, Begins::Behind(previous)), run, tile, "")];
         let mut many = Vec::new();
         let limit = self.counter("limit", run.end_segment.clone(), None, &mut many);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
         let mut each = vec![self.load_ends(registers.further_ends, self.var(at), run, "")?];
-        each.push(self.mark_group(arrays, registers.further_ends, previous, run, tile, ""));
+        each.push(self.mark_group(arrays, (registers.further_ends, Begins::Behind(previous)), run, tile, ""));
         let last = Value::binary(BinOp::Ge, self.var(previous), tile.stop.clone());
         each.push(Self::when(last, vec![self.set(limit, self.var(at))], Vec::new(), ""));
         many.push(Stmt::For {
@@ -168,21 +202,19 @@ impl Writer<'_, '_, '_> {
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
         let mut group = Vec::new();
-        let previous = self.counter("previous", self.var(progress.earlier), None, &mut group);
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut each = Vec::new();
-        let (end, begins) = self.neighbours(registers.ends, &self.var(which), previous, run, &mut each);
+        let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
+        let begins = self.end_of(registers.begins, self.var(which));
         let close =
             self.close(arrays, progress, run, tile, [&self.var(at), &self.var(which), &end], begins)?;
         each.push(Self::when(self.is_open_end(end, progress, tile), close, Vec::new(), ""));
         let note =
             "a segment for each lane: what its last point completes, and what is open before that thread";
         group.push(self.unrolled(which, ENDS, each, note));
-        let rest = Value::binary(BinOp::Gt, self.var(previous), tile.stop.clone());
-        let mut turn = vec![
-            self.set(progress.earlier, self.var(previous)),
-            self.set(progress.segment, add(self.var(at), self.int(GROUP))),
-        ];
+        let last = self.named("last_end", self.last_end(registers), &mut group);
+        let rest = Value::binary(BinOp::Gt, last.clone(), tile.stop.clone());
+        let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(GROUP)))];
         let before = self.nest.least.add_constant(-1)?;
         let before = self.emitter.aff_value(&before, &self.env)?;
         turn.push(self.set(progress.done, before));
@@ -190,6 +222,7 @@ impl Writer<'_, '_, '_> {
         let to = self.emitter.local_element(Memory::Private(registers.ends), vec![self.var(copied)]);
         let value = self.end_of(registers.next_ends, self.var(copied));
         turn.push(self.unrolled(copied, ENDS, vec![Stmt::Store { to, value, leaf: None }], ""));
+        self.begin_group(registers, last, run, &mut turn);
         let further = add(self.var(at), self.int(2 * GROUP));
         turn.push(self.load_ends(registers.next_ends, further, run, "")?);
         let note = "ends of the group are left, or the next ones take its place";
@@ -215,12 +248,12 @@ impl Writer<'_, '_, '_> {
         run: &Run,
         tile: &Tile,
         [at, which, end]: [&Value; 3],
-        begins: VarId,
+        begins: Value,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut body = Vec::new();
         let neutral = self.neutral()?;
         let sum = self.state("sum", neutral, &mut body)?;
-        let begun = Value::binary(BinOp::Max, self.var(begins), tile.begin.clone());
+        let begun = Value::binary(BinOp::Max, begins, tile.begin.clone());
         let begun = self.named("begun", begun, &mut body);
         let mut some = Vec::new();
         let place = sub(sub(end.clone(), self.int(1)), tile.first.clone());
@@ -230,7 +263,7 @@ impl Writer<'_, '_, '_> {
             some.push(cell.set(self.emitter.load(element, *dtype), None));
         }
         let items = self.int(i64::from(self.flat.items));
-        let thread = Value::binary(BinOp::TruncDiv, place, items.clone());
+        let thread = self.quotient(place, i64::from(self.flat.items));
         let thread = self.named("thread", thread, &mut some);
         let mut before = Vec::new();
         for (array, (_, dtype)) in arrays.before.iter().zip(&sum) {

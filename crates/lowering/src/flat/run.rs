@@ -62,8 +62,6 @@ pub(super) struct Progress {
     pub head: State,
     /// The first segment of the group of ends that is looked at.
     pub segment: VarId,
-    /// The end before the group's.
-    pub earlier: VarId,
     /// Up to here the group's ends are dealt with.
     pub done: VarId,
 }
@@ -90,7 +88,6 @@ impl Writer<'_, '_, '_> {
             own: self.own(&mut body)?,
             head: self.state("head", neutral, &mut body)?,
             segment: self.counter("segment", run.first_segment.clone(), None, &mut body),
-            earlier: self.counter("earlier", run.from.clone(), None, &mut body),
             done: {
                 let least = self.nest.least.clone();
                 let before = self.emitter.aff_value(&least.add_constant(-1)?, &self.env)?;
@@ -105,6 +102,7 @@ impl Writer<'_, '_, '_> {
         body.extend(self.load_points(&registers, &run, &first)?);
         let segment = self.var(progress.segment);
         body.push(self.load_ends(registers.ends, segment.clone(), &run, "the next ends of segments")?);
+        self.begin_group(&registers, run.from.clone(), &run, &mut body);
         let further = add(segment, self.int(super::GROUP));
         body.push(self.load_ends(registers.next_ends, further, &run, "")?);
 

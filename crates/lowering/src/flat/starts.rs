@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Writer<'_, '_, '_> {
-    /// A thread for each border: the number of segments that end before it, bit by bit from the greatest, and the first point behind it.
+    /// A thread for each border: the number of segments that end before it, digit by digit from the greatest, and the first point behind it.
     pub fn starts(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let scratch = self.scratch()?;
         let mut body = Vec::new();
@@ -25,29 +25,46 @@ impl Writer<'_, '_, '_> {
         let border = mul(run.clone(), self.int(self.run_steps()));
         let border = self.named("border", Value::binary(BinOp::Min, border, total), &mut inside);
         let ended = self.counter("ended", self.int(0), None, &mut inside);
-        let bit = self.emitter.new_var("bit", self.emitter.index(), true);
+        // Digits of three bits, from the greatest: the loads of a digit do not wait for each other.
+        let wide = self.emitter.index().bytes() == 8;
+        let (rounds, highest) = if wide { (16, 1 << 45) } else { (10, 1 << 27) };
+        let unit = self.counter("unit", self.int(highest), Some((0, highest)), &mut inside);
+        let mut round = Vec::new();
+        let found = self.counter("found", self.int(0), Some((0, 7)), &mut round);
+        let digit = self.emitter.new_var("digit", self.emitter.index(), false);
         let mut find = Vec::new();
-        let next = Value::binary(BinOp::BitOr, self.var(ended), self.var(bit));
+        let next = add(self.var(ended), mul(self.var(digit), self.var(unit)));
         let next = Value::binary(BinOp::Min, next, scratch.count.clone());
         let next = self.named("next", next, &mut find);
         // The step behind those of so many segments.
         let end = self.end_before(next.clone())?;
         let end = self.named("end", end, &mut find);
-        let step = add(sub(end, base.clone()), mul(next.clone(), weight.clone()));
+        let step = add(sub(end, base.clone()), mul(next, weight.clone()));
         let before = Value::binary(BinOp::Le, step, border.clone());
-        find.push(Self::when(before, vec![self.set(ended, next)], Vec::new(), ""));
-        // Bits that no number of segments has need not be looked at.
-        let some = Value::binary(BinOp::Le, self.var(bit), scratch.count.clone());
-        let find = vec![Self::when(some, find, Vec::new(), "")];
-        let highest = if self.emitter.index().bytes() == 8 { 1 << 46 } else { 1 << 30 };
-        inside.push(Stmt::For {
-            var: bit,
-            lower: self.int(highest),
-            upper: self.int(0),
-            step: Step::Halve,
-            unroll: false,
+        find.push(Self::when(before, vec![self.set(found, self.var(digit))], Vec::new(), ""));
+        round.push(Stmt::For {
+            var: digit,
+            lower: self.int(1),
+            upper: self.int(8),
+            step: Step::Add(1),
+            unroll: true,
             body: find,
-            note: Note::new("the segments that end before the border, by bisection: offsets do not fall"),
+            note: Note::default(),
+        });
+        let all = add(self.var(ended), mul(self.var(found), self.var(unit)));
+        round.push(self.set(ended, Value::binary(BinOp::Min, all, scratch.count.clone())));
+        // Digits that no number of segments has need not be looked at.
+        let some = Value::binary(BinOp::Le, self.var(unit), scratch.count.clone());
+        let smaller = self.quotient(self.var(unit), 8);
+        let number = self.emitter.new_var("pass", self.emitter.index(), false);
+        inside.push(Stmt::For {
+            var: number,
+            lower: self.int(0),
+            upper: self.int(rounds),
+            step: Step::Add(1),
+            unroll: false,
+            body: vec![Self::when(some, round, Vec::new(), ""), self.set(unit, smaller)],
+            note: Note::new("the segments that end before the border, digit by digit: offsets do not fall"),
         });
         inside.push(Stmt::Store {
             to: Self::element(scratch.starts, run.clone()),

@@ -74,6 +74,8 @@ pub(super) struct Registers {
     last: usize,
     none: usize,
     pub ends: usize,
+    /// The ends before those: where the group's segments begin.
+    pub begins: usize,
     pub next_ends: usize,
     pub further_ends: usize,
 }
@@ -85,9 +87,22 @@ impl Writer<'_, '_, '_> {
         Points { array: self.shared(like, dtype, &dims, note), ..array }
     }
 
-    /// Where a point of the warp's tile lies.
+    /// Where a point of the warp's tile lies, by its place among them, which is not negative: data say so, and a shift is less than a division that
+    /// rounds towards zero.
     pub(super) fn point_element(&self, points: &Points, run: &Run, place: Value) -> MemRef {
-        self.of_warp(points.array, run, self.spread(points, place))
+        let at = match points.gap {
+            0 => place,
+            gap => {
+                let gaps = self.quotient(place.clone(), points.together);
+                add(place, mul(gaps, self.int(gap)))
+            }
+        };
+        self.of_warp(points.array, run, at)
+    }
+
+    /// The quotient of a value that is not negative and a power of two.
+    pub(super) fn quotient(&self, value: Value, by: i64) -> Value {
+        Value::binary(BinOp::Shr, value, self.int(i64::from(by.trailing_zeros())))
     }
 
     fn spread(&self, points: &Points, place: Value) -> Value {
@@ -152,6 +167,7 @@ impl Writer<'_, '_, '_> {
             last: self.private("own_last", DType::U8, items),
             none: self.private("none", DType::U8, items),
             ends: self.private("ends", index, super::ENDS),
+            begins: self.private("begins", index, super::ENDS),
             next_ends: self.private("next_ends", index, super::ENDS),
             further_ends: self.private("further_ends", index, super::ENDS),
         })
