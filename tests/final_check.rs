@@ -10,7 +10,7 @@ mod spoilt;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 use loopwright_lowering::{
     LowerOptions, lower,
-    program::{BinOp, MemRef, Program, Stmt, Value, ValueKind},
+    program::{BinOp, MemRef, Program, Scope, Stmt, Value, ValueKind},
     verify::{Finding, verify},
 };
 use loopwright_transforms::Pipeline;
@@ -155,6 +155,37 @@ fn a_barrier_that_some_threads_pass_by_is_refused() {
 error[divergent-barrier]: not all threads of a block of `column` come to the barrier of `fill writes row, use reads it`
   witness: thread (0, 0, 0) does and thread (63, 0, 0) does not, or not as often; block (0, 0, 0), n=1"
     );
+}
+
+/// A barrier of a warp orders nothing where some lanes may pass it by.
+#[test]
+fn a_barrier_of_a_warp_that_some_lanes_pass_by_does_not_count() {
+    fn spoil(body: &mut [Stmt], spoilt: &mut usize) {
+        for stmt in body {
+            match stmt {
+                Stmt::For { body, .. } => spoil(body, spoilt),
+                Stmt::If { body, otherwise, .. } => {
+                    spoil(body, spoilt);
+                    spoil(otherwise, spoilt);
+                }
+                Stmt::Sync { scope: Scope::Warp, .. } => {
+                    *spoilt += 1;
+                    let thread = Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(0) };
+                    let cond = Value::binary(BinOp::Lt, thread, Value::int(DType::I32, 31));
+                    let body = vec![stmt.clone()];
+                    *stmt = Stmt::If { cond, body, otherwise: Vec::new(), note: Default::default() };
+                }
+                _ => {}
+            }
+        }
+    }
+    let flattened = common::examples().into_iter().find(|e| e.name() == "ragged_sum/flattened");
+    let mut program = flattened.expect("the example").program();
+    let mut spoilt = 0;
+    spoil(&mut program.kernels[1].body, &mut spoilt);
+    assert_eq!(spoilt, 4);
+    let Finding::Unknown(why) = verify(&program) else { panic!("it passes") };
+    assert_eq!(why.code, "unordered", "{why}");
 }
 
 /// Tiles of 128, the last one partial.
