@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use loopwright_emulator::{Act, Arguments, Checks, Fault, FaultKind, Options, run};
-use loopwright_kernel_ir::{Buffer, Name};
+use loopwright_kernel_ir::{Buffer, DType, Name};
 use loopwright_lowering::program::*;
 
 const X: Memory = Memory::Global(0);
@@ -226,6 +226,20 @@ fn shuffles_need_their_lanes() {
     let taken = || shuffle(ShuffleMode::Xor, float(F, 1.0), int(1), 32);
     let k = kernel(ONE(), [32, 1, 1], vec![if_(lt(tid(0), int(3)), vec![store(at(X, tid(0)), taken(), 0)])]);
     assert_eq!(faults(&over_x(32, k), 32).kind, FaultKind::DivergentShuffle);
+    // So do votes.
+    let vote = |lane: i64| Value {
+        dtype: DType::Bool,
+        kind: ValueKind::Any(Box::new(Value::binary(BinOp::Eq, tid(0), int(lane)))),
+    };
+    let one = || store(at(X, tid(0)), float(F, 1.0), 0);
+    let k = kernel(ONE(), [32, 1, 1], vec![if_(lt(tid(0), int(3)), vec![if_(vote(1), vec![one()])])]);
+    assert_eq!(faults(&over_x(32, k), 32).kind, FaultKind::DivergentShuffle);
+    // Of all lanes, one that has it is enough, and none is not; each warp votes for itself.
+    let k = kernel(ONE(), [64, 1, 1], vec![if_(vote(37), vec![one()])]);
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 64));
+    run(&over_x(64, k), &mut args, &Options::default()).unwrap();
+    let found = args.buffer("x").unwrap().to_vec::<f32>().unwrap();
+    assert_eq!(found, [[0.0; 32], [1.0; 32]].concat());
     let k = kernel(ONE(), [31, 1, 1], vec![store(at(X, tid(0)), taken(), 0)]);
     let fault = faults(&over_x(32, k), 32);
     assert_eq!(fault.detail, "lane 30 takes from lane 31, which the block does not have");
