@@ -8,8 +8,8 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
     ENDS, GROUP, Writer,
+    load::Registers,
     run::{Arrays, Progress, Run, Tile},
-    tile::Registers,
     values,
 };
 use crate::{

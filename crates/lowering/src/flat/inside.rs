@@ -8,8 +8,9 @@ use loopwright_kernel_ir::Diagnostic;
 
 use super::{
     State, Writer,
+    load::Registers,
+    reduce::knows_no_segment,
     run::{Run, Tile},
-    tile::{Registers, knows_no_segment},
     values,
 };
 use crate::program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, VarId};

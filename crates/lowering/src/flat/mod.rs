@@ -19,10 +19,12 @@
 mod ends;
 mod inside;
 mod join;
+mod load;
+mod points;
+mod reduce;
 mod run;
 mod scan;
 mod starts;
-mod tile;
 
 use std::collections::BTreeMap;
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
-use super::{State, Writer, is_staged, tile::Points, values};
+use super::{State, Writer, is_staged, points::Points, values};
 use crate::{
     fold::{add, mul, sub},
     program::{BinOp, LocalArray, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, VarId},

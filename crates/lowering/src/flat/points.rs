@@ -1,0 +1,93 @@
+//! Where the points of a block's tiles lie in shared memory.
+//!
+//! Lanes store vectors side by side and read neighbouring points each. After every 128 bytes of points lie 16 that are not used, so that
+//! vectors of either order meet no bank twice.
+
+use loopwright_kernel_ir::DType;
+
+use super::{Writer, run::Run};
+use crate::{
+    fold::{add, mul},
+    program::{BinOp, LocalArray, MemRef, Memory, Value},
+};
+
+/// The bytes of the widest access.
+pub(super) const WIDEST: i64 = 16;
+
+/// An array in shared memory with a place for each point of the block's tiles.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Points {
+    pub array: usize,
+    pub dtype: DType,
+    /// So many points lie side by side, so many places behind them are not used.
+    pub(super) together: i64,
+    gap: i64,
+}
+
+impl Points {
+    fn new(array: usize, dtype: DType) -> Self {
+        let bytes = i64::try_from(dtype.bytes()).unwrap_or(16);
+        // Narrow elements would need tiles of more points than a warp may have.
+        let (together, gap) = if bytes < 4 { (1 << 20, 0) } else { (128 / bytes, 16 / bytes) };
+        Points { array, dtype, together, gap }
+    }
+
+    /// Places that so many points take.
+    pub(super) fn places(&self, points: i64) -> i64 {
+        points + points / self.together * self.gap
+    }
+
+    /// The widest vector of elements.
+    pub(super) fn widest(&self, items: i64) -> i64 {
+        (WIDEST / i64::try_from(self.dtype.bytes()).unwrap_or(16)).clamp(1, items)
+    }
+}
+
+impl Writer<'_, '_, '_> {
+    pub(super) fn shared_points(&mut self, like: &str, dtype: DType, note: &str) -> Points {
+        let array = Points::new(0, dtype);
+        let dims = [self.warps(), array.places(self.tile_points())].map(i64::unsigned_abs);
+        Points { array: self.shared(like, dtype, &dims, note), ..array }
+    }
+
+    /// Where a point of the warp's tile lies, by its place among them, which is not negative: data say so, and a shift is less than a division that
+    /// rounds towards zero.
+    pub(super) fn point_element(&self, points: &Points, run: &Run, place: Value) -> MemRef {
+        let at = match points.gap {
+            0 => place,
+            gap => {
+                let gaps = self.quotient(place.clone(), points.together);
+                add(place, mul(gaps, self.int(gap)))
+            }
+        };
+        self.of_warp(points.array, run, at)
+    }
+
+    /// The quotient of a value that is not negative and a power of two.
+    pub(super) fn quotient(&self, value: Value, by: i64) -> Value {
+        Value::binary(BinOp::Shr, value, self.int(i64::from(by.trailing_zeros())))
+    }
+
+    pub(super) fn spread(&self, points: &Points, place: Value) -> Value {
+        if points.gap == 0 {
+            return place;
+        }
+        let gaps = Value::binary(BinOp::TruncDiv, place.clone(), self.int(points.together));
+        add(place, mul(gaps, self.int(points.gap)))
+    }
+
+    pub(super) fn private(&mut self, like: &str, dtype: DType, length: i64) -> usize {
+        let name = self.emitter.unique(like);
+        let dims = vec![length.unsigned_abs()];
+        self.emitter.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        self.emitter.private.len() - 1
+    }
+
+    pub(super) fn private_element(&self, array: usize, at: Value) -> MemRef {
+        self.emitter.local_element(Memory::Private(array), vec![at])
+    }
+
+    pub(super) fn items(&self) -> i64 {
+        i64::from(self.flat.items)
+    }
+}

@@ -1,0 +1,207 @@
+//! The points of a tile in shared memory, reduced by lanes that take neighbouring ones each.
+//!
+//! A lane goes through its points in their order; at the last one of a segment it leaves what it has in the place of that point and begins
+//! anew. A scan over the lanes tells each what is open before it.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{DType, Diagnostic};
+
+use super::{
+    Writer, is_staged,
+    load::Registers,
+    of_segment,
+    points::{Points, WIDEST},
+    run::{Arrays, Progress, Run, Tile},
+    values,
+};
+use crate::{
+    fold::{add, mul},
+    program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, VarId},
+};
+
+impl Writer<'_, '_, '_> {
+    /// No point is the last of its segment.
+    pub(super) fn clear_last(
+        &mut self,
+        arrays: &Arrays,
+        registers: &Registers,
+        run: &Run,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let item = self.emitter.new_var("item", self.emitter.index(), false);
+        let to = self.private_element(registers.none, self.var(item));
+        let zero = Stmt::Store { to, value: Value::int(DType::U8, 0), leaf: None };
+        let none = self.unrolled(item, self.items(), vec![zero], "");
+        let (_, store) = self.move_last(arrays, registers, run);
+        Ok(vec![none, store])
+    }
+
+    /// Loads of the marks of the thread's points, and stores that take them away.
+    fn move_last(&mut self, arrays: &Arrays, registers: &Registers, run: &Run) -> (Stmt, Stmt) {
+        let width = self.items().min(WIDEST);
+        let own = mul(run.lane.clone(), self.int(self.items()));
+        let mut copies = Vec::new();
+        let count = self.items() / width;
+        for (private, load) in [(registers.last, true), (registers.none, false)] {
+            let vector = self.emitter.new_var("vector", self.emitter.index(), false);
+            let at = if count == 1 { self.int(0) } else { mul(self.var(vector), self.int(width)) };
+            let shared = self.of_warp(arrays.last, run, add(own.clone(), at.clone()));
+            let private = self.private_element(private, at);
+            let (to, from) = if load { (private, shared) } else { (shared, private) };
+            let lanes = u8::try_from(width).unwrap_or(1);
+            let copy = Stmt::VectorCopy { to, from, lanes, leaf: None };
+            copies.push(if count == 1 { copy } else { self.unrolled(vector, count, vec![copy], "") });
+        }
+        let store = copies.pop().unwrap_or(Stmt::Declare(VarId(0)));
+        let load = copies.pop().unwrap_or(Stmt::Declare(VarId(0)));
+        (load, store)
+    }
+
+    /// Each thread reduces its points of the tile, and gets to know what is open before it.
+    pub(super) fn scan_points(
+        &mut self,
+        arrays: &Arrays,
+        registers: &Registers,
+        progress: &Progress,
+        run: &Run,
+        tile: &Tile,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let items = self.items();
+        let mut body = Vec::new();
+        let (load, clear) = self.move_last(arrays, registers, run);
+        body.extend([load, clear]);
+        let first_own = mul(run.lane.clone(), self.int(items));
+        let mut places = BTreeMap::new();
+        let lists = arrays.points.iter().map(|(k, points)| (Some(*k), *points));
+        let in_place = |p: &Points| arrays.points.values().any(|q| q.array == p.array);
+        let completes = arrays.complete.iter().filter(|p| !in_place(p)).map(|p| (None, *p));
+        for (k, points) in lists.chain(completes).collect::<Vec<_>>() {
+            let own = self.spread(&points, first_own.clone());
+            let own = self.named("own_first", own, &mut body);
+            places.insert(points.array, own.clone());
+            let Some(private) = k.and_then(|k| registers.points.get(&k).copied()) else { continue };
+            body.push(self.load_own(&points, private, run, own));
+        }
+        let neutral = self.neutral()?;
+        let open = self.state("open", neutral.clone(), &mut body)?;
+        let is_first = Value::binary(BinOp::Eq, run.lane.clone(), self.int(0));
+        body.push(Self::when(
+            is_first,
+            Self::assign(&open, values(&progress.carry)),
+            Vec::new(),
+            "what is open before the tile",
+        ));
+        let closed = self.emitter.new_var("closed", DType::I32, true);
+        body.push(Stmt::Let { var: closed, value: Value::int(DType::I32, 0), leaf: None });
+        let lookup = self.args.iter().any(|arg| of_segment(self, arg));
+        let first_point = add(tile.first.clone(), first_own);
+        let segment = match lookup {
+            true => {
+                let segment = self.counter("own_segment", run.first_segment.clone(), None, &mut body);
+                // Points before the run's are not looked at.
+                let from = Value::binary(BinOp::Max, first_point.clone(), run.from.clone());
+                body.extend(self.find_segment(segment, run, &from)?);
+                Some(segment)
+            }
+            false => None,
+        };
+        let filled = self.filling(arrays)?.is_some();
+        let item = self.emitter.new_var("item", self.emitter.index(), false);
+        let mut each = Vec::new();
+        let point = add(first_point, self.var(item));
+        let mut staged = BTreeMap::new();
+        for (k, private) in &registers.points {
+            let Some(points) = arrays.points.get(k) else { continue };
+            let element = self.private_element(*private, self.var(item));
+            staged.insert(*k, self.emitter.load(element, points.dtype));
+        }
+        let of_which = segment.map_or_else(|| self.int(0), |s| self.var(s));
+        let update = self.update(&open, of_which, point.clone(), &staged)?;
+        match filled {
+            true => each.extend(update),
+            false => each.push(Self::when(self.exists(run, &point), update, Vec::new(), "")),
+        }
+        let mut end = Vec::new();
+        for (points, value) in arrays.complete.iter().zip(values(&open)) {
+            let own = places.get(&points.array).cloned().unwrap_or_else(|| self.int(0));
+            let to = self.of_warp(points.array, run, self.behind(points, own, self.var(item)));
+            end.push(Stmt::Store { to, value, leaf: Some(self.update) });
+        }
+        end.extend(Self::assign(&open, neutral));
+        end.push(self.set(closed, Value::int(DType::I32, 1)));
+        if let Some(segment) = segment {
+            end.extend(self.find_segment(segment, run, &add(point, self.int(1)))?);
+        }
+        let mark = self.emitter.load(self.private_element(registers.last, self.var(item)), DType::U8);
+        let is_last = Value::binary(BinOp::Ne, mark, Value::int(DType::U8, 0));
+        each.push(Self::when(is_last, end, Vec::new(), ""));
+        body.push(self.unrolled(item, items, each, "its points, in their order"));
+        body.extend(self.scan_lanes(&open, closed, &run.lane)?);
+        let mut stores = Vec::new();
+        for (array, value) in arrays.before.iter().zip(values(&open)) {
+            let prior = self.shuffled(ShuffleMode::Up, value, self.int(1));
+            let to = self.of_warp(*array, run, run.lane.clone());
+            stores.push(Stmt::Store { to, value: prior, leaf: None });
+        }
+        body.extend(stores);
+        let last: Vec<Value> = values(&open).into_iter().map(|v| self.of_lane(v, 31)).collect();
+        body.extend(Self::assign(&progress.carry, last));
+        Ok(body)
+    }
+
+    /// The place of a thread's point behind its first.
+    fn behind(&self, points: &Points, own: Value, item: Value) -> Value {
+        match self.items() <= points.together {
+            true => add(own, item),
+            false => add(own, self.spread(points, item)),
+        }
+    }
+
+    /// Loads the points that a thread reduces.
+    fn load_own(&mut self, points: &Points, private: usize, run: &Run, own: Value) -> Stmt {
+        let width = points.widest(self.items());
+        let vector = self.emitter.new_var("vector", self.emitter.index(), false);
+        let at = mul(self.var(vector), self.int(width));
+        let shared = self.of_warp(points.array, run, self.behind(points, own, at.clone()));
+        let to = self.private_element(private, at);
+        let copy = match width {
+            1 => Stmt::Store { to, value: self.emitter.load(shared, points.dtype), leaf: Some(self.update) },
+            _ => Stmt::VectorCopy {
+                to,
+                from: shared,
+                lanes: u8::try_from(width).unwrap_or(1),
+                leaf: Some(self.update),
+            },
+        };
+        self.unrolled(vector, self.items() / width, vec![copy], "")
+    }
+
+    /// How many segments end at a point or before it, of those from `segment` on: the one that the point belongs to.
+    fn find_segment(&mut self, segment: VarId, run: &Run, point: &Value) -> Result<Vec<Stmt>, Diagnostic> {
+        let bit = self.emitter.new_var("bit", self.emitter.index(), true);
+        let mut find = Vec::new();
+        let next = add(self.var(segment), self.var(bit));
+        let next = Value::binary(BinOp::Min, next, run.end_segment.clone());
+        let next = self.named("next", next, &mut find);
+        let end = self.end_before(next.clone())?;
+        let before = Value::binary(BinOp::Le, end, point.clone());
+        let some = Value::binary(BinOp::Gt, next.clone(), self.var(segment));
+        let before = Value::binary(BinOp::And, some, before);
+        find.push(Self::when(before, vec![self.set(segment, next)], Vec::new(), ""));
+        let most = self.run_steps() / super::END_WEIGHT + 1;
+        Ok(vec![Stmt::For {
+            var: bit,
+            lower: self.int(most.unsigned_abs().next_power_of_two() as i64),
+            upper: self.int(0),
+            step: Step::Halve,
+            unroll: false,
+            body: find,
+            note: Note::new("the segment that the point belongs to, by bisection"),
+        }])
+    }
+}
+
+/// Whether the lanes can add up a tile inside one segment without knowing which it is.
+pub(super) fn knows_no_segment(writer: &Writer<'_, '_, '_>) -> bool {
+    !writer.args.iter().any(|arg| of_segment(writer, arg) && !is_staged(writer, arg))
+}
