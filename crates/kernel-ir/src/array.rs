@@ -110,3 +110,12 @@ pub enum Fact {
     /// A one-dimensional integer array whose elements differ from each other.
     Injective(Name),
 }
+
+impl Fact {
+    /// The array that it is about.
+    pub fn array(&self) -> &Name {
+        match self {
+            Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array,
+        }
+    }
+}

@@ -102,9 +102,7 @@ pub fn hashed(kernel: &LoopKernel, sizes: &BTreeMap<Name, i64>, seed: u64) -> Op
     let mut all = arguments(kernel, sizes)?;
     for (name, array) in &mut all.arrays {
         let dtype = array.buffer.dtype();
-        let is_declared = kernel.facts.iter().any(|f| match f {
-            Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array == name,
-        });
+        let is_declared = kernel.facts.iter().any(|f| f.array() == name);
         if is_declared || dtype.is_float() || dtype == DType::Bool {
             continue;
         }

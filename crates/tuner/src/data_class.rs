@@ -14,10 +14,7 @@ const LOOKED_AT: usize = 1 << 16;
 
 /// The arrays that facts are declared of, in the order of their names.
 pub(crate) fn arrays(kernel: &LoopKernel) -> BTreeSet<Name> {
-    let of = |fact: &Fact| match fact {
-        Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array.clone(),
-    };
-    kernel.declared().facts.iter().map(of).collect()
+    kernel.declared().facts.iter().map(|fact| fact.array().clone()).collect()
 }
 
 /// The classes of all arrays that facts are declared of, as far as arguments or, where those lack an array, the sample have them.

@@ -101,10 +101,7 @@ fn random_array(
     seed: u64,
 ) -> Result<Tensor, Failure> {
     let seed = name.bytes().fold(seed, |s, b| s.wrapping_mul(31).wrapping_add(b.into()));
-    let about = |f: &&Fact| match f {
-        Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => **array == *name,
-    };
-    let facts: Vec<&Fact> = kernel.facts.iter().filter(about).collect();
+    let facts: Vec<&Fact> = kernel.facts.iter().filter(|f| **f.array() == *name).collect();
     if facts.is_empty() {
         return Ok(Tensor::random(shape, dtype, seed)?);
     }

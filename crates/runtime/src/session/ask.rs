@@ -82,7 +82,7 @@ pub fn fact_range(
 pub fn check_facts(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     let declared = kernel.declared();
     let resolved = resolve_given(declared, args)?;
-    declared.facts.iter().try_for_each(|fact| match args.host_tensor(facts::subject(fact)) {
+    declared.facts.iter().try_for_each(|fact| match args.host_tensor(fact.array()) {
         Some(data) => facts::check(fact, data, &resolved.integers),
         None => Ok(()),
     })

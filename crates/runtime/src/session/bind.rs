@@ -74,14 +74,14 @@ pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<
             Some(ArrayArg::Host(tensor)) => {
                 let array = DeviceTensor::alloc(device, global.dtype, layout)?;
                 array.write_on(stream, tensor)?;
-                if args.check_facts && program.facts.iter().any(|f| *facts::subject(f) == global.name) {
+                if args.check_facts && program.facts.iter().any(|f| *f.array() == global.name) {
                     checked.insert(global.name.clone(), tensor.clone());
                 }
                 array
             }
             Some(ArrayArg::Device(array)) => {
                 check_device_array(device, &global.name, array, &layout, &arrays, program, number)?;
-                if args.check_facts && program.facts.iter().any(|f| *facts::subject(f) == global.name) {
+                if args.check_facts && program.facts.iter().any(|f| *f.array() == global.name) {
                     checked.insert(global.name.clone(), array.download()?);
                 }
                 array.clone()
@@ -90,7 +90,7 @@ pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<
         arrays.insert(global.name.clone(), array);
     }
     for fact in &program.facts {
-        if let Some(data) = checked.get(facts::subject(fact)) {
+        if let Some(data) = checked.get(fact.array()) {
             facts::check(fact, data, &resolved.integers)?;
         }
     }

@@ -64,13 +64,6 @@ pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<()
     Ok(())
 }
 
-/// The array that a fact is about.
-pub(super) fn subject(fact: &Fact) -> &Name {
-    match fact {
-        Fact::Range { array, .. } | Fact::Monotone(array) | Fact::Injective(array) => array,
-    }
-}
-
 fn broken(message: String, witness: String) -> Diagnostic {
     Diagnostic::new("fact", message)
         .witness(witness)
