@@ -422,10 +422,7 @@ impl<'a> Block<'a> {
                     self.shuffle(warp, mode, width, wide, (dst, value, operand), site)?;
                 }
                 Inst::Any { dst, value, site } => {
-                    if self.launch.options.checks.divergence && warp.mask != warp.exists {
-                        return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
-                    }
-                    self.counters.shuffles += 1;
+                    self.all_lanes(warp, site)?;
                     let some = lanes_of(&warp.narrow[value as usize]) & warp.mask != 0;
                     warp.narrow[dst as usize] = [u32::from(some); WARP];
                 }
@@ -580,6 +577,15 @@ impl<'a> Block<'a> {
         Ok(())
     }
 
+    /// Counts an exchange among all lanes of a warp, and refuses it where some do not take part.
+    fn all_lanes(&mut self, warp: &mut Warp, site: u32) -> Outcome<()> {
+        if self.launch.options.checks.divergence && warp.mask != warp.exists {
+            return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
+        }
+        self.counters.shuffles += 1;
+        Ok(())
+    }
+
     fn shuffle(
         &mut self,
         warp: &mut Warp,
@@ -589,11 +595,7 @@ impl<'a> Block<'a> {
         (dst, value, operand): (Reg, Reg, Reg),
         site: u32,
     ) -> Outcome<()> {
-        let check = self.launch.options.checks.divergence;
-        if check && warp.mask != warp.exists {
-            return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
-        }
-        self.counters.shuffles += 1;
+        self.all_lanes(warp, site)?;
         if !wide && warp.mask == u32::MAX {
             // All lanes take part and exist.
             let from = &warp.narrow[value as usize];
@@ -617,7 +619,7 @@ impl<'a> Block<'a> {
             let inside = from >= group && from < group + width;
             source[lane] = if inside { from as usize } else { lane };
             if warp.exists >> source[lane] & 1 == 0 {
-                if check {
+                if self.launch.options.checks.divergence {
                     let mut failure =
                         self.failure(FaultKind::DivergentShuffle, warp, lane, site, Act::Computes);
                     failure.fault.detail =
