@@ -312,7 +312,7 @@ fn describe(reading: &Reading<'_>, meeting: &Meeting) -> Result<Finding> {
         None => "a statement of its own".to_string(),
     };
     let (who, between) = match meeting.who {
-        Who::Threads | Who::Warps => ("threads of one block", "no barrier"),
+        Who::Threads => ("threads of one block", "no barrier"),
         Who::Blocks => ("blocks", "no kernel boundary"),
     };
     let verb = |write: bool| if write { "writes" } else { "reads" };
@@ -339,7 +339,7 @@ fn describe(reading: &Reading<'_>, meeting: &Meeting) -> Result<Finding> {
     let execution = |id: TouchId, prime: &str| {
         let touch = &reading.touches[id];
         let mut text = match meeting.who {
-            Who::Threads | Who::Warps => format!("thread {}", thread(&point, prime, "threadIdx")),
+            Who::Threads => format!("thread {}", thread(&point, prime, "threadIdx")),
             Who::Blocks => {
                 format!(
                     "thread {} of block {}",

@@ -33,8 +33,6 @@ pub(super) enum Who {
     Threads,
     /// Two blocks.
     Blocks,
-    /// Two warps of a block, whose threads have one axis.
-    Warps,
 }
 
 /// How the second execution's value of a loop stands to the first one's.
@@ -73,11 +71,10 @@ fn is_own(name: &Name) -> bool {
 pub(super) struct Order<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
-    /// The arrays of which accesses of different threads may meet, where barriers among these count.
+    /// The arrays of which accesses of different threads may meet.
     shared: HashSet<Memory>,
-    among: SyncScope,
-    /// What lanes of a warp may decide differently.
-    varying: Option<Varying<'p>>,
+    /// Where these threads are of one warp, and its barriers count: what lanes may decide differently.
+    of_warp: Option<Varying<'p>>,
     /// The number in `asked` of what two executions have in common.
     numbers: Table<Vec<Constraint>, usize>,
     /// What two executions have in common, and the cases of it that were asked about: whether they are empty.
@@ -92,8 +89,7 @@ impl<'r, 'p> Order<'r, 'p> {
             reading,
             context,
             shared: HashSet::new(),
-            among: SyncScope::Block,
-            varying: None,
+            of_warp: None,
             numbers: Table::default(),
             asked: Vec::new(),
             questions: 0,
@@ -103,6 +99,7 @@ impl<'r, 'p> Order<'r, 'p> {
 
     /// The first pair that nothing orders.
     pub fn check(&mut self) -> Result<Option<Meeting>> {
+        let reading = self.reading;
         let mut arrays: BTreeMap<(u8, usize), Vec<TouchId>> = BTreeMap::new();
         for (id, touch) in self.reading.touches.iter().enumerate() {
             let key = match touch.memory {
@@ -117,27 +114,30 @@ impl<'r, 'p> Order<'r, 'p> {
             if !touches.iter().any(|t| self.touch(*t).write) {
                 continue;
             }
-            if space == 0 && !self.apart(&touches, Who::Blocks)? {
-                self.blocks(&touches)?;
+            if space == 0 {
+                let both = self.alike(&touches, Who::Blocks)?;
+                if !self.apart(both, Who::Blocks)? {
+                    self.blocks(&touches)?;
+                }
             }
             if self.found.is_some() {
                 return Ok(self.found.take());
             }
-            if !self.apart(&touches, Who::Threads)? {
+            let both = self.alike(&touches, Who::Threads)?;
+            if !self.apart(both, Who::Threads)? {
                 let memory = self.touch(touches[0]).memory;
-                match space == 1 && self.apart(&touches, Who::Warps)? {
+                match space == 1 && reading.joins_lanes && self.warps_apart(both)? {
                     true => of_warps.insert(memory),
                     false => self.shared.insert(memory),
                 };
             }
         }
-        let reading = self.reading;
         if !self.shared.is_empty() {
             self.body(&reading.body)?;
         }
         if !of_warps.is_empty() && self.found.is_none() {
-            (self.shared, self.among) = (of_warps, SyncScope::Warp);
-            self.varying = Some(Varying::new(reading.program, reading.kernel, SyncScope::Warp));
+            self.shared = of_warps;
+            self.of_warp = Some(Varying::new(reading.program, reading.kernel, SyncScope::Warp));
             self.body(&reading.body)?;
         }
         Ok(self.found.take())
@@ -151,22 +151,19 @@ impl<'r, 'p> Order<'r, 'p> {
     fn axes(&self, who: Who) -> Vec<Name> {
         let kernel = self.reading.kernel;
         let differs = |axis: &usize| match who {
-            Who::Threads | Who::Warps => kernel.block[*axis] > 1,
+            Who::Threads => kernel.block[*axis] > 1,
             Who::Blocks => kernel.grid[*axis].as_int() != Some(1),
         };
         let names = match who {
-            Who::Threads | Who::Warps => THREAD_COORDINATES,
+            Who::Threads => THREAD_COORDINATES,
             Who::Blocks => BLOCK_COORDINATES,
         };
         (0..3).filter(differs).map(|axis| Name::new(names[axis])).collect()
     }
 
-    /// Whether different threads (blocks) touch different cells in all of these accesses, by subscripts that all of them have in common
-    /// and that are functions of coordinates and parameters.
-    fn apart(&mut self, touches: &[TouchId], who: Who) -> Result<bool> {
-        if who == Who::Warps && self.reading.kernel.block.iter().product::<u32>() <= 32 {
-            return Ok(true);
-        }
+    /// Two threads (blocks) that touch one cell in all of these accesses, by subscripts that all of them have in common and that are functions of
+    /// coordinates and parameters: the number of what holds of both, the second one's coordinates primed. `None` where there are no such subscripts.
+    fn alike(&mut self, touches: &[TouchId], who: Who) -> Result<Option<usize>> {
         let first = self.touch(touches[0]);
         let mut rows = self.reading.scopes[0].rows.clone();
         let second = |aff: &Aff| aff.rename(&|n| (is_own(n) && !shared_name(n, who)).then(|| primed(n)));
@@ -188,19 +185,15 @@ impl<'r, 'p> Order<'r, 'p> {
                 rows.push(Constraint::equal(s, &other)?);
             }
         }
-        if !some {
-            return Ok(false);
+        match some {
+            true => self.number(rows).map(Some),
+            false => Ok(None),
         }
-        let both = self.number(rows)?;
-        if who == Who::Warps {
-            let [axis] = &self.axes(who)[..] else { return Ok(false) };
-            let warp = |name: Name| Aff::var(name).floor_div(32);
-            if axis.as_str() != THREAD_COORDINATES[0] {
-                return Ok(false);
-            }
-            let (own, other) = (warp(axis.clone())?, warp(primed(axis))?);
-            return self.is_empty(both, &Constraint::lt(&own, &other)?);
-        }
+    }
+
+    /// Whether different threads (blocks) touch different cells.
+    fn apart(&mut self, both: Option<usize>, who: Who) -> Result<bool> {
+        let Some(both) = both else { return Ok(false) };
         for axis in self.axes(who) {
             // The two are alike: which one is the greater does not matter.
             if !self.is_empty(both, &Constraint::lt(&Aff::var(&axis), &Aff::var(primed(&axis)))?)? {
@@ -208,6 +201,18 @@ impl<'r, 'p> Order<'r, 'p> {
             }
         }
         Ok(true)
+    }
+
+    /// Whether different warps of a block touch different cells: there is one warp, or subscripts tell those along the x axis apart.
+    fn warps_apart(&mut self, both: Option<usize>) -> Result<bool> {
+        if self.reading.kernel.block.iter().product::<u32>() <= 32 {
+            return Ok(true);
+        }
+        let (Some(both), [_, 1, 1]) = (both, self.reading.kernel.block) else { return Ok(false) };
+        let x = Name::new(THREAD_COORDINATES[0]);
+        let warp = |name: Name| Aff::var(name).floor_div(32);
+        let (own, other) = (warp(x.clone())?, warp(primed(&x))?);
+        self.is_empty(both, &Constraint::lt(&own, &other)?)
     }
 
     fn number(&mut self, rows: Vec<Constraint>) -> Result<usize> {
@@ -245,7 +250,7 @@ impl<'r, 'p> Order<'r, 'p> {
     /// Whether a barrier stands in the loop that counts.
     fn joins(&self, number: usize) -> bool {
         let of = &self.reading.loops[number];
-        if self.among == SyncScope::Warp { of.joins_lanes } else { of.synchronises }
+        if self.of_warp.is_some() { of.joins_lanes } else { of.synchronises }
     }
 
     /// Pairs of two lists, each of the first against each of the second.
@@ -282,7 +287,7 @@ impl<'r, 'p> Order<'r, 'p> {
     fn node(&mut self, node: &Node<'_>) -> Result<Ends> {
         match node {
             Node::Barrier(b) => {
-                let counts = match (b.among, &self.varying) {
+                let counts = match (b.among, &self.of_warp) {
                     (SyncScope::Block, _) => true,
                     (SyncScope::Warp, Some(varying)) => !b.around.iter().any(|(_, d)| varying.decision(d)),
                     (SyncScope::Warp, None) => false,
@@ -361,7 +366,7 @@ impl<'r, 'p> Order<'r, 'p> {
         let common = a.loops.iter().zip(&b.loops).take_while(|(p, q)| p == q).map(|(p, _)| *p);
         let equal: Vec<&Name> = match who {
             Who::Blocks => Vec::new(),
-            Who::Threads | Who::Warps => common
+            Who::Threads => common
                 .clone()
                 .take_while(|l| at.is_none_or(|(last, _)| *l != last))
                 .filter(|l| self.joins(*l))
@@ -434,5 +439,5 @@ impl<'r, 'p> Order<'r, 'p> {
 
 /// Whether both executions have the same value: two threads of one block have its coordinates.
 fn shared_name(name: &Name, who: Who) -> bool {
-    who != Who::Blocks && BLOCK_COORDINATES.contains(&name.as_str())
+    who == Who::Threads && BLOCK_COORDINATES.contains(&name.as_str())
 }

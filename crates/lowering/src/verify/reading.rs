@@ -151,6 +151,8 @@ pub(super) struct Reading<'p> {
     pub loops: Vec<Loop>,
     pub touches: Vec<Touch>,
     pub body: Vec<Node<'p>>,
+    /// Whether a barrier of warps stands anywhere.
+    pub joins_lanes: bool,
     /// Statements of parts, by themselves.
     pub done: Vec<Done>,
     /// What is named, where constraints speak of inames.
@@ -201,6 +203,7 @@ impl<'p> Reading<'p> {
             loops: Vec::new(),
             touches: Vec::new(),
             body: Vec::new(),
+            joins_lanes: synchronises(&kernel.body, &[SyncScope::Warp]),
             done: Vec::new(),
             named: Vec::new(),
             data: BTreeSet::new(),
