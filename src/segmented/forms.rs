@@ -4,7 +4,7 @@
 //! multiple of them, of 8 or 4 bytes where that is the most, of single elements otherwise. The values are those between which the best
 //! points of the tuned sweeps lie (`benches/RESULTS.md`), in multiples of a vector, so that they mean the same bytes for every type.
 
-use crate::ir::{DType, Diagnostic};
+use crate::ir::{DType, Diagnostic, Flat};
 use crate::runtime::cuda::DeviceInfo;
 use crate::runtime::{Args, Tensor};
 use crate::transforms::Pipeline;
@@ -217,7 +217,7 @@ fn flattened(
     // multiprocessor at a time, as the registers allow.
     let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
     let runs = 3 * 8 * multiprocessors * (FLAT_THREADS / 32);
-    let steps = elements.saturating_add(count.saturating_mul(4));
+    let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
     let tiles = steps.div_ceil(32 * items * runs).clamp(1, 128);
     let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
     let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");

@@ -42,6 +42,9 @@ pub struct Flat {
 }
 
 impl Flat {
+    /// How many steps the end of a segment counts for: about what closing one costs, in points.
+    pub const END_WEIGHT: u16 = 4;
+
     /// What is wrong with the numbers, if anything is.
     pub fn wrong(self) -> Option<&'static str> {
         if !self.threads.is_multiple_of(32) || !(32..=1024).contains(&self.threads) {

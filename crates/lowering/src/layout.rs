@@ -7,6 +7,14 @@ use crate::{
     program::Value,
 };
 
+/// The bytes of the widest access.
+pub(crate) const WIDEST: i64 = 16;
+
+/// How many elements of a type the widest access has.
+pub(crate) fn widest(dtype: DType) -> i64 {
+    i64::try_from(dtype.bytes()).map_or(1, |bytes| (WIDEST / bytes).max(1))
+}
+
 /// The axes of an array from the slowest to the densest.
 pub(crate) fn storage_order(array: &Array) -> Vec<usize> {
     if array.order.len() == array.axes.len() { array.order.clone() } else { (0..array.axes.len()).collect() }

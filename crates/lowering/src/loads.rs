@@ -39,6 +39,13 @@ impl Emitter<'_, '_> {
         found
     }
 
+    /// The elements of memory that an expression reads in any case.
+    pub fn certain_reads(&self, e: &Expr) -> Vec<Access> {
+        let mut found = Vec::new();
+        self.note_reads(e, true, &mut found);
+        found.into_iter().filter(|r| r.certain).map(|r| r.access).collect()
+    }
+
     fn note_reads(&self, e: &Expr, certain: bool, found: &mut Vec<Read>) {
         match e {
             Expr::Reduce(_) => return,

@@ -27,12 +27,9 @@ use loopwright_legality::context;
 use loopwright_poly::System;
 
 use crate::{
-    layout::storage_order,
+    layout::{storage_order, widest},
     rewrite::{before_init, fresh},
 };
-
-/// The bytes of the widest access.
-const WIDEST: usize = 16;
 
 /// A reduction that can go over shifted positions.
 struct Row {
@@ -88,8 +85,7 @@ fn row(kernel: &LoopKernel, instruction: usize) -> Option<Row> {
     let (iname, start, lanes) = accesses.iter().find_map(|access| {
         let (iname, start) = start_of(kernel, &lookup, access, lane)?;
         let array = kernel.array(&access.array)?;
-        let widest = i64::try_from(WIDEST / array.dtype.known()?.bytes()).ok()?;
-        let lanes = lanes_of(kernel, lane)?.min(widest);
+        let lanes = lanes_of(kernel, lane)?.min(widest(array.dtype.known()?));
         (!begins_at_multiple(&known, array, access, &iname, lanes)?).then_some((iname, start, lanes))
     })?;
     let base = lookup.base_of(&iname);

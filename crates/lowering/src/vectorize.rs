@@ -21,13 +21,10 @@ use crate::{
     analysis::{Guard, PartInfo},
     emitter::{Emitter, known},
     env::{Ahead, Env, Loaded},
-    layout::storage_order,
+    layout::{WIDEST, storage_order, widest},
     program::{LocalArray, Memory, Step, Stmt, Value},
     translate::Target,
 };
-
-/// The bytes of the widest access.
-const WIDEST: usize = 16;
 
 /// Neighbours in memory, one for each lane.
 struct Row<'a> {
@@ -307,7 +304,7 @@ impl Emitter<'_, '_> {
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut stmts = Vec::new();
         let dtype = self.private[buffer].dtype;
-        let chunk = lanes.min(i64::try_from(WIDEST / dtype.bytes()).unwrap_or(1));
+        let chunk = lanes.min(widest(dtype));
         let mut k = 0;
         while k < lanes {
             let Target::Element(mut element, _) = self.element(access, env)? else {
@@ -417,7 +414,7 @@ impl Emitter<'_, '_> {
         }
         first[*dense] = rest;
         let dtype = known(&array.dtype, &access.array)?;
-        let widest = i64::try_from(WIDEST / dtype.bytes()).unwrap_or(1).max(1);
+        let widest = widest(dtype);
         Ok(Some(Row { array, dense: *dense, first, widest }))
     }
 
@@ -486,7 +483,7 @@ impl Emitter<'_, '_> {
                 true => String::new(),
                 false => format!(" with {}", parameters.join(", ")),
             };
-            let bytes = i64::try_from(WIDEST).unwrap_or(16) / row.widest;
+            let bytes = WIDEST / row.widest;
             let (name, part) = (&access.array, &info.execution.part);
             let cell: Vec<String> = cell.iter().map(i64::to_string).collect();
             let verb = if write { "writes" } else { "reads" };

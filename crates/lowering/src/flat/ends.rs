@@ -8,8 +8,7 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
     ENDS, GROUP, Writer,
-    load::Registers,
-    run::{Arrays, Progress, Run, Tile},
+    run::{Progress, Run, Tile, Warp},
     values,
 };
 use crate::{
@@ -33,6 +32,17 @@ impl Writer<'_, '_, '_> {
         self.emitter.load(element, self.emitter.index())
     }
 
+    /// A lane's segment of a group that begins with this one.
+    fn segment_of(&self, group: Value, which: VarId, run: &Run) -> Value {
+        add(add(group, mul(self.var(which), self.int(32))), run.lane.clone())
+    }
+
+    /// Nothing of a group is dealt with: before every end.
+    pub(super) fn before_all(&mut self) -> Result<Value, Diagnostic> {
+        let before = self.nest.least.add_constant(-1)?;
+        self.emitter.aff_value(&before, &self.env)
+    }
+
     /// Loads the ends of a group of segments; a run has none behind its last, which is behind every point.
     pub(super) fn load_ends(
         &mut self,
@@ -43,7 +53,7 @@ impl Writer<'_, '_, '_> {
     ) -> Result<Stmt, Diagnostic> {
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut body = Vec::new();
-        let own = add(add(segment, mul(self.var(which), self.int(32))), run.lane.clone());
+        let own = self.segment_of(segment, which, run);
         let own = self.named("own_segment", own, &mut body);
         let exists = Value::binary(BinOp::Lt, own.clone(), run.end_segment.clone());
         let end = self.nest.end.clone();
@@ -58,7 +68,7 @@ impl Writer<'_, '_, '_> {
     /// Whether a segment ends in the tile that is not closed yet.
     pub(super) fn ends_in(
         &mut self,
-        registers: &Registers,
+        warp: &Warp,
         progress: &Progress,
         tile: &Tile,
         body: &mut Vec<Stmt>,
@@ -70,7 +80,7 @@ impl Writer<'_, '_, '_> {
             leaf: None,
         });
         let which = self.emitter.new_var("which", self.emitter.index(), false);
-        let end = self.end_of(registers.ends, self.var(which));
+        let end = self.end_of(warp.registers.ends, self.var(which));
         let here = self.is_open_end(end, progress, tile);
         let either = Value::binary(BinOp::Or, self.var(some), here);
         body.push(self.unrolled(which, ENDS, vec![self.set(some, either)], "whether a segment ends here"));
@@ -95,13 +105,8 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Where the segments of the group that is looked at begin, behind `previous`.
-    pub(super) fn begin_group(
-        &mut self,
-        registers: &Registers,
-        previous: Value,
-        run: &Run,
-        body: &mut Vec<Stmt>,
-    ) {
+    pub(super) fn begin_group(&mut self, warp: &Warp, previous: Value, body: &mut Vec<Stmt>) {
+        let Warp { run, registers, .. } = warp;
         let previous = self.counter("previous", previous, None, body);
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut each = Vec::new();
@@ -113,19 +118,13 @@ impl Writer<'_, '_, '_> {
     }
 
     /// The last end of the group that is looked at.
-    fn last_end(&self, registers: &Registers) -> Value {
-        self.of_lane(self.end_of(registers.ends, self.int(ENDS - 1)), 31)
+    fn last_end(&self, warp: &Warp) -> Value {
+        self.of_lane(self.end_of(warp.registers.ends, self.int(ENDS - 1)), 31)
     }
 
     /// Marks the last points of segments of a group.
-    fn mark_group(
-        &mut self,
-        arrays: &Arrays,
-        (group, begins): (usize, Begins),
-        run: &Run,
-        tile: &Tile,
-        note: &str,
-    ) -> Stmt {
+    fn mark_group(&mut self, warp: &Warp, (group, begins): (usize, Begins), tile: &Tile, note: &str) -> Stmt {
+        let Warp { run, arrays, .. } = warp;
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut body = Vec::new();
         let end = self.end_of(group, self.var(which));
@@ -151,27 +150,26 @@ impl Writer<'_, '_, '_> {
     /// Marks the last points of all segments that end in the tile.
     pub(super) fn mark_ends(
         &mut self,
-        arrays: &Arrays,
-        registers: &Registers,
+        warp: &Warp,
         progress: &Progress,
-        run: &Run,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
+        let Warp { run, registers, .. } = warp;
         let mut body = Vec::new();
         let note = "the last points of segments";
         let group = (registers.ends, Begins::At(registers.begins));
-        body.push(self.mark_group(arrays, group, run, tile, note));
-        let previous = self.counter("previous", self.last_end(registers), None, &mut body);
+        body.push(self.mark_group(warp, group, tile, note));
+        let previous = self.counter("previous", self.last_end(warp), None, &mut body);
         // Behind an end at the tile's there may be others, but no further point.
         let below = Value::binary(BinOp::Lt, self.var(previous), tile.stop.clone());
         let mut inner =
-            vec![self.mark_group(arrays, (registers.next_ends, Begins::Behind(previous)), run, tile, "")];
+            vec![self.mark_group(warp, (registers.next_ends, Begins::Behind(previous)), tile, "")];
         let mut many = Vec::new();
         let limit = self.counter("limit", run.end_segment.clone(), None, &mut many);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
         let mut each = vec![self.load_ends(registers.further_ends, self.var(at), run, "")?];
-        each.push(self.mark_group(arrays, (registers.further_ends, Begins::Behind(previous)), run, tile, ""));
+        each.push(self.mark_group(warp, (registers.further_ends, Begins::Behind(previous)), tile, ""));
         let last = Value::binary(BinOp::Ge, self.var(previous), tile.stop.clone());
         each.push(Self::when(last, vec![self.set(limit, self.var(at))], Vec::new(), ""));
         many.push(Stmt::For {
@@ -191,12 +189,11 @@ impl Writer<'_, '_, '_> {
     /// Writes the results of the segments that end in the tile.
     pub(super) fn close_ends(
         &mut self,
-        arrays: &Arrays,
-        registers: &Registers,
+        warp: &Warp,
         progress: &Progress,
-        run: &Run,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
+        let Warp { run, registers, .. } = warp;
         let mut body = Vec::new();
         let until = self.counter("until", run.end_segment.clone(), None, &mut body);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
@@ -206,23 +203,21 @@ impl Writer<'_, '_, '_> {
         let mut each = Vec::new();
         let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
         let begins = self.end_of(registers.begins, self.var(which));
-        let close =
-            self.close(arrays, progress, run, tile, [&self.var(at), &self.var(which), &end], begins)?;
+        let close = self.close(warp, progress, tile, (at, which), [&end, &begins])?;
         each.push(Self::when(self.is_open_end(end, progress, tile), close, Vec::new(), ""));
         let note =
             "a segment for each lane: what its last point completes, and what is open before that thread";
         group.push(self.unrolled(which, ENDS, each, note));
-        let last = self.named("last_end", self.last_end(registers), &mut group);
+        let last = self.named("last_end", self.last_end(warp), &mut group);
         let rest = Value::binary(BinOp::Gt, last.clone(), tile.stop.clone());
         let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(GROUP)))];
-        let before = self.nest.least.add_constant(-1)?;
-        let before = self.emitter.aff_value(&before, &self.env)?;
-        turn.push(self.set(progress.done, before));
+        let none = self.before_all()?;
+        turn.push(self.set(progress.done, none));
         let copied = self.emitter.new_var("which", self.emitter.index(), false);
         let to = self.emitter.local_element(Memory::Private(registers.ends), vec![self.var(copied)]);
         let value = self.end_of(registers.next_ends, self.var(copied));
         turn.push(self.unrolled(copied, ENDS, vec![Stmt::Store { to, value, leaf: None }], ""));
-        self.begin_group(registers, last, run, &mut turn);
+        self.begin_group(warp, last, &mut turn);
         let further = add(self.var(at), self.int(2 * GROUP));
         turn.push(self.load_ends(registers.next_ends, further, run, "")?);
         let note = "ends of the group are left, or the next ones take its place";
@@ -243,38 +238,34 @@ impl Writer<'_, '_, '_> {
     /// The result of one segment, which begins in the tile at `begins` or before it.
     fn close(
         &mut self,
-        arrays: &Arrays,
+        warp: &Warp,
         progress: &Progress,
-        run: &Run,
         tile: &Tile,
-        [at, which, end]: [&Value; 3],
-        begins: Value,
+        (at, which): (VarId, VarId),
+        [end, begins]: [&Value; 2],
     ) -> Result<Vec<Stmt>, Diagnostic> {
+        let Warp { run, arrays, .. } = warp;
         let mut body = Vec::new();
         let neutral = self.neutral()?;
         let sum = self.state("sum", neutral, &mut body)?;
-        let begun = Value::binary(BinOp::Max, begins, tile.begin.clone());
+        let begun = Value::binary(BinOp::Max, begins.clone(), tile.begin.clone());
         let begun = self.named("begun", begun, &mut body);
         let mut some = Vec::new();
         let place = sub(sub(end.clone(), self.int(1)), tile.first.clone());
         let place = self.named("place", place, &mut some);
-        for (array, (cell, dtype)) in arrays.complete.clone().iter().zip(&sum) {
-            let element = self.point_element(array, run, place.clone());
-            some.push(cell.set(self.emitter.load(element, *dtype), None));
-        }
-        let items = self.int(i64::from(self.flat.items));
-        let thread = self.quotient(place, i64::from(self.flat.items));
+        let complete = arrays.complete.iter().map(|array| self.point_element(array, run, place.clone()));
+        some.extend(Self::assign(&sum, self.loaded(complete, &sum)));
+        let items = self.int(self.items());
+        let thread = self.quotient(place, self.items());
         let thread = self.named("thread", thread, &mut some);
-        let mut before = Vec::new();
-        for (array, (_, dtype)) in arrays.before.iter().zip(&sum) {
-            before.push(self.emitter.load(self.of_warp(*array, run, thread.clone()), *dtype));
-        }
+        let before = arrays.before.iter().map(|array| self.of_warp(*array, run, thread.clone()));
+        let before = self.loaded(before, &sum);
         let join = self.combine(&sum, before, values(&sum))?;
         let starts_before =
             Value::binary(BinOp::Lt, sub(begun.clone(), tile.first.clone()), mul(thread, items));
         some.push(Self::when(starts_before, join, Vec::new(), ""));
         body.push(Self::when(Value::binary(BinOp::Gt, end.clone(), begun), some, Vec::new(), ""));
-        let own = add(add(at.clone(), mul(which.clone(), self.int(32))), run.lane.clone());
+        let own = self.segment_of(self.var(at), which, run);
         let own = self.named("own_segment", own, &mut body);
         let is_first = Value::binary(BinOp::Eq, own.clone(), run.first_segment.clone());
         let head = Self::assign(&progress.head, values(&sum));

@@ -7,10 +7,8 @@
 use loopwright_kernel_ir::Diagnostic;
 
 use super::{
-    State, Writer,
-    load::Registers,
-    reduce::knows_no_segment,
-    run::{Run, Tile},
+    State, Writer, knows_segment,
+    run::{Tile, Warp},
     values,
 };
 use crate::program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, VarId};
@@ -25,7 +23,7 @@ pub(super) struct Own {
 impl Writer<'_, '_, '_> {
     /// Nothing yet; `None` of an operator that does not commute, or of values that hang on the segment.
     pub(super) fn own(&mut self, body: &mut Vec<Stmt>) -> Result<Option<Own>, Diagnostic> {
-        if !self.operator.commutes || !knows_no_segment(self) {
+        if !self.operator.commutes || knows_segment(self) {
             return Ok(None);
         }
         let neutral = self.neutral()?;
@@ -38,25 +36,19 @@ impl Writer<'_, '_, '_> {
     pub(super) fn add_inside(
         &mut self,
         own: &Own,
-        registers: &Registers,
-        run: &Run,
+        warp: &Warp,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let each = self.add_points(&own.state, registers, run, tile)?;
-        Ok(vec![each, self.set(own.pending, self.int(1))])
+        let each = self.add_points(&own.state, warp, tile)?;
+        Ok(each.into_iter().chain([self.set(own.pending, self.int(1))]).collect())
     }
 
     /// The carry takes up what the lanes have, if it is anything.
     pub(super) fn own_to_carry(&mut self, own: &Own, carry: &State) -> Result<Stmt, Diagnostic> {
         let offset = self.emitter.new_var("offset", self.emitter.index(), true);
         let mut round = Vec::new();
-        let mut others = Vec::new();
-        for (name, value) in crate::scan::names(&self.operator, "other").iter().zip(values(&own.state)) {
-            let taken = self.shuffled(ShuffleMode::Xor, value, self.var(offset));
-            let var = self.emitter.new_var(name, taken.dtype, false);
-            round.push(Stmt::Let { var, value: taken, leaf: None });
-            others.push(self.var(var));
-        }
+        let others = self.shuffled_state(ShuffleMode::Xor, &own.state, self.var(offset));
+        let others = self.named_state("other", others, &mut round);
         round.extend(self.combine(&own.state, values(&own.state), others)?);
         let mut join = vec![Stmt::For {
             var: offset,

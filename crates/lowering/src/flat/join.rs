@@ -84,14 +84,8 @@ impl Writer<'_, '_, '_> {
 
     fn tail_of(&mut self, block: Value, body: &mut Vec<Stmt>) -> Result<Vec<Value>, Diagnostic> {
         let scratch = self.scratch()?;
-        let mut loaded = Vec::new();
-        for (name, array) in crate::scan::names(&self.operator, "tail").iter().zip(&scratch.tail) {
-            let value = self.global_load(*array, block.clone());
-            let var = self.emitter.new_var(name, value.dtype, false);
-            body.push(Stmt::Let { var, value, leaf: None });
-            loaded.push(self.var(var));
-        }
-        Ok(loaded)
+        let tails = scratch.tail.iter().map(|array| self.global_load(*array, block.clone())).collect();
+        Ok(self.named_state("tail", tails, body))
     }
 
     fn blocks_loop(

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Access, AddressSpace, BinaryOp, DType, Diagnostic, Expr, Name};
+use loopwright_kernel_ir::{Access, AddressSpace, DType, Diagnostic, Expr, Name};
 
 use super::{
-    Writer,
-    points::{Points, WIDEST},
-    run::{Arrays, Run, Tile},
+    State, Writer,
+    points::Points,
+    run::{Arrays, Run, Tile, Warp},
 };
 use crate::{
     emitter::known,
     env::{Env, Loaded},
     fold::{add, mul, select},
+    layout::widest,
     program::{BinOp, MemRef, Stmt, Value, ValueKind},
     reduce::count,
     translate::{self, Target},
@@ -33,6 +34,8 @@ pub(super) struct Registers {
     vector: i64,
     /// Mapped values of its points by the number of the input, where they are not what is read.
     mapped: BTreeMap<usize, usize>,
+    /// What stands for a point that is none: see [`Writer::filling`].
+    pub filling: Option<Vec<Value>>,
     /// The points that it reduces.
     pub points: BTreeMap<usize, usize>,
     /// Which of them is the last one of its segment, and that none is.
@@ -51,7 +54,11 @@ impl Writer<'_, '_, '_> {
         let items = self.items();
         let mut accesses: Vec<Access> = Vec::new();
         for k in arrays.points.keys() {
-            self.plain_reads(&self.args[*k].clone(), &mut accesses);
+            for access in self.emitter.certain_reads(&self.args[*k]) {
+                if self.is_direct(&access) && !accesses.contains(&access) {
+                    accesses.push(access);
+                }
+            }
         }
         let mut inputs = Vec::new();
         for access in accesses {
@@ -59,7 +66,7 @@ impl Writer<'_, '_, '_> {
             let Some(dtype) = array else { continue };
             let dtype = known(dtype, &access.array)?;
             let vector = match self.is_row(&access)? {
-                true => (WIDEST / i64::try_from(dtype.bytes()).unwrap_or(16)).clamp(1, items),
+                true => widest(dtype).min(items),
                 false => 1,
             };
             let private = self.private(&format!("{}_reg", access.array), dtype, items);
@@ -81,6 +88,7 @@ impl Writer<'_, '_, '_> {
             inputs,
             vector,
             mapped,
+            filling: self.filling(arrays)?,
             points,
             last: self.private("own_last", DType::U8, items),
             none: self.private("none", DType::U8, items),
@@ -91,26 +99,14 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Reads of global memory that every point makes, at subscripts that need no other read.
-    fn plain_reads(&self, e: &Expr, found: &mut Vec<Access>) {
-        match e {
-            Expr::If(c, ..) => return self.plain_reads(c, found),
-            Expr::Binary(BinaryOp::And | BinaryOp::Or, a, _) => return self.plain_reads(a, found),
-            Expr::Subscript(access) => {
-                let array = self.emitter.analysis.lookup.array(&access.array);
-                let mut direct = array.is_some_and(|a| a.space == AddressSpace::Global);
-                for s in &access.index {
-                    s.visit(&mut |e| direct &= !matches!(e, Expr::Subscript(_)));
-                }
-                if direct && !found.contains(access) {
-                    found.push(access.clone());
-                }
-            }
-            _ => {}
+    /// Whether it is of global memory, at subscripts that need no other read.
+    fn is_direct(&self, access: &Access) -> bool {
+        let array = self.emitter.analysis.lookup.array(&access.array);
+        let mut direct = array.is_some_and(|a| a.space == AddressSpace::Global);
+        for s in &access.index {
+            s.visit(&mut |e| direct &= !matches!(e, Expr::Subscript(_)));
         }
-        for child in e.children() {
-            self.plain_reads(child, found);
-        }
+        direct
     }
 
     /// Whether neighbouring points read neighbouring elements, the point 0 the first one.
@@ -159,7 +155,7 @@ impl Writer<'_, '_, '_> {
 
     /// For each staged input what stands for a point that is none, so that reducing it changes nothing: `None` unless all inputs are staged, each is a
     /// value of the state as it is, and the neutral element says what.
-    pub(super) fn filling(&mut self, arrays: &Arrays) -> Result<Option<Vec<Value>>, Diagnostic> {
+    fn filling(&mut self, arrays: &Arrays) -> Result<Option<Vec<Value>>, Diagnostic> {
         let mut filling = Vec::new();
         for (k, input) in self.operator.inputs.clone().iter().enumerate() {
             let is_input = |e: &Expr| matches!(e, Expr::Name(n) if n == input);
@@ -184,30 +180,32 @@ impl Writer<'_, '_, '_> {
         Value::binary(BinOp::And, begins, ends)
     }
 
-    /// A loop over the vectors that a thread loads, and one over the points of each: what they do.
+    /// A loop over the vectors that a thread loads; nothing where there is nothing to do in it.
+    fn each_vector(
+        &mut self,
+        registers: &Registers,
+        each: impl FnOnce(&mut Self, &Value) -> Result<Vec<Stmt>, Diagnostic>,
+    ) -> Result<Option<Stmt>, Diagnostic> {
+        let vector = self.emitter.new_var("vector", self.emitter.index(), false);
+        let body = each(self, &self.var(vector))?;
+        let count = self.items() / registers.vector;
+        Ok((!body.is_empty()).then(|| self.unrolled(vector, count, body, "")))
+    }
+
+    /// The same, over the points of each.
     fn each_point(
         &mut self,
         registers: &Registers,
-        of_vector: impl FnOnce(&mut Self, &Value) -> Result<Vec<Stmt>, Diagnostic>,
-        of_point: impl FnOnce(&mut Self, &Value, &Value) -> Result<Vec<Stmt>, Diagnostic>,
-        note: &str,
-    ) -> Result<Stmt, Diagnostic> {
-        let vector = self.emitter.new_var("vector", self.emitter.index(), false);
-        let number = self.var(vector);
-        let mut body = of_vector(self, &number)?;
-        let mut inner = Vec::new();
-        if registers.vector == 1 {
-            inner.extend(of_point(self, &number.clone(), &self.int(0))?);
-        } else {
-            let part = self.emitter.new_var("part", self.emitter.index(), false);
-            let mut each = Vec::new();
-            each.extend(of_point(self, &number, &self.var(part))?);
-            if !each.is_empty() {
-                inner.push(self.unrolled(part, registers.vector, each, ""));
+        each: impl FnOnce(&mut Self, &Value, &Value) -> Result<Vec<Stmt>, Diagnostic>,
+    ) -> Result<Option<Stmt>, Diagnostic> {
+        self.each_vector(registers, |this, vector| {
+            if registers.vector == 1 {
+                return each(this, vector, &this.int(0));
             }
-        }
-        body.extend(inner);
-        Ok(self.unrolled(vector, self.items() / registers.vector, body, note))
+            let part = this.emitter.new_var("part", this.emitter.index(), false);
+            let body = each(this, vector, &this.var(part))?;
+            Ok(if body.is_empty() { body } else { vec![this.unrolled(part, registers.vector, body, "")] })
+        })
     }
 
     /// The first point of a thread's vector in the tile: neighbouring lanes take neighbouring vectors.
@@ -217,84 +215,88 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Loads what is read for the points of a tile.
-    pub(super) fn load_points(
-        &mut self,
-        registers: &Registers,
-        run: &Run,
-        first: &Value,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
+    pub(super) fn load_points(&mut self, warp: &Warp, first: &Value) -> Result<Vec<Stmt>, Diagnostic> {
+        let Warp { run, registers, .. } = warp;
         if registers.inputs.is_empty() {
             return Ok(Vec::new());
         }
-        let whole = self.load_all(registers, run, first, false)?;
-        let partial = self.load_all(registers, run, first, true)?;
+        let (vectors, singles): (Vec<&Input>, Vec<&Input>) =
+            registers.inputs.iter().partition(|input| input.vector > 1);
+        let mut whole = Vec::new();
+        whole.extend(self.load_vectors(warp, first, &vectors)?);
+        whole.extend(self.load_singles(warp, first, &singles, false)?);
+        let all: Vec<&Input> = registers.inputs.iter().collect();
+        let partial = self.load_singles(warp, first, &all, true)?;
         let note = "whole vectors, or those points that belong to the run";
-        Ok(vec![Self::when(self.is_whole(run, first), vec![whole], vec![partial], note)])
+        Ok(vec![Self::when(self.is_whole(run, first), whole, partial.into_iter().collect(), note)])
     }
 
-    fn load_all(
+    /// What an input reads for a point.
+    fn read_for(&mut self, input: &Input, point: Value) -> Result<MemRef, Diagnostic> {
+        let mut env = self.env.clone();
+        env.set(self.nest.point.clone(), point);
+        match self.emitter.element(&input.access, &env)? {
+            Target::Element(element, _) => Ok(element),
+            Target::Var(_) => Err(Diagnostic::new("internal", "a vector access to a scalar")),
+        }
+    }
+
+    fn load_vectors(
         &mut self,
-        registers: &Registers,
-        run: &Run,
+        warp: &Warp,
         first: &Value,
-        guarded: bool,
-    ) -> Result<Stmt, Diagnostic> {
+        inputs: &[&Input],
+    ) -> Result<Option<Stmt>, Diagnostic> {
+        let Warp { run, registers, .. } = warp;
         let leaf = Some(self.update);
-        let point_name = self.nest.point.clone();
-        let element = |this: &mut Self, input: &Input, point: Value| -> Result<MemRef, Diagnostic> {
-            let mut env = this.env.clone();
-            env.set(point_name.clone(), point);
-            match this.emitter.element(&input.access, &env)? {
-                Target::Element(element, _) => Ok(element),
-                Target::Var(_) => Err(Diagnostic::new("internal", "a vector access to a scalar")),
+        self.each_vector(registers, |this, vector| {
+            let mut copies = Vec::new();
+            if inputs.is_empty() {
+                return Ok(copies);
             }
-        };
-        self.each_point(
-            registers,
-            |this, vector| {
-                let mut copies = Vec::new();
-                let vectors: Vec<&Input> =
-                    registers.inputs.iter().filter(|i| !guarded && i.vector > 1).collect();
-                if vectors.is_empty() {
-                    return Ok(copies);
-                }
-                let point = add(first.clone(), this.vector_place(registers, run, vector));
-                let point = this.named("point", point, &mut copies);
-                for input in vectors {
-                    let from = element(this, input, point.clone())?;
-                    let at = mul(vector.clone(), this.int(registers.vector));
-                    let to = this.private_element(input.private, at);
-                    let lanes = u8::try_from(input.vector).unwrap_or(1);
-                    copies.push(Stmt::VectorCopy { to, from, lanes, leaf });
-                }
-                Ok(copies)
-            },
-            |this, vector, part| {
-                let mut loads = Vec::new();
-                let mut body = Vec::new();
-                let inputs: Vec<&Input> =
-                    registers.inputs.iter().filter(|i| guarded || i.vector == 1).collect();
-                if inputs.is_empty() {
-                    return Ok(Vec::new());
-                }
-                let point = this.point_of(registers, run, first, vector, part);
-                let point = this.named("point", point, &mut body);
-                let item = this.item_of(registers, vector, part);
-                for input in inputs {
-                    let from = element(this, input, point.clone())?;
-                    let dtype = this.emitter.private[input.private].dtype;
-                    let value = this.emitter.load(from, dtype);
-                    let to = this.private_element(input.private, item.clone());
-                    loads.push(Stmt::Store { to, value, leaf });
-                }
-                match guarded {
-                    true => body.push(Self::when(this.exists(run, &point), loads, Vec::new(), "")),
-                    false => body.extend(loads),
-                }
-                Ok(body)
-            },
-            "",
-        )
+            let point = add(first.clone(), this.vector_place(registers, run, vector));
+            let point = this.named("point", point, &mut copies);
+            for input in inputs {
+                let from = this.read_for(input, point.clone())?;
+                let at = mul(vector.clone(), this.int(registers.vector));
+                let to = this.private_element(input.private, at);
+                let lanes = u8::try_from(input.vector).unwrap_or(1);
+                copies.push(Stmt::VectorCopy { to, from, lanes, leaf });
+            }
+            Ok(copies)
+        })
+    }
+
+    /// `guarded` says that not all points belong to the run.
+    fn load_singles(
+        &mut self,
+        warp: &Warp,
+        first: &Value,
+        inputs: &[&Input],
+        guarded: bool,
+    ) -> Result<Option<Stmt>, Diagnostic> {
+        let Warp { run, registers, .. } = warp;
+        let leaf = Some(self.update);
+        self.each_point(registers, |this, vector, part| {
+            let (mut loads, mut body) = (Vec::new(), Vec::new());
+            if inputs.is_empty() {
+                return Ok(body);
+            }
+            let point = this.point_of(registers, run, first, vector, part);
+            let point = this.named("point", point, &mut body);
+            let item = this.item_of(registers, vector, part);
+            for input in inputs {
+                let from = this.read_for(input, point.clone())?;
+                let value = this.emitter.load(from, this.emitter.private[input.private].dtype);
+                let to = this.private_element(input.private, item.clone());
+                loads.push(Stmt::Store { to, value, leaf });
+            }
+            match guarded {
+                true => body.push(Self::when(this.exists(run, &point), loads, Vec::new(), "")),
+                false => body.extend(loads),
+            }
+            Ok(body)
+        })
     }
 
     /// The number of a thread's point among those that it loads.
@@ -321,26 +323,20 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Brings the mapped values of the tile to shared memory.
-    pub(super) fn stage(
-        &mut self,
-        arrays: &Arrays,
-        registers: &Registers,
-        run: &Run,
-        tile: &Tile,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
+    pub(super) fn stage(&mut self, warp: &Warp, tile: &Tile) -> Result<Vec<Stmt>, Diagnostic> {
+        let Warp { run, arrays, registers } = warp;
         if arrays.points.is_empty() {
             return Ok(Vec::new());
         }
-        let filling = self.filling(arrays)?;
         let mut body = Vec::new();
         let mut places = BTreeMap::new();
         for (k, points) in &arrays.points {
             let own = self.spread(points, mul(run.lane.clone(), self.int(registers.vector)));
             places.insert(*k, self.named("own_place", own, &mut body));
         }
-        let whole = self.stage_all(arrays, registers, run, tile, &places, None)?;
-        let partial = self.stage_all(arrays, registers, run, tile, &places, Some(filling.as_deref()))?;
-        let note = match filling {
+        let whole = self.stage_all(warp, tile, &places, false)?;
+        let partial = self.stage_all(warp, tile, &places, true)?;
+        let note = match registers.filling {
             Some(_) => "the points side by side; what changes nothing where the run has none",
             None => "the points side by side",
         };
@@ -348,16 +344,15 @@ impl Writer<'_, '_, '_> {
         Ok(body)
     }
 
-    /// `guarded` says that not all points belong to the run, and what stands for others.
+    /// `guarded` says that not all points belong to the run.
     fn stage_all(
         &mut self,
-        arrays: &Arrays,
-        registers: &Registers,
-        run: &Run,
+        warp: &Warp,
         tile: &Tile,
         places: &BTreeMap<usize, Value>,
-        guarded: Option<Option<&[Value]>>,
+        guarded: bool,
     ) -> Result<Vec<Stmt>, Diagnostic> {
+        let Warp { run, arrays, registers } = warp;
         let leaf = Some(self.update);
         let mut stmts = Vec::new();
         for (k, points) in &arrays.points {
@@ -366,65 +361,46 @@ impl Writer<'_, '_, '_> {
             let source = plain.or(registers.mapped.get(k).copied());
             let place = places.get(k).cloned().unwrap_or_else(|| self.int(0));
             let step = points.places(32 * registers.vector);
-            let by_vectors = guarded.is_none() && width > 1;
+            let by_vectors = !guarded && width > 1;
             let at = |this: &Self, vector: &Value, part: &Value| {
                 add(place.clone(), add(mul(vector.clone(), this.int(step)), part.clone()))
             };
-            let each = self.each_point(
-                registers,
-                |_, _| Ok(Vec::new()),
-                |this, vector, part| {
-                    if by_vectors && plain.is_some() {
-                        return Ok(Vec::new());
-                    }
-                    let mut body = Vec::new();
-                    let point = this.point_of(registers, run, &tile.first, vector, part);
-                    let point = this.named("point", point, &mut body);
-                    let item = this.item_of(registers, vector, part);
-                    let value = this.mapped(*k, registers, item.clone(), point.clone())?;
-                    let to = match (by_vectors, source) {
-                        (true, Some(private)) => this.private_element(private, item.clone()),
-                        _ => this.of_warp(points.array, run, at(this, vector, part)),
-                    };
-                    let store = |value| Stmt::Store { to: to.clone(), value, leaf };
-                    match guarded {
-                        None => body.push(store(value)),
-                        Some(filling) => {
-                            // What no update looks at is anything.
-                            let zero = Value { dtype: value.dtype, kind: zero(value.dtype) };
-                            let neutral = filling.and_then(|f| f.get(*k)).cloned().unwrap_or(zero);
-                            body.push(store(select(this.exists(run, &point), value, neutral)));
-                        }
-                    }
-                    Ok(body)
-                },
-                "",
-            )?;
-            if !matches!(&each, Stmt::For { body, .. } if body.is_empty()) {
-                stmts.push(each);
-            }
-            if let (true, Some(private)) = (by_vectors, source) {
-                let vector = self.emitter.new_var("vector", self.emitter.index(), false);
-                let part = self.emitter.new_var("part", self.emitter.index(), false);
-                let parts = registers.vector / width;
-                let behind = match parts {
-                    1 => self.int(0),
-                    _ => mul(self.var(part), self.int(width)),
+            let each = self.each_point(registers, |this, vector, part| {
+                let mut body = Vec::new();
+                if by_vectors && plain.is_some() {
+                    return Ok(body);
+                }
+                let point = this.point_of(registers, run, &tile.first, vector, part);
+                let point = this.named("point", point, &mut body);
+                let item = this.item_of(registers, vector, part);
+                let mut value = this.mapped(*k, registers, item.clone(), point.clone())?;
+                let to = match (by_vectors, source) {
+                    (true, Some(private)) => this.private_element(private, item),
+                    _ => this.of_warp(points.array, run, at(this, vector, part)),
                 };
-                let from = add(mul(self.var(vector), self.int(registers.vector)), behind.clone());
-                let to = add(place.clone(), add(mul(self.var(vector), self.int(step)), behind));
+                if guarded {
+                    // What no update looks at is anything.
+                    let zero = Value { dtype: value.dtype, kind: zero(value.dtype) };
+                    let filling = registers.filling.as_ref().and_then(|f| f.get(*k));
+                    value = select(this.exists(run, &point), value, filling.cloned().unwrap_or(zero));
+                }
+                body.push(Stmt::Store { to, value, leaf });
+                Ok(body)
+            })?;
+            stmts.extend(each);
+            let Some(private) = source.filter(|_| by_vectors) else { continue };
+            stmts.extend(self.each_vector(registers, |this, vector| {
+                let part = this.emitter.new_var("part", this.emitter.index(), false);
+                let parts = registers.vector / width;
+                let behind = if parts == 1 { this.int(0) } else { mul(this.var(part), this.int(width)) };
                 let copy = Stmt::VectorCopy {
-                    to: self.of_warp(points.array, run, to),
-                    from: self.private_element(private, from),
+                    to: this.of_warp(points.array, run, at(this, vector, &behind)),
+                    from: this.private_element(private, this.item_of(registers, vector, &behind)),
                     lanes: u8::try_from(width).unwrap_or(1),
                     leaf,
                 };
-                let copy = match parts {
-                    1 => copy,
-                    _ => self.unrolled(part, parts, vec![copy], ""),
-                };
-                stmts.push(self.unrolled(vector, self.items() / registers.vector, vec![copy], ""));
-            }
+                Ok(vec![if parts == 1 { copy } else { this.unrolled(part, parts, vec![copy], "") }])
+            })?);
         }
         Ok(stmts)
     }
@@ -432,30 +408,22 @@ impl Writer<'_, '_, '_> {
     /// Adds a tile that lies inside one segment to what the lanes have.
     pub(super) fn add_points(
         &mut self,
-        cells: &super::State,
-        registers: &Registers,
-        run: &Run,
+        cells: &State,
+        warp: &Warp,
         tile: &Tile,
-    ) -> Result<Stmt, Diagnostic> {
-        let cells = cells.clone();
-        self.each_point(
-            registers,
-            |_, _| Ok(Vec::new()),
-            |this, vector, part| {
-                let mut body = Vec::new();
-                let point = this.point_of(registers, run, &tile.first, vector, part);
-                let item = this.item_of(registers, vector, part);
-                let mut staged = BTreeMap::new();
-                for k in 0..this.args.len() {
-                    staged.insert(k, this.mapped(k, registers, item.clone(), point.clone())?);
-                }
-                // All inputs are the same for all segments.
-                let any = this.int(0);
-                body.extend(this.update(&cells, any, point, &staged)?);
-                Ok(body)
-            },
-            "",
-        )
+    ) -> Result<Option<Stmt>, Diagnostic> {
+        let Warp { run, registers, .. } = warp;
+        self.each_point(registers, |this, vector, part| {
+            let point = this.point_of(registers, run, &tile.first, vector, part);
+            let item = this.item_of(registers, vector, part);
+            let mut staged = BTreeMap::new();
+            for k in 0..this.args.len() {
+                staged.insert(k, this.mapped(k, registers, item.clone(), point.clone())?);
+            }
+            // All inputs are the same for all segments.
+            let any = this.int(0);
+            this.update(cells, any, point, &staged)
+        })
     }
 }
 

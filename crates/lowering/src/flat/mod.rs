@@ -47,8 +47,8 @@ use crate::{
 const STARTING_THREADS: u32 = 256;
 /// Threads of the one block of the last launch.
 const JOINING_THREADS: u32 = 1024;
-/// How many steps the end of a segment counts for: about what closing one costs, in points.
-const END_WEIGHT: i64 = 4;
+/// How many steps the end of a segment counts for.
+const END_WEIGHT: i64 = Flat::END_WEIGHT as i64;
 /// How many ends a lane holds of a group, and how many ends a group has.
 const ENDS: i64 = 4;
 const GROUP: i64 = 32 * ENDS;
@@ -228,7 +228,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
 
     /// Steps of a run.
     fn run_steps(&self) -> i64 {
-        32 * i64::from(self.flat.items) * i64::from(self.flat.tiles)
+        self.tile_points() * i64::from(self.flat.tiles)
     }
 
     fn scratch(&self) -> Result<&'w Scratch, Diagnostic> {
@@ -327,6 +327,26 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             cells.push((Cell::Var(var), dtype));
         }
         Ok(cells)
+    }
+
+    /// Names the values of a state, which stay as they are.
+    fn named_state(&mut self, like: &str, values: Vec<Value>, body: &mut Vec<Stmt>) -> Vec<Value> {
+        let mut named = Vec::new();
+        for (name, value) in crate::scan::names(&self.operator, like).iter().zip(values) {
+            let var = self.emitter.new_var(name, value.dtype, false);
+            body.push(Stmt::Let { var, value, leaf: None });
+            named.push(self.var(var));
+        }
+        named
+    }
+
+    /// A state as it lies in arrays: one element of each.
+    fn loaded(&self, elements: impl IntoIterator<Item = MemRef>, like: &State) -> Vec<Value> {
+        elements
+            .into_iter()
+            .zip(like)
+            .map(|(element, (_, dtype))| self.emitter.load(element, *dtype))
+            .collect()
     }
 
     fn neutral(&mut self) -> Result<Vec<Value>, Diagnostic> {
@@ -445,6 +465,11 @@ fn is_staged(writer: &Writer<'_, '_, '_>, arg: &Expr) -> bool {
     let mut reads = false;
     arg.visit(&mut |e| reads |= matches!(e, Expr::Subscript(_)));
     reads && !of_segment(writer, arg) && !contains_reduction(arg)
+}
+
+/// Whether anything that is reduced hangs on the segment.
+fn knows_segment(writer: &Writer<'_, '_, '_>) -> bool {
+    writer.args.iter().any(|arg| of_segment(writer, arg))
 }
 
 /// Whether what is reduced hangs on the segment.

@@ -8,11 +8,9 @@ use loopwright_kernel_ir::DType;
 use super::{Writer, run::Run};
 use crate::{
     fold::{add, mul},
+    layout::widest,
     program::{BinOp, LocalArray, MemRef, Memory, Value},
 };
-
-/// The bytes of the widest access.
-pub(super) const WIDEST: i64 = 16;
 
 /// An array in shared memory with a place for each point of the block's tiles.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +37,7 @@ impl Points {
 
     /// The widest vector of elements.
     pub(super) fn widest(&self, items: i64) -> i64 {
-        (WIDEST / i64::try_from(self.dtype.bytes()).unwrap_or(16)).clamp(1, items)
+        widest(self.dtype).min(items)
     }
 }
 
@@ -53,14 +51,8 @@ impl Writer<'_, '_, '_> {
     /// Where a point of the warp's tile lies, by its place among them, which is not negative: data say so, and a shift is less than a division that
     /// rounds towards zero.
     pub(super) fn point_element(&self, points: &Points, run: &Run, place: Value) -> MemRef {
-        let at = match points.gap {
-            0 => place,
-            gap => {
-                let gaps = self.quotient(place.clone(), points.together);
-                add(place, mul(gaps, self.int(gap)))
-            }
-        };
-        self.of_warp(points.array, run, at)
+        let gaps = self.quotient(place.clone(), points.together);
+        self.of_warp(points.array, run, self.with_gaps(points, place, gaps))
     }
 
     /// The quotient of a value that is not negative and a power of two.
@@ -68,12 +60,17 @@ impl Writer<'_, '_, '_> {
         Value::binary(BinOp::Shr, value, self.int(i64::from(by.trailing_zeros())))
     }
 
+    /// Where a point lies among those of its warp, by a place that is made of lanes and constants, which the last question follows.
     pub(super) fn spread(&self, points: &Points, place: Value) -> Value {
-        if points.gap == 0 {
-            return place;
-        }
         let gaps = Value::binary(BinOp::TruncDiv, place.clone(), self.int(points.together));
-        add(place, mul(gaps, self.int(points.gap)))
+        self.with_gaps(points, place, gaps)
+    }
+
+    fn with_gaps(&self, points: &Points, place: Value, gaps: Value) -> Value {
+        match points.gap {
+            0 => place,
+            gap => add(place, mul(gaps, self.int(gap))),
+        }
     }
 
     pub(super) fn private(&mut self, like: &str, dtype: DType, length: i64) -> usize {

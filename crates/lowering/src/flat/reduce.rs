@@ -8,68 +8,66 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
-    Writer, is_staged,
-    load::Registers,
-    of_segment,
-    points::{Points, WIDEST},
-    run::{Arrays, Progress, Run, Tile},
+    Writer, knows_segment,
+    points::Points,
+    run::{Progress, Run, Tile, Warp},
     values,
 };
 use crate::{
     fold::{add, mul},
-    program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, VarId},
+    layout::WIDEST,
+    program::{BinOp, MemRef, Note, ShuffleMode, Step, Stmt, Value, VarId},
 };
 
 impl Writer<'_, '_, '_> {
     /// No point is the last of its segment.
-    pub(super) fn clear_last(
-        &mut self,
-        arrays: &Arrays,
-        registers: &Registers,
-        run: &Run,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
+    pub(super) fn clear_last(&mut self, warp: &Warp) -> Vec<Stmt> {
         let item = self.emitter.new_var("item", self.emitter.index(), false);
-        let to = self.private_element(registers.none, self.var(item));
+        let to = self.private_element(warp.registers.none, self.var(item));
         let zero = Stmt::Store { to, value: Value::int(DType::U8, 0), leaf: None };
         let none = self.unrolled(item, self.items(), vec![zero], "");
-        let (_, store) = self.move_last(arrays, registers, run);
-        Ok(vec![none, store])
+        vec![none, self.take_last_away(warp)]
     }
 
-    /// Loads of the marks of the thread's points, and stores that take them away.
-    fn move_last(&mut self, arrays: &Arrays, registers: &Registers, run: &Run) -> (Stmt, Stmt) {
+    /// Stores that take the marks of the thread's points away.
+    fn take_last_away(&mut self, warp: &Warp) -> Stmt {
+        self.each_mark(warp, |this, shared, at| {
+            let from = this.private_element(warp.registers.none, at);
+            (shared, from)
+        })
+    }
+
+    /// Copies of all marks of the thread's points, by the widest accesses: `copy` says where to and where from.
+    fn each_mark(
+        &mut self,
+        warp: &Warp,
+        copy: impl FnOnce(&Self, MemRef, Value) -> (MemRef, MemRef),
+    ) -> Stmt {
         let width = self.items().min(WIDEST);
-        let own = mul(run.lane.clone(), self.int(self.items()));
-        let mut copies = Vec::new();
         let count = self.items() / width;
-        for (private, load) in [(registers.last, true), (registers.none, false)] {
-            let vector = self.emitter.new_var("vector", self.emitter.index(), false);
-            let at = if count == 1 { self.int(0) } else { mul(self.var(vector), self.int(width)) };
-            let shared = self.of_warp(arrays.last, run, add(own.clone(), at.clone()));
-            let private = self.private_element(private, at);
-            let (to, from) = if load { (private, shared) } else { (shared, private) };
-            let lanes = u8::try_from(width).unwrap_or(1);
-            let copy = Stmt::VectorCopy { to, from, lanes, leaf: None };
-            copies.push(if count == 1 { copy } else { self.unrolled(vector, count, vec![copy], "") });
-        }
-        let store = copies.pop().unwrap_or(Stmt::Declare(VarId(0)));
-        let load = copies.pop().unwrap_or(Stmt::Declare(VarId(0)));
-        (load, store)
+        let own = mul(warp.run.lane.clone(), self.int(self.items()));
+        let vector = self.emitter.new_var("vector", self.emitter.index(), false);
+        let at = if count == 1 { self.int(0) } else { mul(self.var(vector), self.int(width)) };
+        let shared = self.of_warp(warp.arrays.last, &warp.run, add(own, at.clone()));
+        let (to, from) = copy(self, shared, at);
+        let copy = Stmt::VectorCopy { to, from, lanes: u8::try_from(width).unwrap_or(1), leaf: None };
+        if count == 1 { copy } else { self.unrolled(vector, count, vec![copy], "") }
     }
 
     /// Each thread reduces its points of the tile, and gets to know what is open before it.
     pub(super) fn scan_points(
         &mut self,
-        arrays: &Arrays,
-        registers: &Registers,
+        warp: &Warp,
         progress: &Progress,
-        run: &Run,
         tile: &Tile,
     ) -> Result<Vec<Stmt>, Diagnostic> {
+        let Warp { run, arrays, registers } = warp;
         let items = self.items();
         let mut body = Vec::new();
-        let (load, clear) = self.move_last(arrays, registers, run);
-        body.extend([load, clear]);
+        body.push(
+            self.each_mark(warp, |this, shared, at| (this.private_element(registers.last, at), shared)),
+        );
+        body.push(self.take_last_away(warp));
         let first_own = mul(run.lane.clone(), self.int(items));
         let mut places = BTreeMap::new();
         let lists = arrays.points.iter().map(|(k, points)| (Some(*k), *points));
@@ -93,9 +91,8 @@ impl Writer<'_, '_, '_> {
         ));
         let closed = self.emitter.new_var("closed", DType::I32, true);
         body.push(Stmt::Let { var: closed, value: Value::int(DType::I32, 0), leaf: None });
-        let lookup = self.args.iter().any(|arg| of_segment(self, arg));
         let first_point = add(tile.first.clone(), first_own);
-        let segment = match lookup {
+        let segment = match knows_segment(self) {
             true => {
                 let segment = self.counter("own_segment", run.first_segment.clone(), None, &mut body);
                 // Points before the run's are not looked at.
@@ -105,7 +102,6 @@ impl Writer<'_, '_, '_> {
             }
             false => None,
         };
-        let filled = self.filling(arrays)?.is_some();
         let item = self.emitter.new_var("item", self.emitter.index(), false);
         let mut each = Vec::new();
         let point = add(first_point, self.var(item));
@@ -117,7 +113,7 @@ impl Writer<'_, '_, '_> {
         }
         let of_which = segment.map_or_else(|| self.int(0), |s| self.var(s));
         let update = self.update(&open, of_which, point.clone(), &staged)?;
-        match filled {
+        match registers.filling.is_some() {
             true => each.extend(update),
             false => each.push(Self::when(self.exists(run, &point), update, Vec::new(), "")),
         }
@@ -137,13 +133,12 @@ impl Writer<'_, '_, '_> {
         each.push(Self::when(is_last, end, Vec::new(), ""));
         body.push(self.unrolled(item, items, each, "its points, in their order"));
         body.extend(self.scan_lanes(&open, closed, &run.lane)?);
-        let mut stores = Vec::new();
-        for (array, value) in arrays.before.iter().zip(values(&open)) {
-            let prior = self.shuffled(ShuffleMode::Up, value, self.int(1));
+        for (array, value) in
+            arrays.before.iter().zip(self.shuffled_state(ShuffleMode::Up, &open, self.int(1)))
+        {
             let to = self.of_warp(*array, run, run.lane.clone());
-            stores.push(Stmt::Store { to, value: prior, leaf: None });
+            body.push(Stmt::Store { to, value, leaf: None });
         }
-        body.extend(stores);
         let last: Vec<Value> = values(&open).into_iter().map(|v| self.of_lane(v, 31)).collect();
         body.extend(Self::assign(&progress.carry, last));
         Ok(body)
@@ -199,9 +194,4 @@ impl Writer<'_, '_, '_> {
             note: Note::new("the segment that the point belongs to, by bisection"),
         }])
     }
-}
-
-/// Whether the lanes can add up a tile inside one segment without knowing which it is.
-pub(super) fn knows_no_segment(writer: &Writer<'_, '_, '_>) -> bool {
-    !writer.args.iter().any(|arg| of_segment(writer, arg) && !is_staged(writer, arg))
 }

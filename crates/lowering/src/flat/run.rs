@@ -6,10 +6,14 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
-use super::{State, Writer, is_staged, points::Points, values};
+use super::{State, Writer, is_staged, load::Registers, points::Points, values};
 use crate::{
-    fold::{add, mul, sub},
-    program::{BinOp, LocalArray, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, VarId},
+    fold::{add, mul, select, sub},
+    layout::WIDEST,
+    program::{
+        BinOp, LocalArray, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind,
+        VarId,
+    },
 };
 
 /// The most shared memory that a kernel may declare.
@@ -53,6 +57,13 @@ pub(super) struct Arrays {
     ended: usize,
 }
 
+/// What a warp works with.
+pub(super) struct Warp {
+    pub run: Run,
+    pub arrays: Arrays,
+    pub registers: Registers,
+}
+
 /// What changes from tile to tile.
 pub(super) struct Progress {
     /// What is open before the tile; of lanes that have something of it besides, `own`.
@@ -73,7 +84,7 @@ impl Writer<'_, '_, '_> {
     }
 
     pub(super) fn tile_points(&self) -> i64 {
-        i64::from(self.flat.items) * 32
+        self.items() * 32
     }
 
     /// A run for each warp.
@@ -81,7 +92,8 @@ impl Writer<'_, '_, '_> {
         let arrays = self.arrays()?;
         let registers = self.registers(&arrays)?;
         let mut body = Vec::new();
-        let run = self.describe(&mut body)?;
+        let warp = Warp { run: self.describe(&mut body)?, arrays, registers };
+        let Warp { run, registers, .. } = &warp;
         let neutral = self.neutral()?;
         let progress = Progress {
             carry: self.state("carry", neutral.clone(), &mut body)?,
@@ -89,22 +101,22 @@ impl Writer<'_, '_, '_> {
             head: self.state("head", neutral, &mut body)?,
             segment: self.counter("segment", run.first_segment.clone(), None, &mut body),
             done: {
-                let least = self.nest.least.clone();
-                let before = self.emitter.aff_value(&least.add_constant(-1)?, &self.env)?;
-                self.counter("done", before, None, &mut body)
+                let none = self.before_all()?;
+                self.counter("done", none, None, &mut body)
             },
         };
-        body.extend(self.clear_last(&arrays, &registers, &run)?);
+        body.extend(self.clear_last(&warp));
         body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
-        let widest = self.int(16);
+        // A multiple of the widest vector of bytes is one of all others.
+        let widest = self.int(WIDEST);
         let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), widest));
         let first = self.named("first", first, &mut body);
-        body.extend(self.load_points(&registers, &run, &first)?);
+        body.extend(self.load_points(&warp, &first)?);
         let segment = self.var(progress.segment);
-        body.push(self.load_ends(registers.ends, segment.clone(), &run, "the next ends of segments")?);
-        self.begin_group(&registers, run.from.clone(), &run, &mut body);
+        body.push(self.load_ends(registers.ends, segment.clone(), run, "the next ends of segments")?);
+        self.begin_group(&warp, run.from.clone(), &mut body);
         let further = add(segment, self.int(super::GROUP));
-        body.push(self.load_ends(registers.next_ends, further, &run, "")?);
+        body.push(self.load_ends(registers.next_ends, further, run, "")?);
 
         let var = self.emitter.new_var("tile", self.emitter.index(), false);
         self.emitter.vars[var.0].index = true;
@@ -117,30 +129,30 @@ impl Writer<'_, '_, '_> {
         let stop = Value::binary(BinOp::Min, next.clone(), run.to.clone());
         let stop = self.named("stop", stop, &mut inside);
         let tile = Tile { first: here, begin, stop };
-        let whole = self.is_whole(&run, &tile.first);
-        let ahead = self.load_points(&registers, &run, &next)?;
+        let whole = self.is_whole(run, &tile.first);
+        let ahead = self.load_points(&warp, &next)?;
         let more = Value::binary(BinOp::Lt, next, run.to.clone());
         let ahead = Self::when(more, ahead, Vec::new(), "the next tile, while this one is worked on");
 
-        let mut ends = self.mark_ends(&arrays, &registers, &progress, &run, &tile)?;
+        let mut ends = self.mark_ends(&warp, &progress, &tile)?;
         if let Some(own) = &progress.own {
             ends.push(self.own_to_carry(own, &progress.carry)?);
         }
-        ends.extend(self.stage(&arrays, &registers, &run, &tile)?);
+        ends.extend(self.stage(&warp, &tile)?);
         ends.push(ahead.clone());
         ends.push(Self::warp_sync(
             "points and marks of the tile are stored, from which partial results are made",
         ));
-        ends.extend(self.scan_points(&arrays, &registers, &progress, &run, &tile)?);
+        ends.extend(self.scan_points(&warp, &progress, &tile)?);
         ends.push(Self::warp_sync("partial results are stored, at the last points of segments"));
-        ends.extend(self.close_ends(&arrays, &registers, &progress, &run, &tile)?);
+        ends.extend(self.close_ends(&warp, &progress, &tile)?);
         ends.push(Self::warp_sync("the tile's partial results are read"));
         match &progress.own {
             Some(own) => {
-                let mut plain = self.add_inside(own, &registers, &run, &tile)?;
+                let mut plain = self.add_inside(own, &warp, &tile)?;
                 plain.push(ahead);
-                let open = self.ends_in(&registers, &progress, &tile, &mut inside);
-                let inner = Value::binary(BinOp::And, whole, Value { kind: not(open), dtype: DType::Bool });
+                let open = self.ends_in(&warp, &progress, &tile, &mut inside);
+                let inner = Value::binary(BinOp::And, whole, not(open));
                 let note = "a tile inside one segment is added up; what ends in others goes to shared memory";
                 inside.push(Self::when(inner, plain, ends, note));
             }
@@ -157,7 +169,7 @@ impl Writer<'_, '_, '_> {
             body: inside,
             note: Note::default(),
         });
-        self.leave(&arrays, &progress, &run, &mut body)?;
+        self.leave(&warp, &progress, &mut body)?;
         Ok(body)
     }
 
@@ -245,13 +257,8 @@ impl Writer<'_, '_, '_> {
     }
 
     /// What the runs of a block leave to the last launch: joined in their order by one thread.
-    fn leave(
-        &mut self,
-        arrays: &Arrays,
-        progress: &Progress,
-        run: &Run,
-        body: &mut Vec<Stmt>,
-    ) -> Result<(), Diagnostic> {
+    fn leave(&mut self, warp: &Warp, progress: &Progress, body: &mut Vec<Stmt>) -> Result<(), Diagnostic> {
+        let Warp { run, arrays, .. } = warp;
         let scratch = self.scratch()?;
         if let Some(own) = &progress.own {
             body.push(self.own_to_carry(own, &progress.carry)?);
@@ -267,7 +274,7 @@ impl Writer<'_, '_, '_> {
             }
         }
         let some = Value::binary(BinOp::Lt, run.first_segment.clone(), run.end_segment.clone());
-        let first = crate::fold::select(some, run.first_segment.clone(), self.int(-1));
+        let first = select(some, run.first_segment.clone(), self.int(-1));
         let to = self.shared_element(arrays.ended, run.warp.clone());
         stores.push(Stmt::Store { to, value: first, leaf: None });
         let is_first = Value::binary(BinOp::Eq, run.lane.clone(), self.int(0));
@@ -291,20 +298,14 @@ impl Writer<'_, '_, '_> {
         let index = self.emitter.index();
         let ended = self.emitter.load(self.shared_element(arrays.ended, self.var(other)), index);
         let ended = self.named("ended", ended, &mut each);
-        let taken = |this: &mut Self, list: &[usize], like: &str, body: &mut Vec<Stmt>| {
-            let mut found = Vec::new();
-            let names = crate::scan::names(&this.operator, like);
-            for ((name, array), (_, dtype)) in names.iter().zip(list).zip(&open) {
-                let value = this.emitter.load(this.shared_element(*array, this.var(other)), *dtype);
-                let var = this.emitter.new_var(name, *dtype, false);
-                body.push(Stmt::Let { var, value, leaf: None });
-                found.push(this.var(var));
-            }
-            found
+        let of_other = |this: &Self, list: &[usize]| {
+            this.loaded(list.iter().map(|array| this.shared_element(*array, this.var(other))), &open)
         };
-        let tail = taken(self, &arrays.tail, "tail", &mut each);
+        let tail = of_other(self, &arrays.tail);
+        let tail = self.named_state("tail", tail, &mut each);
         let mut close = Vec::new();
-        let head = taken(self, &arrays.head, "own_head", &mut close);
+        let head = of_other(self, &arrays.head);
+        let head = self.named_state("own_head", head, &mut close);
         close.extend(self.combine(&open, values(&open), head)?);
         let mut of_block = Self::assign(&block_head, values(&open));
         of_block.push(self.set(first, ended.clone()));
@@ -328,12 +329,12 @@ impl Writer<'_, '_, '_> {
         Ok(())
     }
 
-    pub(super) fn shared_element(&self, array: usize, at: Value) -> crate::program::MemRef {
+    pub(super) fn shared_element(&self, array: usize, at: Value) -> MemRef {
         self.emitter.local_element(Memory::Shared(array), vec![at])
     }
 
     /// An element of an array of which each warp has a part.
-    pub(super) fn of_warp(&self, array: usize, run: &Run, at: Value) -> crate::program::MemRef {
+    pub(super) fn of_warp(&self, array: usize, run: &Run, at: Value) -> MemRef {
         self.emitter.local_element(Memory::Shared(array), vec![run.warp.clone(), at])
     }
 
@@ -355,6 +356,6 @@ impl Writer<'_, '_, '_> {
     }
 }
 
-fn not(value: Value) -> crate::program::ValueKind {
-    crate::program::ValueKind::Unary(crate::program::UnOp::Not, Box::new(value))
+fn not(value: Value) -> Value {
+    Value { dtype: DType::Bool, kind: ValueKind::Unary(UnOp::Not, Box::new(value)) }
 }

@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{State, Writer, values};
 use crate::{
-    program::{BinOp, Memory, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
+    program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     scan::names,
 };
 
@@ -25,6 +25,10 @@ impl Writer<'_, '_, '_> {
             width: 32,
         };
         Value { dtype: value.dtype, kind }
+    }
+
+    pub(super) fn shuffled_state(&self, mode: ShuffleMode, state: &State, lanes: Value) -> Vec<Value> {
+        values(state).into_iter().map(|value| self.shuffled(mode, value, lanes.clone())).collect()
     }
 
     /// Declares the shared memory of a scan.
@@ -51,15 +55,12 @@ impl Writer<'_, '_, '_> {
         warp: &Value,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut body = self.scan_lanes(open, closed, lane)?;
-        let at = |this: &Self, array: usize, at: Value| {
-            this.emitter.local_element(Memory::Shared(array), vec![at])
-        };
         let mut stores = Vec::new();
         for (array, value) in totals.open.iter().zip(values(open)) {
-            stores.push(Stmt::Store { to: at(self, *array, warp.clone()), value, leaf: None });
+            stores.push(Stmt::Store { to: self.shared_element(*array, warp.clone()), value, leaf: None });
         }
         stores.push(Stmt::Store {
-            to: at(self, totals.closed, warp.clone()),
+            to: self.shared_element(totals.closed, warp.clone()),
             value: self.var(closed),
             leaf: None,
         });
@@ -79,13 +80,8 @@ impl Writer<'_, '_, '_> {
         let mut body = Vec::new();
         let offset = self.emitter.new_var("offset", self.emitter.index(), true);
         let mut round = Vec::new();
-        let mut others = Vec::new();
-        for (name, value) in names(&self.operator, "other").iter().zip(values(open)) {
-            let taken = self.shuffled(ShuffleMode::Up, value, self.var(offset));
-            let var = self.emitter.new_var(name, taken.dtype, false);
-            round.push(Stmt::Let { var, value: taken, leaf: None });
-            others.push(self.var(var));
-        }
+        let others = self.shuffled_state(ShuffleMode::Up, open, self.var(offset));
+        let others = self.named_state("other", others, &mut round);
         let other = self.emitter.new_var("other_closed", DType::I32, false);
         let taken = self.shuffled(ShuffleMode::Up, self.var(closed), self.var(offset));
         round.push(Stmt::Let { var: other, value: taken, leaf: None });
@@ -120,9 +116,6 @@ impl Writer<'_, '_, '_> {
         body: &mut Vec<Stmt>,
     ) -> Result<State, Diagnostic> {
         let is_closed = |value: Value| Value::binary(BinOp::Ne, value, Value::int(DType::I32, 0));
-        let at = |this: &Self, array: usize, at: Value| {
-            this.emitter.local_element(Memory::Shared(array), vec![at])
-        };
         let before = self.state("before", values(carry), body)?;
         let other_warp = self.emitter.new_var("other_warp", self.emitter.index(), false);
         let here = self.var(other_warp);
@@ -130,16 +123,9 @@ impl Writer<'_, '_, '_> {
         let captured = Self::assign(&before, values(carry));
         let own = Value::binary(BinOp::Eq, here.clone(), warp.clone());
         inner.push(Self::when(own, captured, Vec::new(), ""));
-        let mut taken = Vec::new();
-        for (name, (array, (_, dtype))) in
-            names(&self.operator, "total").iter().zip(totals.open.iter().zip(carry))
-        {
-            let value = self.emitter.load(at(self, *array, here.clone()), *dtype);
-            let var = self.emitter.new_var(name, *dtype, false);
-            inner.push(Stmt::Let { var, value, leaf: None });
-            taken.push(self.var(var));
-        }
-        let ended = self.emitter.load(at(self, totals.closed, here), DType::I32);
+        let taken = self.loaded(totals.open.iter().map(|a| self.shared_element(*a, here.clone())), carry);
+        let taken = self.named_state("total", taken, &mut inner);
+        let ended = self.emitter.load(self.shared_element(totals.closed, here), DType::I32);
         let anew = Self::assign(carry, taken.clone());
         let join = self.combine(carry, values(carry), taken)?;
         inner.push(Self::when(is_closed(ended), anew, join, ""));
@@ -153,14 +139,9 @@ impl Writer<'_, '_, '_> {
             note: Note::new("what is open before each warp, and after the last"),
         });
         // The thread before in the same warp.
-        let mut prior = Vec::new();
         let one = self.int(1);
-        for (name, value) in names(&self.operator, "prior").iter().zip(values(open)) {
-            let taken = self.shuffled(ShuffleMode::Up, value, one.clone());
-            let var = self.emitter.new_var(name, taken.dtype, false);
-            body.push(Stmt::Let { var, value: taken, leaf: None });
-            prior.push(self.var(var));
-        }
+        let prior = self.shuffled_state(ShuffleMode::Up, open, one.clone());
+        let prior = self.named_state("prior", prior, body);
         let prior_closed = self.emitter.new_var("prior_closed", DType::I32, false);
         let taken = self.shuffled(ShuffleMode::Up, self.var(closed), one);
         body.push(Stmt::Let { var: prior_closed, value: taken, leaf: None });
