@@ -217,8 +217,9 @@ fn comparisons_and_choices_are_part_of_the_cost() {
     }
 }
 
-/// Lengths without a sweep (`cargo run --example untuned` shows what is taken): no estimate is far above the bound or jumps beside its neighbours, and few rows
-/// keep all multiprocessors busy to the end.
+/// Lengths of which most have no sweep (`cargo run --example untuned` shows what is taken): no estimate is far above the bound or jumps beside its neighbours, and few
+/// rows keep all multiprocessors busy to the end. Rows of 36 and 72 need as many lanes as those of 64 and 128, and nearly half of them idle: the best points that
+/// were measured take 1.06 and 1.07 times the bound, those of 60 and 120 1.04 and 1.03 times.
 #[test]
 fn lengths_that_were_never_tuned() {
     let lengths =
@@ -234,11 +235,55 @@ fn lengths_that_were_never_tuned() {
                 chosen(&Shape::rows(ALL / length, *length), DType::F32, machine, limits);
             let part = cost.bound_ms / cost.estimate_ms;
             let what = format!("{length} on {}: {form}, {part:.3} after {before:.3?}", machine.device);
-            assert!(part > 0.91, "{what}");
-            assert!(before.is_none_or(|b| (part / b - 1.0).abs() < 0.03), "{what}");
+            let (least, jump) = if *length < 144 { (0.86, 0.08) } else { (0.91, 0.04) };
+            assert!(part > least, "{what}");
+            assert!(before.is_none_or(|b| (part / b - 1.0).abs() < jump), "{what}");
             before = Some(part);
         }
     }
+}
+
+/// Medians of exhaustive sweeps of short rows on an H200, for each point and each length.
+const SHORT_ROWS: &str = include_str!("../crates/tuner/tests/recorded/short_rows.txt");
+
+/// What is taken for rows that are no power of two is within 5 % of the best point of a sweep that has many more of them, with the bandwidth as it is measured
+/// and as the data sheet has it. Lanes that part from their warp cost up to 18 % (72), more than the estimate sees.
+#[test]
+fn short_rows_of_every_length_are_near_the_best_that_was_measured() {
+    let header = SHORT_ROWS.lines().rfind(|l| l.starts_with("# ")).expect("a header");
+    let lengths: Vec<usize> = header
+        .split(" | ")
+        .nth(1)
+        .expect("lengths")
+        .split(' ')
+        .map(|l| l.parse().expect("a length"))
+        .collect();
+    assert_eq!(lengths.len(), 16);
+    let times: Vec<(String, Vec<f64>)> = SHORT_ROWS
+        .lines()
+        .filter_map(|l| l.split_once(" | ").filter(|_| !l.starts_with('#')))
+        .map(|(point, times)| {
+            let point: Vec<&str> = point.split(' ').collect();
+            let point = format!("width={} rows={} block_rows={}", point[0], point[1], point[2]);
+            (point, times.split(' ').map(|t| t.parse().expect("a time")).collect())
+        })
+        .collect();
+    assert_eq!(times.len(), 68);
+    let rated = Machine { bandwidth: 4.8e12, ..Machine::h200() };
+    let mut wrong = Vec::new();
+    for machine in [Machine::h200(), rated] {
+        for (at, length) in lengths.iter().enumerate() {
+            let shape = Shape::rows((1 << 28) / length, *length);
+            let form = chosen(&shape, DType::F32, &machine, &machines::h200()).form;
+            let found = times.iter().find(|(point, _)| form == format!("a few lanes a row ({point})"));
+            let (_, found) = found.unwrap_or_else(|| panic!("{length}: {form} was not measured"));
+            let best = times.iter().map(|(_, t)| t[at]).fold(f64::INFINITY, f64::min);
+            if found[at] > 1.05 * best {
+                wrong.push(format!("{length}: {form} takes {} us, and the best {best}", found[at]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

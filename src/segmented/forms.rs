@@ -51,7 +51,7 @@ pub(super) fn of(
     limits: &DeviceInfo,
 ) -> Result<Vec<Form>, Diagnostic> {
     match *shape {
-        Shape::Rows { count, length } => rows(dtype, count, length, machine),
+        Shape::Rows { count, length } => rows(dtype, state, count, length, machine),
         Shape::Ragged { count, elements, longest, .. } => {
             let mut forms = vec![flattened(dtype, state, elements, count, machine, limits)?];
             forms.extend(even(count, elements, longest, machine)?);
@@ -60,7 +60,13 @@ pub(super) fn of(
     }
 }
 
-fn rows(dtype: DType, count: usize, length: usize, machine: &Machine) -> Result<Vec<Form>, Diagnostic> {
+fn rows(
+    dtype: DType,
+    state: usize,
+    count: usize,
+    length: usize,
+    machine: &Machine,
+) -> Result<Vec<Form>, Diagnostic> {
     let v = vector(dtype, length);
     let whole = length.div_ceil(v);
     let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
@@ -79,7 +85,9 @@ fn rows(dtype: DType, count: usize, length: usize, machine: &Machine) -> Result<
         )?);
     }
     if whole <= 512 {
-        forms.push(lanes(v, whole)?);
+        // A join of lanes costs what its shuffles take: more of them where a partial result is more than a value.
+        let cheap = state <= dtype.bytes().max(4);
+        forms.push(lanes(v, whole, cheap && v * dtype.bytes() == 16)?);
     }
     if whole >= 128 {
         forms.push(block("a block a row", v, whole, true, few)?);
@@ -124,7 +132,22 @@ fn assumed(v: usize, aligned: bool) -> String {
     if v == 1 || !aligned { String::new() } else { format!("assume(len % {v} = 0)\n") }
 }
 
-fn lanes(v: usize, whole: usize) -> Result<Form, Diagnostic> {
+/// A few lanes of a warp for each row, several rows for each thread.
+///
+/// How often lanes go through a row decides, more than what the estimate sees. NVRTC has the loop of four rows in its code twice and that of two four times,
+/// and what does not divide the number of iterations goes first. Where some lanes of a warp go once more than others, they may part there: in a row of
+/// 18 vectors, by 16 lanes and four rows a thread, 14 lanes take their one iteration as such a rest, while the other two skip it and ask for both of
+/// theirs when the first have what they waited for. Rows of 72 f32 take 1.18 times as long so as by 32 lanes
+/// (`crates/tuner/tests/recorded/short_rows.txt`). They stay together where
+///
+/// * all go equally often, or once at most: as many lanes as a row has vectors, up to the next power of two;
+/// * two rows a thread are gone through up to three times, which is all rest. For rows that a warp has lanes enough for, idle lanes cost less than going
+///   twice, unless one vector is left, which lies in a sector that the next row asks for as well.
+///
+/// Of longer rows half the lanes would go four times or more; they are left to go as rarely as they can.
+///
+/// `together`: only these. Otherwise, where loads are shorter or joins dear, idle lanes cost more, and the estimate is left to weigh it.
+fn lanes(v: usize, whole: usize, together: bool) -> Result<Form, Diagnostic> {
     let (split, lane) = vectors(v, "i_inner", "i_lane");
     let steps = format!(
         "{}split_iname(s, $block_rows)\n\
@@ -136,13 +159,24 @@ fn lanes(v: usize, whole: usize) -> Result<Form, Diagnostic> {
     );
     // Lanes of a warp, no more than a row has work for.
     let most = whole.next_power_of_two().clamp(2, 32);
-    let lanes = [most / 2, most].into_iter().filter(|l| *l >= 2);
+    let half = most / 2;
+    let two_rows = "block_rows == 2 * rows";
+    let up_to_four = format!("{two_rows} or block_rows == 4 * rows");
+    let (lanes, condition) = if !together || whole.is_multiple_of(half) {
+        (vec![half, most], up_to_four)
+    } else if whole > most {
+        (if whole <= 3 * half { vec![half, most] } else { vec![most] }, two_rows.to_owned())
+    } else if whole == half + 1 {
+        (vec![half, most], format!("{two_rows} or block_rows == 4 * rows and width == {}", most * v))
+    } else {
+        (vec![most], up_to_four)
+    };
     let space = Space::new()
-        .parameter("width", list(lanes.map(|l| l * v)))
+        .parameter("width", list(lanes.into_iter().filter(|l| *l >= 2).map(|l| l * v)))
         .parameter("rows", [4, 8, 16, 32, 64])
         .parameter("block_rows", [8, 16, 32, 64, 128, 256])
         .require(&format!("rows * width // {v} >= 128 and rows * width // {v} <= 256"))?
-        .require("block_rows == 2 * rows or block_rows == 4 * rows")?;
+        .require(&condition)?;
     Form::new("a few lanes a row", &steps, space)
 }
 

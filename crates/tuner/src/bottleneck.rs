@@ -25,6 +25,8 @@ pub enum Bottleneck {
     SharedMemory,
     /// Latencies that barriers expose.
     Barriers,
+    /// The starts of blocks, of which each does little.
+    Blocks,
     /// Words that do not fit into registers.
     SpilledRegisters,
     /// The launches themselves.
@@ -42,6 +44,7 @@ impl fmt::Display for Bottleneck {
             Bottleneck::Instructions => "instructions",
             Bottleneck::SharedMemory => "shared memory",
             Bottleneck::Barriers => "barriers",
+            Bottleneck::Blocks => "starts of blocks",
             Bottleneck::SpilledRegisters => "spilled registers",
             Bottleneck::Launches => "launches",
         })
@@ -85,6 +88,7 @@ mod tests {
             (Bottleneck::Instructions, Cost { shuffles: 1e9, ..streamed }),
             (Bottleneck::SharedMemory, Cost { wavefronts: 1e10, ..streamed }),
             (Bottleneck::Barriers, Cost { barriers: 1e8, ..streamed }),
+            (Bottleneck::Blocks, Cost { blocks: 6e5, threads: 64, ..streamed }),
             (Bottleneck::SpilledRegisters, Cost { private_words: 1000, ..streamed }),
             (Bottleneck::Launches, Cost { launches: 1e3, ..streamed }),
         ];

@@ -11,7 +11,8 @@
 //! * instructions: arithmetic of warps, fused where it can be, comparisons and choices, memory instructions and shuffles, over four schedulers a
 //!   multiprocessor; or those of one kind alone, over the units that it has ([`Throughput`]), where that takes longer. What addresses and
 //!   guards take is left out: compilers move most of it out of loops;
-//! * shared memory: a wavefront a clock.
+//! * shared memory: a wavefront a clock;
+//! * blocks: a device starts one in 1.2 clocks at most, whatever it does, so that blocks of a few short rows come no faster.
 //!
 //! What is not the longest overlaps with it as far as there are warps to go on with: the rest counts, divided by the resident warps of a
 //! scheduler. A barrier exposes the latency of a load to the block; other resident blocks go on. Where the multiprocessors themselves are
@@ -80,6 +81,9 @@ const CLOCKS_A_LINE: f64 = 2.0;
 const CACHE_RATE: f64 = 2.5;
 /// The part of the bytes under way that keeps the memory busy but for a rest that is not worth naming.
 const NEARLY: f64 = 0.95;
+/// Clocks from the start of a block to that of the next, on the whole device: where blocks have 8 or 16 short rows, an H200 starts 1.65e9 in a second,
+/// whether they have 64 threads or 128 (`tests/recorded/short_rows.txt`).
+const CLOCKS_A_BLOCK: f64 = 1.2;
 /// Seconds that a launch takes besides.
 const LAUNCH: f64 = 3e-6;
 
@@ -288,6 +292,9 @@ impl Cost {
         if self.waves > 1.0 && memory.max(lines) < longest {
             seconds *= self.waves.ceil() / self.waves;
         }
+        let started = blocks * CLOCKS_A_BLOCK / machine.clock;
+        let waits_for_blocks = if started > seconds { started } else { 0.0 };
+        seconds = seconds.max(started);
         let waits_for_memory = match () {
             () if busy < NEARLY => Bottleneck::BytesInFlight,
             () if asked_for > needed_once => Bottleneck::SecondLevelCache,
@@ -299,6 +306,7 @@ impl Cost {
             (Bottleneck::Instructions, instructions),
             (Bottleneck::SharedMemory, shared),
             (Bottleneck::Barriers, exposed),
+            (Bottleneck::Blocks, waits_for_blocks),
             (Bottleneck::SpilledRegisters, seconds * spilled / 4.0),
             (Bottleneck::Launches, LAUNCH * self.launches),
         ]);

@@ -16,6 +16,9 @@ const SEGMENTED_SUM: &str = include_str!("recorded/segmented_sum_1024.txt");
 /// Of short segments; what the beginnings and ends of blocks cost (`residents`) fits it.
 const SHORT: &str = include_str!("recorded/segmented_sum_64.txt");
 
+/// Of rows of 16 lengths: times alone.
+const SHORT_ROWS: &str = include_str!("recorded/short_rows.txt");
+
 struct Sweep {
     points: Vec<Point>,
     costs: Vec<Cost>,
@@ -140,6 +143,49 @@ fn the_static_cost_ranks_short_segments() {
     let (correlation, favourite) = ranking(&sweep);
     assert!(correlation > 0.82 && favourite < 1.05, "{correlation} {favourite}");
     guided_is_near_the_best(&sweep, 4);
+}
+
+/// No launch of 1088 starts its blocks faster than one in 1.2 clocks, and those whose blocks have little to do come near that, be they of 64 threads or of 128.
+/// The estimate says so.
+#[test]
+fn a_device_starts_so_many_blocks_in_a_second() {
+    let machine = Machine::h200();
+    let fastest = machine.clock / 1.2;
+    let header = SHORT_ROWS.lines().rfind(|l| l.starts_with("# ")).expect("a header");
+    let lengths = header.split(" | ").nth(1).expect("lengths").split(' ');
+    let lengths: Vec<f64> = lengths.map(|l| l.parse().expect("a length")).collect();
+    let (mut launches, mut limited) = (0, Vec::new());
+    for line in SHORT_ROWS.lines().filter(|l| !l.starts_with('#')) {
+        let (point, times) = line.split_once(" | ").expect("a point and its times");
+        let point: Vec<f64> = point.split(' ').map(|v| v.parse().expect("an integer")).collect();
+        let threads = (point[0] * point[1] / 4.0) as u32;
+        for (length, time) in lengths.iter().zip(times.split(' ')) {
+            let seconds = 1e-6 * time.parse::<f64>().expect("a time");
+            let blocks = ((1 << 28) as f64 / length / point[2]).ceil();
+            launches += 1;
+            assert!(blocks / seconds < 1.01 * fastest, "{line}: {blocks} blocks of rows of {length}");
+            if blocks / seconds < 0.98 * fastest {
+                continue;
+            }
+            limited.push(threads);
+            let bytes = (1 << 28) as f64 * (4.0 + 4.0 / length);
+            let mut cost = Cost {
+                blocks,
+                threads,
+                launches: 1.0,
+                necessary_bytes: bytes,
+                moved_bytes: bytes,
+                lines: bytes / 128.0,
+                private_words: (4.0 + 4.0 * point[2] / point[1]) as u32,
+                ..Cost::default()
+            };
+            cost.estimate(&machine, &h200());
+            assert!((0.97..1.06).contains(&(cost.estimate_ms * 1e-3 / seconds)), "{line}: {cost:?}");
+        }
+    }
+    assert_eq!(launches, 1088);
+    assert!(limited.len() > 30, "{}", limited.len());
+    assert!(limited.contains(&64) && limited.contains(&128), "{limited:?}");
 }
 
 /// No constant of the estimate was chosen finely: with the machine's figures a third off, the order hardly changes.
