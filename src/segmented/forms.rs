@@ -134,8 +134,8 @@ fn assumed(v: usize, aligned: bool) -> String {
 
 /// A few lanes of a warp for each row, several rows for each thread.
 ///
-/// How often lanes go through a row decides, more than what the estimate sees. NVRTC has the loop of four rows in its code twice and that of two four times,
-/// and what does not divide the number of iterations goes first. Where some lanes of a warp go once more than others, they may part there: in a row of
+/// How often lanes go through a row decides, more than what the estimate sees. In NVRTC's code for sm_90a (f32, f16) the loop of four rows stands twice and that of
+/// two four times (f64: both four times), and what does not divide the number of iterations goes first. Where some lanes of a warp go once more than others, they may part there: in a row of
 /// 18 vectors, by 16 lanes and four rows a thread, 14 lanes take their one iteration as such a rest, while the other two skip it and ask for both of
 /// theirs when the first have what they waited for. Rows of 72 f32 take 1.18 times as long so as by 32 lanes
 /// (`crates/tuner/tests/recorded/short_rows.txt`). They stay together where
