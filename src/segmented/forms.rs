@@ -230,6 +230,10 @@ fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<F
 
 /// Threads of a block of flattened segments.
 const FLAT_THREADS: usize = 128;
+/// The most tiles of a run.
+const MOST_TILES: usize = 512;
+/// Points of segments on average, from which on streaming loads of them are faster: measured between 16 and 64.
+const LONG_ENOUGH_TO_STREAM: usize = 32;
 
 /// Segments of any length in runs of equal work. `state` is how many bytes a partial result has.
 fn flattened(
@@ -247,14 +251,21 @@ fn flattened(
     let taken = |items: usize| FLAT_THREADS * items * ((value + complete) * 9 / 8 + 1);
     let held = |items: usize| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
     let items = [16, 8].into_iter().find(|items| held(*items) >= 8).unwrap_or(8);
-    // Long runs save borders and partial results; about three rounds of blocks even out what one run takes more than another. Eight blocks stay on a
-    // multiprocessor at a time, as the registers allow.
+    // Long runs save borders and partial results: one round of blocks, where it is known how many a multiprocessor holds. Otherwise eight may be
+    // too many, and three rounds lose less by a fourth that is not full. Beyond so many tiles there is nothing left to save.
+    let flat = Flat { threads: FLAT_THREADS as u16, items: items as u16, tiles: 1 };
+    let resident = flat.resident(dtype.bytes(), state).filter(|blocks| held(items) >= *blocks as usize);
+    let (rounds, blocks) = resident.map_or((3, 8), |blocks| (1, blocks as usize));
     let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
-    let runs = 3 * 8 * multiprocessors * (FLAT_THREADS / 32);
+    let round = 32 * items * blocks * multiprocessors * (FLAT_THREADS / 32);
     let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
-    let tiles = steps.div_ceil(32 * items * runs).clamp(1, 128);
+    let rounds = rounds.max(steps.div_ceil(round * MOST_TILES));
+    let tiles = steps.div_ceil(round * rounds).clamp(1, MOST_TILES);
     let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
-    let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
+    // Where segments are short, offsets and results are most of what the cache is asked for, and hints for the points gain nothing.
+    let stream = resident.is_some() && elements >= count.saturating_mul(LONG_ENOUGH_TO_STREAM);
+    let hint = if stream { "cache_streaming(x)\n" } else { "" };
+    let steps = format!("{hint}flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
     Form::new("flattened", &steps, space)
 }
 

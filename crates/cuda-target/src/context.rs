@@ -69,10 +69,7 @@ impl Needs {
 pub(crate) fn is_taken(value: &Value) -> bool {
     let mut taken = false;
     value.visit(&mut |v| {
-        taken |= matches!(
-            v.kind,
-            ValueKind::Load(_) | ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Call { .. }
-        );
+        taken |= v.kind.joins_lanes() || matches!(v.kind, ValueKind::Load(_) | ValueKind::Call { .. });
     });
     taken
 }

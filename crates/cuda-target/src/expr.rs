@@ -69,6 +69,12 @@ impl Context<'_> {
                 let call = Printed::primary(format!("__any_sync({mask}, {})", self.condition(a).text));
                 call.with(Rep::Int { exact: true })
             }
+            ValueKind::Since { has, lane } => {
+                let mask = self.warp_mask().unwrap_or_else(|| "0xffffffffu".into());
+                let lane = self.exact(lane).within(prec::MUL);
+                let condition = self.condition(has).text;
+                Printed::primary(format!("__clz(__ballot_sync({mask}, {condition}) << (31 - {lane}))"))
+            }
         }
     }
 

@@ -35,7 +35,9 @@ impl Context<'_> {
             out.comment(&note.text, 0, None);
         }
         let params: Vec<String> = self.kernel.params.iter().map(|p| self.param(p)).collect();
-        let qualifiers = format!("extern \"C\" __global__ void __launch_bounds__({})", self.kernel.threads());
+        let resident = self.kernel.resident.map_or_else(String::new, |blocks| format!(", {blocks}"));
+        let threads = self.kernel.threads();
+        let qualifiers = format!("extern \"C\" __global__ void __launch_bounds__({threads}{resident})");
         let signature = format!("{}({}) {{", self.kernel.name, params.join(", "));
         if qualifiers.len() + 1 + signature.len() <= WIDTH {
             out.push(&format!("{qualifiers} {signature}"), 0, None);

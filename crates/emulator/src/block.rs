@@ -426,6 +426,7 @@ impl<'a> Block<'a> {
                     let some = lanes_of(&warp.narrow[value as usize]) & warp.mask != 0;
                     warp.narrow[dst as usize] = [u32::from(some); WARP];
                 }
+                Inst::Since { dst, value, lane, site } => self.since(warp, (dst, value, lane), site)?,
                 Inst::Load { access, dst } => self.load(warp, access, dst)?,
                 Inst::Store { access, src } => self.store(warp, access, src)?,
                 Inst::Update { access, src } => self.update(warp, access, src)?,
@@ -583,6 +584,21 @@ impl<'a> Block<'a> {
             return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
         }
         self.counters.shuffles += 1;
+        Ok(())
+    }
+
+    fn since(&mut self, warp: &mut Warp, (dst, value, lane): (Reg, Reg, Reg), site: u32) -> Outcome<()> {
+        self.all_lanes(warp, site)?;
+        let have = lanes_of(&warp.narrow[value as usize]) & warp.mask;
+        for own in active(warp.mask) {
+            let below = warp.narrow[lane as usize][own];
+            if below > 31 {
+                let mut failure = self.failure(FaultKind::DivergentShuffle, warp, own, site, Act::Computes);
+                failure.fault.detail = format!("asks about lane {}, which no warp has", below as i32);
+                return Err(failure);
+            }
+            warp.narrow[dst as usize][own] = (have << (31 - below)).leading_zeros();
+        }
         Ok(())
     }
 

@@ -201,6 +201,13 @@ pub(crate) enum Inst {
         value: Reg,
         site: u32,
     },
+    /// How far below a lane the nearest one is that has it, or 32.
+    Since {
+        dst: Reg,
+        value: Reg,
+        lane: Reg,
+        site: u32,
+    },
     Load {
         access: u32,
         dst: Reg,

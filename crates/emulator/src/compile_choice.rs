@@ -67,7 +67,8 @@ impl<'a> Compiler<'a> {
         cond.visit(&mut |v| {
             stays &= match &v.kind {
                 ValueKind::Load(from) => matches!(from.memory, Memory::Private(_)),
-                ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Call { .. } => false,
+                ValueKind::Call { .. } => false,
+                kind if kind.joins_lanes() => false,
                 _ => true,
             };
         });
@@ -91,10 +92,8 @@ impl<'a> Compiler<'a> {
         let mut harmless = true;
         value.visit(&mut |v| {
             harmless &= match &v.kind {
-                ValueKind::Load(_)
-                | ValueKind::Shuffle { .. }
-                | ValueKind::Any(_)
-                | ValueKind::Call { .. } => false,
+                ValueKind::Load(_) | ValueKind::Call { .. } => false,
+                kind if kind.joins_lanes() => false,
                 ValueKind::Unary(UnOp::Neg, _) => !self.exact,
                 ValueKind::Binary(op, _, b) => match op {
                     BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem => {

@@ -186,6 +186,14 @@ impl<'a> Compiler<'a> {
                 let site = self.site(None);
                 self.emit(Inst::Any { dst, value, site });
             }
+            ValueKind::Since { has, lane } => {
+                if has.dtype != DType::Bool || lane.dtype != DType::I32 || dtype != DType::I32 {
+                    return self.invalid("the distance to a lane that has a condition has the wrong types");
+                }
+                let (value, lane) = (self.value(has)?, self.value(lane)?);
+                let site = self.site(None);
+                self.emit(Inst::Since { dst, value, lane, site });
+            }
             ValueKind::Int(_)
             | ValueKind::Float(_)
             | ValueKind::Bool(_)

@@ -240,6 +240,30 @@ fn shuffles_need_their_lanes() {
     run(&over_x(64, k), &mut args, &Options::default()).unwrap();
     let found = args.buffer("x").unwrap().to_vec::<f32>().unwrap();
     assert_eq!(found, [[0.0; 32], [1.0; 32]].concat());
+    // How far back a lane has it; in the second warp none does.
+    let since = |lane: Value| {
+        let has = bin(BinOp::Or, bin(BinOp::Eq, tid(0), int(3)), bin(BinOp::Eq, tid(0), int(20)));
+        Value { dtype: I, kind: ValueKind::Since { has: Box::new(has), lane: Box::new(lane) } }
+    };
+    let lane = || bin(BinOp::TruncRem, tid(0), int(32));
+    let k = kernel(ONE(), [64, 1, 1], vec![store(at(X, tid(0)), since(lane()).cast(F), 0)]);
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 64));
+    run(&over_x(64, k), &mut args, &Options::default()).unwrap();
+    let found = args.buffer("x").unwrap().to_vec::<f32>().unwrap();
+    let expected: Vec<f32> = (0..64)
+        .map(|t| match t {
+            3..20 => (t - 3) as f32,
+            20..32 => (t - 20) as f32,
+            _ => 32.0,
+        })
+        .collect();
+    assert_eq!(found, expected);
+    let k = kernel(ONE(), [64, 1, 1], vec![store(at(X, tid(0)), since(tid(0)).cast(F), 0)]);
+    let fault = faults(&over_x(64, k), 64);
+    assert_eq!(fault.detail, "asks about lane 32, which no warp has");
+    let some = || if_(lt(tid(0), int(3)), vec![store(at(X, tid(0)), since(lane()).cast(F), 0)]);
+    let k = kernel(ONE(), [32, 1, 1], vec![some()]);
+    assert_eq!(faults(&over_x(32, k), 32).kind, FaultKind::DivergentShuffle);
     let k = kernel(ONE(), [31, 1, 1], vec![store(at(X, tid(0)), taken(), 0)]);
     let fault = faults(&over_x(32, k), 32);
     assert_eq!(fault.detail, "lane 30 takes from lane 31, which the block does not have");

@@ -45,6 +45,14 @@ impl Flat {
     /// How many steps the end of a segment counts for: about what closing one costs, in points.
     pub const END_WEIGHT: u16 = 4;
 
+    /// How many blocks a multiprocessor has to hold at a time: 32 warps, with 64 registers for each thread. Nothing is asked where a thread holds more than
+    /// that leaves room for, by the bytes that it reads of each point and those of a partial result. Of its own accord the compiler may take a few registers
+    /// more, and a round of blocks then has fewer than it was cut for.
+    pub fn resident(self, point: usize, state: usize) -> Option<u32> {
+        let few = state <= 4 && point * usize::from(self.items) <= 64;
+        few.then(|| 1024 / u32::from(self.threads)).filter(|blocks| *blocks > 0)
+    }
+
     /// What is wrong with the numbers, if anything is.
     pub fn wrong(self) -> Option<&'static str> {
         if !self.threads.is_multiple_of(32) || !(32..=1024).contains(&self.threads) {

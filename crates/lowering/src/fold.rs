@@ -99,7 +99,7 @@ pub(crate) fn not(a: Value) -> Value {
 fn is_pure(value: &Value) -> bool {
     let mut pure = true;
     value.visit(&mut |v| {
-        pure &= !matches!(v.kind, ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Call { .. });
+        pure &= !v.kind.joins_lanes() && !matches!(v.kind, ValueKind::Call { .. });
     });
     pure
 }

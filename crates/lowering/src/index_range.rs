@@ -462,6 +462,11 @@ impl<'a> Checker<'a> {
                 self.value(operand);
                 self.value(a)
             }
+            ValueKind::Since { has, lane } => {
+                self.value(has);
+                self.value(lane);
+                Some(Range::new(0, 32))
+            }
             ValueKind::Any(a) => {
                 let a = self.value(a);
                 Some(Range::new(0, 1).from(&a.into_iter().collect::<Vec<_>>()))

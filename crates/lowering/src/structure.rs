@@ -542,7 +542,7 @@ impl State<'_, '_> {
                 Stage::Runs => writer.runs()?,
                 Stage::Join => writer.join()?,
             };
-            let taken = writer.emitter.taken_names();
+            let (resident, taken) = (writer.resident, writer.emitter.taken_names());
             let Emitter { mut vars, shared, private, .. } = writer.emitter;
             finish(&mut body, &mut vars);
             rename(&body, &mut vars, &taken);
@@ -553,7 +553,18 @@ impl State<'_, '_> {
                 Stage::Starts => Vec::new(),
                 _ => vec![stage.note(&self.name_of(number - 1))],
             };
-            self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body, notes });
+            self.kernels.push(DeviceKernel {
+                name,
+                params,
+                grid,
+                block,
+                resident,
+                vars,
+                shared,
+                private,
+                body,
+                notes,
+            });
             self.parts.push(if stage == Stage::Runs { parts.to_vec() } else { Vec::new() });
             stmts.push(HostStmt::Launch(number));
         }
@@ -710,7 +721,19 @@ impl State<'_, '_> {
         rename(&body, &mut vars, &taken);
         let params = params(&body, &self.shared.globals, analysis, around, &exchanged);
         let notes = Vec::new();
-        self.kernels.push(DeviceKernel { name, params, grid, block, vars, shared, private, body, notes });
+        let resident = None;
+        self.kernels.push(DeviceKernel {
+            name,
+            params,
+            grid,
+            block,
+            resident,
+            vars,
+            shared,
+            private,
+            body,
+            notes,
+        });
         Ok(HostStmt::Launch(self.kernels.len() - 1))
     }
 

@@ -431,27 +431,31 @@ template <typename T> inline T exchange(const unsigned int mask, const T value, 
     return taken;
 }
 
-// Whether one of these lanes hands over something true.
-inline bool any(const unsigned int mask, const bool own) {
+// Which of these lanes hand over something true.
+inline unsigned int ballot(const unsigned int mask, const bool own) {
     warp &shared = my_warp();
     const unsigned int self = lane();
     const unsigned int turn = shared.turn[self]++ & 1;
     memcpy(&shared.slot[turn][self], &own, sizeof own);
     give_way(waits::warp, mask);
-    bool some = false;
+    unsigned int have = 0;
     for (unsigned int source = 0; source < 32; ++source) {
         bool theirs = false;
         if (mask >> source & 1) {
             memcpy(&theirs, &shared.slot[turn][source], sizeof theirs);
         }
-        some = some || theirs;
+        have |= (unsigned int)theirs << source;
     }
-    return some;
+    return have;
 }
 
 } // namespace shim
 
-inline int __any_sync(const unsigned int mask, const int predicate) { return shim::any(mask, predicate != 0); }
+inline unsigned int __ballot_sync(const unsigned int mask, const int predicate) {
+    return shim::ballot(mask, predicate != 0);
+}
+inline int __any_sync(const unsigned int mask, const int predicate) { return __ballot_sync(mask, predicate) != 0; }
+inline int __clz(const int value) { return value == 0 ? 32 : __builtin_clz((unsigned int)value); }
 inline void __syncthreads() { shim::give_way(shim::waits::block, 0); }
 inline void __syncwarp(const unsigned int mask = 0xffffffffu) {
     // The threads that do not exist need not be left out here.

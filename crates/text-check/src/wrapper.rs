@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use loopwright_cuda_target::CudaSource;
-use loopwright_lowering::program::{DeviceKernel, Program, Stmt, Value, ValueKind};
+use loopwright_lowering::program::{DeviceKernel, Program, Stmt, Value};
 
 /// The shim header.
 pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");
@@ -45,9 +45,7 @@ pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String
 /// Whether threads wait for each other anywhere in the kernel.
 fn synchronises(kernel: &DeviceKernel) -> bool {
     let mut found = false;
-    let mut look = |value: &Value| {
-        value.visit(&mut |v| found |= matches!(v.kind, ValueKind::Shuffle { .. } | ValueKind::Any(_)))
-    };
+    let mut look = |value: &Value| value.visit(&mut |v| found |= v.kind.joins_lanes());
     let mut barrier = false;
     Stmt::visit(&kernel.body, &mut |stmt| match stmt {
         Stmt::Sync { .. } => barrier = true,

@@ -133,6 +133,7 @@ pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKerne
         params: vec![],
         grid,
         block,
+        resident: None,
         vars,
         shared,
         private,

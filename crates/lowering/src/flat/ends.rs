@@ -21,7 +21,7 @@ use crate::{
 enum Begins {
     /// There, in an array of each thread.
     At(usize),
-    /// Each behind the one before; the first behind this end, which becomes the group's last.
+    /// Each behind the one before; the first behind this end: see [`Writer::begin_of`].
     Behind(VarId),
 }
 
@@ -93,14 +93,14 @@ impl Writer<'_, '_, '_> {
         Value::binary(BinOp::And, here, open)
     }
 
-    /// Where a lane's segment of a group begins: the end that the lane before has, or the last one of the lanes' segments before these, `previous`,
-    /// which becomes the last one of these.
-    fn begin_of(&mut self, end: &Value, previous: VarId, run: &Run, body: &mut Vec<Stmt>) -> VarId {
-        let neighbour = self.shuffled(ShuffleMode::Up, end.clone(), self.int(1));
-        let begins = self.counter("begun_at", neighbour, None, body);
+    /// Where a lane's segment of a group begins: at the end that the lane before has; of the first lane, at `previous`, which becomes the last end of these
+    /// there.
+    fn begin_of(&mut self, end: &Value, previous: VarId, run: &Run, body: &mut Vec<Stmt>) -> Value {
+        let end = self.shuffled(ShuffleMode::Index, end.clone(), run.lane_before.clone());
+        let end = self.named("end_before", end, body);
         let is_first = Value::binary(BinOp::Eq, run.lane.clone(), self.int(0));
-        body.push(Self::when(is_first, vec![self.set(begins, self.var(previous))], Vec::new(), ""));
-        body.push(self.set(previous, self.of_lane(end.clone(), 31)));
+        let begins = self.named("begun_at", select(is_first, self.var(previous), end.clone()), body);
+        body.push(self.set(previous, end));
         begins
     }
 
@@ -113,13 +113,13 @@ impl Writer<'_, '_, '_> {
         let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
         let begins = self.begin_of(&end, previous, run, &mut each);
         let to = self.emitter.local_element(Memory::Private(registers.begins), vec![self.var(which)]);
-        each.push(Stmt::Store { to, value: self.var(begins), leaf: None });
+        each.push(Stmt::Store { to, value: begins, leaf: None });
         body.push(self.unrolled(which, ENDS, each, "where they begin"));
     }
 
-    /// The last end of the group that is looked at.
-    fn last_end(&self, warp: &Warp) -> Value {
-        self.of_lane(self.end_of(warp.registers.ends, self.int(ENDS - 1)), 31)
+    /// The last end of a group.
+    fn last_end(&self, group: usize) -> Value {
+        self.of_lane(self.end_of(group, self.int(ENDS - 1)), 31)
     }
 
     /// Marks the last points of segments of a group.
@@ -129,14 +129,11 @@ impl Writer<'_, '_, '_> {
         let mut body = Vec::new();
         let end = self.end_of(group, self.var(which));
         let end = self.named("end", end, &mut body);
+        let here = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
         let begins = match begins {
             Begins::At(array) => self.end_of(array, self.var(which)),
-            Begins::Behind(previous) => {
-                let begins = self.begin_of(&end, previous, run, &mut body);
-                self.var(begins)
-            }
+            Begins::Behind(previous) => self.begin_of(&end, previous, run, &mut body),
         };
-        let here = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
         // A segment without points here has no last one.
         let begins = Value::binary(BinOp::Max, begins, tile.begin.clone());
         let some = Value::binary(BinOp::Gt, end.clone(), begins);
@@ -157,21 +154,21 @@ impl Writer<'_, '_, '_> {
         let Warp { run, registers, .. } = warp;
         let mut body = Vec::new();
         let note = "the last points of segments";
-        let group = (registers.ends, Begins::At(registers.begins));
-        body.push(self.mark_group(warp, group, tile, note));
-        let previous = self.counter("previous", self.last_end(warp), None, &mut body);
+        body.push(self.mark_group(warp, (registers.ends, Begins::At(registers.begins)), tile, note));
+        let previous = self.counter("previous", self.last_end(registers.ends), None, &mut body);
         // Behind an end at the tile's there may be others, but no further point.
-        let below = Value::binary(BinOp::Lt, self.var(previous), tile.stop.clone());
-        let mut inner =
-            vec![self.mark_group(warp, (registers.next_ends, Begins::Behind(previous)), tile, "")];
+        let more = Value::binary(BinOp::Lt, self.var(previous), tile.stop.clone());
+        let behind = |group| (group, Begins::Behind(previous));
+        let mut inner = vec![self.mark_group(warp, behind(registers.next_ends), tile, "")];
         let mut many = Vec::new();
         let limit = self.counter("limit", run.end_segment.clone(), None, &mut many);
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
         let mut each = vec![self.load_ends(registers.further_ends, self.var(at), run, "")?];
-        each.push(self.mark_group(warp, (registers.further_ends, Begins::Behind(previous)), tile, ""));
-        let last = Value::binary(BinOp::Ge, self.var(previous), tile.stop.clone());
-        each.push(Self::when(last, vec![self.set(limit, self.var(at))], Vec::new(), ""));
+        each.push(self.mark_group(warp, behind(registers.further_ends), tile, ""));
+        let last = |this: &Self, order, group| Value::binary(order, this.last_end(group), tile.stop.clone());
+        let all = last(self, BinOp::Ge, registers.further_ends);
+        each.push(Self::when(all, vec![self.set(limit, self.var(at))], Vec::new(), ""));
         many.push(Stmt::For {
             var: at,
             lower: add(self.var(progress.segment), self.int(2 * GROUP)),
@@ -181,8 +178,8 @@ impl Writer<'_, '_, '_> {
             body: each,
             note: Note::default(),
         });
-        inner.push(Self::when(below.clone(), many, Vec::new(), ""));
-        body.push(Self::when(below, inner, Vec::new(), ""));
+        inner.push(Self::when(last(self, BinOp::Lt, registers.next_ends), many, Vec::new(), ""));
+        body.push(Self::when(more, inner, Vec::new(), ""));
         Ok(body)
     }
 
@@ -203,12 +200,11 @@ impl Writer<'_, '_, '_> {
         let mut each = Vec::new();
         let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
         let begins = self.end_of(registers.begins, self.var(which));
-        let close = self.close(warp, progress, tile, (at, which), [&end, &begins])?;
-        each.push(Self::when(self.is_open_end(end, progress, tile), close, Vec::new(), ""));
+        each.extend(self.close(warp, progress, tile, (at, which), [&end, &begins])?);
         let note =
             "a segment for each lane: what its last point completes, and what is open before that thread";
         group.push(self.unrolled(which, ENDS, each, note));
-        let last = self.named("last_end", self.last_end(warp), &mut group);
+        let last = self.named("last_end", self.last_end(registers.ends), &mut group);
         let rest = Value::binary(BinOp::Gt, last.clone(), tile.stop.clone());
         let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(GROUP)))];
         let none = self.before_all()?;
@@ -246,32 +242,40 @@ impl Writer<'_, '_, '_> {
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let Warp { run, arrays, .. } = warp;
         let mut body = Vec::new();
-        let neutral = self.neutral()?;
-        let sum = self.state("sum", neutral, &mut body)?;
+        let here = self.emitter.new_var("here", DType::Bool, false);
+        let value = self.is_open_end(end.clone(), progress, tile);
+        body.push(Stmt::Let { var: here, value, leaf: None });
         let begun = Value::binary(BinOp::Max, begins.clone(), tile.begin.clone());
         let begun = self.named("begun", begun, &mut body);
+        let neutral = self.neutral()?;
+        let sum = self.state("sum", neutral, &mut body)?;
         let mut some = Vec::new();
-        let place = sub(sub(end.clone(), self.int(1)), tile.first.clone());
-        let place = self.named("place", place, &mut some);
+        let last = sub(end.clone(), self.int(1));
+        let place = self.named("place", sub(last.clone(), tile.first.clone()), &mut some);
         let complete = arrays.complete.iter().map(|array| self.point_element(array, run, place.clone()));
         some.extend(Self::assign(&sum, self.loaded(complete, &sum)));
-        let items = self.int(self.items());
         let thread = self.quotient(place, self.items());
-        let thread = self.named("thread", thread, &mut some);
         let before = arrays.before.iter().map(|array| self.of_warp(*array, run, thread.clone()));
         let before = self.loaded(before, &sum);
         let join = self.combine(&sum, before, values(&sum))?;
-        let starts_before =
-            Value::binary(BinOp::Lt, sub(begun.clone(), tile.first.clone()), mul(thread, items));
-        some.push(Self::when(starts_before, join, Vec::new(), ""));
-        body.push(Self::when(Value::binary(BinOp::Gt, end.clone(), begun), some, Vec::new(), ""));
+        // Numbers of points whose quotients by a lane's number of them differ; a tile begins at a multiple of that.
+        let apart = self.quotient(Value::binary(BinOp::BitXor, begun.clone(), last), self.items());
+        let apart = Value::binary(BinOp::Ne, apart, self.int(0));
+        some.push(Self::when(apart, join, Vec::new(), "begun among an earlier lane's points"));
+        let points = Value::binary(BinOp::Gt, end.clone(), begun);
+        let has_points = Value::binary(BinOp::And, self.var(here), points);
+        body.push(Self::when(has_points, some, Vec::new(), ""));
         let own = self.segment_of(self.var(at), which, run);
         let own = self.named("own_segment", own, &mut body);
+        // It can only be the first of the first group: of the others, nobody asks.
+        let first_of_lane = Value::binary(BinOp::Eq, self.var(which), self.int(0));
         let is_first = Value::binary(BinOp::Eq, own.clone(), run.first_segment.clone());
+        let is_first = Value::binary(BinOp::And, first_of_lane, is_first);
         let head = Self::assign(&progress.head, values(&sum));
         let written = self.result(values(&sum), own)?;
         let note = "the run's first segment may have begun in an earlier run";
-        body.push(Self::when(is_first, head, written, note));
+        let close = Self::when(is_first, head, written, note);
+        body.push(Self::when(self.var(here), vec![close], Vec::new(), ""));
         Ok(body)
     }
 }

@@ -1,109 +1,182 @@
 //! The last launch: the partial results of the blocks, in their order.
+//!
+//! One block goes through them, one for each thread at a time. A scan over the lanes of a warp, then over the warps, gives each what is open before it; the
+//! first segment that ends in its block is what that is, and what the block has of it. What is open behind the last is carried on to the next round.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
-use super::{JOINING_THREADS, Writer, values};
+use super::{JOINING_THREADS, State, Writer, values};
 use crate::{
-    fold::{add, mul},
-    program::{BinOp, Note, Scope, Step, Stmt, Value},
+    fold::add,
+    program::{BinOp, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value},
+    scan::names,
 };
 
+/// The partial results of a thread's block of the launch before.
+struct Partial {
+    /// The first segment that ends in it, or -1.
+    ended: Value,
+    head: State,
+    tail: State,
+}
+
+/// Shared memory for the totals of the warps.
+struct Totals {
+    /// What is open behind each: one array a value of the state.
+    open: Vec<usize>,
+    /// Whether a segment ends in it.
+    closed: usize,
+}
+
 impl Writer<'_, '_, '_> {
-    /// One block: each thread takes neighbouring blocks of the launch before.
+    /// One block.
     pub fn join(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let scratch = self.scratch()?;
         let totals = self.totals()?;
-        let threads = i64::from(JOINING_THREADS);
         let mut body = Vec::new();
-        let each = add(scratch.blocks.clone(), self.int(threads - 1));
-        let each = Value::binary(BinOp::TruncDiv, each, self.int(threads));
-        let each = self.named("each", each, &mut body);
-        let from = self.named("from", mul(self.thread(), each.clone()), &mut body);
-        let to = Value::binary(BinOp::Min, add(from.clone(), each), scratch.blocks.clone());
-        let to = self.named("to", to, &mut body);
-        let neutral = self.neutral()?;
-        let open = self.state("open", neutral.clone(), &mut body)?;
-        let carry = self.state("carry", neutral, &mut body)?;
-        let closed = self.emitter.new_var("closed", DType::I32, true);
-        body.push(Stmt::Let { var: closed, value: Value::int(DType::I32, 0), leaf: None });
-
-        // What is open after the thread's blocks, and whether a segment ends in them.
-        let (block_var, block, ended, mut inside) = self.of_block()?;
-        let tail = self.tail_of(block, &mut inside)?;
-        let one = Value::int(DType::I32, 1);
-        let anew = [Self::assign(&open, tail.clone()), vec![self.set(closed, one)]].concat();
-        let join = self.combine(&open, values(&open), tail)?;
-        inside.push(Self::when(Value::binary(BinOp::Ge, ended, self.int(0)), anew, join, ""));
-        body.push(self.blocks_loop(block_var, &from, &to, inside, "what is open after the thread's blocks"));
         let lane = self.emitter.thread_modulo(32);
         let lane = self.named("lane", lane, &mut body);
         let warp = self.emitter.thread_quotient(32);
         let warp = self.named("warp", warp, &mut body);
-        body.extend(self.within_warps(&open, closed, &totals, &lane, &warp)?);
-        body.push(Stmt::Sync {
+        let neutral = self.neutral()?;
+        let carry = self.state("carry", neutral, &mut body)?;
+
+        let first = self.emitter.new_var("first_block", self.emitter.index(), false);
+        self.emitter.vars[first.0].index = true;
+        let mut round = Vec::new();
+        // Two rounds have totals of their own, so that one barrier a round is enough.
+        let number = Value::binary(BinOp::TruncDiv, self.var(first), self.int(i64::from(JOINING_THREADS)));
+        let turn = Value::binary(BinOp::TruncRem, number, self.int(2));
+        let turn = self.named("turn", turn, &mut round);
+        let block = self.named("block", add(self.var(first), self.thread()), &mut round);
+        let partial = self.partial(block, &mut round)?;
+        let ends = Value::binary(BinOp::Ge, partial.ended.clone(), self.int(0));
+        let open = self.state("open", values(&partial.tail), &mut round)?;
+        let since = self.since_end(ends.clone(), &lane, &mut round);
+        self.scan_lanes(&open, since.clone(), &lane, &mut round)?;
+        let closed = Value::binary(BinOp::Lt, since, Value::int(DType::I32, 32));
+        round.push(self.leave_total(&totals, &open, closed.clone(), [&turn, &lane, &warp]));
+        round.push(Stmt::Sync {
             scope: Scope::Block,
             note: Note::new(
-                "all warps have stored what is open after them: partial results of their segments",
+                "all warps have stored what is open behind them: partial results of their segments",
             ),
         });
-        let before = self.across_warps(&open, closed, &carry, &totals, &lane, &warp, &mut body)?;
-
-        // Once more, knowing what is open before.
-        let (block_var, block, ended, mut inside) = self.of_block()?;
-        let tail = self.tail_of(block.clone(), &mut inside)?;
-        let mut close = Vec::new();
-        let mut head = Vec::new();
-        for array in &scratch.head {
-            head.push(self.global_load(*array, block.clone()));
-        }
-        close.extend(self.combine(&before, values(&before), head)?);
-        close.extend(self.result(values(&before), ended.clone())?);
-        close.extend(Self::assign(&before, tail.clone()));
-        let join = self.combine(&before, values(&before), tail)?;
-        inside.push(Self::when(Value::binary(BinOp::Ge, ended, self.int(0)), close, join, ""));
-        body.push(self.blocks_loop(
-            block_var,
-            &from,
-            &to,
-            inside,
-            "the first segment of each block in which it ends",
-        ));
+        let before = self.before_warp(&totals, &carry, [&turn, &lane, &warp], &mut round)?;
+        // The lanes before this one.
+        let one = self.int(1);
+        let prior = self.shuffled_state(ShuffleMode::Up, &open, one.clone());
+        let prior = self.named_state("prior", prior, &mut round);
+        let number = closed.cast(DType::I32);
+        let prior_closed = self.emitter.new_var("prior_closed", DType::I32, false);
+        let taken = self.shuffled(ShuffleMode::Up, number, one);
+        round.push(Stmt::Let { var: prior_closed, value: taken, leaf: None });
+        let anew = Self::assign(&before, prior.clone());
+        let join = self.combine(&before, values(&before), prior)?;
+        let choice = Self::when(
+            Value::binary(BinOp::Ne, self.var(prior_closed), Value::int(DType::I32, 0)),
+            anew,
+            join,
+            "",
+        );
+        let has_prior = Value::binary(BinOp::Gt, lane.clone(), self.int(0));
+        round.push(Self::when(has_prior, vec![choice], Vec::new(), "the lanes before this one"));
+        let mut close = self.combine(&before, values(&before), values(&partial.head))?;
+        close.extend(self.result(values(&before), partial.ended)?);
+        round.push(Self::when(ends, close, Vec::new(), "the first segment that ends in the block"));
+        body.push(Stmt::For {
+            var: first,
+            lower: self.int(0),
+            upper: scratch.blocks.clone(),
+            step: Step::Add(i64::from(JOINING_THREADS)),
+            unroll: false,
+            body: round,
+            note: Note::default(),
+        });
         Ok(body)
     }
 
-    /// The variable of a loop over blocks, and the first segment that ends in one.
-    fn of_block(&mut self) -> Result<(crate::program::VarId, Value, Value, Vec<Stmt>), Diagnostic> {
-        let scratch = self.scratch()?;
-        let var = self.emitter.new_var("block", self.emitter.index(), false);
-        let block = self.var(var);
-        let mut inside = Vec::new();
-        let ended = self.global_load(scratch.ended, block.clone());
-        let ended = self.named("ended", ended, &mut inside);
-        Ok((var, block, ended, inside))
-    }
-
-    fn tail_of(&mut self, block: Value, body: &mut Vec<Stmt>) -> Result<Vec<Value>, Diagnostic> {
-        let scratch = self.scratch()?;
-        let tails = scratch.tail.iter().map(|array| self.global_load(*array, block.clone())).collect();
-        Ok(self.named_state("tail", tails, body))
-    }
-
-    fn blocks_loop(
-        &self,
-        var: crate::program::VarId,
-        from: &Value,
-        to: &Value,
-        body: Vec<Stmt>,
-        note: &str,
-    ) -> Stmt {
-        Stmt::For {
-            var,
-            lower: from.clone(),
-            upper: to.clone(),
-            step: Step::Add(1),
-            unroll: false,
-            body,
-            note: Note::new(note),
+    /// Declares the shared memory.
+    fn totals(&mut self) -> Result<Totals, Diagnostic> {
+        let warps = u64::from(JOINING_THREADS / 32);
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let mut open = Vec::new();
+        for (name, dtype) in names(&self.operator, "totals").iter().zip(types) {
+            open.push(self.shared(name, dtype, &[2, warps], "what is open behind each warp"));
         }
+        let closed =
+            self.shared("totals_closed", DType::I32, &[2, warps], "whether a segment ends in each warp");
+        Ok(Totals { open, closed })
+    }
+
+    fn total_of(&self, array: usize, turn: &Value, warp: &Value) -> MemRef {
+        self.emitter.local_element(Memory::Shared(array), vec![turn.clone(), warp.clone()])
+    }
+
+    /// Loads what a block has left, if there is one.
+    fn partial(&mut self, block: Value, body: &mut Vec<Stmt>) -> Result<Partial, Diagnostic> {
+        let scratch = self.scratch()?;
+        let ended = self.counter("ended", self.int(-1), None, body);
+        let neutral = self.neutral()?;
+        let head = self.state("head", neutral.clone(), body)?;
+        let tail = self.state("tail", neutral, body)?;
+        let mut load = vec![self.set(ended, self.global_load(scratch.ended, block.clone()))];
+        for (arrays, state) in [(&scratch.head, &head), (&scratch.tail, &tail)] {
+            let values = arrays.iter().map(|array| self.global_load(*array, block.clone())).collect();
+            load.extend(Self::assign(state, values));
+        }
+        let exists = Value::binary(BinOp::Lt, block, scratch.blocks.clone());
+        body.push(Self::when(exists, load, Vec::new(), ""));
+        Ok(Partial { ended: self.var(ended), head, tail })
+    }
+
+    /// The last lane stores what is open behind its warp.
+    fn leave_total(
+        &mut self,
+        totals: &Totals,
+        open: &State,
+        closed: Value,
+        [turn, lane, warp]: [&Value; 3],
+    ) -> Stmt {
+        let mut stores = Vec::new();
+        for (array, value) in totals.open.iter().zip(values(open)) {
+            stores.push(Stmt::Store { to: self.total_of(*array, turn, warp), value, leaf: None });
+        }
+        let to = self.total_of(totals.closed, turn, warp);
+        stores.push(Stmt::Store { to, value: closed.cast(DType::I32), leaf: None });
+        let last = Value::binary(BinOp::Eq, lane.clone(), self.int(31));
+        Self::when(last, stores, Vec::new(), "the total of a warp")
+    }
+
+    /// What is open before each warp, of which a lane has the total of one: there are as many warps as lanes. The carry, which is what is open before the first, becomes
+    /// what is open behind the last.
+    fn before_warp(
+        &mut self,
+        totals: &Totals,
+        carry: &State,
+        [turn, lane, warp]: [&Value; 3],
+        body: &mut Vec<Stmt>,
+    ) -> Result<State, Diagnostic> {
+        let own = self.loaded(totals.open.iter().map(|a| self.total_of(*a, turn, lane)), carry);
+        let all = self.state("all", own, body)?;
+        let closed = self.emitter.load(self.total_of(totals.closed, turn, lane), DType::I32);
+        let closed = Value::binary(BinOp::Ne, closed, Value::int(DType::I32, 0));
+        let since = self.since_end(closed, lane, body);
+        let is_first = Value::binary(BinOp::Eq, lane.clone(), self.int(0));
+        let through = Value::binary(BinOp::Gt, since.clone(), Value::int(DType::I32, 0));
+        let join = self.combine(&all, values(carry), values(&all))?;
+        let first = Value::binary(BinOp::And, is_first, through);
+        body.push(Self::when(first, join, Vec::new(), "what is open before the first warp"));
+        self.scan_lanes(&all, since, lane, body)?;
+        let warps = self.int(i64::from(JOINING_THREADS / 32));
+        let prior = add(warp.clone(), add(warps.clone(), self.int(-1)));
+        let prior = Value::binary(BinOp::TruncRem, prior, warps);
+        let others = self.shuffled_state(ShuffleMode::Index, &all, prior);
+        let before = self.state("before", others, body)?;
+        let is_first = Value::binary(BinOp::Eq, warp.clone(), self.int(0));
+        body.push(Self::when(is_first, Self::assign(&before, values(carry)), Vec::new(), ""));
+        let last: Vec<Value> = values(&all).into_iter().map(|v| self.of_lane(v, 31)).collect();
+        body.extend(Self::assign(carry, last));
+        Ok(before)
     }
 }

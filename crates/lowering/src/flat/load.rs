@@ -48,6 +48,13 @@ pub(super) struct Registers {
     pub further_ends: usize,
 }
 
+impl Registers {
+    /// Bytes that are read for each point.
+    pub(super) fn bytes_of_point(&self, writer: &Writer<'_, '_, '_>) -> usize {
+        self.inputs.iter().map(|input| writer.emitter.private[input.private].dtype.bytes()).sum()
+    }
+}
+
 impl Writer<'_, '_, '_> {
     /// Declares the arrays of a thread.
     pub(super) fn registers(&mut self, arrays: &Arrays) -> Result<Registers, Diagnostic> {

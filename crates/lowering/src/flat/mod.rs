@@ -13,6 +13,10 @@
 //!    segment, and what is open behind its last tile, are partial results, which one thread joins for the warps of its block.
 //! 3. *join*: one block does the same with the partial results of all blocks, in their order.
 //!
+//! What bounds the second launch is shared memory's bandwidth where segments are long enough, and instructions where they are short: whole vectors go
+//! there and back, marks are bytes, a lane learns by one vote how far back a scan may reach, and what a lane does for an end is written without branches as far as
+//! that goes.
+//!
 //! Everything is joined in one order, always the same: that of the points if the operator does not commute. If it does, the lanes' parts of tiles
 //! inside one segment are joined lane by lane.
 
@@ -133,6 +137,8 @@ pub(crate) struct Writer<'w, 'a, 'k> {
     nest: &'w FlatNest,
     flat: Flat,
     scratch: Option<&'w Scratch>,
+    /// How many blocks a multiprocessor has to have registers for: see [`Flat::resident`].
+    pub resident: Option<u32>,
     operator: ReductionOp,
     /// What is reduced, without the scalars of the nest.
     args: Vec<Expr>,
@@ -172,7 +178,19 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             Ok::<_, Diagnostic>(emitter.leaf(number))
         };
         let (update, finish) = (leaf(Part::Update(0))?, leaf(Part::Finish)?);
-        Ok(Writer { emitter, env, nest, flat, scratch, operator, args, instruction, update, finish })
+        Ok(Writer {
+            emitter,
+            env,
+            nest,
+            flat,
+            scratch,
+            resident: None,
+            operator,
+            args,
+            instruction,
+            update,
+            finish,
+        })
     }
 
     /// Declares what the launches hand to each other.

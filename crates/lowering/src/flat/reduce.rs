@@ -16,7 +16,7 @@ use super::{
 use crate::{
     fold::{add, mul},
     layout::WIDEST,
-    program::{BinOp, MemRef, Note, ShuffleMode, Step, Stmt, Value, VarId},
+    program::{BinOp, MemRef, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
 };
 
 impl Writer<'_, '_, '_> {
@@ -78,7 +78,7 @@ impl Writer<'_, '_, '_> {
             let own = self.named("own_first", own, &mut body);
             places.insert(points.array, own.clone());
             let Some(private) = k.and_then(|k| registers.points.get(&k).copied()) else { continue };
-            body.push(self.load_own(&points, private, run, own));
+            body.push(self.each_own(&points, private, run, own, |shared, own| (own, shared)));
         }
         let neutral = self.neutral()?;
         let open = self.state("open", neutral.clone(), &mut body)?;
@@ -89,8 +89,9 @@ impl Writer<'_, '_, '_> {
             Vec::new(),
             "what is open before the tile",
         ));
-        let closed = self.emitter.new_var("closed", DType::I32, true);
-        body.push(Stmt::Let { var: closed, value: Value::int(DType::I32, 0), leaf: None });
+        let closed = self.emitter.new_var("closed", DType::Bool, true);
+        let none = Value { dtype: DType::Bool, kind: ValueKind::Bool(false) };
+        body.push(Stmt::Let { var: closed, value: none, leaf: None });
         let first_point = add(tile.first.clone(), first_own);
         let segment = match knows_segment(self) {
             true => {
@@ -118,21 +119,33 @@ impl Writer<'_, '_, '_> {
             false => each.push(Self::when(self.exists(run, &point), update, Vec::new(), "")),
         }
         let mut end = Vec::new();
-        for (points, value) in arrays.complete.iter().zip(values(&open)) {
+        let back = self.written_back(warp);
+        if let Some((_, private)) = back {
+            let to = self.private_element(private, self.var(item));
+            let value = values(&open).swap_remove(0);
+            each.push(Stmt::Store { to, value, leaf: Some(self.update) });
+        }
+        let one_by_one = if back.is_some() { &[][..] } else { &arrays.complete[..] };
+        for (points, value) in one_by_one.iter().zip(values(&open)) {
             let own = places.get(&points.array).cloned().unwrap_or_else(|| self.int(0));
             let to = self.of_warp(points.array, run, self.behind(points, own, self.var(item)));
             end.push(Stmt::Store { to, value, leaf: Some(self.update) });
         }
         end.extend(Self::assign(&open, neutral));
-        end.push(self.set(closed, Value::int(DType::I32, 1)));
         if let Some(segment) = segment {
             end.extend(self.find_segment(segment, run, &add(point, self.int(1)))?);
         }
         let mark = self.emitter.load(self.private_element(registers.last, self.var(item)), DType::U8);
         let is_last = Value::binary(BinOp::Ne, mark, Value::int(DType::U8, 0));
+        each.push(self.set(closed, Value::binary(BinOp::Or, self.var(closed), is_last.clone())));
         each.push(Self::when(is_last, end, Vec::new(), ""));
         body.push(self.unrolled(item, items, each, "its points, in their order"));
-        body.extend(self.scan_lanes(&open, closed, &run.lane)?);
+        if let Some((points, private)) = back {
+            let own = places.get(&points.array).cloned().unwrap_or_else(|| self.int(0));
+            body.push(self.each_own(&points, private, run, own, |shared, own| (shared, own)));
+        }
+        let since = self.since_end(self.var(closed), &run.lane, &mut body);
+        self.scan_lanes(&open, since, &run.lane, &mut body)?;
         for (array, value) in
             arrays.before.iter().zip(self.shuffled_state(ShuffleMode::Up, &open, self.int(1)))
         {
@@ -152,18 +165,34 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Loads the points that a thread reduces.
-    fn load_own(&mut self, points: &Points, private: usize, run: &Run, own: Value) -> Stmt {
+    /// Where what the points of a thread complete takes the place of all of them, so that whole vectors are stored: the points and the thread's
+    /// copy of them. It is one value, and as wide as a point.
+    fn written_back(&self, warp: &Warp) -> Option<(Points, usize)> {
+        let [complete] = &warp.arrays.complete[..] else { return None };
+        let (k, points) = warp.arrays.points.iter().find(|(_, p)| p.array == complete.array)?;
+        Some((*points, *warp.registers.points.get(k)?))
+    }
+
+    /// Copies of the points that a thread reduces, by the widest accesses: `copy` says to where and from where, given where they lie in shared memory and
+    /// in the thread.
+    fn each_own(
+        &mut self,
+        points: &Points,
+        private: usize,
+        run: &Run,
+        own: Value,
+        copy: impl FnOnce(MemRef, MemRef) -> (MemRef, MemRef),
+    ) -> Stmt {
         let width = points.widest(self.items());
         let vector = self.emitter.new_var("vector", self.emitter.index(), false);
         let at = mul(self.var(vector), self.int(width));
         let shared = self.of_warp(points.array, run, self.behind(points, own, at.clone()));
-        let to = self.private_element(private, at);
+        let (to, from) = copy(shared, self.private_element(private, at));
         let copy = match width {
-            1 => Stmt::Store { to, value: self.emitter.load(shared, points.dtype), leaf: Some(self.update) },
+            1 => Stmt::Store { to, value: self.emitter.load(from, points.dtype), leaf: Some(self.update) },
             _ => Stmt::VectorCopy {
                 to,
-                from: shared,
+                from,
                 lanes: u8::try_from(width).unwrap_or(1),
                 leaf: Some(self.update),
             },

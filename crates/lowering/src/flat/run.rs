@@ -8,12 +8,9 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{State, Writer, is_staged, load::Registers, points::Points, values};
 use crate::{
-    fold::{add, mul, select, sub},
+    fold::{add, mul, not, select, sub},
     layout::WIDEST,
-    program::{
-        BinOp, LocalArray, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, UnOp, Value, ValueKind,
-        VarId,
-    },
+    program::{BinOp, LocalArray, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, VarId},
 };
 
 /// The most shared memory that a kernel may declare.
@@ -22,6 +19,8 @@ const MOST_SHARED: u64 = 48 * 1024;
 /// The run of a warp.
 pub(super) struct Run {
     pub lane: Value,
+    /// The lane before; before the first, the last.
+    pub lane_before: Value,
     pub warp: Value,
     /// The first segment that ends in it, and the first that ends behind it.
     pub first_segment: Value,
@@ -91,6 +90,12 @@ impl Writer<'_, '_, '_> {
     pub fn runs(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let arrays = self.arrays()?;
         let registers = self.registers(&arrays)?;
+        // Wide indices take registers as well.
+        if self.emitter.index() == DType::I32 {
+            let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+            let state = types.iter().map(|t| t.bytes()).sum();
+            self.resident = self.flat.resident(registers.bytes_of_point(self), state);
+        }
         let mut body = Vec::new();
         let warp = Warp { run: self.describe(&mut body)?, arrays, registers };
         let Warp { run, registers, .. } = &warp;
@@ -107,9 +112,9 @@ impl Writer<'_, '_, '_> {
         };
         body.extend(self.clear_last(&warp));
         body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
-        // A multiple of the widest vector of bytes is one of all others.
-        let widest = self.int(WIDEST);
-        let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), widest));
+        // A multiple of the widest vector of bytes is one of all others; of a lane's points, it tells whether two points are of one lane.
+        let aligned = self.int(WIDEST.max(self.items()));
+        let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), aligned));
         let first = self.named("first", first, &mut body);
         body.extend(self.load_points(&warp, &first)?);
         let segment = self.var(progress.segment);
@@ -184,6 +189,8 @@ impl Writer<'_, '_, '_> {
         let lane = self.named("lane", lane, body);
         let warp = self.emitter.thread_quotient(32);
         let warp = self.named("warp", warp, body);
+        let before = Value::binary(BinOp::TruncRem, add(lane.clone(), self.int(31)), self.int(32));
+        let lane_before = self.named("lane_before", before, body);
         let run = add(mul(self.block(), self.int(self.warps())), warp.clone());
         let run = self.named("run", Value::binary(BinOp::Min, run, scratch.runs.clone()), body);
         let next = Value::binary(BinOp::Min, add(run.clone(), self.int(1)), scratch.runs.clone());
@@ -196,7 +203,7 @@ impl Writer<'_, '_, '_> {
         let end_segment = read(scratch.starts, &next, "end_segment");
         let from = read(scratch.points, &run, "from");
         let to = read(scratch.points, &next, "to");
-        Ok(Run { lane, warp, first_segment, end_segment, from, to })
+        Ok(Run { lane, lane_before, warp, first_segment, end_segment, from, to })
     }
 
     /// Declares the shared memory.
@@ -354,8 +361,4 @@ impl Writer<'_, '_, '_> {
     pub(super) fn of_lane(&self, value: Value, lane: i64) -> Value {
         self.shuffled(ShuffleMode::Index, value, self.int(lane))
     }
-}
-
-fn not(value: Value) -> Value {
-    Value { dtype: DType::Bool, kind: ValueKind::Unary(UnOp::Not, Box::new(value)) }
 }

@@ -61,7 +61,8 @@ pub fn eval_host(value: &Value, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option
         | ValueKind::Load(_)
         | ValueKind::Call { .. }
         | ValueKind::Shuffle { .. }
-        | ValueKind::Any(_) => None,
+        | ValueKind::Any(_)
+        | ValueKind::Since { .. } => None,
     }
 }
 

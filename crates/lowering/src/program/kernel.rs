@@ -88,6 +88,8 @@ pub struct DeviceKernel {
     pub grid: [Value; 3],
     /// Threads of a block on x, y, z.
     pub block: [u32; 3],
+    /// How many blocks a multiprocessor has to have registers for, at the least; the compiler decides where nothing is said.
+    pub resident: Option<u32>,
     /// Scalar variables; [`VarId`] indexes it.
     pub vars: Vec<Var>,
     /// Arrays in shared memory.

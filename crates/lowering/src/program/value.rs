@@ -158,6 +158,21 @@ pub enum ValueKind {
     },
     /// Whether some lane of the warp has the operand, of type bool. Stands where all lanes of the warp run.
     Any(Box<Value>),
+    /// How far below a lane of the warp the nearest one is that has a condition, itself included: 0 to 31, or 32 where none has it. Of type I32.
+    /// Stands where all lanes of the warp run.
+    Since {
+        /// The condition, of type bool.
+        has: Box<Value>,
+        /// The lane, of type I32, from 0 to 31.
+        lane: Box<Value>,
+    },
+}
+
+impl ValueKind {
+    /// Whether all lanes of a warp take part in it.
+    pub fn joins_lanes(&self) -> bool {
+        matches!(self, ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Since { .. })
+    }
 }
 
 /// A typed value.
@@ -221,7 +236,9 @@ impl Value {
             ValueKind::Binary(_, a, b) => [a, b].into_iter().for_each(|v| f(v)),
             ValueKind::Select(c, a, b) => [c, a, b].into_iter().for_each(|v| f(v)),
             ValueKind::Call { args, .. } => args.iter().for_each(f),
-            ValueKind::Shuffle { value, operand, .. } => [value, operand].into_iter().for_each(|v| f(v)),
+            ValueKind::Shuffle { value: a, operand: b, .. } | ValueKind::Since { has: a, lane: b } => {
+                [a, b].into_iter().for_each(|v| f(v));
+            }
         }
     }
 

@@ -115,7 +115,8 @@ impl<'p> Varying<'p> {
                 self.varies(operand)
             }
             ValueKind::Any(_) => !of_warp,
-            ValueKind::Shuffle { .. } => true,
+            ValueKind::Since { lane, .. } if of_warp => self.varies(lane),
+            ValueKind::Shuffle { .. } | ValueKind::Since { .. } => true,
             ValueKind::Load(element) => {
                 let constant = matches!(element.memory, Memory::Global(g)
                     if self.program.globals.get(g).is_some_and(|g| !g.written)

@@ -18,6 +18,7 @@ impl Builder {
             params: vec![],
             grid: [one(), one(), one()],
             block,
+            resident: None,
             vars: vec![],
             shared: vec![],
             private: vec![],
