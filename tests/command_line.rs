@@ -626,7 +626,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         "argmax_short" => ("argmax", "nseg=1000 len=68"),
         "matmul" => ("matmul", "m=70 n=66 l=33"),
         // 33000 steps: for some points many blocks, for others a part of one tile.
-        "ragged_sum" => ("ragged_sum", "n=30000 nseg=3000"),
+        "ragged_sum" | "ragged_sum_streaming" => ("ragged_sum", "n=30000 nseg=3000"),
         "segmented_sum_chunks" => ("segmented_sum", "nseg=3 len=70000"),
         "segmented_sum_long" => ("segmented_sum", "nseg=5 len=9000"),
         "segmented_sum_odd_chunks" => ("segmented_sum", "nseg=3 len=33333"),

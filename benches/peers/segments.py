@@ -13,8 +13,9 @@ Segments of unequal length are tuned on their own offsets, and checked on fewer 
 
 What is measured, for each case, by events, on 2^28 elements unless --elements says otherwise:
 
-- every peer's median of 10 launches; of those within 5 % of the best, the one that is fastest in turn with the others goes on;
-- the ratio: the best peer's time over ours, the median of 30 pairs of launches, one of each in turn;
+- every peer's median of 10 launches (3, if it takes more than twice as long as ours); of those within 5 % of the best, the one that is fastest in
+  turn with the others goes on;
+- the ratio: the best peer's time over ours, the median of 30 pairs of launches (5, as above), one of each in turn;
 - the spread: how far the median of such pairs of ours against itself is from 1, plus the standard error of that median;
 - the limit: bytes read at the rate of the best kernel that only reads, plus bytes written at the rate that a copy leaves for writing, all
   measured in the same run.
@@ -285,13 +286,17 @@ class Limits:
 
 def measure(ours, peers, limit):
     """One case: medians, the ratio to the best peer, the spread, the part of the limit."""
-    medians = {name: statistics.median(times(launch, 10)) for name, launch in peers.items()}
+    time = statistics.median(times(ours, 30))
+    medians = {}
+    for name, launch in peers.items():
+        medians[name] = statistics.median(times(launch, 3, warm_up=1))
+        if medians[name] <= 2 * time:
+            medians[name] = statistics.median(times(launch, 10))
     near = [name for name in peers if medians[name] <= 1.05 * min(medians.values())]
     best = near[fastest([peers[name] for name in near])]
-    time = statistics.median(times(ours, 30))
     itself = in_turn(ours, ours, 30)
     spread = abs(statistics.median(itself) - 1) + 1.2533 * statistics.stdev(itself) / math.sqrt(len(itself))
-    ratio = statistics.median(in_turn(ours, peers[best], 30))
+    ratio = statistics.median(in_turn(ours, peers[best], 30 if medians[best] <= 2 * time else 5))
     return {
         "ours_ms": time,
         "of_limit": limit / time,
@@ -384,26 +389,35 @@ def lengths_of(kind, mean, elements):
 
 
 # Points of the segments that candidates are checked on: enough that the largest tiles of examples/tuning leave work for two blocks.
-RAGGED_SAMPLE = 1 << 18
+RAGGED_SAMPLE = 1 << 22
 
 
 def tuned_ragged(kind, mean, offsets, tensors, ours):
-    """The best point of examples/tuning/ragged_sum for these offsets, checked on fewer of the same kind: what it is, and its launch."""
+    """The best point of examples/tuning for these offsets, checked on fewer of the same kind: the space, what the point is, and its launch."""
     kernel = EXAMPLES / "kernels" / "ragged_sum.lw"
     few = lengths_of(kind, mean, RAGGED_SAMPLE).to(torch.int32)
     sizes = {"n": tensors["x"].numel(), "nseg": offsets.numel() - 1}
     sample = {"n": RAGGED_SAMPLE, "nseg": few.numel() - 1}
     arrays = {"offsets": offsets.to(torch.int32)}
-    pipeline, point = ours.tuned(kernel, "ragged_sum", sizes, sample, arrays, {"offsets": few})
-    return point, ours.exported(kernel, pipeline, sizes, tensors)
+    found = []
+    for name in ("ragged_sum", "ragged_sum_streaming"):
+        pipeline, point = ours.tuned(kernel, name, sizes, sample, arrays, {"offsets": few})
+        found.append((name, point, ours.exported(kernel, pipeline, sizes, tensors)))
+    return found[fastest([f[-1] for f in found])]
 
 
 def ragged(kind, mean, x, ours, cub, limits):
     offsets = lengths_of(kind, mean, x.numel())
     segments, narrow = offsets.numel() - 1, offsets.to(torch.int32).cuda()
     out = torch.empty(segments, device="cuda")
-    point, launch = tuned_ragged(kind, mean, offsets, {"x": x, "out": out, "offsets": narrow}, ours)
+    tensors = {"x": x, "out": out, "offsets": narrow}
+    name, point, launch = tuned_ragged(kind, mean, offsets, tensors, ours)
     lengths = (offsets[1:] - offsets[:-1]).cuda()
+    longest = lengths.max().item()
+    kernel, pipeline, form = ours.chosen("sum", "f32", "ragged", segments, x.numel(), longest)
+    default = ours.exported(kernel, pipeline, {"n": x.numel(), "nseg": segments}, tensors)
+    if fastest([launch, default]) == 1:
+        name, point, launch = "untuned", form, default
     running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
     wide = offsets.cuda()
     expected = running[wide[1:]] - running[wide[:-1]]
@@ -412,13 +426,13 @@ def ragged(kind, mean, x, ours, cub, limits):
         "CUB, offsets": cub("cub_offsets", x, out, segments, narrow),
         "torch.segment_reduce": lambda: torch.segment_reduce(x, "sum", lengths=lengths, unsafe=True),
     }
-    longest = lengths.max().item()
-    for what, run in {"ours": launch, "CUB, offsets": peers["CUB, offsets"]}.items():
+    for what, run in {"ours": launch, "untuned": default, "CUB, offsets": peers["CUB, offsets"]}.items():
         out.zero_()
         run()
         agree(out, expected, longest, what)
     result = measure(launch, peers, limits.of(x.numel() * 4 + (segments + 1) * 4, segments * 4))
-    case = {"case": f"{kind}:{mean}", "pipeline": "ragged_sum", "point": point, "segments": segments, "longest": longest}
+    result["peers_ms"]["ours, untuned"] = statistics.median(times(default, 30))
+    case = {"case": f"{kind}:{mean}", "pipeline": f"{name}: {point}", "segments": segments, "longest": longest}
     return {**case, **result}
 
 
@@ -485,8 +499,7 @@ def untuned(kind, number, x, ours, cub, limits):
         out, longest = torch.empty(segments, device="cuda"), lengths.max().item()
         sizes = {"n": x.numel(), "nseg": segments}
         tensors = {"x": x, "out": out, "offsets": offsets.to(torch.int32).cuda()}
-        name = "ragged_sum"
-        point, tuned = tuned_ragged(kind, number, offsets, tensors, ours)
+        name, point, tuned = tuned_ragged(kind, number, offsets, tensors, ours)
         kernel, pipeline, form = ours.chosen("sum", "f32", "ragged", segments, x.numel(), longest)
         running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
         wide = offsets.cuda()

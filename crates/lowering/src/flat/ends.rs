@@ -2,7 +2,8 @@
 //!
 //! A warp holds the next ends of its run, and those behind them are on the way. In a tile, first the last point of every segment that ends there is
 //! marked, of all groups that have such an end; when the points are reduced, the group's segments are closed, and the group behind it takes its
-//! place once all of it is dealt with. Ends do not fall, so that those of a tile come first, and no end is behind an absent one.
+//! place once all of it is closed. An end that is closed, or that the run does not have, is put behind every point. Ends do not fall, so that those of a
+//! tile come first.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
@@ -37,13 +38,13 @@ impl Writer<'_, '_, '_> {
         add(add(group, mul(self.var(which), self.int(32))), run.lane.clone())
     }
 
-    /// Nothing of a group is dealt with: before every end.
-    pub(super) fn before_all(&mut self) -> Result<Value, Diagnostic> {
-        let before = self.nest.least.add_constant(-1)?;
-        self.emitter.aff_value(&before, &self.env)
+    /// The end of a segment that the run does not have, or that is closed: behind every point.
+    fn absent(&mut self) -> Result<Value, Diagnostic> {
+        let absent = self.nest.greatest.add_constant(1)?;
+        self.emitter.aff_value(&absent, &self.env)
     }
 
-    /// Loads the ends of a group of segments; a run has none behind its last, which is behind every point.
+    /// Loads the ends of a group of segments.
     pub(super) fn load_ends(
         &mut self,
         group: usize,
@@ -58,21 +59,14 @@ impl Writer<'_, '_, '_> {
         let exists = Value::binary(BinOp::Lt, own.clone(), run.end_segment.clone());
         let end = self.nest.end.clone();
         let end = self.offset(&end, own)?;
-        let absent = self.nest.greatest.add_constant(1)?;
-        let absent = self.emitter.aff_value(&absent, &self.env)?;
+        let absent = self.absent()?;
         let to = self.emitter.local_element(Memory::Private(group), vec![self.var(which)]);
         body.push(Stmt::Store { to, value: select(exists, end, absent), leaf: None });
         Ok(self.unrolled(which, ENDS, body, note))
     }
 
     /// Whether a segment ends in the tile that is not closed yet.
-    pub(super) fn ends_in(
-        &mut self,
-        warp: &Warp,
-        progress: &Progress,
-        tile: &Tile,
-        body: &mut Vec<Stmt>,
-    ) -> Value {
+    pub(super) fn ends_in(&mut self, warp: &Warp, tile: &Tile, body: &mut Vec<Stmt>) -> Value {
         let some = self.emitter.new_var("some", DType::Bool, true);
         body.push(Stmt::Let {
             var: some,
@@ -81,26 +75,18 @@ impl Writer<'_, '_, '_> {
         });
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let end = self.end_of(warp.registers.ends, self.var(which));
-        let here = self.is_open_end(end, progress, tile);
+        let here = Value::binary(BinOp::Le, end, tile.stop.clone());
         let either = Value::binary(BinOp::Or, self.var(some), here);
         body.push(self.unrolled(which, ENDS, vec![self.set(some, either)], "whether a segment ends here"));
         Value { dtype: DType::Bool, kind: ValueKind::Any(Box::new(self.var(some))) }
     }
 
-    fn is_open_end(&self, end: Value, progress: &Progress, tile: &Tile) -> Value {
-        let here = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
-        let open = Value::binary(BinOp::Gt, end, self.var(progress.done));
-        Value::binary(BinOp::And, here, open)
-    }
-
-    /// Where a lane's segment of a group begins: at the end that the lane before has; of the first lane, at `previous`, which becomes the last end of these
-    /// there.
+    /// Where a lane's segment of a group begins: at the end that the lane before has; of the first lane, at `previous`, which becomes the last end of these.
     fn begin_of(&mut self, end: &Value, previous: VarId, run: &Run, body: &mut Vec<Stmt>) -> Value {
-        let end = self.shuffled(ShuffleMode::Index, end.clone(), run.lane_before.clone());
-        let end = self.named("end_before", end, body);
-        let is_first = Value::binary(BinOp::Eq, run.lane.clone(), self.int(0));
-        let begins = self.named("begun_at", select(is_first, self.var(previous), end.clone()), body);
-        body.push(self.set(previous, end));
+        let before = self.shuffled(ShuffleMode::Up, end.clone(), self.int(1));
+        let before = self.named("end_before", before, body);
+        let begins = self.named("begun_at", select(self.is_lane(run, 0), self.var(previous), before), body);
+        body.push(self.set(previous, self.of_lane(end.clone(), 31)));
         begins
     }
 
@@ -166,8 +152,7 @@ impl Writer<'_, '_, '_> {
         self.emitter.vars[at.0].index = true;
         let mut each = vec![self.load_ends(registers.further_ends, self.var(at), run, "")?];
         each.push(self.mark_group(warp, behind(registers.further_ends), tile, ""));
-        let last = |this: &Self, order, group| Value::binary(order, this.last_end(group), tile.stop.clone());
-        let all = last(self, BinOp::Ge, registers.further_ends);
+        let all = Value::binary(BinOp::Ge, self.var(previous), tile.stop.clone());
         each.push(Self::when(all, vec![self.set(limit, self.var(at))], Vec::new(), ""));
         many.push(Stmt::For {
             var: at,
@@ -178,7 +163,7 @@ impl Writer<'_, '_, '_> {
             body: each,
             note: Note::default(),
         });
-        inner.push(Self::when(last(self, BinOp::Lt, registers.next_ends), many, Vec::new(), ""));
+        inner.push(Self::when(more.clone(), many, Vec::new(), ""));
         body.push(Self::when(more, inner, Vec::new(), ""));
         Ok(body)
     }
@@ -196,19 +181,17 @@ impl Writer<'_, '_, '_> {
         let at = self.emitter.new_var("at", self.emitter.index(), false);
         self.emitter.vars[at.0].index = true;
         let mut group = Vec::new();
+        let last = self.named("last_end", self.last_end(registers.ends), &mut group);
         let which = self.emitter.new_var("which", self.emitter.index(), false);
         let mut each = Vec::new();
         let end = self.named("end", self.end_of(registers.ends, self.var(which)), &mut each);
         let begins = self.end_of(registers.begins, self.var(which));
-        each.extend(self.close(warp, progress, tile, (at, which), [&end, &begins])?);
+        each.extend(self.close(warp, tile, (at, which), [&end, &begins])?);
         let note =
             "a segment for each lane: what its last point completes, and what is open before that thread";
         group.push(self.unrolled(which, ENDS, each, note));
-        let last = self.named("last_end", self.last_end(registers.ends), &mut group);
         let rest = Value::binary(BinOp::Gt, last.clone(), tile.stop.clone());
         let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(GROUP)))];
-        let none = self.before_all()?;
-        turn.push(self.set(progress.done, none));
         let copied = self.emitter.new_var("which", self.emitter.index(), false);
         let to = self.emitter.local_element(Memory::Private(registers.ends), vec![self.var(copied)]);
         let value = self.end_of(registers.next_ends, self.var(copied));
@@ -227,7 +210,6 @@ impl Writer<'_, '_, '_> {
             body: group,
             note: Note::default(),
         });
-        body.push(self.set(progress.done, tile.stop.clone()));
         Ok(body)
     }
 
@@ -235,15 +217,14 @@ impl Writer<'_, '_, '_> {
     fn close(
         &mut self,
         warp: &Warp,
-        progress: &Progress,
         tile: &Tile,
         (at, which): (VarId, VarId),
         [end, begins]: [&Value; 2],
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let Warp { run, arrays, .. } = warp;
+        let Warp { run, arrays, registers } = warp;
         let mut body = Vec::new();
         let here = self.emitter.new_var("here", DType::Bool, false);
-        let value = self.is_open_end(end.clone(), progress, tile);
+        let value = Value::binary(BinOp::Le, end.clone(), tile.stop.clone());
         body.push(Stmt::Let { var: here, value, leaf: None });
         let begun = Value::binary(BinOp::Max, begins.clone(), tile.begin.clone());
         let begun = self.named("begun", begun, &mut body);
@@ -269,13 +250,20 @@ impl Writer<'_, '_, '_> {
         let own = self.named("own_segment", own, &mut body);
         // It can only be the first of the first group: of the others, nobody asks.
         let first_of_lane = Value::binary(BinOp::Eq, self.var(which), self.int(0));
-        let is_first = Value::binary(BinOp::Eq, own.clone(), run.first_segment.clone());
-        let is_first = Value::binary(BinOp::And, first_of_lane, is_first);
-        let head = Self::assign(&progress.head, values(&sum));
+        let first_of_lanes = Value::binary(BinOp::And, first_of_lane, self.is_lane(run, 0));
+        let is_first = Value::binary(BinOp::Eq, self.var(at), run.first_segment.clone());
+        let is_first = Value::binary(BinOp::And, first_of_lanes, is_first);
+        let mut head = Vec::new();
+        for (array, value) in arrays.head.iter().zip(values(&sum)) {
+            let to = self.shared_element(*array, run.warp.clone());
+            head.push(Stmt::Store { to, value, leaf: None });
+        }
         let written = self.result(values(&sum), own)?;
         let note = "the run's first segment may have begun in an earlier run";
-        let close = Self::when(is_first, head, written, note);
-        body.push(Self::when(self.var(here), vec![close], Vec::new(), ""));
+        let mut close = vec![Self::when(is_first, head, written, note)];
+        let to = self.emitter.local_element(Memory::Private(registers.ends), vec![self.var(which)]);
+        close.push(Stmt::Store { to, value: self.absent()?, leaf: None });
+        body.push(Self::when(self.var(here), close, Vec::new(), ""));
         Ok(body)
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     emitter::known,
     env::{Env, Loaded},
-    fold::{add, mul, select},
+    fold::{add, and, mul, select},
     layout::widest,
     program::{BinOp, MemRef, Stmt, Value, ValueKind},
     reduce::count,
@@ -179,12 +179,11 @@ impl Writer<'_, '_, '_> {
         Ok((!filling.is_empty()).then_some(filling))
     }
 
-    /// Whether all points of a tile belong to the run.
-    pub(super) fn is_whole(&self, run: &Run, first: &Value) -> Value {
-        let begins = Value::binary(BinOp::Ge, first.clone(), run.from.clone());
+    /// Whether all points of a tile belong to the run, of which those before `begin` do not.
+    pub(super) fn is_whole(&self, run: &Run, first: &Value, begin: Option<&Value>) -> Value {
+        let begins = begin.map(|begin| Value::binary(BinOp::Ge, first.clone(), begin.clone()));
         let behind = add(first.clone(), self.int(self.tile_points()));
-        let ends = Value::binary(BinOp::Le, behind, run.to.clone());
-        Value::binary(BinOp::And, begins, ends)
+        and(begins, Value::binary(BinOp::Le, behind, run.to.clone()))
     }
 
     /// A loop over the vectors that a thread loads; nothing where there is nothing to do in it.
@@ -221,8 +220,13 @@ impl Writer<'_, '_, '_> {
         add(own, mul(vector.clone(), self.int(32 * registers.vector)))
     }
 
-    /// Loads what is read for the points of a tile.
-    pub(super) fn load_points(&mut self, warp: &Warp, first: &Value) -> Result<Vec<Stmt>, Diagnostic> {
+    /// Loads what is read for the points of a tile, from `begin` on where that is not the first.
+    pub(super) fn load_points(
+        &mut self,
+        warp: &Warp,
+        first: &Value,
+        begin: Option<&Value>,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let Warp { run, registers, .. } = warp;
         if registers.inputs.is_empty() {
             return Ok(Vec::new());
@@ -231,11 +235,12 @@ impl Writer<'_, '_, '_> {
             registers.inputs.iter().partition(|input| input.vector > 1);
         let mut whole = Vec::new();
         whole.extend(self.load_vectors(warp, first, &vectors)?);
-        whole.extend(self.load_singles(warp, first, &singles, false)?);
+        whole.extend(self.load_singles(warp, first, &singles, None)?);
         let all: Vec<&Input> = registers.inputs.iter().collect();
-        let partial = self.load_singles(warp, first, &all, true)?;
+        let partial = self.load_singles(warp, first, &all, Some(begin))?;
         let note = "whole vectors, or those points that belong to the run";
-        Ok(vec![Self::when(self.is_whole(run, first), whole, partial.into_iter().collect(), note)])
+        let is_whole = self.is_whole(run, first, begin);
+        Ok(vec![Self::when(is_whole, whole, partial.into_iter().collect(), note)])
     }
 
     /// What an input reads for a point.
@@ -274,13 +279,13 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// `guarded` says that not all points belong to the run.
+    /// `within` says that not all points belong to the run, and perhaps from which on they do.
     fn load_singles(
         &mut self,
         warp: &Warp,
         first: &Value,
         inputs: &[&Input],
-        guarded: bool,
+        within: Option<Option<&Value>>,
     ) -> Result<Option<Stmt>, Diagnostic> {
         let Warp { run, registers, .. } = warp;
         let leaf = Some(self.update);
@@ -298,9 +303,11 @@ impl Writer<'_, '_, '_> {
                 let to = this.private_element(input.private, item.clone());
                 loads.push(Stmt::Store { to, value, leaf });
             }
-            match guarded {
-                true => body.push(Self::when(this.exists(run, &point), loads, Vec::new(), "")),
-                false => body.extend(loads),
+            match within {
+                Some(begin) => {
+                    body.push(Self::when(this.exists(run, begin, &point), loads, Vec::new(), ""));
+                }
+                None => body.extend(loads),
             }
             Ok(body)
         })
@@ -323,10 +330,10 @@ impl Writer<'_, '_, '_> {
         add(add(first.clone(), self.vector_place(registers, run, vector)), part.clone())
     }
 
-    pub(super) fn exists(&self, run: &Run, point: &Value) -> Value {
-        let begins = Value::binary(BinOp::Ge, point.clone(), run.from.clone());
-        let ends = Value::binary(BinOp::Lt, point.clone(), run.to.clone());
-        Value::binary(BinOp::And, begins, ends)
+    /// Whether a point belongs to the run, of which those before `begin` do not.
+    pub(super) fn exists(&self, run: &Run, begin: Option<&Value>, point: &Value) -> Value {
+        let begins = begin.map(|begin| Value::binary(BinOp::Ge, point.clone(), begin.clone()));
+        and(begins, Value::binary(BinOp::Lt, point.clone(), run.to.clone()))
     }
 
     /// Brings the mapped values of the tile to shared memory.
@@ -347,7 +354,8 @@ impl Writer<'_, '_, '_> {
             Some(_) => "the points side by side; what changes nothing where the run has none",
             None => "the points side by side",
         };
-        body.push(Self::when(self.is_whole(run, &tile.first), whole, partial, note));
+        let is_whole = self.is_whole(run, &tile.first, Some(&tile.begin));
+        body.push(Self::when(is_whole, whole, partial, note));
         Ok(body)
     }
 
@@ -389,7 +397,8 @@ impl Writer<'_, '_, '_> {
                     // What no update looks at is anything.
                     let zero = Value { dtype: value.dtype, kind: zero(value.dtype) };
                     let filling = registers.filling.as_ref().and_then(|f| f.get(*k));
-                    value = select(this.exists(run, &point), value, filling.cloned().unwrap_or(zero));
+                    let exists = this.exists(run, Some(&tile.begin), &point);
+                    value = select(exists, value, filling.cloned().unwrap_or(zero));
                 }
                 body.push(Stmt::Store { to, value, leaf });
                 Ok(body)

@@ -97,7 +97,7 @@ impl Writer<'_, '_, '_> {
             true => {
                 let segment = self.counter("own_segment", run.first_segment.clone(), None, &mut body);
                 // Points before the run's are not looked at.
-                let from = Value::binary(BinOp::Max, first_point.clone(), run.from.clone());
+                let from = Value::binary(BinOp::Max, first_point.clone(), tile.begin.clone());
                 body.extend(self.find_segment(segment, run, &from)?);
                 Some(segment)
             }
@@ -116,7 +116,9 @@ impl Writer<'_, '_, '_> {
         let update = self.update(&open, of_which, point.clone(), &staged)?;
         match registers.filling.is_some() {
             true => each.extend(update),
-            false => each.push(Self::when(self.exists(run, &point), update, Vec::new(), "")),
+            false => {
+                each.push(Self::when(self.exists(run, Some(&tile.begin), &point), update, Vec::new(), ""))
+            }
         }
         let mut end = Vec::new();
         let back = self.written_back(warp);

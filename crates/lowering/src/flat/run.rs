@@ -19,8 +19,6 @@ const MOST_SHARED: u64 = 48 * 1024;
 /// The run of a warp.
 pub(super) struct Run {
     pub lane: Value,
-    /// The lane before; before the first, the last.
-    pub lane_before: Value,
     pub warp: Value,
     /// The first segment that ends in it, and the first that ends behind it.
     pub first_segment: Value,
@@ -51,7 +49,7 @@ pub(super) struct Arrays {
     /// What is open before each thread.
     pub before: Vec<usize>,
     /// What each warp has of the first segment that ends in its run, what is open behind its run, and which that segment is.
-    head: Vec<usize>,
+    pub head: Vec<usize>,
     tail: Vec<usize>,
     ended: usize,
 }
@@ -68,12 +66,8 @@ pub(super) struct Progress {
     /// What is open before the tile; of lanes that have something of it besides, `own`.
     pub carry: State,
     pub own: Option<super::inside::Own>,
-    /// What the run has of the first segment that ends in it: of the first lane.
-    pub head: State,
     /// The first segment of the group of ends that is looked at.
     pub segment: VarId,
-    /// Up to here the group's ends are dealt with.
-    pub done: VarId,
 }
 
 impl Writer<'_, '_, '_> {
@@ -98,25 +92,26 @@ impl Writer<'_, '_, '_> {
         }
         let mut body = Vec::new();
         let warp = Warp { run: self.describe(&mut body)?, arrays, registers };
-        let Warp { run, registers, .. } = &warp;
+        let Warp { run, arrays, registers } = &warp;
         let neutral = self.neutral()?;
         let progress = Progress {
             carry: self.state("carry", neutral.clone(), &mut body)?,
             own: self.own(&mut body)?,
-            head: self.state("head", neutral, &mut body)?,
             segment: self.counter("segment", run.first_segment.clone(), None, &mut body),
-            done: {
-                let none = self.before_all()?;
-                self.counter("done", none, None, &mut body)
-            },
         };
+        let mut heads = Vec::new();
+        for (array, value) in arrays.head.iter().zip(neutral) {
+            let to = self.shared_element(*array, run.warp.clone());
+            heads.push(Stmt::Store { to, value, leaf: None });
+        }
+        body.push(Self::when(self.is_lane(run, 0), heads, Vec::new(), ""));
         body.extend(self.clear_last(&warp));
         body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
         // A multiple of the widest vector of bytes is one of all others; of a lane's points, it tells whether two points are of one lane.
         let aligned = self.int(WIDEST.max(self.items()));
         let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), aligned));
         let first = self.named("first", first, &mut body);
-        body.extend(self.load_points(&warp, &first)?);
+        body.extend(self.load_points(&warp, &first, Some(&run.from))?);
         let segment = self.var(progress.segment);
         body.push(self.load_ends(registers.ends, segment.clone(), run, "the next ends of segments")?);
         self.begin_group(&warp, run.from.clone(), &mut body);
@@ -127,16 +122,17 @@ impl Writer<'_, '_, '_> {
         self.emitter.vars[var.0].index = true;
         let here = self.var(var);
         let mut inside = Vec::new();
-        let begin = Value::binary(BinOp::Max, here.clone(), run.from.clone());
-        let begin = self.named("begin", begin, &mut inside);
+        // Behind the first tile, all points up to the run's end belong to it.
+        let begin_var = self.counter("begin", run.from.clone(), None, &mut body);
+        let begin = self.var(begin_var);
         let next = add(here.clone(), self.int(self.tile_points()));
         let next = self.named("next_tile", next, &mut inside);
         let stop = Value::binary(BinOp::Min, next.clone(), run.to.clone());
         let stop = self.named("stop", stop, &mut inside);
         let tile = Tile { first: here, begin, stop };
-        let whole = self.is_whole(run, &tile.first);
-        let ahead = self.load_points(&warp, &next)?;
-        let more = Value::binary(BinOp::Lt, next, run.to.clone());
+        let whole = self.is_whole(run, &tile.first, Some(&tile.begin));
+        let ahead = self.load_points(&warp, &next, None)?;
+        let more = Value::binary(BinOp::Lt, next.clone(), run.to.clone());
         let ahead = Self::when(more, ahead, Vec::new(), "the next tile, while this one is worked on");
 
         let mut ends = self.mark_ends(&warp, &progress, &tile)?;
@@ -156,13 +152,14 @@ impl Writer<'_, '_, '_> {
             Some(own) => {
                 let mut plain = self.add_inside(own, &warp, &tile)?;
                 plain.push(ahead);
-                let open = self.ends_in(&warp, &progress, &tile, &mut inside);
+                let open = self.ends_in(&warp, &tile, &mut inside);
                 let inner = Value::binary(BinOp::And, whole, not(open));
                 let note = "a tile inside one segment is added up; what ends in others goes to shared memory";
                 inside.push(Self::when(inner, plain, ends, note));
             }
             None => inside.extend(ends),
         }
+        inside.push(self.set(begin_var, next));
         // One tile at least: segments may end where there is no point.
         let upper = Value::binary(BinOp::Max, run.to.clone(), add(first.clone(), self.int(1)));
         body.push(Stmt::For {
@@ -178,6 +175,10 @@ impl Writer<'_, '_, '_> {
         Ok(body)
     }
 
+    pub(super) fn is_lane(&self, run: &Run, lane: i64) -> Value {
+        Value::binary(BinOp::Eq, run.lane.clone(), self.int(lane))
+    }
+
     pub(super) fn warp_sync(note: &str) -> Stmt {
         Stmt::Sync { scope: Scope::Warp, note: Note::new(note) }
     }
@@ -189,8 +190,6 @@ impl Writer<'_, '_, '_> {
         let lane = self.named("lane", lane, body);
         let warp = self.emitter.thread_quotient(32);
         let warp = self.named("warp", warp, body);
-        let before = Value::binary(BinOp::TruncRem, add(lane.clone(), self.int(31)), self.int(32));
-        let lane_before = self.named("lane_before", before, body);
         let run = add(mul(self.block(), self.int(self.warps())), warp.clone());
         let run = self.named("run", Value::binary(BinOp::Min, run, scratch.runs.clone()), body);
         let next = Value::binary(BinOp::Min, add(run.clone(), self.int(1)), scratch.runs.clone());
@@ -203,7 +202,7 @@ impl Writer<'_, '_, '_> {
         let end_segment = read(scratch.starts, &next, "end_segment");
         let from = read(scratch.points, &run, "from");
         let to = read(scratch.points, &next, "to");
-        Ok(Run { lane, lane_before, warp, first_segment, end_segment, from, to })
+        Ok(Run { lane, warp, first_segment, end_segment, from, to })
     }
 
     /// Declares the shared memory.
@@ -271,26 +270,16 @@ impl Writer<'_, '_, '_> {
             body.push(self.own_to_carry(own, &progress.carry)?);
         }
         let mut stores = Vec::new();
-        for (list, state) in [(&arrays.head, &progress.head), (&arrays.tail, &progress.carry)] {
-            for (array, value) in list.iter().zip(values(state)) {
-                stores.push(Stmt::Store {
-                    to: self.shared_element(*array, run.warp.clone()),
-                    value,
-                    leaf: None,
-                });
-            }
+        for (array, value) in arrays.tail.iter().zip(values(&progress.carry)) {
+            let to = self.shared_element(*array, run.warp.clone());
+            stores.push(Stmt::Store { to, value, leaf: None });
         }
         let some = Value::binary(BinOp::Lt, run.first_segment.clone(), run.end_segment.clone());
         let first = select(some, run.first_segment.clone(), self.int(-1));
         let to = self.shared_element(arrays.ended, run.warp.clone());
         stores.push(Stmt::Store { to, value: first, leaf: None });
-        let is_first = Value::binary(BinOp::Eq, run.lane.clone(), self.int(0));
-        body.push(Self::when(
-            is_first,
-            stores,
-            Vec::new(),
-            "what the warp has of segments that others have a part of",
-        ));
+        let note = "what the warp has of segments that others have a part of";
+        body.push(Self::when(self.is_lane(run, 0), stores, Vec::new(), note));
         body.push(Stmt::Sync {
             scope: Scope::Block,
             note: Note::new("all warps have stored their partial results of common segments"),
