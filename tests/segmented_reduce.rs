@@ -330,16 +330,16 @@ fn between_offsets(mean: usize, longest: Option<usize>) -> Shape {
 fn segments_of_unequal_length_by_mean_and_longest() {
     let (h200, limits) = (Machine::h200(), machines::h200());
     for mean in [4, 16, 64, 1024, 65536] {
-        // Where nothing is known of the longest, or it is a giant, the work is cut without regard to segments.
-        for longest in [None, Some(ALL / 2)] {
+        // The work is cut without regard to segments, whatever is known of the longest.
+        for longest in [None, Some(2 * mean), Some(ALL / 2)] {
             let chosen = chosen(&between_offsets(mean, longest), DType::F32, &h200, &limits);
             // Points, and four steps for each end, for one round of 8 x 132 blocks of 4 warps.
             let tiles = (ALL + 4 * (ALL / mean)).div_ceil(512 * 8 * 132 * 4);
             let form = format!("flattened (items=16 tiles={tiles})");
             assert_eq!(chosen.form, form, "mean {mean}, longest {longest:?}");
         }
-        // Even ones may have a warp or a block each, which waits for the offsets but comes near to the bound where they are long.
-        let even = chosen(&between_offsets(mean, Some(2 * mean)), DType::F32, &h200, &limits);
+        // Of 8 bytes, even ones may have a warp or a block each, which waits for the offsets but comes near to the bound where they are long.
+        let even = chosen(&between_offsets(mean, Some(2 * mean)), DType::F64, &h200, &limits);
         if mean < 64 {
             assert!(even.form.starts_with("flattened"), "mean {mean}: {}", even.form);
         } else if mean > 64 {

@@ -9,7 +9,8 @@
 
 Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc. For each case `loopwright tune` searches the
 points of examples/tuning, `loopwright export` writes the best one's binary and launches, and this program launches them on torch's arrays.
-Segments of unequal length are tuned on their own offsets, and checked on fewer ones of the same kind.
+Segments of unequal length are tuned on their own offsets, and checked on fewer ones of the same kind; what is taken without tuning is among the
+candidates, and needs the example `segmented_reduce` beside the binary.
 
 What is measured, for each case, by events, on 2^28 elements unless --elements says otherwise:
 
@@ -108,8 +109,8 @@ class Exported:
 class Ours:
     """The command line: tune, then export."""
 
-    def __init__(self, binary, work):
-        self.binary, self.work, self.count = binary, work, 0
+    def __init__(self, binary, work, untuned=False):
+        self.binary, self.work, self.count, self.untuned = binary, work, 0, untuned
         major, minor = torch.cuda.get_device_capability()
         self.arch = f"sm_{major}{minor}" + ("a" if major == 9 else "")
 
@@ -411,12 +412,13 @@ def ragged(kind, mean, x, ours, cub, limits):
     segments, narrow = offsets.numel() - 1, offsets.to(torch.int32).cuda()
     out = torch.empty(segments, device="cuda")
     tensors = {"x": x, "out": out, "offsets": narrow}
-    name, point, launch = tuned_ragged(kind, mean, offsets, tensors, ours)
+    if not ours.untuned:
+        name, point, launch = tuned_ragged(kind, mean, offsets, tensors, ours)
     lengths = (offsets[1:] - offsets[:-1]).cuda()
     longest = lengths.max().item()
     kernel, pipeline, form = ours.chosen("sum", "f32", "ragged", segments, x.numel(), longest)
     default = ours.exported(kernel, pipeline, {"n": x.numel(), "nseg": segments}, tensors)
-    if fastest([launch, default]) == 1:
+    if ours.untuned or fastest([launch, default]) == 1:
         name, point, launch = "untuned", form, default
     running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
     wide = offsets.cuda()
@@ -518,6 +520,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--equal", default=",".join(map(str, EQUAL)), help="lengths, or nothing")
     parser.add_argument("--ragged", default=",".join(RAGGED), help="kind:mean of uniform, power, giant, or nothing")
+    parser.add_argument("--untuned", action="store_true", help="unequal segments as they are reduced without a search")
     parser.add_argument("--types", nargs="?", const=",".join(TYPES), help="OPERATOR:TYPE:LENGTH, only these")
     parser.add_argument("--defaults", nargs="?", const=",".join(DEFAULTS), help="equal:LENGTH or KIND:MEAN, only these")
     parser.add_argument("--elements", type=int, default=1 << 28)
@@ -534,7 +537,7 @@ def main():
         f"{limits.read / 1e6:.0f} GB/s, copying {limits.copy / 1e6:.0f} GB/s",
         flush=True,
     )
-    ours = Ours(options.loopwright, work)
+    ours = Ours(options.loopwright, work, options.untuned)
     cases = [(equal, (int(n),)) for n in options.equal.split(",") if n]
     cases += [(ragged, (kind, int(mean))) for kind, mean in (c.split(":") for c in options.ragged.split(",") if c)]
     if options.types or options.defaults:

@@ -53,8 +53,13 @@ pub(super) fn of(
     match *shape {
         Shape::Rows { count, length } => rows(dtype, state, count, length, machine),
         Shape::Ragged { count, elements, longest, .. } => {
-            let mut forms = vec![flattened(dtype, state, elements, count, machine, limits)?];
-            forms.extend(even(count, elements, longest, machine)?);
+            let pieces = Pieces::of(dtype, state, limits);
+            let mut forms = vec![flattened(&pieces, elements, count, machine)?];
+            // Nothing is faster than full multiprocessors of flattened segments, even where each segment would keep a block busy: 0.99 and 0.87 of the
+            // memory's limit for such ones of 65536 (benches/RESULTS.md).
+            if pieces.resident.is_none() {
+                forms.extend(even(count, elements, longest, machine)?);
+            }
             Ok(forms)
         }
     }
@@ -235,27 +240,36 @@ const MOST_TILES: usize = 512;
 /// Points of segments on average, from which on streaming loads of them are faster: measured between 16 and 64.
 const LONG_ENOUGH_TO_STREAM: usize = 32;
 
-/// Segments of any length in runs of equal work. `state` is how many bytes a partial result has.
-fn flattened(
-    dtype: DType,
-    state: usize,
-    elements: usize,
-    count: usize,
-    machine: &Machine,
-    limits: &DeviceInfo,
-) -> Result<Form, Diagnostic> {
-    let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
-    // A point's value, what it completes unless that is the only value, an eighth more of both, and a mark.
-    let value = dtype.bytes().max(4);
-    let complete = if state == value { 0 } else { state };
-    let taken = |items: usize| FLAT_THREADS * items * ((value + complete) * 9 / 8 + 1);
-    let held = |items: usize| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
-    let items = [16, 8].into_iter().find(|items| held(*items) >= 8).unwrap_or(8);
+/// How flattened segments are cut.
+struct Pieces {
+    /// Points of a thread in a tile.
+    items: usize,
+    /// How many blocks a multiprocessor is known to hold.
+    resident: Option<usize>,
+}
+
+impl Pieces {
+    /// `state` is how many bytes a partial result has.
+    fn of(dtype: DType, state: usize, limits: &DeviceInfo) -> Pieces {
+        let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
+        // A point's value, what it completes unless that is the only value, an eighth more of both, and a mark.
+        let value = dtype.bytes().max(4);
+        let complete = if state == value { 0 } else { state };
+        let taken = |items: usize| FLAT_THREADS * items * ((value + complete) * 9 / 8 + 1);
+        let held = |items: usize| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
+        let items = [16, 8].into_iter().find(|items| held(*items) >= 8).unwrap_or(8);
+        let flat = Flat { threads: FLAT_THREADS as u16, items: items as u16, tiles: 1 };
+        let resident = flat.resident(dtype.bytes(), state).map(|blocks| blocks as usize);
+        Pieces { items, resident: resident.filter(|blocks| held(items) >= *blocks) }
+    }
+}
+
+/// Segments of any length in runs of equal work.
+fn flattened(pieces: &Pieces, elements: usize, count: usize, machine: &Machine) -> Result<Form, Diagnostic> {
+    let Pieces { items, resident } = *pieces;
     // Long runs save borders and partial results: one round of blocks, where it is known how many a multiprocessor holds. Otherwise eight may be
     // too many, and three rounds lose less by a fourth that is not full. Beyond so many tiles there is nothing left to save.
-    let flat = Flat { threads: FLAT_THREADS as u16, items: items as u16, tiles: 1 };
-    let resident = flat.resident(dtype.bytes(), state).filter(|blocks| held(items) >= *blocks as usize);
-    let (rounds, blocks) = resident.map_or((3, 8), |blocks| (1, blocks as usize));
+    let (rounds, blocks) = resident.map_or((3, 8), |blocks| (1, blocks));
     let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
     let round = 32 * items * blocks * multiprocessors * (FLAT_THREADS / 32);
     let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
