@@ -71,9 +71,12 @@ impl Context<'_> {
             }
             ValueKind::Since { has, lane } => {
                 let mask = self.warp_mask().unwrap_or_else(|| "0xffffffffu".into());
-                let lane = self.exact(lane).within(prec::MUL);
+                let up = match lane.as_int() {
+                    Some(31) => String::new(),
+                    _ => format!(" << (31 - {})", self.exact(lane).within(prec::MUL)),
+                };
                 let condition = self.condition(has).text;
-                Printed::primary(format!("__clz(__ballot_sync({mask}, {condition}) << (31 - {lane}))"))
+                Printed::primary(format!("__clz(__ballot_sync({mask}, {condition}){up})"))
             }
         }
     }

@@ -43,7 +43,7 @@ pub struct Flat {
 
 impl Flat {
     /// How many steps the end of a segment counts for: about what closing one costs, in points.
-    pub const END_WEIGHT: u16 = 4;
+    pub const END_WEIGHT: u16 = 2;
 
     /// How many blocks a multiprocessor has to hold at a time: 32 warps, with 64 registers for each thread. Nothing is asked where a thread holds more than
     /// that leaves room for, by the bytes that it reads of each point and those of a partial result. Of its own accord the compiler may take a few registers

@@ -4,7 +4,7 @@
 //! point; with `q(s) = end(s) - begin(0) + w * (s + 1)`, the steps from `q(s - 1)` up to `q(s)` are those of the segment `s`, its points first
 //! (`loopwright_legality::flat_nest`, which counts one for an end: any positive number does). The steps are cut into runs of `32 * items * tiles`.
 //!
-//! 1. *starts*: a thread for each border of runs finds, digit by digit, how many segments have ended before it, and the first point behind it.
+//! 1. *starts*: a warp for each border of runs finds, digit by digit, how many segments have ended before it, and the first point behind it.
 //! 2. *runs*: a warp goes through the points of a run, a tile of `32 * items` at a time. Where no segment ends in a tile, its lanes add what they
 //!    have loaded to what they have. Otherwise the mapped values of its points go to shared memory, and the last point of each segment that ends
 //!    there is marked. Each lane reduces `items` neighbouring points; at a mark it leaves what it has, and begins anew. A scan over the lanes, which begins
@@ -116,8 +116,8 @@ impl Scratch {
         let int = |v| Value::int(self.count.dtype, v);
         let blocks = match stage {
             Stage::Starts => {
-                let threads = i64::from(STARTING_THREADS);
-                Value::binary(BinOp::TruncDiv, add(self.runs.clone(), int(threads)), int(threads))
+                let warps = i64::from(STARTING_THREADS / 32);
+                Value::binary(BinOp::TruncDiv, add(self.runs.clone(), int(warps)), int(warps))
             }
             Stage::Runs => self.blocks.clone(),
             Stage::Join => int(1),
