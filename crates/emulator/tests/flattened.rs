@@ -1,7 +1,7 @@
 //! Flattened nests over segments of unequal length: the results of the declared kernel, no race and no stray access, whatever the lengths.
 
 use loopwright_emulator::{Arguments, Options, run};
-use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};
+use loopwright_kernel_ir::{Buffer, DType, Flat, LoopKernel, Number};
 use loopwright_lowering::{LowerOptions, lower};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
@@ -49,6 +49,7 @@ fn cases() -> Vec<(&'static str, Vec<i64>, [i64; 2])> {
         ("of a tile's length", vec![256; 12], [0, 0]),
         ("of a tile's length, not at its beginning", vec![256; 12], [5, 0]),
         ("empty ones between all others", (0..900).map(|k| i64::from(k % 3 == 0) * 7).collect(), [2, 0]),
+        ("many empty ones behind others", [vec![30; 20], vec![0; 3000]].concat(), [0, 4]),
         ("many empty ones between two", [vec![300], vec![0; 3000], vec![300]].concat(), [0, 0]),
         ("a few", vec![0, 1, 299, 1, 699, 2000, 0], [3, 5]),
         ("one giant among tiny ones", giant, [0, 0]),
@@ -210,9 +211,13 @@ fn lengths_change_neither_coalescing_nor_balance() {
     for (what, lengths) in cases {
         let (sectors, steps) = work(&lengths);
         let items = lengths.iter().sum::<i64>() + lengths.len() as i64;
-        // 32 lanes that begin within a sector touch five instead of four; where a tile begins is read besides.
+        // 32 lanes that begin within a sector touch five instead of four; where a tile begins is read besides. The first and the last tile of a run, of
+        // 64 sectors each, are read by single points where they are not whole, which asks four times for each sector.
         let least = items as f64 / 8.0;
-        assert!((sectors as f64) < 1.3 * least + 300.0, "{what}: {sectors} sectors, not about {least}");
+        let steps_of_all = items + (i64::from(Flat::END_WEIGHT) - 1) * lengths.len() as i64;
+        let partial = (steps_of_all as f64 / 8192.0).ceil() * 2.0 * 64.0 * 3.0;
+        let most = 1.1 * least + partial + 300.0;
+        assert!((sectors as f64) < most, "{what}: {sectors} sectors, not about {least}");
         // A step of a warp takes 32 items; how many steps the items of a tile cost hangs little on what they are.
         let each = steps as f64 / (items as f64 / 32.0);
         assert!((10.0..90.0).contains(&each), "{what}: {each} steps for 32 items");
@@ -242,5 +247,5 @@ fn a_gigabyte_is_counted_in_32_bits() {
     for nseg in [0, 1, 1 << 12, 1 << 22, 1 << 26] {
         assert_eq!(check(1 << 28, nseg), Ok(()), "{nseg} segments");
     }
-    assert!(check(1 << 28, 1 << 29).is_err(), "the ends of so many count for too much");
+    assert!(check(1 << 28, 1 << 30).is_err(), "the ends of so many count for too much");
 }

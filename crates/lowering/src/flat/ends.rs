@@ -196,11 +196,17 @@ impl Writer<'_, '_, '_> {
         let to = self.emitter.local_element(Memory::Private(registers.ends), vec![self.var(copied)]);
         let value = self.end_of(registers.next_ends, self.var(copied));
         turn.push(self.unrolled(copied, ENDS, vec![Stmt::Store { to, value, leaf: None }], ""));
-        self.begin_group(warp, last, &mut turn);
+        self.begin_group(warp, last.clone(), &mut turn);
         let further = add(self.var(at), self.int(2 * GROUP));
         turn.push(self.load_ends(registers.next_ends, further, run, "")?);
         let note = "ends of the group are left, or the next ones take its place";
-        group.push(Self::when(rest, vec![self.set(until, self.var(at))], turn, note));
+        let leave = self.set(until, self.var(at));
+        // A group that ends with the run's points: those behind it are empty, and come last. A number of their own would take a register too many.
+        let last_point = Value::binary(BinOp::Ge, last, run.to.clone());
+        let behind = sub(self.int(-1), add(self.var(at), self.int(GROUP)));
+        let behind = vec![self.set(progress.segment, behind), leave.clone()];
+        let turn = Self::when(last_point, behind, turn, "");
+        group.push(Self::when(rest, vec![leave], vec![turn], note));
         body.push(Stmt::For {
             var: at,
             lower: self.var(progress.segment),
@@ -211,6 +217,25 @@ impl Writer<'_, '_, '_> {
             note: Note::default(),
         });
         Ok(body)
+    }
+
+    /// Writes the results of the segments that are left behind the run's last point: there may be many, and no end has to be looked at.
+    pub(super) fn close_empty(&mut self, run: &Run, progress: &Progress) -> Result<Stmt, Diagnostic> {
+        let some = Value::binary(BinOp::Lt, self.var(progress.segment), self.int(0));
+        let first = sub(self.int(-1), self.var(progress.segment));
+        let own = self.emitter.new_var("own_segment", self.emitter.index(), false);
+        self.emitter.vars[own.0].index = true;
+        let neutral = self.neutral()?;
+        let written = self.result(neutral, self.var(own))?;
+        Ok(Stmt::For {
+            var: own,
+            lower: add(select(some, first, run.end_segment.clone()), run.lane.clone()),
+            upper: run.end_segment.clone(),
+            step: Step::Add(32),
+            unroll: false,
+            body: written,
+            note: Note::new("segments behind the last point"),
+        })
     }
 
     /// The result of one segment, which begins in the tile at `begins` or before it.

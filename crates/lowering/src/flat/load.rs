@@ -27,6 +27,15 @@ struct Input {
     vector: i64,
 }
 
+/// Which points of a tile belong to the run, besides those from its end on, which do not.
+#[derive(Clone, Copy)]
+pub(super) enum Span<'v> {
+    /// All: of a tile behind the first.
+    Behind,
+    /// Those from this one on.
+    From(&'v Value),
+}
+
 /// The arrays of a thread.
 pub(super) struct Registers {
     inputs: Vec<Input>,
@@ -179,9 +188,9 @@ impl Writer<'_, '_, '_> {
         Ok((!filling.is_empty()).then_some(filling))
     }
 
-    /// Whether all points of a tile belong to the run, of which those before `begin` do not.
-    pub(super) fn is_whole(&self, run: &Run, first: &Value, begin: Option<&Value>) -> Value {
-        let begins = begin.map(|begin| Value::binary(BinOp::Ge, first.clone(), begin.clone()));
+    /// Whether all points of a tile belong to the run.
+    pub(super) fn is_whole(&self, run: &Run, first: &Value, span: Span<'_>) -> Value {
+        let begins = Self::begins(first, span);
         let behind = add(first.clone(), self.int(self.tile_points()));
         and(begins, Value::binary(BinOp::Le, behind, run.to.clone()))
     }
@@ -220,12 +229,12 @@ impl Writer<'_, '_, '_> {
         add(own, mul(vector.clone(), self.int(32 * registers.vector)))
     }
 
-    /// Loads what is read for the points of a tile, from `begin` on where that is not the first.
+    /// Loads what is read for the points of a tile.
     pub(super) fn load_points(
         &mut self,
         warp: &Warp,
         first: &Value,
-        begin: Option<&Value>,
+        span: Span<'_>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let Warp { run, registers, .. } = warp;
         if registers.inputs.is_empty() {
@@ -237,9 +246,9 @@ impl Writer<'_, '_, '_> {
         whole.extend(self.load_vectors(warp, first, &vectors)?);
         whole.extend(self.load_singles(warp, first, &singles, None)?);
         let all: Vec<&Input> = registers.inputs.iter().collect();
-        let partial = self.load_singles(warp, first, &all, Some(begin))?;
+        let partial = self.load_singles(warp, first, &all, Some(span))?;
         let note = "whole vectors, or those points that belong to the run";
-        let is_whole = self.is_whole(run, first, begin);
+        let is_whole = self.is_whole(run, first, span);
         Ok(vec![Self::when(is_whole, whole, partial.into_iter().collect(), note)])
     }
 
@@ -279,13 +288,13 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// `within` says that not all points belong to the run, and perhaps from which on they do.
+    /// `span` says that not all points belong to the run.
     fn load_singles(
         &mut self,
         warp: &Warp,
         first: &Value,
         inputs: &[&Input],
-        within: Option<Option<&Value>>,
+        span: Option<Span<'_>>,
     ) -> Result<Option<Stmt>, Diagnostic> {
         let Warp { run, registers, .. } = warp;
         let leaf = Some(self.update);
@@ -303,9 +312,9 @@ impl Writer<'_, '_, '_> {
                 let to = this.private_element(input.private, item.clone());
                 loads.push(Stmt::Store { to, value, leaf });
             }
-            match within {
-                Some(begin) => {
-                    body.push(Self::when(this.exists(run, begin, &point), loads, Vec::new(), ""));
+            match span {
+                Some(span) => {
+                    body.push(Self::when(this.exists(run, span, &point), loads, Vec::new(), ""));
                 }
                 None => body.extend(loads),
             }
@@ -330,9 +339,16 @@ impl Writer<'_, '_, '_> {
         add(add(first.clone(), self.vector_place(registers, run, vector)), part.clone())
     }
 
-    /// Whether a point belongs to the run, of which those before `begin` do not.
-    pub(super) fn exists(&self, run: &Run, begin: Option<&Value>, point: &Value) -> Value {
-        let begins = begin.map(|begin| Value::binary(BinOp::Ge, point.clone(), begin.clone()));
+    fn begins(point: &Value, span: Span<'_>) -> Option<Value> {
+        match span {
+            Span::Behind => None,
+            Span::From(begin) => Some(Value::binary(BinOp::Ge, point.clone(), begin.clone())),
+        }
+    }
+
+    /// Whether a point belongs to the run.
+    pub(super) fn exists(&self, run: &Run, span: Span<'_>, point: &Value) -> Value {
+        let begins = Self::begins(point, span);
         and(begins, Value::binary(BinOp::Lt, point.clone(), run.to.clone()))
     }
 
@@ -354,7 +370,7 @@ impl Writer<'_, '_, '_> {
             Some(_) => "the points side by side; what changes nothing where the run has none",
             None => "the points side by side",
         };
-        let is_whole = self.is_whole(run, &tile.first, Some(&tile.begin));
+        let is_whole = self.is_whole(run, &tile.first, Span::From(&tile.begin));
         body.push(Self::when(is_whole, whole, partial, note));
         Ok(body)
     }
@@ -397,7 +413,7 @@ impl Writer<'_, '_, '_> {
                     // What no update looks at is anything.
                     let zero = Value { dtype: value.dtype, kind: zero(value.dtype) };
                     let filling = registers.filling.as_ref().and_then(|f| f.get(*k));
-                    let exists = this.exists(run, Some(&tile.begin), &point);
+                    let exists = this.exists(run, Span::From(&tile.begin), &point);
                     value = select(exists, value, filling.cloned().unwrap_or(zero));
                 }
                 body.push(Stmt::Store { to, value, leaf });

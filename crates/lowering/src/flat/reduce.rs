@@ -9,6 +9,7 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
     Writer, knows_segment,
+    load::Span,
     points::Points,
     run::{Progress, Run, Tile, Warp},
     values,
@@ -116,9 +117,12 @@ impl Writer<'_, '_, '_> {
         let update = self.update(&open, of_which, point.clone(), &staged)?;
         match registers.filling.is_some() {
             true => each.extend(update),
-            false => {
-                each.push(Self::when(self.exists(run, Some(&tile.begin), &point), update, Vec::new(), ""))
-            }
+            false => each.push(Self::when(
+                self.exists(run, Span::From(&tile.begin), &point),
+                update,
+                Vec::new(),
+                "",
+            )),
         }
         let mut end = Vec::new();
         let back = self.written_back(warp);

@@ -6,7 +6,12 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
-use super::{State, Writer, is_staged, load::Registers, points::Points, values};
+use super::{
+    State, Writer, is_staged,
+    load::{Registers, Span},
+    points::Points,
+    values,
+};
 use crate::{
     fold::{add, mul, not, select, sub},
     layout::WIDEST,
@@ -66,7 +71,7 @@ pub(super) struct Progress {
     /// What is open before the tile; of lanes that have something of it besides, `own`.
     pub carry: State,
     pub own: Option<super::inside::Own>,
-    /// The first segment of the group of ends that is looked at.
+    /// The first segment of the group of ends that is looked at; -1 less the first segment behind the run's last point, where there is one.
     pub segment: VarId,
 }
 
@@ -111,7 +116,7 @@ impl Writer<'_, '_, '_> {
         let aligned = self.int(WIDEST.max(self.items()));
         let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), aligned));
         let first = self.named("first", first, &mut body);
-        body.extend(self.load_points(&warp, &first, Some(&run.from))?);
+        body.extend(self.load_points(&warp, &first, Span::From(&run.from))?);
         let segment = self.var(progress.segment);
         body.push(self.load_ends(registers.ends, segment.clone(), run, "the next ends of segments")?);
         self.begin_group(&warp, run.from.clone(), &mut body);
@@ -130,8 +135,8 @@ impl Writer<'_, '_, '_> {
         let stop = Value::binary(BinOp::Min, next.clone(), run.to.clone());
         let stop = self.named("stop", stop, &mut inside);
         let tile = Tile { first: here, begin, stop };
-        let whole = self.is_whole(run, &tile.first, Some(&tile.begin));
-        let ahead = self.load_points(&warp, &next, None)?;
+        let whole = self.is_whole(run, &tile.first, Span::From(&tile.begin));
+        let ahead = self.load_points(&warp, &next, Span::Behind)?;
         let more = Value::binary(BinOp::Lt, next.clone(), run.to.clone());
         let ahead = Self::when(more, ahead, Vec::new(), "the next tile, while this one is worked on");
 
@@ -171,6 +176,7 @@ impl Writer<'_, '_, '_> {
             body: inside,
             note: Note::default(),
         });
+        body.push(self.close_empty(run, &progress)?);
         self.leave(&warp, &progress, &mut body)?;
         Ok(body)
     }

@@ -50,6 +50,7 @@ impl Writer<'_, '_, '_> {
         let since = Value { dtype: DType::I32, kind };
         let digit = self.emitter.new_var("digit", self.emitter.index(), false);
         self.emitter.vars[digit.0].within = Some((0, 31));
+        self.emitter.vars[digit.0].index = true;
         let value = sub(last_lane, since).cast(self.emitter.index());
         round.push(Stmt::Let { var: digit, value, leaf: None });
         let all = add(self.var(ended), mul(self.var(digit), self.var(unit)));
