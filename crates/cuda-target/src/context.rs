@@ -250,4 +250,9 @@ impl<'a> Context<'a> {
             }
         }
     }
+
+    /// That mask, of all 32 too: what exchanges between lanes are given.
+    pub(crate) fn lane_mask(&self) -> String {
+        self.warp_mask().unwrap_or_else(|| "0xffffffffu".into())
+    }
 }

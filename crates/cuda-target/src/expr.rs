@@ -65,12 +65,12 @@ impl Context<'_> {
             ValueKind::Call { function, precision, args } => self.call(function, *precision, args, dtype),
             ValueKind::Shuffle { mode, value, operand, width } => self.shuffle(*mode, value, operand, *width),
             ValueKind::Any(a) => {
-                let mask = self.warp_mask().unwrap_or_else(|| "0xffffffffu".into());
+                let mask = self.lane_mask();
                 let call = Printed::primary(format!("__any_sync({mask}, {})", self.condition(a).text));
                 call.with(Rep::Int { exact: true })
             }
             ValueKind::Since { has, lane } => {
-                let mask = self.warp_mask().unwrap_or_else(|| "0xffffffffu".into());
+                let mask = self.lane_mask();
                 let up = match lane.as_int() {
                     Some(31) => String::new(),
                     _ => format!(" << (31 - {})", self.exact(lane).within(prec::MUL)),
@@ -270,7 +270,7 @@ impl Context<'_> {
             ShuffleMode::Up => "__shfl_up_sync",
             ShuffleMode::Index => "__shfl_sync",
         };
-        let mask = self.warp_mask().unwrap_or_else(|| "0xffffffffu".into());
+        let mask = self.lane_mask();
         // Narrow integers travel as int, which is the overload that C++ chooses for them.
         let small = is_small(value.dtype);
         let value = if small { self.exact(value) } else { self.typed(value) };

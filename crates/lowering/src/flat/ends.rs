@@ -278,11 +278,8 @@ impl Writer<'_, '_, '_> {
         let first_of_lanes = Value::binary(BinOp::And, first_of_lane, self.is_lane(run, 0));
         let is_first = Value::binary(BinOp::Eq, self.var(at), run.first_segment.clone());
         let is_first = Value::binary(BinOp::And, first_of_lanes, is_first);
-        let mut head = Vec::new();
-        for (array, value) in arrays.head.iter().zip(values(&sum)) {
-            let to = self.shared_element(*array, run.warp.clone());
-            head.push(Stmt::Store { to, value, leaf: None });
-        }
+        let of_run = |array| self.shared_element(array, run.warp.clone());
+        let head = Self::stored(&arrays.head, of_run, values(&sum));
         let written = self.result(values(&sum), own)?;
         let note = "the run's first segment may have begun in an earlier run";
         let mut close = vec![Self::when(is_first, head, written, note)];

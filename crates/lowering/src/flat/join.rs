@@ -138,10 +138,8 @@ impl Writer<'_, '_, '_> {
         closed: Value,
         [turn, lane, warp]: [&Value; 3],
     ) -> Stmt {
-        let mut stores = Vec::new();
-        for (array, value) in totals.open.iter().zip(values(open)) {
-            stores.push(Stmt::Store { to: self.total_of(*array, turn, warp), value, leaf: None });
-        }
+        let of_warp = |array| self.total_of(array, turn, warp);
+        let mut stores = Self::stored(&totals.open, of_warp, values(open));
         let to = self.total_of(totals.closed, turn, warp);
         stores.push(Stmt::Store { to, value: closed.cast(DType::I32), leaf: None });
         let last = Value::binary(BinOp::Eq, lane.clone(), self.int(31));

@@ -367,6 +367,12 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             .collect()
     }
 
+    /// Stores of a state into arrays: one element of each.
+    fn stored(arrays: &[usize], element: impl Fn(usize) -> MemRef, state: Vec<Value>) -> Vec<Stmt> {
+        let store = |(array, value): (&usize, Value)| Stmt::Store { to: element(*array), value, leaf: None };
+        arrays.iter().zip(state).map(store).collect()
+    }
+
     fn neutral(&mut self) -> Result<Vec<Value>, Diagnostic> {
         let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
         let mut values = Vec::new();

@@ -152,12 +152,9 @@ impl Writer<'_, '_, '_> {
         }
         let since = self.since_end(self.var(closed), &run.lane, &mut body);
         self.scan_lanes(&open, since, &run.lane, &mut body)?;
-        for (array, value) in
-            arrays.before.iter().zip(self.shuffled_state(ShuffleMode::Up, &open, self.int(1)))
-        {
-            let to = self.of_warp(*array, run, run.lane.clone());
-            body.push(Stmt::Store { to, value, leaf: None });
-        }
+        let of_lane = |array| self.of_warp(array, run, run.lane.clone());
+        let before = self.shuffled_state(ShuffleMode::Up, &open, self.int(1));
+        body.extend(Self::stored(&arrays.before, of_lane, before));
         let last: Vec<Value> = values(&open).into_iter().map(|v| self.of_lane(v, 31)).collect();
         body.extend(Self::assign(&progress.carry, last));
         Ok(body)

@@ -104,11 +104,8 @@ impl Writer<'_, '_, '_> {
             own: self.own(&mut body)?,
             segment: self.counter("segment", run.first_segment.clone(), None, &mut body),
         };
-        let mut heads = Vec::new();
-        for (array, value) in arrays.head.iter().zip(neutral) {
-            let to = self.shared_element(*array, run.warp.clone());
-            heads.push(Stmt::Store { to, value, leaf: None });
-        }
+        let of_run = |array| self.shared_element(array, run.warp.clone());
+        let heads = Self::stored(&arrays.head, of_run, neutral);
         body.push(Self::when(self.is_lane(run, 0), heads, Vec::new(), ""));
         body.extend(self.clear_last(&warp));
         body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
@@ -275,11 +272,8 @@ impl Writer<'_, '_, '_> {
         if let Some(own) = &progress.own {
             body.push(self.own_to_carry(own, &progress.carry)?);
         }
-        let mut stores = Vec::new();
-        for (array, value) in arrays.tail.iter().zip(values(&progress.carry)) {
-            let to = self.shared_element(*array, run.warp.clone());
-            stores.push(Stmt::Store { to, value, leaf: None });
-        }
+        let of_run = |array| self.shared_element(array, run.warp.clone());
+        let mut stores = Self::stored(&arrays.tail, of_run, values(&progress.carry));
         let some = Value::binary(BinOp::Lt, run.first_segment.clone(), run.end_segment.clone());
         let first = select(some, run.first_segment.clone(), self.int(-1));
         let to = self.shared_element(arrays.ended, run.warp.clone());
@@ -320,9 +314,7 @@ impl Writer<'_, '_, '_> {
         each.push(Self::when(Value::binary(BinOp::Ge, ended, self.int(0)), close, through, ""));
         join.push(self.unrolled(other, self.warps(), each, ""));
         for (list, state) in [(&scratch.head, &block_head), (&scratch.tail, &open)] {
-            for (array, value) in list.iter().zip(values(state)) {
-                join.push(Stmt::Store { to: Self::element(*array, self.block()), value, leaf: None });
-            }
+            join.extend(Self::stored(list, |array| Self::element(array, self.block()), values(state)));
         }
         let to = Self::element(scratch.ended, self.block());
         join.push(Stmt::Store { to, value: self.var(first), leaf: None });
