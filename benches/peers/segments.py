@@ -64,6 +64,23 @@ def stream():
     return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
 
 
+class Attribute(ctypes.Structure):
+    """CUlaunchAttribute, of which the one that is used is CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, a flag."""
+
+    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("flag", ctypes.c_int), ("rest", ctypes.c_char * 60)]
+
+
+class Config(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = [
+        ("shape", ctypes.c_uint * 7),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.POINTER(Attribute)),
+        ("count", ctypes.c_uint),
+    ]
+
+
 class Exported:
     """A folder of `loopwright export`, bound to tensors by name; calling it launches."""
 
@@ -95,13 +112,15 @@ class Exported:
                     raw = bytes.fromhex(parameter["bytes"])
                     values.append((ctypes.c_char * len(raw)).from_buffer_copy(raw))
             pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-            shape = [ctypes.c_uint(n) for n in (*launch["grid"], *launch["block"], launch["dynamic_shared"])]
-            self.launches.append((function, shape, pointers, values))
+            shape = (ctypes.c_uint * 7)(*launch["grid"], *launch["block"], launch["dynamic_shared"])
+            config = Config(shape, None, ctypes.pointer(Attribute(id=6, flag=1)), 1 if launch["early"] else 0)
+            self.launches.append((function, config, pointers, values))
 
     def __call__(self):
         on = stream()
-        for function, shape, pointers, _ in self.launches:
-            checked(driver.cuLaunchKernel(function, *shape, on, pointers, None), "cuLaunchKernel")
+        for function, config, pointers, _ in self.launches:
+            config.stream = on
+            checked(driver.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None), "cuLaunchKernelEx")
 
 
 # --- Ours ----------------------------------------------------------------------------------------------------------------

@@ -195,12 +195,13 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -
         vector_tag(v)
     );
     // A vector has as many loads under way as parts otherwise have. Beside whole vectors from before a row's beginning there is the work of finding it:
-    // long rows have 256 threads and two vectors each under way, as was measured to be best at 4097 and 100003.
+    // long rows have 256 threads and two vectors each under way, very long ones 768 and three, as was measured to be best at 4097 and 100003.
     let (threads, parts): (&[usize], &[usize]) = match (v, aligned) {
         (1, _) => (&[128, 256], &[4, 8]),
         // Where a multiprocessor has few rows, they alone have to keep it busy.
         (_, true) if few => (&[128, 256, 512, 1024], &[1, 4]),
         (_, true) => (&[128, 256], &[1, 4]),
+        (_, false) if whole >= 1 << 14 => (&[768], &[3]),
         (_, false) if whole >= 1024 => (&[256], &[2]),
         (_, false) => (&[128], &[1, 2]),
     };

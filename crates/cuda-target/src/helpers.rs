@@ -4,6 +4,23 @@ use loopwright_kernel_ir::DType;
 
 use crate::types::c_type;
 
+/// What a kernel calls first that may be started before the launch ahead of it has ended.
+pub(crate) const WAIT: &str = "wait_for_launch_ahead";
+
+/// The definition of [`WAIT`].
+pub(crate) fn wait() -> Vec<String> {
+    vec![
+        "// Waits for the end of the launch ahead of this one, and for what it writes. On sm_90 and later"
+            .into(),
+        "// a kernel can be started before that (programmatic stream serialization).".into(),
+        format!("__device__ __forceinline__ void {WAIT}() {{"),
+        "#if __CUDA_ARCH__ >= 900".into(),
+        r#"    asm volatile("griddepcontrol.wait;" ::: "memory");"#.into(),
+        "#endif".into(),
+        "}".into(),
+    ]
+}
+
 /// The definition of a helper, `floor_div` or `floor_mod`, for a signed type.
 pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
     let t = c_type(dtype);

@@ -4,6 +4,7 @@ use loopwright_lowering::program::{LocalArray, Memory, Param};
 
 use crate::{
     context::Context,
+    helpers::WAIT,
     stmt::Lines,
     wrap::{WIDTH, wrap},
 };
@@ -25,6 +26,10 @@ impl Context<'_> {
         }
         for declaration in self.constants.borrow().values() {
             out.push(declaration, 4, None);
+        }
+        if self.kernel.early {
+            self.needs.waits.set(true);
+            out.push(&format!("{WAIT}();"), 4, None);
         }
         out.0.append(&mut body.0);
         out.push("}", 0, None);

@@ -42,6 +42,9 @@ pub struct KernelInfo {
     pub dynamic_shared: bool,
     /// Threads of a block on x, y, z.
     pub block: [u32; 3],
+    /// Whether it waits by itself for the launch ahead of it, so that it may be started before that has ended
+    /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, compute capability 9.0). The first launch of a program must not be.
+    pub early: bool,
 }
 
 impl KernelInfo {
@@ -85,10 +88,11 @@ pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
             shared_bytes: kernel.shared_bytes(),
             dynamic_shared: context.uses_dynamic_shared(),
             block: kernel.block,
+            early: kernel.early,
         });
     }
     let mut lines = Lines::default();
-    let Needs { headers, helpers, functions, error } = needs;
+    let Needs { headers, helpers, waits, functions, error } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
     }
@@ -103,6 +107,9 @@ pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
     };
     for (name, dtype) in helpers.into_inner() {
         paragraph(&mut lines, helpers::definition(name, dtype).join("\n"));
+    }
+    if waits.get() {
+        paragraph(&mut lines, helpers::wait().join("\n"));
     }
     let called = functions.into_inner();
     for function in program.functions.iter().filter(|f| called.contains(f.name.as_str())) {

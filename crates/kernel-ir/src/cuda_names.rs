@@ -136,6 +136,7 @@ const RESERVED: &[&str] = &[
     "virtual",
     "void",
     "volatile",
+    "wait_for_launch_ahead",
     "warpSize",
     "wchar_t",
     "while",

@@ -16,6 +16,7 @@ mod counted;
 mod dead;
 mod declare;
 mod depend;
+mod early;
 mod emit;
 mod emitter;
 mod env;

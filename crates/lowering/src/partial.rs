@@ -5,11 +5,12 @@
 //!
 //! ```text
 //! for each part:  if (all lanes are in range)  one access, all lanes
-//! if (some lane of the thread is not)
-//!     for each part:  if (not all lanes are)  for each lane:  if (it is in range)  one element
+//! if (some lane of the thread is in range, and some is not)
+//!     for each part:  if (some lane is, and some is not)  for each lane:  if (it is in range)  one element
 //! ```
 //!
-//! The first loop is straight, so that its loads are on the way together; what the second one is for, the ends of a row, few threads have.
+//! The first loop is straight, so that its loads are on the way together; what the second one is for, the ends of a row, few threads have. Threads
+//! that lie behind the end of a row altogether are not among them: in the last round that is most of a block.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part, Tag};
 
@@ -19,6 +20,21 @@ use crate::{
     env::Env,
     program::{BinOp, Note, Stmt, Value},
 };
+
+/// A guard over some lanes: where it holds for all of them, and where for one.
+struct Ends {
+    /// At the lane where it holds least.
+    least: Constraint,
+    /// At the lane where it holds most.
+    most: Constraint,
+}
+
+impl Ends {
+    /// Both ends, if there are both.
+    fn of(end: impl Fn(bool) -> Result<Option<Constraint>, Diagnostic>) -> Result<Option<Ends>, Diagnostic> {
+        Ok(end(true)?.zip(end(false)?).map(|(least, most)| Ends { least, most }))
+    }
+}
 
 impl Emitter<'_, '_> {
     /// An update in the loops over its lanes, written twice; `None` where no guard tells the lanes of a vector apart or nothing moves at once.
@@ -70,32 +86,42 @@ impl Emitter<'_, '_> {
             }
         }
         let mixed = self.irredundant(&mixed, &inside)?;
-        // Where the first lane decides for all of them, the whole vector is in range or none of it is.
-        let extreme = |c: &Constraint, lanes: &[Name]| -> Result<Option<Constraint>, Diagnostic> {
-            let mut aff = c.aff.clone();
-            for lane in lanes {
-                let at = match (aff.coefficient(lane), length(lane)) {
-                    (0.., _) => 0,
-                    (_, Some(length)) => length - 1,
-                    (_, None) => return Ok(None),
-                };
-                aff = aff.substitute_one(lane, &Aff::constant(at))?;
-            }
-            Ok((!lanes.iter().any(|l| aff.mentions(l))).then(|| Constraint::nonneg(aff)))
-        };
+        // What a guard is where it holds least, or most, among these lanes.
+        let extreme =
+            |c: &Constraint, lanes: &[Name], least: bool| -> Result<Option<Constraint>, Diagnostic> {
+                let mut aff = c.aff.clone();
+                for lane in lanes {
+                    let at = match (aff.coefficient(lane), length(lane)) {
+                        (0, _) => 0,
+                        (k, Some(length)) => {
+                            if (k > 0) == least {
+                                0
+                            } else {
+                                length - 1
+                            }
+                        }
+                        (k, None) if (k > 0) == least => 0,
+                        (_, None) => return Ok(None),
+                    };
+                    aff = aff.substitute_one(lane, &Aff::constant(at))?;
+                }
+                Ok((!lanes.iter().any(|l| aff.mentions(l))).then(|| Constraint::nonneg(aff)))
+            };
         let own = [vector.clone()];
-        let mut all = Vec::new();
         let mut any = inside.clone();
         any.learn(&mixed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
+        // Where the first lane decides for all of them, the whole vector is in range or none of it is.
         let mut apart = false;
+        let mut all = Vec::new();
         for guard in &mixed {
-            let (Some(whole), Some(of_thread)) =
-                (extreme(&guard.canonical, &own)?, extreme(&guard.canonical, lanes)?)
+            let c = &guard.canonical;
+            let (Some(vector), Some(thread)) =
+                (Ends::of(|least| extreme(c, &own, least))?, Ends::of(|least| extreme(c, lanes, least))?)
             else {
                 return Ok(None);
             };
-            apart |= !any.implies(&whole)?;
-            all.push((guard.clone(), whole, of_thread));
+            apart |= !any.implies(&vector.least)?;
+            all.push((guard.clone(), vector, thread));
         }
         if !apart {
             return Ok(None);
@@ -103,23 +129,35 @@ impl Emitter<'_, '_> {
         // Whole vectors.
         let mut whole = info.clone();
         for guard in &mut whole.guards {
-            if let Some((_, c, _)) = all.iter().find(|(g, ..)| g == guard) {
-                *guard = Guard { declared: c.clone(), canonical: c.clone() };
+            if let Some((_, vector, _)) = all.iter().find(|(g, ..)| g == guard) {
+                let c = vector.least.clone();
+                *guard = Guard { declared: c.clone(), canonical: c };
             }
         }
         let mut stmts = self.emit_lanes(number, &whole, lanes, env)?;
         // The others.
         let note = "the elements of vectors that the row begins or ends in";
-        let cond = self.one_fails(all.iter().map(|(_, _, c)| c), env)?;
-        let fails: Vec<Constraint> = all.iter().map(|(_, c, _)| c.clone()).collect();
+        let (vectors, threads): (Vec<Ends>, Vec<Ends>) = all.into_iter().map(|(_, v, t)| (v, t)).unzip();
+        let cond = self.parted(&threads, env)?;
         let peeled = self.lane_loops(outer, env, &mut |this, env| {
-            let cond = this.one_fails(fails.iter(), env)?;
+            let cond = this.parted(&vectors, env)?;
             let body =
                 this.lane_loops(&own, env, &mut |this, env| this.emit_lanes(number, info, &[], env))?;
             Ok(vec![Stmt::If { cond, body, otherwise: Vec::new(), note: Note::default() }])
         })?;
         stmts.push(Stmt::If { cond, body: peeled, otherwise: Vec::new(), note: Note::new(note) });
         Ok(Some(stmts))
+    }
+
+    /// Whether some lane is in range, as far as each guard by itself tells, and some lane is not.
+    fn parted(&mut self, guards: &[Ends], env: &Env) -> Result<Value, Diagnostic> {
+        let mut cond = self.one_fails(guards.iter().map(|g| &g.least), env)?;
+        for guard in guards {
+            if !env.implies(&guard.most)? {
+                cond = Value::binary(BinOp::And, cond, self.condition(&guard.most, env)?);
+            }
+        }
+        Ok(cond)
     }
 
     /// Whether one of these constraints does not hold.

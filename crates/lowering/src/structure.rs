@@ -17,6 +17,7 @@ use crate::{
     analysis::Analysis,
     bounds,
     declare::{finish, own_values, rename},
+    early,
     emitter::{Emitter, Shared, known},
     env::Env,
     flat::{Stage, Writer},
@@ -76,6 +77,7 @@ pub(crate) fn lower(
             }
         });
     }
+    early::mark(&host, &mut kernels, &shared.globals);
     // Parts without a statement: their loops are empty, or something went wrong.
     let emitted: BTreeSet<PartRef> = shared.leaves.iter().map(|l| l.part.clone()).collect();
     for part in (0..analysis.parts.len()).filter(|p| !emitted.contains(&analysis.parts[*p].execution.part)) {
@@ -559,6 +561,7 @@ impl State<'_, '_> {
                 grid,
                 block,
                 resident,
+                early: false,
                 vars,
                 shared,
                 private,
@@ -728,6 +731,7 @@ impl State<'_, '_> {
             grid,
             block,
             resident,
+            early: false,
             vars,
             shared,
             private,
@@ -866,7 +870,7 @@ impl State<'_, '_> {
 }
 
 /// Calls `f` on each element that is read.
-fn visit_loads(body: &[Stmt], f: &mut dyn FnMut(&MemRef)) {
+pub(crate) fn visit_loads(body: &[Stmt], f: &mut dyn FnMut(&MemRef)) {
     Stmt::visit(body, &mut |s| {
         if let Stmt::VectorCopy { from, .. } = s {
             f(from);

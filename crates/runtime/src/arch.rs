@@ -48,6 +48,12 @@ impl Arch {
         self.major * 10 + self.minor
     }
 
+    /// Whether a launch can be started before the one ahead of it has ended, and kernels wait for that by themselves
+    /// (`griddepcontrol`, PTX ISA 7.8).
+    pub fn starts_early(self) -> bool {
+        self.number() >= 90
+    }
+
     /// Whether a binary for this architecture runs on a device of the given compute capability.
     pub fn runs_on(self, major: u32, minor: u32) -> bool {
         match self.variant {

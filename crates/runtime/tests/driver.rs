@@ -180,6 +180,27 @@ fn launching_allocates_nothing_and_asks_nothing(driver: &StandIn) -> Outcome {
     check(values(&y)? == [2022.0, 4044.0, 6066.0], "the launches of a second thread are not right")
 }
 
+/// Only the first launch of a program has to be behind the end of all that was put on the stream before it.
+fn launches_behind_others_of_their_program_may_start_early(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let (x, y) = (upload(&device, &[1.0, 2.0])?, upload(&device, &[0.0; 2])?);
+    let steps = "split_iname(i, 32)\ntag_inames(t: host, i_outer: block.x, i_inner: thread.x)";
+    let text = AXPY.replace("n: i32)", "n: i32, m: i32)").replace("[i] :", "[t, i] : 0 <= t < m and");
+    let text = format!("{} {{inames=t:i}}\n", text.trim_end());
+    let kernel = ok(ok(Pipeline::parse(steps))?.apply(&ok(LoopKernel::parse(&text))?))?;
+    let args = Args::new().device_tensor("x", &x).device_tensor("y", &y).scalar("a", 2.0f32).scalar("m", 3);
+    let compiled = ok(device.compile(&kernel))?;
+    let bound = ok(compiled.bind(&args))?;
+    let calls = || (driver.calls("cuLaunchKernel"), driver.calls("cuLaunchKernelEx"));
+    let (first, early) = calls();
+    ok(bound.launch())?;
+    ok(bound.launch())?;
+    check(calls() == (first + 2, early + 4), format!("{:?} from {:?}", calls(), (first, early)))?;
+    check(values(&y)? == [12.0, 24.0], "the launches are not right")?;
+    let text = &ok(compiled.stages())?.cuda.text;
+    check(text.contains("{\n    wait_for_launch_ahead();\n"), format!("it does not wait first:\n{text}"))
+}
+
 fn launching_a_graph_allocates_nothing(driver: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let (x, y) = (upload(&device, &[1.0])?, upload(&device, &[0.0])?);
@@ -719,8 +740,12 @@ fn main() -> ExitCode {
         driver.kernel("axpy", &[8, 8, 4, 4], axpy);
         driver.kernel("twice", &[8, 8, 4], twice);
     }
-    let tests: [(&str, Test); 14] = [
+    let tests: [(&str, Test); 15] = [
         ("launching_allocates_nothing_and_asks_nothing", launching_allocates_nothing_and_asks_nothing),
+        (
+            "launches_behind_others_of_their_program_may_start_early",
+            launches_behind_others_of_their_program_may_start_early,
+        ),
         ("launching_a_graph_allocates_nothing", launching_a_graph_allocates_nothing),
         ("arguments_stay_where_they_are", arguments_stay_where_they_are),
         ("nothing_is_freed_under_pending_work", nothing_is_freed_under_pending_work),

@@ -31,6 +31,14 @@ pub(crate) struct Plan<'a> {
     pub most_statements: usize,
 }
 
+/// How much faster than measured the memory may turn out to be: kernels have read 2 % faster than the best of those that measure the machine.
+const MEASURED_SHORT: f64 = 1.05;
+
+/// Whether the bound of the memory alone says that a candidate takes longer than this.
+fn cannot_win(cost: &Cost, best_ms: f64) -> bool {
+    cost.bound_ms > MEASURED_SHORT * best_ms
+}
+
 /// A candidate that is compiled for the device.
 pub(crate) struct Ready {
     pub number: usize,
@@ -101,7 +109,7 @@ impl Plan<'_> {
             Ok(compiled) => compiled,
             Err(d) => return Outcome::refused(d),
         };
-        if best.is_some_and(|best| cost.bound_ms > best) {
+        if best.is_some_and(|best| cannot_win(&cost, best)) {
             return Outcome::Counted { cost };
         }
         let mut attempt = || -> Result<Outcome, Diagnostic> {
@@ -161,5 +169,19 @@ impl Context<'_> {
             integers: self.integers,
         };
         Ok(Outcome::Counted { cost: Cost::of(&counted, self.machine, self.limits) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first candidate of rows of 16384 took 0.2356 ms where the measured rate gives 0.2364 ms, and eight of those behind it were faster.
+    #[test]
+    fn a_machine_that_is_faster_than_measured_prunes_nothing_that_may_win() {
+        let bound = |bound_ms| Cost { bound_ms, ..Cost::default() };
+        assert!(!cannot_win(&bound(0.2364), 0.2356));
+        assert!(cannot_win(&bound(0.2364), 0.2200));
+        assert!(!cannot_win(&bound(0.0), 0.2356));
     }
 }

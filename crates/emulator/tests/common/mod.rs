@@ -134,6 +134,7 @@ pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKerne
         grid,
         block,
         resident: None,
+        early: false,
         vars,
         shared,
         private,

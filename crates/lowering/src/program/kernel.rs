@@ -62,8 +62,9 @@ pub enum Param {
         global: usize,
         /// Whether this kernel writes it.
         written: bool,
-        /// Whether its threads hand values to each other through it. Then `__restrict__` would be a lie: the compiler might keep a
-        /// value in a register across the barrier behind which another thread has changed it.
+        /// Whether its threads hand values to each other through it, or launches that it may be started ahead of hand values to them. Then
+        /// `__restrict__` would be a lie: the compiler might keep a value in a register across the barrier behind which another thread
+        /// has changed it, or load it before the launch that writes it has ended.
         exchanged: bool,
     },
     /// A scalar argument, by name.
@@ -90,6 +91,9 @@ pub struct DeviceKernel {
     pub block: [u32; 3],
     /// How many blocks a multiprocessor has to have registers for, at the least; the compiler decides where nothing is said.
     pub resident: Option<u32>,
+    /// Whether it may be started before the launch ahead of it has ended. Its threads then wait for that before anything else, if the
+    /// device can start it so (compute capability 9.0); otherwise there is nothing to wait for.
+    pub early: bool,
     /// Scalar variables; [`VarId`] indexes it.
     pub vars: Vec<Var>,
     /// Arrays in shared memory.

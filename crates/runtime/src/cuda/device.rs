@@ -66,6 +66,11 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// Whether a launch can be started before the one ahead of it has ended.
+    pub fn starts_early(&self) -> bool {
+        self.arch().starts_early()
+    }
+
     /// The architecture to compile for.
     pub fn arch(&self) -> Arch {
         Arch::native(self.compute_capability.0, self.compute_capability.1)

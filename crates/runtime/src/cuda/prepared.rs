@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use cudarc::driver::sys;
 
+use super::driver::has_symbol;
 use super::error::{CudaError, Doing};
 use super::launch::{Arguments, LaunchShape};
 use super::module::Function;
@@ -30,6 +31,8 @@ struct Inner {
     grid: [u32; 3],
     block: [u32; 3],
     dynamic_shared: u32,
+    /// Whether it may be started before the launch ahead of it on its stream has ended.
+    early: bool,
     /// Owns what `pointers` point to, which stays in its place on the heap, and keeps the buffers alive.
     _arguments: Arguments,
     pointers: Box<[*mut c_void]>,
@@ -49,6 +52,29 @@ impl Function {
         shape: &LaunchShape,
         arguments: Arguments,
     ) -> Result<Prepared, CudaError> {
+        self.prepare_as(stream, shape, arguments, false)
+    }
+
+    /// The same of a kernel that waits by itself for the launch ahead of it on its stream, as the first thing that all its threads do
+    /// (`griddepcontrol.wait`): the device may start it before that launch has ended, which saves the time between the two (programmatic
+    /// stream serialization). Before compute capability 9.0, where the driver is older than 11.8, and in a graph, it is started like others.
+    pub fn prepare_early(
+        &self,
+        stream: &Stream,
+        shape: &LaunchShape,
+        arguments: Arguments,
+    ) -> Result<Prepared, CudaError> {
+        let early = self.device.info().starts_early() && has_symbol(c"cuLaunchKernelEx");
+        self.prepare_as(stream, shape, arguments, early)
+    }
+
+    fn prepare_as(
+        &self,
+        stream: &Stream,
+        shape: &LaunchShape,
+        arguments: Arguments,
+        early: bool,
+    ) -> Result<Prepared, CudaError> {
         self.check_launch(stream, shape, &arguments)?;
         let pointers = arguments.pointers().into_boxed_slice();
         let inner = Inner {
@@ -59,10 +85,51 @@ impl Function {
             grid: shape.grid.map(|extent| u32::try_from(extent).unwrap_or(u32::MAX)),
             block: shape.block,
             dynamic_shared: shape.dynamic_shared,
+            early,
             _arguments: arguments,
             pointers,
         };
         Ok(Prepared { inner: Arc::new(inner) })
+    }
+}
+
+impl Inner {
+    /// The driver's call for a launch that may be started before the one ahead of it has ended.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Prepared::bare_launch`].
+    unsafe fn start_early(&self) -> Result<(), CudaError> {
+        let ([x, y, z], [bx, by, bz]) = (self.grid, self.block);
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: bx,
+            blockDimY: by,
+            blockDimZ: bz,
+            sharedMemBytes: self.dynamic_shared,
+            hStream: self.stream.raw.cu_stream(),
+            attrs: &mut attribute,
+            numAttrs: 1,
+        };
+        // SAFETY: function and stream are live and of one context; there is a pointer for each parameter, to as many bytes as it has; the
+        // driver reads the configuration and its attribute before it returns. The rest is the caller's promise.
+        unsafe {
+            sys::cuLaunchKernelEx(
+                &config,
+                self.function.raw.cu_function(),
+                self.pointers.as_ptr().cast_mut(),
+                std::ptr::null_mut(),
+            )
+        }
+        .result()
+        .doing("launching a kernel")
     }
 }
 
@@ -90,6 +157,10 @@ impl Prepared {
     #[inline]
     pub unsafe fn bare_launch(&self) -> Result<(), CudaError> {
         let launch = &*self.inner;
+        if launch.early {
+            // SAFETY: the caller's promise.
+            return unsafe { launch.start_early() };
+        }
         let ([x, y, z], [bx, by, bz]) = (launch.grid, launch.block);
         // SAFETY: function and stream are live and of one context; there is a pointer for each parameter, to as many bytes as it has. The
         // driver takes the array as mutable and only reads it. The rest is the caller's promise.

@@ -64,6 +64,9 @@ pub struct ExportedLaunch {
     pub block: [u32; 3],
     /// Bytes of dynamic shared memory; above 48 KiB the host has to allow them to the function first.
     pub dynamic_shared: u64,
+    /// Whether the host may launch it with programmatic stream serialization (an attribute of `cuLaunchKernelEx`): it waits by itself for
+    /// the launch ahead of it in this list, which saves the time between the two.
+    pub early: bool,
     /// The parameters, in their order.
     pub parameters: Vec<ExportedParameter>,
 }
@@ -121,13 +124,15 @@ pub fn export(
     }
     let launches = host::launches(&program, &resolved.integers)?
         .iter()
-        .map(|step| {
+        .enumerate()
+        .map(|(number, step)| {
             let printed = &source.kernels[step.kernel];
             Ok(ExportedLaunch {
                 kernel: printed.name.to_string(),
                 grid: step.grid,
                 block: printed.block,
                 dynamic_shared: printed.dynamic_bytes(),
+                early: printed.early && number > 0 && arch.starts_early(),
                 parameters: host::parameters(&program, step, &resolved.scalars, index)?
                     .into_iter()
                     .map(ExportedParameter::from)

@@ -438,6 +438,20 @@ R cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, un
     return OK;
 }
 
+/* With the one attribute that is known, programmatic stream serialization. */
+struct LaunchAttribute { int id; char pad[4]; union { char pad[64]; int serialization; } value; };
+struct LaunchConfig { unsigned gx, gy, gz, bx, by, bz, shared; void *stream; struct LaunchAttribute *attributes; unsigned count; };
+R cuLaunchKernelEx(const struct LaunchConfig *c, void *f, void **params, void **extra) {
+    CALL; (void)extra;
+    if (!current) return INVALID_CONTEXT;
+    struct Stream *s = stream_of(c->stream);
+    if (s->device != current - 1) return INVALID_HANDLE;
+    if (c->count != 1 || c->attributes->id != 6 || c->attributes->value.serialization != 1) return INVALID;
+    unsigned grid[3] = { c->gx, c->gy, c->gz }, block[3] = { c->bx, c->by, c->bz };
+    put(s, launch_op(f, grid, block, c->shared, params));
+    return OK;
+}
+
 /* ---- graphs: nodes run as late in the order of their making as their dependencies allow ---- */
 
 struct Node { struct Op op; int deps[256]; int dep_count; };

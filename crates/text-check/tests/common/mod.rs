@@ -19,6 +19,7 @@ impl Builder {
             grid: [one(), one(), one()],
             block,
             resident: None,
+            early: false,
             vars: vec![],
             shared: vec![],
             private: vec![],
