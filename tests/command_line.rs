@@ -624,6 +624,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         "argmax_chunks" => ("argmax", "nseg=3 len=70000"),
         "argmax_long" => ("argmax", "nseg=5 len=9000"),
         "argmax_short" => ("argmax", "nseg=1000 len=68"),
+        "column_sum" => ("column_sum", "m=300 n=132"),
         "matmul" => ("matmul", "m=70 n=66 l=33"),
         // 33000 steps: for some points many blocks, for others a part of one tile.
         "ragged_sum" | "ragged_sum_streaming" => ("ragged_sum", "n=30000 nseg=3000"),
@@ -634,7 +635,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         "segmented_sum_odd_short" => ("segmented_sum", "nseg=1000 len=17"),
         "segmented_sum_peeled_chunks" => ("segmented_sum", "nseg=3 len=33333"),
         "segmented_sum_peeled_long" => ("segmented_sum", "nseg=5 len=4097"),
-        "segmented_sum_short" => ("segmented_sum", "nseg=1000 len=68"),
+        "segmented_sum_short" | "segmented_sum_short_streaming" => ("segmented_sum", "nseg=1000 len=68"),
         other => panic!("{other} has no sizes here"),
     };
     for name in names {

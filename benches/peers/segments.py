@@ -6,6 +6,7 @@
     cargo build --release --bin loopwright --example segmented_reduce
     benches/peers/segments.py --types [CASES]         f16, bf16, f64 and argmax beside torch, nothing else
     benches/peers/segments.py --defaults [CASES]      what is chosen without tuning beside what the tuner finds, nothing else
+    benches/peers/segments.py --rows [CASES]          softmax, layer norm, transpose and column sums beside torch, nothing else
 
 Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc. For each case `loopwright tune` searches the
 points of examples/tuning, `loopwright export` writes the best one's binary and launches, and this program launches them on torch's arrays.
@@ -15,29 +16,35 @@ candidates, and needs the example `segmented_reduce` beside the binary.
 What is measured, for each case, by events, on 2^28 elements unless --elements says otherwise:
 
 - every peer's median of 10 launches (3, if it takes more than twice as long as ours); of those within 5 % of the best, the one that is fastest in
-  turn with the others goes on;
-- the ratio: the best peer's time over ours, the median of 30 pairs of launches (5, as above), one of each in turn;
+  rows of launches goes on;
+- the ratio: the best peer's time over ours, the median of 30 pairs of launches (5, as above), one of each in turn. Behind a peer, a kernel with
+  streaming loads finds the end of the array in the second-level cache, and leaves it there: it looks up to 2 % faster at long rows and 8 % at short ones. So
+  the ratio of the medians of launches in rows of their own is given as well;
 - the spread: how far the median of such pairs of ours against itself is from 1, plus the standard error of that median;
-- the limit: bytes read at the rate of the best kernel that only reads, plus bytes written at the rate that a copy leaves for writing, all
-  measured in the same run.
+- the limit: bytes read at the rate of the fastest kernel that only reads, plus bytes written at the rate that a copy leaves for writing, all
+  measured in the same run. Readers are CUB's and torch's sums of everything, and CUB's sums of rows of 16384, which write a 16384th.
 
-Results are compared with sums in f64 before anything is timed.
+Of ours, the line of a case names the registers of its first launch of many blocks, the blocks of it that are resident on a multiprocessor, and how many
+KiB their threads can have under way there: as many loads of each as stand in the machine code ahead of the first use of one of them.
+
+Results are compared with sums in f64 before anything is timed. What the launches are is in `exported.py`, the peers in `libraries.py`, how times are taken in
+`timing.py`.
 """
 
 import argparse
-import ctypes
 import json
 import math
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import torch
 
-ROOT = Path(__file__).resolve().parents[2]
-EXAMPLES = ROOT / "examples"
+from exported import EXAMPLES, ROOT, Ours
+from libraries import Cub, triton_rows
+from timing import Limits, agree, fastest, measure, times
+
 EQUAL = [1 << k for k in range(4, 25)] + [17, 100, 1000, 4097, 100003]
 TYPES = [
     f"{operator}:{dtype}:{length}"
@@ -46,293 +53,10 @@ TYPES = [
 ]
 # Eight named shapes, and two lengths that no sweep was made for.
 DEFAULTS = ["equal:16", "equal:100", "equal:512", "equal:4096", "equal:100003", "equal:1048576", "power:64", "giant:64"]
-DEFAULTS += ["equal:48", "equal:3000"]
+DEFAULTS += ["equal:68", "equal:3000"]
+ROWS = [f"{kernel}:{length}" for kernel in ("softmax", "layer_norm") for length in (1024, 4096, 16384)]
+ROWS += ["transpose:16384", "column_sum:1024", "column_sum:16384"]
 RAGGED = [f"{kind}:{mean}" for kind in ("uniform", "power", "giant") for mean in (4, 16, 64, 1024, 65536)]
-
-
-# --- The driver, and what `loopwright export` writes -------------------------------------------------------------------------
-
-driver = ctypes.CDLL("libcuda.so.1")
-
-
-def checked(status, what):
-    if status != 0:
-        raise RuntimeError(f"{what}: CUDA error {status}")
-
-
-def stream():
-    return ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
-
-
-class Attribute(ctypes.Structure):
-    """CUlaunchAttribute, of which the one that is used is CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, a flag."""
-
-    _fields_ = [("id", ctypes.c_int), ("pad", ctypes.c_char * 4), ("flag", ctypes.c_int), ("rest", ctypes.c_char * 60)]
-
-
-class Config(ctypes.Structure):
-    """CUlaunchConfig."""
-
-    _fields_ = [
-        ("shape", ctypes.c_uint * 7),
-        ("stream", ctypes.c_void_p),
-        ("attributes", ctypes.POINTER(Attribute)),
-        ("count", ctypes.c_uint),
-    ]
-
-
-class Exported:
-    """A folder of `loopwright export`, bound to tensors by name; calling it launches."""
-
-    def __init__(self, folder, tensors):
-        plan = json.loads((folder / "launches.json").read_text())
-        module = ctypes.c_void_p()
-        binary = (folder / "kernel.cubin").read_bytes()
-        checked(driver.cuModuleLoadData(ctypes.byref(module), binary), "cuModuleLoadData")
-        self.alive = dict(tensors)
-        for name, array in plan["arrays"].items():
-            if array["scratch"]:
-                self.alive[name] = torch.empty(array["bytes"], dtype=torch.uint8, device="cuda")
-            elif self.alive[name].numel() * self.alive[name].element_size() < array["bytes"]:
-                raise RuntimeError(f"{name} is smaller than {array['bytes']} bytes")
-        self.launches = []
-        for launch in plan["launches"]:
-            function = ctypes.c_void_p()
-            name = launch["kernel"].encode()
-            checked(driver.cuModuleGetFunction(ctypes.byref(function), module, name), "cuModuleGetFunction")
-            if launch["dynamic_shared"] > 48 * 1024:
-                dynamic_shared_limit = 8
-                size = launch["dynamic_shared"]
-                checked(driver.cuFuncSetAttribute(function, dynamic_shared_limit, size), "cuFuncSetAttribute")
-            values = []
-            for parameter in launch["parameters"]:
-                if "array" in parameter:
-                    values.append(ctypes.c_void_p(self.alive[parameter["array"]].data_ptr()))
-                else:
-                    raw = bytes.fromhex(parameter["bytes"])
-                    values.append((ctypes.c_char * len(raw)).from_buffer_copy(raw))
-            pointers = (ctypes.c_void_p * len(values))(*[ctypes.addressof(v) for v in values])
-            shape = (ctypes.c_uint * 7)(*launch["grid"], *launch["block"], launch["dynamic_shared"])
-            config = Config(shape, None, ctypes.pointer(Attribute(id=6, flag=1)), 1 if launch["early"] else 0)
-            self.launches.append((function, config, pointers, values))
-
-    def __call__(self):
-        on = stream()
-        for function, config, pointers, _ in self.launches:
-            config.stream = on
-            checked(driver.cuLaunchKernelEx(ctypes.byref(config), function, pointers, None), "cuLaunchKernelEx")
-
-
-# --- Ours ----------------------------------------------------------------------------------------------------------------
-
-class Ours:
-    """The command line: tune, then export."""
-
-    def __init__(self, binary, work, untuned=False):
-        self.binary, self.work, self.count, self.untuned = binary, work, 0, untuned
-        major, minor = torch.cuda.get_device_capability()
-        self.arch = f"sm_{major}{minor}" + ("a" if major == 9 else "")
-
-    def call(self, *args):
-        done = subprocess.run([self.binary, *map(str, args)], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(map(str, args))}\n{done.stderr}")
-        return done.stdout
-
-    def array(self, of, name, values):
-        """NAME=FILE of an option: the values, of the problem or its sample, in a .npy file."""
-        path = self.work / f"{of}{self.count}_{name}.npy"
-        descr = {torch.int32: "<i4", torch.int64: "<i8", torch.float32: "<f4"}[values.dtype]
-        header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {tuple(values.shape)}, }}"
-        # Magic, version and length take 10 bytes, a newline ends the header, the data begin at a multiple of 64.
-        header += " " * (-(10 + len(header) + 1) % 64) + "\n"
-        with open(path, "wb") as file:
-            file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
-            raw = values.cpu().contiguous()
-            file.write(ctypes.string_at(raw.data_ptr(), raw.numel() * raw.element_size()))
-        return f"{name}={path}"
-
-    def tuned(self, kernel, name, sizes, sample, arrays=None, sample_arrays=None):
-        """The best point of examples/tuning/NAME for these sizes and arrays: its pipeline's file, and what it is. Arrays that are not
-        given are random."""
-        self.count += 1
-        best = self.work / f"best{self.count}.pipe"
-        tuning = EXAMPLES / "tuning" / name
-        given = [f"--set={k}={v}" for k, v in sizes.items()] + [f"--sample={k}={v}" for k, v in sample.items()]
-        given += [f"--input={self.array('problem', k, v)}" for k, v in (arrays or {}).items()]
-        given += [f"--sample-input={self.array('sample', k, v)}" for k, v in (sample_arrays or {}).items()]
-        self.call("tune", kernel, f"{tuning}.pipe", f"{tuning}.space", *given, "--device", "gpu", "--best", best)
-        comment = best.read_text().splitlines()[0]
-        return best, comment.split(": ", 1)[-1]
-
-    def chosen(self, operator, dtype, *shape):
-        """Kernel and pipeline that `segmented_reduce` takes for this device, untuned, and what the form is."""
-        self.count += 1
-        folder = self.work / f"chosen{self.count}"
-        example = str(Path(self.binary).parent / "examples" / "segmented_reduce")
-        done = subprocess.run([example, *map(str, (folder, operator, dtype, *shape))], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"{example} {shape}\n{done.stderr}")
-        return folder / "kernel.lw", folder / "default.pipe", done.stdout.strip()
-
-    def exported(self, kernel, pipeline, sizes, tensors):
-        folder = self.work / f"export{self.count}"
-        sets = [f"--set={k}={v}" for k, v in sizes.items()]
-        self.call("export", kernel, pipeline, *sets, "--arch", self.arch, "-o", folder)
-        return Exported(folder, tensors)
-
-
-# --- Peers ---------------------------------------------------------------------------------------------------------------
-
-class Cub:
-    def __init__(self, cccl, work):
-        library = work / "libcub_segments.so"
-        command = ["nvcc", "-O3", "-std=c++17", "-arch=native", "-Xcompiler", "-fPIC", "-shared"]
-        command += [f"-I{cccl}", "-DCUB_FIXED_SIZE"] if cccl else []
-        subprocess.run([*command, str(Path(__file__).with_name("cub_segments.cu")), "-o", str(library)], check=True)
-        self.library = ctypes.CDLL(str(library))
-        self.fixed_size = bool(cccl)
-
-    def __call__(self, function, *args):
-        """The launch, its scratch memory allocated."""
-        function, size = getattr(self.library, function), ctypes.c_size_t()
-        arguments = [ctypes.c_void_p(a.data_ptr()) if torch.is_tensor(a) else ctypes.c_longlong(a) for a in args]
-        checked(function(None, ctypes.byref(size), *arguments, stream()), "CUB's scratch size")
-        scratch = torch.empty(max(size.value, 1), dtype=torch.uint8, device="cuda")
-        at = ctypes.c_void_p(scratch.data_ptr())
-
-        def launch():
-            checked(function(at, ctypes.byref(size), *arguments, stream()), "CUB")
-            return scratch
-
-        return launch
-
-
-def triton_rows(x, out, length):
-    """Row sums by Triton, the fastest of some tiles; nothing where no tile fits."""
-    import triton
-    import triton.language as tl
-
-    global row_sums
-    if "row_sums" not in globals():
-
-        @triton.jit
-        def row_sums(x, out, LENGTH: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr):
-            row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-            column = tl.arange(0, STEP)
-            place = row.to(tl.int64)[:, None] * LENGTH + column[None, :]
-            total = tl.zeros((ROWS, STEP), tl.float32)
-            for start in range(0, LENGTH, STEP):
-                total += tl.load(x + place + start)
-            tl.store(out + row, tl.sum(total, 1))
-
-    segments, best = out.numel(), None
-    for step in (16, 32, 64, 128, 256, 1024, 4096):
-        if length % step or (step < length and step < 256):
-            continue
-        for tile in (2048, 4096, 8192):
-            rows = tile // step
-            if rows == 0 or segments % rows:
-                continue
-            for warps in (4, 8):
-                def launch(rows=rows, step=step, warps=warps):
-                    row_sums[(segments // rows,)](x, out, length, rows, step, num_warps=warps)
-
-                try:
-                    time = statistics.median(times(launch, 5))
-                except Exception:  # a tile that does not fit is no candidate
-                    continue
-                if best is None or time < best[0]:
-                    best = (time, launch)
-    return best and best[1]
-
-
-# --- Times ---------------------------------------------------------------------------------------------------------------
-
-def timed(launch):
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    launch()
-    end.record()
-    return start, end
-
-
-def times(launch, count, warm_up=3):
-    """Milliseconds of each launch."""
-    for _ in range(warm_up):
-        launch()
-    events = [timed(launch) for _ in range(count)]
-    torch.cuda.synchronize()
-    return [start.elapsed_time(end) for start, end in events]
-
-
-def in_turn(first, second, pairs):
-    """The second's time over the first's, of each pair."""
-    for launch in (first, second):
-        launch()
-    events = [(timed(first), timed(second)) for _ in range(pairs)]
-    torch.cuda.synchronize()
-    return [b[0].elapsed_time(b[1]) / a[0].elapsed_time(a[1]) for a, b in events]
-
-
-def fastest(launches, rounds=30):
-    """The number of the fastest, all launched in turn."""
-    if len(launches) == 1:
-        return 0
-    for launch in launches:
-        launch()
-    events = [[timed(launch) for launch in launches] for _ in range(rounds)]
-    torch.cuda.synchronize()
-    medians = [statistics.median(start.elapsed_time(end) for start, end in own) for own in zip(*events)]
-    return medians.index(min(medians))
-
-
-class Limits:
-    """What the memory gives, in bytes a millisecond."""
-
-    def __init__(self, x, cub):
-        size, out = x.numel() * 4, torch.empty(1, device="cuda")
-        copy = torch.empty_like(x)
-        self.copy = 2 * size / statistics.median(times(lambda: copy.copy_(x), 20))
-        readers = {"CUB's sum of all": cub("cub_sum", x, out, x.numel()), "torch's sum of all": lambda: torch.sum(x)}
-        self.read = max(size / statistics.median(times(launch, 20)) for launch in readers.values())
-
-    def of(self, read, written):
-        """The least milliseconds for so many bytes."""
-        # A copy of b bytes takes b / read + b / write.
-        write = 1 / (2 / self.copy - 1 / self.read)
-        return read / self.read + written / write
-
-
-def measure(ours, peers, limit):
-    """One case: medians, the ratio to the best peer, the spread, the part of the limit."""
-    time = statistics.median(times(ours, 30))
-    medians = {}
-    for name, launch in peers.items():
-        medians[name] = statistics.median(times(launch, 3, warm_up=1))
-        if medians[name] <= 2 * time:
-            medians[name] = statistics.median(times(launch, 10))
-    near = [name for name in peers if medians[name] <= 1.05 * min(medians.values())]
-    best = near[fastest([peers[name] for name in near])]
-    itself = in_turn(ours, ours, 30)
-    spread = abs(statistics.median(itself) - 1) + 1.2533 * statistics.stdev(itself) / math.sqrt(len(itself))
-    ratio = statistics.median(in_turn(ours, peers[best], 30 if medians[best] <= 2 * time else 5))
-    return {
-        "ours_ms": time,
-        "of_limit": limit / time,
-        "best_peer": best,
-        "ratio": ratio,
-        "spread": spread,
-        "peers_ms": medians,
-        "holds": ratio >= 1 - min(spread, 0.01),
-    }
-
-
-def agree(out, expected, length, what):
-    error = (out.double() - expected).abs().max().item()
-    bound = 1e-5 * max(math.sqrt(length), 1)
-    if not error <= bound:
-        raise RuntimeError(f"{what}: off by {error}, more than {bound}")
 
 
 # --- Cases ---------------------------------------------------------------------------------------------------------------
@@ -375,7 +99,9 @@ def equal(length, x, ours, cub, limits):
 
 
 SPACES = {
-    "segmented_sum_short": lambda n: n % 4 == 0 and n <= 2048,
+    # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache holds all results.
+    "segmented_sum_short": lambda n: n % 4 == 0 and n < 64,
+    "segmented_sum_short_streaming": lambda n: n % 4 == 0 and 64 <= n <= 2048,
     "segmented_sum_long": lambda n: n % 4 == 0 and n >= 1024,
     "segmented_sum_odd_short": lambda n: n % 4 != 0 and n <= 64,
     "segmented_sum_odd_long": lambda n: n % 4 != 0 and n > 64,
@@ -535,6 +261,50 @@ def untuned(kind, number, x, ours, cub, limits):
     return {"case": f"default:{kind}:{number}", "pipeline": form, "segments": segments, **result}
 
 
+def row_work(kind, number, x, ours, cub, limits):
+    """Softmax and layer norm of rows of that many, the transpose of a square of that side, the sums of that many columns."""
+    kernel = EXAMPLES / "kernels" / f"{kind}.lw"
+    count = x.numel() // number
+    rows, bytes_of_x = x.view(count, number), x.numel() * 4
+    sizes = {"m": count, "n": number}
+    if kind == "column_sum":
+        out = torch.empty(number, device="cuda")
+        sample = {"m": max(1, (1 << 18) // number), "n": number}
+        pipeline, point = ours.tuned(kernel, "column_sum", sizes, sample)
+        launch = ours.exported(kernel, pipeline, sizes, {"x": rows, "out": out})
+        expected = torch.stack([part.double().sum(0) for part in rows.split(max(1, (1 << 26) // number))]).sum(0)
+        peers, limit, depth = {"torch.sum": lambda: torch.sum(rows, 0, out=out)}, limits.of(bytes_of_x, number * 4), count
+    else:
+        point = "tiled_vec4" if kind == "transpose" else f"row_{number}"
+        pipeline = EXAMPLES / "pipelines" / kind / f"{point}.pipe"
+        ours.count += 1
+        limit, depth = 2 * bytes_of_x / limits.copy, 1
+        if kind == "transpose":
+            out = torch.empty(number, count, device="cuda")
+            tensors, expected = {"a": rows, "b": out}, rows.t()
+            peers = {"copy of the transposed": lambda: out.copy_(rows.t())}
+        else:
+            out = torch.empty_like(rows)
+            gain, bias = (torch.rand(number, device="cuda") for _ in range(2))
+            tensors = {"x": rows, "y": out, "gain": gain, "bias": bias}
+            if kind == "softmax":
+                expected, peers = torch.softmax(rows, -1), {"torch.softmax": lambda: torch.softmax(rows, -1, out=out)}
+            else:
+                sizes["eps"] = 1e-5
+
+                def norm():
+                    return torch.nn.functional.layer_norm(rows, (number,), gain, bias, 1e-5)
+
+                expected, peers = norm(), {"torch.layer_norm": norm}
+        launch = ours.exported(kernel, pipeline, sizes, tensors)
+    out.zero_()
+    launch()
+    agree(out, expected, depth, f"{kind} of {number}")
+    del expected
+    result = measure(launch, peers, limit)
+    return {"case": f"{kind}:{number}", "pipeline": point, **result}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--equal", default=",".join(map(str, EQUAL)), help="lengths, or nothing")
@@ -542,6 +312,7 @@ def main():
     parser.add_argument("--untuned", action="store_true", help="unequal segments as they are reduced without a search")
     parser.add_argument("--types", nargs="?", const=",".join(TYPES), help="OPERATOR:TYPE:LENGTH, only these")
     parser.add_argument("--defaults", nargs="?", const=",".join(DEFAULTS), help="equal:LENGTH or KIND:MEAN, only these")
+    parser.add_argument("--rows", nargs="?", const=",".join(ROWS), help="KERNEL:LENGTH of softmax, layer_norm, transpose, column_sum, only these")
     parser.add_argument("--elements", type=int, default=1 << 28)
     parser.add_argument("--json", type=Path, help="write the results there, a line a case")
     parser.add_argument("--cccl", help="CCCL's headers, newer than the toolkit's: CUB's fixed-size form needs them")
@@ -552,18 +323,21 @@ def main():
     cub = Cub(options.cccl, work)
     limits = Limits(x, cub)
     print(
-        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUB {cub.library.cub_version()}; reading "
-        f"{limits.read / 1e6:.0f} GB/s, copying {limits.copy / 1e6:.0f} GB/s",
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUB {cub.library.cub_version()}; reading GB/s: "
+        + ", ".join(f"{name} {rate / 1e6:.0f}" for name, rate in limits.readers.items())
+        + f"; copying {limits.copy / 1e6:.0f}",
         flush=True,
     )
     ours = Ours(options.loopwright, work, options.untuned)
     cases = [(equal, (int(n),)) for n in options.equal.split(",") if n]
     cases += [(ragged, (kind, int(mean))) for kind, mean in (c.split(":") for c in options.ragged.split(",") if c)]
-    if options.types or options.defaults:
+    if options.types or options.defaults or options.rows:
         types = [c.split(":") for c in (options.types or "").split(",") if c]
         shapes = [c.split(":") for c in (options.defaults or "").split(",") if c]
         cases = [(typed, (operator, dtype, int(length))) for operator, dtype, length in types]
         cases += [(untuned, (kind, int(number))) for kind, number in shapes]
+        rows = [c.split(":") for c in (options.rows or "").split(",") if c]
+        cases += [(row_work, (kind, int(number))) for kind, number in rows]
     lines, failed = [], 0
     for case, args in cases:
         try:
@@ -576,7 +350,9 @@ def main():
         peers = "  ".join(f"{name} {ms:.4f}" for name, ms in result["peers_ms"].items())
         print(
             f"{result['case']:>16}  {result['ours_ms']:.4f} ms  {result['of_limit']:.3f} of the limit  {result['ratio']:.3f} x "
-            f"{result['best_peer']} (spread {result['spread']:.4f}, {'holds' if result['holds'] else 'BELOW'})  | {peers}  | {result['pipeline']}",
+            f"{result['best_peer']} (in rows {result['ratio_in_rows']:.3f}, spread {result['spread']:.4f}, {'holds' if result['holds'] else 'BELOW'})  | {peers}  | "
+            f"{result['pipeline']}{', ' + result['point'] if 'point' in result else ''}; {result['registers']} registers, "
+            f"{result['resident_blocks']} x {result['threads']} threads, {result['kib_under_way']:.0f} KiB under way",
             flush=True,
         )
         if options.json:

@@ -98,8 +98,13 @@ pub(crate) fn wrap(text: &str, indent: usize) -> Vec<String> {
         let (start, column) = pieces[pieces.len() - 1];
         let here = all.iter().filter(|b| b.at > start && b.at < text.len());
         let fits = |b: &&Break| column + text[start..b.at].trim_end().len() <= WIDTH;
-        // A break behind an assignment is worth a line only if the rest then fits on one.
+        // A break behind an assignment is worth a line only if the rest then fits on one, or if nothing else keeps this line short.
         let useful = |b: &&Break| b.rank.1 != 2 || indent + 4 + text.len() - b.at <= WIDTH;
+        // The next piece would be no longer than a line.
+        let goes_on = |b: &Break| {
+            let next = all.iter().find(|next| next.at > b.at).map_or(text.len(), |next| next.at);
+            indent + 4 + text[b.at..next].trim_end().len() <= WIDTH
+        };
         let chosen = match column + text.len() - start <= WIDTH {
             true => None,
             false => here
@@ -107,6 +112,7 @@ pub(crate) fn wrap(text: &str, indent: usize) -> Vec<String> {
                 .filter(fits)
                 .filter(useful)
                 .min_by_key(|b| (b.rank, usize::MAX - b.at))
+                .or_else(|| here.clone().rfind(|b| fits(b) && goes_on(b)))
                 .or_else(|| here.clone().find(|b| !fits(b))),
         };
         let end = chosen.map_or(text.len(), |b| b.at);
@@ -167,6 +173,15 @@ mod tests {
             wrap(&format!("{a} = {b} + 1;"), 8),
             [format!("        {a} ="), format!("            {b} + 1;")]
         );
+    }
+
+    #[test]
+    fn a_right_side_that_fits_on_no_line_begins_one_of_its_own_if_nothing_else_is_short() {
+        let left = format!("*reinterpret_cast<float4 *>(&{}[0]) =", "v".repeat(60));
+        let right = format!("reinterpret(&{}[a * {} + b]);", "x".repeat(30), "y".repeat(40));
+        let lines = wrap(&format!("{left} {right}"), 4);
+        assert_eq!(lines[0], format!("    {left}"));
+        assert!(lines.iter().all(|line| line.len() <= WIDTH), "{lines:#?}");
     }
 
     #[test]

@@ -7,8 +7,8 @@
 //! out[s] = sum(b_join, out_partial[s, b_join])
 //! ```
 //!
-//! The second instruction reads what other blocks wrote, so a kernel boundary comes between the two (`sync`). Its iname goes over the threads
-//! of one block where the x axis is free, otherwise it is a loop. Where neighbouring threads have results of their own, the blocks' axes of
+//! The second instruction reads what other blocks wrote, so a kernel boundary comes between the two (`sync`). Its iname goes over threads of
+//! one block: of the x axis, or of another where that has results of its own. Where neighbouring threads have results of their own, the blocks' axes of
 //! the partial results come first, so that neighbours lie side by side. They are combined in an order that does not depend on timing. Where the
 //! instruction asks for it, blocks change the result itself (`grid_update`).
 
@@ -30,8 +30,12 @@ use crate::{
     rewrite::{bound_blocks, fresh, over_threads},
 };
 
-/// Threads that join partial results where the x axis is free.
+/// Threads that join the partial results of one result where the x axis is free.
 const JOINING_THREADS: i64 = 128;
+/// Threads of a block that join partial results where some have results of their own, at most.
+const JOINING_BLOCK: i64 = 256;
+/// Threads that join the partial results of one result there, at most: their partial results go through shared memory.
+const JOINING_ROWS: i64 = 16;
 
 /// The kernel with its reductions over blocks taken apart, or `None` where there are none.
 pub(crate) fn take_apart(
@@ -241,8 +245,7 @@ fn one(
             .collect(),
     }));
     let second = Instruction { value: replace(&instruction.value, &reduce, &join), ..instruction.clone() };
-    // The joining loop goes over threads where nobody else does.
-    let x_is_free = instruction.within.iter().all(|i| kernel.tag(i).thread_axis().is_none());
+    let joining = joining_threads(&analysis, &instruction.within);
     let last = joined.last().cloned();
     // Reductions name base inames: those of the rounds before those of the threads.
     let mut base: Vec<Name> = joined.clone();
@@ -263,8 +266,8 @@ fn one(
         data.reductions.push(join_op);
         data.domains.push(Domain { inames: joined.clone(), constraints: domain });
         let mut loops = joined.clone();
-        if let (true, Some(name)) = (x_is_free, last) {
-            let (outer, inner) = over_threads(data, &name, JOINING_THREADS)?;
+        if let (Some((axis, threads)), Some(name)) = (joining, last) {
+            let (outer, inner) = over_threads(data, &name, axis, threads)?;
             loops.pop();
             loops.push(outer.clone());
             base.pop();
@@ -281,6 +284,24 @@ fn one(
         Ok::<(), Diagnostic>(())
     })?;
     Ok((edited, None))
+}
+
+/// The axis of the block that nobody has results on, and how many threads there join the partial results of each result; `None` where the
+/// block is full without them.
+fn joining_threads(analysis: &Analysis<'_>, within: &[Name]) -> Option<(u8, i64)> {
+    let mut lengths = [1i64; 3];
+    for iname in within {
+        if let Some(axis) = analysis.kernel.tag(iname).thread_axis() {
+            lengths[axis] = analysis.extents.get(iname)?.constant?.max(2);
+        }
+    }
+    let axis = lengths.iter().position(|length| *length == 1)?;
+    let own: i64 = lengths.iter().product();
+    if own == 1 {
+        return Some((0, JOINING_THREADS));
+    }
+    let room = JOINING_BLOCK / own;
+    (room >= 2).then(|| (axis as u8, JOINING_ROWS.min(1 << room.ilog2())))
 }
 
 /// The reduction over the joined inames, over those that stand for them.

@@ -151,7 +151,7 @@ fn spread(
         constraints.push(Constraint { kind: c.kind, aff: moved(&c.aff)? });
     }
     data.domains.push(Domain { inames: vec![name.clone()], constraints });
-    let (outer, inner) = over_threads(data, &name, STARTING_THREADS)?;
+    let (outer, inner) = over_threads(data, &name, 0, STARTING_THREADS)?;
     // What the results are called by in the declared kernel, by the new name.
     for d in &kernel.definitions {
         if d.value.mentions(&own) {

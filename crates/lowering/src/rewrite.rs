@@ -21,10 +21,11 @@ pub(crate) fn fresh(kernel: &KernelData, like: &str) -> Name {
     Name::from(name)
 }
 
-/// Spreads an iname that has bounds over so many threads of the x axis: the inames of their rounds, and of the threads.
+/// Spreads an iname that has bounds over so many threads of an axis of the block: the inames of their rounds, and of the threads.
 pub(crate) fn over_threads(
     data: &mut KernelData,
     name: &Name,
+    axis: u8,
     threads: i64,
 ) -> Result<(Name, Name), Diagnostic> {
     let (outer, inner) = (fresh(data, &format!("{name}_outer")), fresh(data, &format!("{name}_inner")));
@@ -38,7 +39,7 @@ pub(crate) fn over_threads(
     });
     let value = Aff::var(&outer).scale(threads)?.add(&thread)?;
     data.definitions.push(Definition { iname: name.clone(), value });
-    data.tags.insert(inner.clone(), Tag::Thread(0));
+    data.tags.insert(inner.clone(), Tag::Thread(axis));
     Ok((outer, inner))
 }
 

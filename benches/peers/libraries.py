@@ -1,0 +1,93 @@
+"""The peers: CUB behind C functions (`cub_segments.cu`), and row sums by Triton."""
+
+import ctypes
+import statistics
+import subprocess
+from pathlib import Path
+
+import torch
+
+from exported import checked, stream
+from timing import times
+
+
+class Cub:
+    def __init__(self, cccl, work):
+        library = work / "libcub_segments.so"
+        command = ["nvcc", "-O3", "-std=c++17", "-arch=native", "-Xcompiler", "-fPIC", "-shared"]
+        command += [f"-I{cccl}", "-DCUB_FIXED_SIZE"] if cccl else []
+        subprocess.run([*command, str(Path(__file__).with_name("cub_segments.cu")), "-o", str(library)], check=True)
+        self.library = ctypes.CDLL(str(library))
+        self.fixed_size = bool(cccl)
+
+    def __call__(self, function, *args):
+        """The launch, its scratch memory allocated."""
+        function, size = getattr(self.library, function), ctypes.c_size_t()
+        arguments = [ctypes.c_void_p(a.data_ptr()) if torch.is_tensor(a) else ctypes.c_longlong(a) for a in args]
+        checked(function(None, ctypes.byref(size), *arguments, stream()), "CUB's scratch size")
+        scratch = torch.empty(max(size.value, 1), dtype=torch.uint8, device="cuda")
+        at = ctypes.c_void_p(scratch.data_ptr())
+
+        def launch():
+            checked(function(at, ctypes.byref(size), *arguments, stream()), "CUB")
+            return scratch
+
+        return launch
+
+
+def triton_rows(x, out, length):
+    """Row sums by Triton, the fastest of some tiles. Few rows are cut into parts, whose sums a second launch adds."""
+    import triton
+    import triton.language as tl
+
+    global row_sums
+    if "row_sums" not in globals():
+
+        @triton.jit
+        def row_sums(x, out, count, LENGTH: tl.constexpr, ROWS: tl.constexpr, STEP: tl.constexpr):
+            row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+            column = tl.arange(0, STEP)
+            place = row.to(tl.int64)[:, None] * LENGTH + column[None, :]
+            total = tl.zeros((ROWS, STEP), tl.float32)
+            for start in range(0, LENGTH, STEP):
+                if LENGTH % STEP == 0:
+                    total += tl.load(x + place + start)
+                else:
+                    inside = (start + column[None, :] < LENGTH) & (row[:, None] < count)
+                    total += tl.load(x + place + start, mask=inside, other=0.0)
+            tl.store(out + row, tl.sum(total, 1), mask=row < count)
+
+    segments = out.numel()
+    parts = 1
+    while segments * parts < 4096 and length // parts % 2 == 0 and length // parts > 16384:
+        parts *= 2
+    part = length // parts
+    sums = torch.empty(segments * parts, device="cuda") if parts > 1 else out
+
+    def candidate(rows, step, warps):
+        def launch():
+            row_sums[(triton.cdiv(segments * parts, rows),)](x, sums, segments * parts, part, rows, step, num_warps=warps)
+            if parts > 1:
+                row_sums[(segments,)](sums, out, segments, parts, 1, triton.next_power_of_2(parts), num_warps=1)
+
+        return launch
+
+    whole = triton.next_power_of_2(part)
+    best = None
+    for step in (16, 32, 64, 128, 256, 1024, 4096):
+        # All of a row at once, or by steps of many; of those that leave a rest, where there is no other.
+        if step > whole or (step < whole and step < 256) or (part % step and step < 1024 and step != whole):
+            continue
+        for tile in (2048, 4096, 8192):
+            rows = tile // step
+            if rows == 0 or (part % step == 0 and segments * parts % rows):
+                continue
+            for warps in (4, 8):
+                launch = candidate(rows, step, warps)
+                try:
+                    time = statistics.median(times(launch, 5))
+                except Exception:  # a tile that does not fit is no candidate
+                    continue
+                if best is None or time < best[0]:
+                    best = (time, launch)
+    return best and best[1]
