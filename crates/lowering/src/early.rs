@@ -11,8 +11,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::device_kernel::visit_loads;
 use crate::program::{DeviceKernel, Global, HostStmt, Memory, Param};
-use crate::structure::visit_loads;
 
 /// Marks the kernels that launches come before.
 pub(crate) fn mark(host: &[HostStmt], kernels: &mut [DeviceKernel], globals: &[Global]) {

@@ -11,17 +11,20 @@
 
 mod accumulate;
 mod analysis;
+mod block;
 mod bounds;
 mod counted;
 mod dead;
 mod declare;
 mod depend;
+mod device_kernel;
 mod early;
 mod emit;
 mod emitter;
 mod env;
 mod flat;
 mod fold;
+mod grid;
 mod grid_reduce;
 mod grid_update;
 mod guards;
@@ -35,6 +38,7 @@ mod peel;
 mod private;
 pub mod program;
 mod race;
+mod ranges;
 mod reduce;
 mod rewrite;
 mod scan;

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, Flat, LoopKernel, Name, Part, PartRef, Tag, Tree,
+    AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, Flat, LoopKernel, Name, PartRef, Tag, Tree,
 };
 use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time, flat_nest};
 use loopwright_poly::{Bound, System};
@@ -15,25 +15,24 @@ use loopwright_poly::{Bound, System};
 use crate::{
     Hazards, LowerOptions,
     analysis::Analysis,
-    bounds,
-    declare::{finish, own_values, rename},
+    block::{block_shape, extents_of_threads},
+    device_kernel::{Draft, called_functions, visit_loads},
     early,
     emitter::{Emitter, Shared, known},
     env::Env,
     flat::{Stage, Writer},
+    grid::grid_extent,
     items::{Item, items_of},
     join::uses_shared,
     layout::layout,
     private,
     program::{
-        Atomic, BinOp, DeviceKernel, Global, HostStmt, MemRef, Memory, Note, Owner, Param, Program,
-        ProgramArg, ScalarArg, Stmt, Value, ValueKind, Writes,
+        Atomic, BinOp, DeviceKernel, Global, HostStmt, Memory, Note, Owner, Param, Program, ProgramArg,
+        ScalarArg, Stmt, Value, ValueKind, Writes,
     },
+    ranges::{one_value, strongest, weakest, with_coordinates},
     sync,
 };
-
-/// The most threads that a block may have on any device so far.
-const MOST_THREADS: u64 = 1024;
 
 pub(crate) fn lower(
     kernel: &LoopKernel,
@@ -156,79 +155,9 @@ pub(crate) fn placeholder(array: &loopwright_kernel_ir::Array, index: DType) -> 
     }
 }
 
-/// Adds that coordinates are not negative: constraints that follow from it have been left out of those of parts.
-fn with_coordinates(rows: &mut Vec<Constraint>) {
-    let names: BTreeSet<Name> = rows.iter().flat_map(Constraint::names).collect();
-    let coordinates = names.iter().filter(|n| loopwright_legality::is_coordinate(n));
-    rows.extend(coordinates.map(|n| Constraint::nonneg(Aff::var(n))));
-}
-
 /// The note of a dependence on what is launched before.
 fn after(name: &str, note: Note) -> Note {
     Note { text: format!("launched after {name}: {}", note.text), ..note }
-}
-
-/// The value of an iname whose only bounds say that it has one.
-fn one_value<'b>(lowers: &'b [Vec<Bound>], uppers: &[Vec<Bound>]) -> Option<&'b Aff> {
-    match (lowers, uppers) {
-        ([lower], [upper]) => bounds::one_value(lower, upper),
-        _ => None,
-    }
-}
-
-/// Of the bounds of one part those that do not follow from another one.
-fn strongest(bounds: Vec<Bound>, context: &System, lower: bool) -> Result<Vec<Bound>, Diagnostic> {
-    let mut kept = bounds;
-    let mut k = 0;
-    while k < kept.len() {
-        let mut implied = false;
-        for n in (0..kept.len()).filter(|n| *n != k) {
-            let (a, b) = (kept[k].aff.scale(kept[n].denominator)?, kept[n].aff.scale(kept[k].denominator)?);
-            let weaker = if lower { Constraint::le(&a, &b)? } else { Constraint::le(&b, &a)? };
-            implied |= context.implies(&weaker)?;
-        }
-        if implied {
-            kept.remove(k);
-        } else {
-            k += 1;
-        }
-    }
-    Ok(kept)
-}
-
-/// Leaves out, of the bounds of several parts, those of a part that another one's are weaker than everywhere: each of them than one of the
-/// part's own.
-fn weakest(lists: &mut Vec<Vec<Bound>>, context: &System, lower: bool) -> Result<(), Diagnostic> {
-    let is_weaker = |a: &Bound, b: &Bound| -> Result<bool, Diagnostic> {
-        let (a, b) = (a.aff.scale(b.denominator)?, b.aff.scale(a.denominator)?);
-        let weaker = if lower { Constraint::le(&b, &a)? } else { Constraint::le(&a, &b)? };
-        Ok(context.implies(&weaker)?)
-    };
-    let covers = |wide: &[Bound], narrow: &[Bound]| -> Result<bool, Diagnostic> {
-        for b in wide {
-            let mut weaker = false;
-            for a in narrow {
-                weaker = weaker || is_weaker(a, b)?;
-            }
-            if !weaker {
-                return Ok(false);
-            }
-        }
-        Ok(!narrow.is_empty())
-    };
-    let mut k = 0;
-    while k < lists.len() {
-        let mut covered = false;
-        for n in (0..lists.len()).filter(|n| *n != k) {
-            covered = covered || covers(&lists[n], &lists[k])?;
-        }
-        if covered {
-            lists.remove(k);
-        } else {
-            k += 1;
-        }
-    }
-    Ok(())
 }
 
 struct State<'a, 'k> {
@@ -308,7 +237,7 @@ impl State<'_, '_> {
         let Some(before) = before else { return Ok(()) };
         let both = [&before.parts[..], parts].concat();
         let mut conflicts =
-            sync::Conflicts::of_launches(self.analysis, &both, self.extents_of_threads(&both));
+            sync::Conflicts::of_launches(self.analysis, &both, extents_of_threads(self.analysis, &both));
         let note = match conflicts.between_launches(&before.parts, parts, Time::Same)? {
             Some(found) => after(&before.name, sync::because(found)),
             None => Note::new(format!("launched after {}, on which it does not depend", before.name)),
@@ -322,7 +251,7 @@ impl State<'_, '_> {
     /// The dependence that a host loop carries, as a note; `depth` loops are around it.
     fn loop_note(&self, iname: &Name, parts: &[usize], depth: usize) -> Result<Note, Diagnostic> {
         let mut conflicts =
-            sync::Conflicts::of_launches(self.analysis, parts, self.extents_of_threads(parts));
+            sync::Conflicts::of_launches(self.analysis, parts, extents_of_threads(self.analysis, parts));
         Ok(match conflicts.between_launches(parts, parts, Time::Earlier(depth))? {
             Some(found) => {
                 let note = sync::because(found);
@@ -474,7 +403,7 @@ impl State<'_, '_> {
             best.copied().unwrap_or(before)
         };
         // Of all of them together: what a block may be is checked for each kernel when its parts are known.
-        let block = self.extents_of_threads(&parts);
+        let block = extents_of_threads(analysis, &parts);
         let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks, self.shared.hazards)?;
         let cuts = conflicts.cuts(&items, around.len(), &choose)?;
         // A join belongs to the part after it.
@@ -539,35 +468,23 @@ impl State<'_, '_> {
             let block = [stage.threads(flat), 1, 1];
             let emitter = Emitter::new(analysis, &mut self.shared, block, &name);
             let mut writer = Writer::new(emitter, env.clone(), &nest, flat, Some(&scratch))?;
-            let mut body = match stage {
+            let body = match stage {
                 Stage::Starts => writer.starts()?,
                 Stage::Runs => writer.runs()?,
                 Stage::Join => writer.join()?,
             };
-            let (resident, taken) = (writer.resident, writer.emitter.taken_names());
-            let Emitter { mut vars, shared, private, .. } = writer.emitter;
-            finish(&mut body, &mut vars);
-            rename(&body, &mut vars, &taken);
-            let params = params(&body, &self.shared.globals, analysis, around, &BTreeSet::new());
+            let resident = writer.resident;
+            let mut draft = Draft::of(writer.emitter, body);
+            draft.finish();
             let one = Value::int(self.shared.index, 1);
-            let grid = [scratch.grid(stage), one.clone(), one];
+            let launch = (name, [scratch.grid(stage), one.clone(), one], block);
+            let of = (analysis, self.shared.globals.as_slice());
             let notes = match stage {
                 Stage::Starts => Vec::new(),
                 _ => vec![stage.note(&self.name_of(number - 1))],
             };
-            self.kernels.push(DeviceKernel {
-                name,
-                params,
-                grid,
-                block,
-                resident,
-                early: false,
-                vars,
-                shared,
-                private,
-                body,
-                notes,
-            });
+            let kernel = draft.kernel(launch, of, around, &BTreeSet::new());
+            self.kernels.push(DeviceKernel { resident, notes, ..kernel });
             self.parts.push(if stage == Stage::Runs { parts.to_vec() } else { Vec::new() });
             stmts.push(HostStmt::Launch(number));
         }
@@ -587,76 +504,10 @@ impl State<'_, '_> {
             .collect()
     }
 
-    /// The greatest extent of each thread axis among some parts.
-    fn extents_of_threads(&self, parts: &[usize]) -> [u32; 3] {
-        let mut block = [1u32; 3];
-        for p in parts {
-            for iname in &self.analysis.parts[*p].inames {
-                let tag = self.analysis.kernel.tag(iname);
-                let Some(axis) = tag.thread_axis() else { continue };
-                let extent = self.analysis.extents.get(iname).and_then(|e| e.constant).unwrap_or(1);
-                let extent = u32::try_from(extent.max(1)).unwrap_or(u32::MAX);
-                block[axis] = block[axis].max(extent);
-            }
-        }
-        block
-    }
-
-    /// The shape of the block that runs these parts.
-    fn block_shape(&self, parts: &[usize]) -> Result<[u32; 3], Diagnostic> {
-        let block = self.extents_of_threads(parts);
-        let threads: u64 = block.iter().map(|b| u64::from(*b)).fold(1, u64::saturating_mul);
-        if threads > MOST_THREADS {
-            return Err(Diagnostic::new(
-                "too-many-threads",
-                format!(
-                    "a block of {} x {} x {} = {threads} threads is more than the {MOST_THREADS} that a block may have",
-                    block[0], block[1], block[2]
-                ),
-            )
-            .help("split the thread axes by smaller numbers"));
-        }
-        let find = |wanted: &dyn Fn(&Name) -> bool| {
-            parts.iter().flat_map(|p| &self.analysis.parts[*p].inames).find(|i| wanted(i)).cloned()
-        };
-        let uses = |wanted: Tag| find(&|i| self.analysis.kernel.tag(i) == wanted);
-        let lanes = block[0].is_power_of_two() && (2..=32).contains(&block[0]);
-        if let (Some(lane), false) = (uses(Tag::Lane), lanes) {
-            let length = |i: &Name| self.analysis.extents.get(i).and_then(|e| e.constant);
-            let widest = find(&|i| {
-                let tag = self.analysis.kernel.tag(i);
-                tag.thread_axis() == Some(0) && length(i) == Some(i64::from(block[0]))
-            });
-            let why = match widest.filter(|i| *i != lane) {
-                Some(i) => format!("as many as `{i}: {}` has values", self.analysis.kernel.tag(&i)),
-                None => "its number of values".into(),
-            };
-            return Err(Diagnostic::new(
-                "lane-length",
-                format!(
-                    "`{lane}` is tagged `lane`, but the x axis of its block has {} threads, {why}; a warp is divided into 2, 4, 8, 16 or 32 lanes",
-                    block[0]
-                ),
-            )
-            .help("split what runs on the x axis by one of these numbers, or tag it `thread.y`"));
-        }
-        if uses(Tag::Warp).is_some() && block[0] != 32 {
-            return Err(Diagnostic::new(
-                "warp-without-lanes",
-                format!(
-                    "an iname is tagged `warp`, but the x axis has {} threads instead of 32 lanes",
-                    block[0]
-                ),
-            )
-            .help("tag an iname of length 32 `lane`, or use `thread.y`"));
-        }
-        Ok(block)
-    }
-
     fn device_kernel(&mut self, items: Vec<Item>, around: &[Name]) -> Result<HostStmt, Diagnostic> {
         let analysis = self.analysis;
         let parts = Item::parts(&items);
-        let block = self.block_shape(&parts)?;
+        let block = block_shape(analysis, &parts)?;
         self.parts.push(parts.clone());
         if parts.iter().any(|p| !analysis.parts[*p].lanes.is_empty()) {
             sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes, self.shared.hazards)?;
@@ -698,7 +549,10 @@ impl State<'_, '_> {
             }
             let kind = ValueKind::BlockIdx(axis as u8);
             env.set(Name::new(coordinate), Value { dtype: self.shared.index, kind });
-            let (extent, known) = self.grid_extent(&inames, coordinate, &parts, around)?;
+            let (extent, known) = {
+                let host = self.host_env(around)?;
+                grid_extent(analysis, &mut self.shared, &host, (&inames, coordinate), &parts, around)?
+            };
             grid[axis] = extent;
             known_here.extend(known);
         }
@@ -708,36 +562,20 @@ impl State<'_, '_> {
         let mut body = emitter.lets(&mut env)?;
         body.extend(emitter.coordinate_lets(&parts, &mut env)?);
         body.extend(emitter.emit_items(&items, &mut env)?);
-        let taken = emitter.taken_names();
-        let Emitter { mut vars, shared, private, .. } = emitter;
-        self.loaded_results(&body);
-        let written = Stmt::results(&body, &self.shared.leaves);
-        finish(&mut body, &mut vars);
+        let mut draft = Draft::of(emitter, body);
+        self.loaded_results(&draft.body);
+        let written = Stmt::results(&draft.body, &self.shared.leaves);
+        draft.finish();
         // Values of a thread that nothing reads are gone by now, and need not be computed.
-        let kept = Stmt::results(&body, &self.shared.leaves);
+        let kept = Stmt::results(&draft.body, &self.shared.leaves);
         for leaf in written.difference(&kept) {
             let leaf = &mut self.shared.leaves[leaf.0];
             if leaf.instances.as_ref().is_some_and(|i| i.writes != Writes::Memory) {
                 leaf.instances = None;
             }
         }
-        rename(&body, &mut vars, &taken);
-        let params = params(&body, &self.shared.globals, analysis, around, &exchanged);
-        let notes = Vec::new();
-        let resident = None;
-        self.kernels.push(DeviceKernel {
-            name,
-            params,
-            grid,
-            block,
-            resident,
-            early: false,
-            vars,
-            shared,
-            private,
-            body,
-            notes,
-        });
+        let of = (analysis, self.shared.globals.as_slice());
+        self.kernels.push(draft.kernel((name, grid, block), of, around, &exchanged));
         Ok(HostStmt::Launch(self.kernels.len() - 1))
     }
 
@@ -754,202 +592,4 @@ impl State<'_, '_> {
             }
         }
     }
-
-    /// How many blocks an axis needs, and what the grid's end implies. Each part that has an iname there needs its own blocks; that with the
-    /// fewest inames says most plainly how many, and those that obey all that it obeys need no more.
-    fn grid_extent(
-        &mut self,
-        inames: &BTreeSet<Name>,
-        coordinate: &str,
-        parts: &[usize],
-        around: &[Name],
-    ) -> Result<(Value, Vec<Constraint>), Diagnostic> {
-        let analysis = self.analysis;
-        let env = self.host_env(around)?;
-        let block = Aff::var(coordinate);
-        let within = |b: &Bound| -> Result<Constraint, Diagnostic> {
-            Ok(Constraint::le(&block.scale(b.denominator)?, &b.aff)?)
-        };
-        let mut all: Vec<Vec<Bound>> = Vec::new();
-        for iname in inames {
-            let infos = parts.iter().map(|p| &analysis.parts[*p]).filter(|p| p.inames.contains(iname));
-            let (first_values, mut infos): (Vec<_>, Vec<_>) =
-                infos.partition(|p| matches!(p.execution.part.part, Part::Init(_)));
-            if infos.is_empty() {
-                infos = first_values;
-            }
-            infos.sort_by_key(|p| p.inames.len());
-            let mut covered: Vec<&[Constraint]> = Vec::new();
-            for info in infos {
-                let own = &info.execution.constraints;
-                if covered.iter().any(|known| known.iter().all(|c| own.contains(c))) {
-                    continue;
-                }
-                let mut rows = analysis.context.clone();
-                rows.extend(own.iter().cloned());
-                with_coordinates(&mut rows);
-                let system = System::new(&rows)?;
-                let mut is_within = false;
-                for uppers in all.iter().filter(|_| !covered.is_empty()) {
-                    let rows = uppers.iter().map(within).collect::<Result<Vec<_>, _>>()?;
-                    is_within |= system.implies_all(&rows)?;
-                }
-                covered.push(own);
-                if is_within {
-                    continue;
-                }
-                let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
-                let bounds = system.bounds(&Name::new(coordinate), &keep)?;
-                if bounds.upper.is_empty() {
-                    return Err(Diagnostic::new(
-                        "no-bound",
-                        format!(
-                            "`{iname}` is tagged `{}`, but has no upper bound over the parameters",
-                            analysis.kernel.tag(iname)
-                        ),
-                    )
-                    .help(
-                        "blocks are counted on the host before the launch: bound the iname by a parameter",
-                    ));
-                }
-                if !all.contains(&bounds.upper) {
-                    all.push(bounds.upper);
-                }
-            }
-        }
-        weakest(&mut all, env.system(), false)?;
-        let mut extent: Option<Value> = None;
-        for uppers in &all {
-            let mut emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
-            let mut own: Option<Value> = None;
-            for b in uppers {
-                let v = emitter.bound_value(b, &env, false)?;
-                own = Some(match own {
-                    None => v,
-                    Some(o) => Value::binary(BinOp::Min, o, v),
-                });
-            }
-            let own = own.ok_or_else(|| Diagnostic::new("internal", "a grid without bounds"))?;
-            extent = Some(match extent {
-                None => own,
-                Some(e) if e == own => e,
-                Some(e) => Value::binary(BinOp::Max, e, own),
-            });
-        }
-        let extent = extent.ok_or_else(|| Diagnostic::new("internal", "a grid without inames"))?;
-        let mut known = Vec::new();
-        // What is no matter of this axis runs even where the axis is empty.
-        let alone = parts.iter().map(|p| &analysis.parts[*p]).any(|p| {
-            let writes_global = p.execution.accesses.iter().any(|a| {
-                a.write && analysis.lookup.array(&a.array).is_some_and(|a| a.space == AddressSpace::Global)
-            });
-            writes_global && !p.inames.iter().any(|i| inames.contains(i))
-        });
-        if alone {
-            let mut some = false;
-            for uppers in &all {
-                let mut all_here = true;
-                for b in uppers {
-                    all_here &= env.implies(&Constraint::nonneg(b.aff.clone()))?;
-                }
-                some |= all_here;
-            }
-            if !some {
-                let one = Value::int(self.shared.index, 1);
-                return Ok((Value::binary(BinOp::Max, extent, one), known));
-            }
-        }
-        // What bounds the blocks of each part bounds them all.
-        if let [first, others @ ..] = all.as_slice() {
-            for b in first.iter().filter(|b| others.iter().all(|uppers| uppers.contains(b))) {
-                known.push(within(b)?);
-            }
-        }
-        Ok((extent, known))
-    }
-}
-
-/// Calls `f` on each element that is read.
-pub(crate) fn visit_loads(body: &[Stmt], f: &mut dyn FnMut(&MemRef)) {
-    Stmt::visit(body, &mut |s| {
-        if let Stmt::VectorCopy { from, .. } = s {
-            f(from);
-        }
-        own_values(s, &mut |v| {
-            v.visit(&mut |v| {
-                if let ValueKind::Load(m) = &v.kind {
-                    f(m);
-                }
-            });
-        });
-    });
-}
-
-/// What a kernel takes: the arrays it touches, the scalars and host variables it reads, in calling order.
-fn params(
-    body: &[Stmt],
-    globals: &[Global],
-    analysis: &Analysis<'_>,
-    around: &[Name],
-    exchanged: &BTreeSet<Name>,
-) -> Vec<Param> {
-    let mut read = BTreeSet::new();
-    let mut written = BTreeSet::new();
-    let mut scalars = BTreeSet::new();
-    visit_loads(body, &mut |m| {
-        if let Memory::Global(g) = m.memory {
-            read.insert(g);
-        }
-    });
-    Stmt::visit(body, &mut |s| {
-        if let Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. } = s
-            && let Memory::Global(g) = to.memory
-        {
-            written.insert(g);
-        }
-        own_values(s, &mut |v| {
-            v.visit(&mut |v| {
-                if let ValueKind::Param(name) = &v.kind {
-                    scalars.insert(name.clone());
-                }
-            });
-        });
-    });
-    let mut params = Vec::new();
-    for (global, array) in globals.iter().enumerate() {
-        if read.contains(&global) || written.contains(&global) {
-            let both = read.contains(&global) && written.contains(&global);
-            let exchanged = both && exchanged.contains(&array.name);
-            params.push(Param::Global { global, written: written.contains(&global), exchanged });
-        }
-    }
-    for arg in &analysis.kernel.args {
-        if let Arg::Scalar(s) = arg
-            && scalars.contains(&s.name)
-        {
-            params.push(Param::Scalar { name: s.name.clone(), dtype: s.dtype.known().unwrap_or(DType::I32) });
-        }
-    }
-    for name in around {
-        if scalars.contains(name) {
-            params.push(Param::HostVar(name.clone()));
-        }
-    }
-    params
-}
-
-fn called_functions(kernels: &[DeviceKernel]) -> BTreeSet<Name> {
-    let mut called = BTreeSet::new();
-    for k in kernels {
-        Stmt::visit(&k.body, &mut |s| {
-            own_values(s, &mut |v| {
-                v.visit(&mut |v| {
-                    if let ValueKind::Call { function, .. } = &v.kind {
-                        called.insert(function.clone());
-                    }
-                });
-            });
-        });
-    }
-    called
 }

@@ -1,0 +1,71 @@
+//! The shape of a block of threads.
+
+use loopwright_kernel_ir::{Diagnostic, Name, Tag};
+
+use crate::analysis::Analysis;
+
+/// The most threads that a block may have on any device so far.
+const MOST_THREADS: u64 = 1024;
+
+/// The greatest extent of each thread axis among some parts.
+pub(crate) fn extents_of_threads(analysis: &Analysis<'_>, parts: &[usize]) -> [u32; 3] {
+    let mut block = [1u32; 3];
+    for p in parts {
+        for iname in &analysis.parts[*p].inames {
+            let tag = analysis.kernel.tag(iname);
+            let Some(axis) = tag.thread_axis() else { continue };
+            let extent = analysis.extents.get(iname).and_then(|e| e.constant).unwrap_or(1);
+            let extent = u32::try_from(extent.max(1)).unwrap_or(u32::MAX);
+            block[axis] = block[axis].max(extent);
+        }
+    }
+    block
+}
+
+/// The shape of the block that runs these parts.
+pub(crate) fn block_shape(analysis: &Analysis<'_>, parts: &[usize]) -> Result<[u32; 3], Diagnostic> {
+    let block = extents_of_threads(analysis, parts);
+    let threads: u64 = block.iter().map(|b| u64::from(*b)).fold(1, u64::saturating_mul);
+    if threads > MOST_THREADS {
+        return Err(Diagnostic::new(
+            "too-many-threads",
+            format!(
+                "a block of {} x {} x {} = {threads} threads is more than the {MOST_THREADS} that a block may have",
+                block[0], block[1], block[2]
+            ),
+        )
+        .help("split the thread axes by smaller numbers"));
+    }
+    let find = |wanted: &dyn Fn(&Name) -> bool| {
+        parts.iter().flat_map(|p| &analysis.parts[*p].inames).find(|i| wanted(i)).cloned()
+    };
+    let uses = |wanted: Tag| find(&|i| analysis.kernel.tag(i) == wanted);
+    let lanes = block[0].is_power_of_two() && (2..=32).contains(&block[0]);
+    if let (Some(lane), false) = (uses(Tag::Lane), lanes) {
+        let length = |i: &Name| analysis.extents.get(i).and_then(|e| e.constant);
+        let widest = find(&|i| {
+            let tag = analysis.kernel.tag(i);
+            tag.thread_axis() == Some(0) && length(i) == Some(i64::from(block[0]))
+        });
+        let why = match widest.filter(|i| *i != lane) {
+            Some(i) => format!("as many as `{i}: {}` has values", analysis.kernel.tag(&i)),
+            None => "its number of values".into(),
+        };
+        return Err(Diagnostic::new(
+            "lane-length",
+            format!(
+                "`{lane}` is tagged `lane`, but the x axis of its block has {} threads, {why}; a warp is divided into 2, 4, 8, 16 or 32 lanes",
+                block[0]
+            ),
+        )
+        .help("split what runs on the x axis by one of these numbers, or tag it `thread.y`"));
+    }
+    if uses(Tag::Warp).is_some() && block[0] != 32 {
+        return Err(Diagnostic::new(
+            "warp-without-lanes",
+            format!("an iname is tagged `warp`, but the x axis has {} threads instead of 32 lanes", block[0]),
+        )
+        .help("tag an iname of length 32 `lane`, or use `thread.y`"));
+    }
+    Ok(block)
+}

@@ -1,0 +1,146 @@
+//! A device kernel, put together from what was emitted for it: its variables are named, and what it takes is read from its body.
+
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{Arg, DType, Name};
+
+use crate::{
+    analysis::Analysis,
+    declare::{finish, own_values, rename},
+    emitter::Emitter,
+    program::{DeviceKernel, Global, LocalArray, MemRef, Memory, Param, Stmt, Value, ValueKind, Var},
+};
+
+/// What was emitted of a device kernel.
+pub(crate) struct Draft {
+    pub body: Vec<Stmt>,
+    vars: Vec<Var>,
+    shared: Vec<LocalArray>,
+    private: Vec<LocalArray>,
+    /// Names that its variables must not get.
+    taken: BTreeSet<String>,
+}
+
+impl Draft {
+    /// A body with the variables and arrays that its emitter has collected.
+    pub fn of(emitter: Emitter<'_, '_>, body: Vec<Stmt>) -> Draft {
+        let taken = emitter.taken_names();
+        let Emitter { vars, shared, private, .. } = emitter;
+        Draft { body, vars, shared, private, taken }
+    }
+
+    /// Takes out what nothing reads, and variables that are only other names.
+    pub fn finish(&mut self) {
+        finish(&mut self.body, &mut self.vars);
+    }
+
+    /// The kernel of this name with this grid and block. `exchanged` are the arrays through which its threads hand values to each other, `around`
+    /// the variables of host loops.
+    pub fn kernel(
+        mut self,
+        (name, grid, block): (Name, [Value; 3], [u32; 3]),
+        (analysis, globals): (&Analysis<'_>, &[Global]),
+        around: &[Name],
+        exchanged: &BTreeSet<Name>,
+    ) -> DeviceKernel {
+        rename(&self.body, &mut self.vars, &self.taken);
+        DeviceKernel {
+            name,
+            params: params(&self.body, globals, analysis, around, exchanged),
+            grid,
+            block,
+            resident: None,
+            early: false,
+            vars: self.vars,
+            shared: self.shared,
+            private: self.private,
+            body: self.body,
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// What a kernel takes: the arrays it touches, the scalars and host variables it reads, in calling order.
+fn params(
+    body: &[Stmt],
+    globals: &[Global],
+    analysis: &Analysis<'_>,
+    around: &[Name],
+    exchanged: &BTreeSet<Name>,
+) -> Vec<Param> {
+    let mut read = BTreeSet::new();
+    let mut written = BTreeSet::new();
+    let mut scalars = BTreeSet::new();
+    visit_loads(body, &mut |m| {
+        if let Memory::Global(g) = m.memory {
+            read.insert(g);
+        }
+    });
+    Stmt::visit(body, &mut |s| {
+        if let Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. } = s
+            && let Memory::Global(g) = to.memory
+        {
+            written.insert(g);
+        }
+        own_values(s, &mut |v| {
+            v.visit(&mut |v| {
+                if let ValueKind::Param(name) = &v.kind {
+                    scalars.insert(name.clone());
+                }
+            });
+        });
+    });
+    let mut params = Vec::new();
+    for (global, array) in globals.iter().enumerate() {
+        if read.contains(&global) || written.contains(&global) {
+            let both = read.contains(&global) && written.contains(&global);
+            let exchanged = both && exchanged.contains(&array.name);
+            params.push(Param::Global { global, written: written.contains(&global), exchanged });
+        }
+    }
+    for arg in &analysis.kernel.args {
+        if let Arg::Scalar(s) = arg
+            && scalars.contains(&s.name)
+        {
+            params.push(Param::Scalar { name: s.name.clone(), dtype: s.dtype.known().unwrap_or(DType::I32) });
+        }
+    }
+    for name in around {
+        if scalars.contains(name) {
+            params.push(Param::HostVar(name.clone()));
+        }
+    }
+    params
+}
+
+/// Calls `f` on each element that is read.
+pub(crate) fn visit_loads(body: &[Stmt], f: &mut dyn FnMut(&MemRef)) {
+    Stmt::visit(body, &mut |s| {
+        if let Stmt::VectorCopy { from, .. } = s {
+            f(from);
+        }
+        own_values(s, &mut |v| {
+            v.visit(&mut |v| {
+                if let ValueKind::Load(m) = &v.kind {
+                    f(m);
+                }
+            });
+        });
+    });
+}
+
+pub(crate) fn called_functions(kernels: &[DeviceKernel]) -> BTreeSet<Name> {
+    let mut called = BTreeSet::new();
+    for k in kernels {
+        Stmt::visit(&k.body, &mut |s| {
+            own_values(s, &mut |v| {
+                v.visit(&mut |v| {
+                    if let ValueKind::Call { function, .. } = &v.kind {
+                        called.insert(function.clone());
+                    }
+                });
+            });
+        });
+    }
+    called
+}

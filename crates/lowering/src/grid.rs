@@ -1,0 +1,124 @@
+//! How many blocks an axis of a grid has.
+
+use std::collections::BTreeSet;
+
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name, Part};
+use loopwright_poly::{Bound, System};
+
+use crate::{
+    analysis::Analysis,
+    emitter::{Emitter, Shared},
+    env::Env,
+    program::{BinOp, Value},
+    ranges::{weakest, with_coordinates},
+};
+
+/// How many blocks an axis needs, and what the grid's end implies. Each part that has an iname there needs its own blocks; that with the
+/// fewest inames says most plainly how many, and those that obey all that it obeys need no more.
+pub(crate) fn grid_extent(
+    analysis: &Analysis<'_>,
+    shared: &mut Shared,
+    env: &Env,
+    (inames, coordinate): (&BTreeSet<Name>, &str),
+    parts: &[usize],
+    around: &[Name],
+) -> Result<(Value, Vec<Constraint>), Diagnostic> {
+    let block = Aff::var(coordinate);
+    let within = |b: &Bound| -> Result<Constraint, Diagnostic> {
+        Ok(Constraint::le(&block.scale(b.denominator)?, &b.aff)?)
+    };
+    let mut all: Vec<Vec<Bound>> = Vec::new();
+    for iname in inames {
+        let infos = parts.iter().map(|p| &analysis.parts[*p]).filter(|p| p.inames.contains(iname));
+        let (first_values, mut infos): (Vec<_>, Vec<_>) =
+            infos.partition(|p| matches!(p.execution.part.part, Part::Init(_)));
+        if infos.is_empty() {
+            infos = first_values;
+        }
+        infos.sort_by_key(|p| p.inames.len());
+        let mut covered: Vec<&[Constraint]> = Vec::new();
+        for info in infos {
+            let own = &info.execution.constraints;
+            if covered.iter().any(|known| known.iter().all(|c| own.contains(c))) {
+                continue;
+            }
+            let mut rows = analysis.context.clone();
+            rows.extend(own.iter().cloned());
+            with_coordinates(&mut rows);
+            let system = System::new(&rows)?;
+            let mut is_within = false;
+            for uppers in all.iter().filter(|_| !covered.is_empty()) {
+                let rows = uppers.iter().map(within).collect::<Result<Vec<_>, _>>()?;
+                is_within |= system.implies_all(&rows)?;
+            }
+            covered.push(own);
+            if is_within {
+                continue;
+            }
+            let keep = |n: &Name| analysis.is_parameter(n) || around.contains(n);
+            let bounds = system.bounds(&Name::new(coordinate), &keep)?;
+            if bounds.upper.is_empty() {
+                return Err(Diagnostic::new(
+                    "no-bound",
+                    format!(
+                        "`{iname}` is tagged `{}`, but has no upper bound over the parameters",
+                        analysis.kernel.tag(iname)
+                    ),
+                )
+                .help("blocks are counted on the host before the launch: bound the iname by a parameter"));
+            }
+            if !all.contains(&bounds.upper) {
+                all.push(bounds.upper);
+            }
+        }
+    }
+    weakest(&mut all, env.system(), false)?;
+    let mut extent: Option<Value> = None;
+    for uppers in &all {
+        let mut emitter = Emitter::new(analysis, shared, [1; 3], "");
+        let mut own: Option<Value> = None;
+        for b in uppers {
+            let v = emitter.bound_value(b, env, false)?;
+            own = Some(match own {
+                None => v,
+                Some(o) => Value::binary(BinOp::Min, o, v),
+            });
+        }
+        let own = own.ok_or_else(|| Diagnostic::new("internal", "a grid without bounds"))?;
+        extent = Some(match extent {
+            None => own,
+            Some(e) if e == own => e,
+            Some(e) => Value::binary(BinOp::Max, e, own),
+        });
+    }
+    let extent = extent.ok_or_else(|| Diagnostic::new("internal", "a grid without inames"))?;
+    let mut known = Vec::new();
+    // What is no matter of this axis runs even where the axis is empty.
+    let alone = parts.iter().map(|p| &analysis.parts[*p]).any(|p| {
+        let writes_global = p.execution.accesses.iter().any(|a| {
+            a.write && analysis.lookup.array(&a.array).is_some_and(|a| a.space == AddressSpace::Global)
+        });
+        writes_global && !p.inames.iter().any(|i| inames.contains(i))
+    });
+    if alone {
+        let mut some = false;
+        for uppers in &all {
+            let mut all_here = true;
+            for b in uppers {
+                all_here &= env.implies(&Constraint::nonneg(b.aff.clone()))?;
+            }
+            some |= all_here;
+        }
+        if !some {
+            let one = Value::int(shared.index, 1);
+            return Ok((Value::binary(BinOp::Max, extent, one), known));
+        }
+    }
+    // What bounds the blocks of each part bounds them all.
+    if let [first, others @ ..] = all.as_slice() {
+        for b in first.iter().filter(|b| others.iter().all(|uppers| uppers.contains(b))) {
+            known.push(within(b)?);
+        }
+    }
+    Ok((extent, known))
+}
