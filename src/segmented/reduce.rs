@@ -124,9 +124,9 @@ impl SegmentedReduce {
     }
 
     /// Whether blocks that share a row add their partial results to its result by atomic updates, where otherwise a second kernel joins them in a fixed
-    /// order (no, unless it is asked for). Nothing is left in memory beside the results, which a launch ahead sets to nothing; in exchange, sums of floating-point numbers
-    /// are not equal from run to run: their last bits hang on which block comes first. Integers are. Forms in which no blocks share a row stay as they
-    /// are, so that short rows, rows of which there are many, and segments between offsets are the same in every run.
+    /// order (no, unless it is asked for). There is no array of partial results then, and a launch ahead gives the results their first values. In exchange, sums of
+    /// floating-point numbers are not equal from run to run: their last bits hang on which block comes first. Integers are. Forms in which no blocks share a
+    /// row stay as they are, so that short rows, rows of which there are many, and segments between offsets are the same in every run.
     ///
     /// There are updates for sums of I32, U32, I64, U64, F32 and F64, and for the least and greatest of those integers, in the type of the result;
     /// [`SegmentedReduce::kernel`] refuses others.
