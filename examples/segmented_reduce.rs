@@ -3,6 +3,7 @@
 //!     cargo run --release --example segmented_reduce
 //!     cargo run --release --example segmented_reduce -- FOLDER OPERATOR TYPE rows COUNT LENGTH
 //!     cargo run --release --example segmented_reduce -- FOLDER OPERATOR TYPE ragged COUNT ELEMENTS [LONGEST]
+//!     cargo run --release --example segmented_reduce -- --help
 //!
 //! The first runs and checks. The others write the declared kernel and the pipeline that is chosen for this machine's device, for the
 //! command line and for other hosts (`benches/peers/segments.py`): `FOLDER/kernel.lw` and `FOLDER/default.pipe`.
@@ -16,9 +17,36 @@ use loopwright::tuner::Machine;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
+/// What it takes.
+fn usage() -> String {
+    let names = |names: Vec<String>| names.join(", ");
+    format!(
+        "Usage: segmented_reduce
+       segmented_reduce FOLDER OPERATOR TYPE rows COUNT LENGTH
+       segmented_reduce FOLDER OPERATOR TYPE ragged COUNT ELEMENTS [LONGEST]
+
+Without arguments: reduces equal and unequal segments and checks them against plain loops.
+Otherwise: writes the declared kernel and the pipeline that is chosen for this machine's device to
+FOLDER/kernel.lw and FOLDER/default.pipe.
+
+  OPERATOR  {}
+  TYPE      {}
+  COUNT     how many rows or segments there are
+  LENGTH    elements of each row
+  ELEMENTS  elements of all segments together
+  LONGEST   elements of the longest segment, where it is known",
+        names(Operator::ALL.iter().map(Operator::to_string).collect()),
+        names(DType::ALL.iter().filter(|t| **t != DType::Bool).map(DType::to_string).collect()),
+    )
+}
+
 fn main() -> Result<()> {
-    let device = Device::best();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|a| ["-h", "--help"].contains(&a.as_str())) {
+        println!("{}", usage());
+        return Ok(());
+    }
+    let device = Device::best();
     if !arguments.is_empty() {
         return write(&device, &arguments);
     }
@@ -105,7 +133,8 @@ fn check<T: Element>(operator: Operator, x: &[T], lengths: &[usize], values: &Te
 
 /// Writes the declared kernel and the chosen pipeline.
 fn write(device: &Device, arguments: &[String]) -> Result<()> {
-    let usage = "FOLDER OPERATOR TYPE (rows COUNT LENGTH | ragged COUNT ELEMENTS [LONGEST])";
+    let usage =
+        "FOLDER OPERATOR TYPE (rows COUNT LENGTH | ragged COUNT ELEMENTS [LONGEST]); `--help` says more";
     let [folder, operator, dtype, kind, sizes @ ..] = arguments else { return Err(usage.into()) };
     let sizes = sizes.iter().map(|s| s.parse()).collect::<std::result::Result<Vec<usize>, _>>()?;
     let operator = Operator::from_name(operator).ok_or(usage)?;

@@ -46,3 +46,19 @@ fn every_example_ends_well() {
         );
     }
 }
+
+#[test]
+fn usage_is_no_error() {
+    for argument in ["--help", "-h"] {
+        let output = Command::new(program("segmented_reduce")).arg(argument).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && output.stderr.is_empty(), "{}", output.status);
+        // What it takes, the names of the operators and types among it; nothing is run.
+        for part in ["FOLDER OPERATOR TYPE ragged COUNT ELEMENTS [LONGEST]", "argmax", "bf16"] {
+            assert!(said.contains(part), "`{part}` is not in\n{said}");
+        }
+        assert!(!said.contains("device: "), "{said}");
+    }
+    let wrong = Command::new(program("segmented_reduce")).args(["folder", "sun"]).output().unwrap();
+    assert!(!wrong.status.success() && String::from_utf8_lossy(&wrong.stderr).contains("--help"));
+}

@@ -2,7 +2,8 @@
 
 use super::{Operator, SegmentedReduce, Shape};
 use crate::ir::{
-    DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, Type, TypeTable, computing_type, parse_expression,
+    DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, Type, TypeTable, UPDATES, computing_type,
+    has_update, parse_expression,
 };
 
 /// The first of several refusals: the texts here are short, and the rest follows from it.
@@ -96,6 +97,30 @@ fn check(reduce: &SegmentedReduce, value: DType) -> Result<(), Diagnostic> {
     }
 }
 
+/// Whether blocks can add to results of this type, where they are asked to.
+fn check_atomic(reduce: &SegmentedReduce, accumulated: DType, output: DType) -> Result<(), Diagnostic> {
+    let SegmentedReduce { operator, .. } = reduce;
+    if !reduce.atomic || (accumulated == output && has_update(operator.name(), output)) {
+        return Ok(());
+    }
+    let why = match operator {
+        Operator::Sum | Operator::Min | Operator::Max if accumulated == output => {
+            format!("there is no update for `{operator}` of {output}")
+        }
+        Operator::Sum | Operator::Min | Operator::Max => {
+            format!("it accumulates {accumulated}, and its result is {output}")
+        }
+        _ => format!("there is no update for `{operator}`"),
+    };
+    let help = match operator {
+        Operator::Sum => format!("`output({accumulated})` keeps the type of the sums"),
+        Operator::Mean => "ask for the sum, and divide by the length".to_owned(),
+        _ => format!("leave `join_atomically` out: partial results are joined in a fixed order; {UPDATES}"),
+    };
+    Err(Diagnostic::new("segment-atomic", format!("{reduce} cannot be joined by atomic updates: {why}"))
+        .help(help))
+}
+
 /// I32 where it holds the number.
 fn counter(number: usize) -> DType {
     if i32::try_from(number).is_ok() { DType::I32 } else { DType::I64 }
@@ -111,6 +136,7 @@ pub(super) fn kernel(reduce: &SegmentedReduce, shape: &Shape) -> Result<LoopKern
     let value = value_type(map, *dtype)?;
     check(reduce, value)?;
     let (accumulated, output) = types(reduce, value);
+    check_atomic(reduce, accumulated, output)?;
     // What the length and the indices are, the arguments of the sizes, and the loops.
     let (name, x, length, place, index, sizes, loops) = match shape {
         Shape::Rows { count, length } => {

@@ -20,15 +20,26 @@ pub(super) struct Form {
     pub space: Space,
     /// Whether it loads whole vectors of rows that do not all begin at a multiple of them.
     pub wide: bool,
+    /// Whether several blocks share a row, and their partial results are joined.
+    pub shared: bool,
 }
 
 impl Form {
     fn new(name: &'static str, steps: &str, space: Space) -> Result<Form, Diagnostic> {
-        Ok(Form { name, pipeline: Pipeline::parse(steps)?, space, wide: false })
+        Ok(Form { name, pipeline: Pipeline::parse(steps)?, space, wide: false, shared: false })
     }
-}
 
-impl Form {
+    /// Has blocks that share a row change its result themselves.
+    pub(super) fn join_atomically(&mut self) -> Result<(), Diagnostic> {
+        self.pipeline = Pipeline::parse(&format!("{}join_atomically(reduce)\n", self.pipeline))?;
+        self.name = if self.wide {
+            "blocks for chunks of a row, by vectors from before its beginning, joined by atomic updates"
+        } else {
+            "blocks for chunks of a row, joined by atomic updates"
+        };
+        Ok(())
+    }
+
     /// The form with loads of elements that ask the caches to give these up first.
     fn streaming(self) -> Result<Form, Diagnostic> {
         let hint = Pipeline::parse("cache_streaming(x)\n")?;
@@ -246,7 +257,7 @@ fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<F
         .parameter("chunk", list(sizes))
         .parameter("step", list([256 * v]))
         .parameter("tile", list([512 * v, 1024 * v]));
-    Form::new(name, &steps, space)
+    Ok(Form { shared: true, ..Form::new(name, &steps, space)? })
 }
 
 /// Threads of a block of flattened segments.

@@ -32,6 +32,8 @@
 //!    serves other sizes too, as long as they fulfil what its pipeline assumes (rows of whole vectors), only that its choice was made for the first.
 //! 4. [`CompiledReduce::bind`] checks arguments and gives a [`Bound`](crate::runtime::Bound), whose launches allocate nothing and look nothing up.
 //!
+//! Results are equal from run to run, unless [`SegmentedReduce::join_atomically`] asks otherwise.
+//!
 //! The reduction is an ordinary kernel with an ordinary pipeline: [`Chosen::kernel`] and [`Chosen::pipeline`] are where a tuner, a
 //! longer pipeline or a fused kernel of one's own goes on.
 

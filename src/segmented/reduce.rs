@@ -80,6 +80,7 @@ pub struct SegmentedReduce {
     pub(super) dtype: DType,
     pub(super) map: Expr,
     pub(super) output: Option<DType>,
+    pub(super) atomic: bool,
 }
 
 /// What [`SegmentedReduce::choose`] took: a declared kernel and its pipeline, of which nothing is open.
@@ -104,7 +105,7 @@ fn chosen_before() -> MutexGuard<'static, HashMap<String, Chosen>> {
 impl SegmentedReduce {
     /// The reduction of elements of a type.
     pub fn new(operator: Operator, dtype: DType) -> SegmentedReduce {
-        SegmentedReduce { operator, dtype, map: Expr::name("x"), output: None }
+        SegmentedReduce { operator, dtype, map: Expr::name("x"), output: None, atomic: false }
     }
 
     /// With an expression of each element `x`, computed where it is read: `x * x`, `abs(x)`, `cast(f64, x)`, `if(x > 0, 1, 0)`.
@@ -122,6 +123,18 @@ impl SegmentedReduce {
         self
     }
 
+    /// Whether blocks that share a row add their partial results to its result by atomic updates, where otherwise a second kernel joins them in a fixed
+    /// order (no, unless it is asked for). There is no array of partial results then, and a launch ahead gives the results their first values. In exchange, sums of
+    /// floating-point numbers are not equal from run to run: their last bits hang on which block comes first. Integers are. Forms in which no blocks share a
+    /// row stay as they are, so that short rows, rows of which there are many, and segments between offsets are the same in every run.
+    ///
+    /// There are updates for sums of I32, U32, I64, U64, F32 and F64, and for the least and greatest of those integers, in the type of the result;
+    /// [`SegmentedReduce::kernel`] refuses others.
+    pub fn join_atomically(mut self, atomic: bool) -> SegmentedReduce {
+        self.atomic = atomic;
+        self
+    }
+
     /// The operator.
     pub fn operator(&self) -> Operator {
         self.operator
@@ -134,7 +147,7 @@ impl SegmentedReduce {
 
     /// The declared kernel: `x` and, for segments between offsets, `offsets` go in; `out` comes out, or `value` and `index`.
     ///
-    /// Errors: types that the operator does not take.
+    /// Errors: types that the operator does not take, or that have no atomic updates where they are asked for.
     pub fn kernel(&self, shape: &Shape) -> Result<LoopKernel, Diagnostic> {
         declare::kernel(self, shape)
     }
@@ -148,11 +161,14 @@ impl SegmentedReduce {
         limits: &DeviceInfo,
     ) -> Result<Chosen, Diagnostic> {
         let kernel = self.kernel(shape)?;
-        let key = format!("{kernel}{shape:?}{machine:?}{limits:?}");
+        let key = format!("{kernel}{}{shape:?}{machine:?}{limits:?}", self.atomic);
         if let Some(known) = chosen_before().get(&key) {
             return Ok(known.clone());
         }
-        let forms = forms::of(self.dtype, declare::state_bytes(self)?, shape, machine, limits)?;
+        let mut forms = forms::of(self.dtype, declare::state_bytes(self)?, shape, machine, limits)?;
+        for form in forms.iter_mut().filter(|f| self.atomic && f.shared) {
+            form.join_atomically()?;
+        }
         let sample = forms::sample(self.dtype, shape)?;
         let sizes = forms::sizes(shape);
         let best_of = |wide: bool| -> Result<(String, Choice), Diagnostic> {

@@ -8,7 +8,7 @@ use std::{
 use loopwright_poly::{Aff, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{Diagnostic, Expr, Reduce, ReductionOp};
+use crate::{DType, Diagnostic, Expr, KernelData, Reduce};
 
 /// An element of an array, or a scalar temporary (no subscripts).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -17,6 +17,19 @@ pub struct Access {
     pub array: Name,
     /// One subscript an axis.
     pub index: Vec<Expr>,
+}
+
+/// The atomic updates that there are, in words.
+pub const UPDATES: &str =
+    "sums of i32, u32, i64, u64, f32 and f64 can be, and the least and greatest of those integers";
+
+/// Whether there is an atomic update of an element of this type by this operator, as in [`UPDATES`].
+pub fn has_update(operator: &str, dtype: DType) -> bool {
+    match dtype {
+        DType::I32 | DType::U32 | DType::I64 | DType::U64 => ["sum", "min", "max"].contains(&operator),
+        DType::F32 | DType::F64 => operator == "sum",
+        _ => false,
+    }
 }
 
 /// What an instruction is to the declared kernel.
@@ -72,8 +85,8 @@ impl Instruction {
     }
 
     /// Whether blocks can join their partial results in its target by atomic updates: its value is one reduction by itself, with an operator
-    /// that there are updates for, and it does not read what it writes. `reductions` are the kernel's own operators.
-    pub fn check_atomic_join(&self, reductions: &[ReductionOp]) -> Result<(), Diagnostic> {
+    /// that there are updates for in the target's type, and it does not read what it writes. A type that is open is left to lowering.
+    pub fn check_atomic_join(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
         let refuse = |code: &'static str, why: String, help: &str| {
             let message = format!("`{}` cannot be joined by atomic updates: {why}", self.id);
             Err(Diagnostic::new(code, message).help(help))
@@ -82,10 +95,15 @@ impl Instruction {
             let help = "give what is done with the result an instruction of its own";
             return refuse("atomic-shape", "its value is not one reduction by itself".into(), help);
         };
-        let own = reductions.iter().any(|r| r.name == reduce.op);
+        let own = kernel.reductions.iter().any(|r| r.name == reduce.op);
         if own || !["sum", "min", "max"].contains(&reduce.op.as_str()) {
             let help = "there are updates for sum, min and max; partial results of others are joined in a fixed order";
             return refuse("atomic-operator", format!("there is no update for `{}`", reduce.op), help);
+        }
+        let dtype = kernel.array(&target.array).and_then(|a| a.dtype.known());
+        if let Some(dtype) = dtype.filter(|t| !has_update(&reduce.op, *t)) {
+            let why = format!("there is none for `{}` of {dtype}", reduce.op);
+            return refuse("atomic-type", why, UPDATES);
         }
         if self.reads().contains(&target.array) {
             let why = format!("it reads `{}`, which blocks change", target.array);

@@ -48,7 +48,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Place};
 pub use dtype::{DType, Type};
 pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};
 pub use function::DeviceFunction;
-pub use instruction::{Access, Instruction, Role};
+pub use instruction::{Access, Instruction, Role, UPDATES, has_update};
 pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options, Vouched};
 pub use lookup::Lookup;
 pub use loopwright_poly::{Aff, Constraint, Kind, Name, Term};

@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Constraint, DType, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel,
-    Name, Part, PartRef, Reduce, ReductionOp, Tree, Type,
+    Name, Part, PartRef, Reduce, ReductionOp, Tree, Type, UPDATES,
 };
 
 use crate::{
@@ -50,7 +50,10 @@ pub(crate) fn by_updates(
     if space != Some(AddressSpace::Global) {
         return Err(Diagnostic::new(
             "atomic-target",
-            format!("blocks cannot add to `{}`, which is not in global memory", target.array),
+            format!(
+                "`join_atomically({id})`: blocks cannot add to `{}`, which is not in global memory",
+                target.array
+            ),
         )
         .help(format!("`make_global({})` moves it there", target.array)));
     }
@@ -61,20 +64,18 @@ pub(crate) fn by_updates(
         return Err(Diagnostic::new(
             "atomic-type",
             format!(
-                "`{id}` cannot be joined by atomic updates: there is none for `{}` of {dtype}",
+                "`join_atomically({id})`: `{id}` cannot be joined by atomic updates: there is none for `{}` of {dtype}",
                 operator.name
             ),
         )
-        .help(
-            "sums of i32, u32, i64, u64, f32 and f64 can be, and the least and greatest of those integers",
-        ));
+        .help(UPDATES));
     };
     if state != dtype {
         let of = |t: Option<DType>| t.map_or_else(|| "?".to_owned(), |t| t.to_string());
         return Err(Diagnostic::new(
             "atomic-type",
             format!(
-                "`{id}` cannot be joined by atomic updates: it adds up {}, and `{}` holds {}",
+                "`join_atomically({id})`: `{id}` cannot be joined by atomic updates: it adds up {}, and `{}` holds {}",
                 of(state),
                 target.array,
                 of(dtype)

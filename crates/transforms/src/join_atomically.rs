@@ -22,9 +22,10 @@ use crate::{Transform, add_prefetch::unknown_instruction, call::Args, step::Buil
 ///
 /// # Legality
 ///
-/// Legal by theorem: partial results of a reduction may be joined in any order. The value is one reduction by itself, a sum, a minimum
-/// or a maximum, and does not read what is written. When the kernel is lowered, sums of `i32`, `u32`, `i64`, `u64`, `f32` and `f64` and the least and greatest of
-/// those integers have updates, added up in the type of the array; others are refused.
+/// Legal by theorem: partial results of a reduction may be joined in any order. The value is one reduction by itself and does not read what is
+/// written: a sum into an array of `i32`, `u32`, `i64`, `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`, `i64` or `u64`.
+/// All else is refused here: products, operators of one's own, floating-point extremes, types of fewer bits. When the kernel is lowered, an array that is not in global
+/// memory is refused too, and one whose type is not that in which the reduction accumulates.
 ///
 /// In text: `join_atomically(total)`.
 ///
@@ -87,7 +88,7 @@ impl Transform for JoinAtomically {
         let Some(instruction) = kernel.instruction(id) else {
             return Err(unknown_instruction(kernel, id));
         };
-        instruction.check_atomic_join(&kernel.reductions)?;
+        instruction.check_atomic_join(kernel)?;
         kernel.edit(|data| {
             for instruction in data.instructions.iter_mut().filter(|i| i.id == *id) {
                 instruction.atomic = true;

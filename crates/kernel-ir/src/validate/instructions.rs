@@ -94,7 +94,7 @@ fn scan(check: &mut Check<'_>, item: &Item, i: &Instruction) {
 
 fn atomic(check: &mut Check<'_>, item: &Item, i: &Instruction) {
     if i.atomic
-        && let Err(refusal) = i.check_atomic_join(&check.data.reductions)
+        && let Err(refusal) = i.check_atomic_join(check.data)
     {
         check.add(item.clone(), &i.id, refusal);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Constraint, DType, Name, PartRef, Role};
+use loopwright_kernel_ir::{Constraint, DType, Name, PartRef, Role, has_update};
 use loopwright_legality::Presence;
 
 use super::{MemRef, Memory, Note, Value, ValueKind, VarId};
@@ -83,11 +83,12 @@ pub enum Atomic {
 impl Atomic {
     /// Whether there is an update of this kind for a type.
     pub fn takes(self, dtype: DType) -> bool {
-        match dtype {
-            DType::I32 | DType::U32 | DType::I64 | DType::U64 => true,
-            DType::F32 | DType::F64 => self == Atomic::Add,
-            _ => false,
-        }
+        let operator = match self {
+            Atomic::Add => "sum",
+            Atomic::Min => "min",
+            Atomic::Max => "max",
+        };
+        has_update(operator, dtype)
     }
 }
 

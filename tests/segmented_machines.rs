@@ -1,0 +1,69 @@
+//! What is taken untuned for rows of equal length hangs on the machine, an H200's limits or an A100's, and on those of its limits that should decide.
+
+#[path = "../crates/tuner/tests/machines/mod.rs"]
+mod machines;
+
+use loopwright::prelude::*;
+use loopwright::runtime::cuda::DeviceInfo;
+use loopwright::segmented::{Operator, SegmentedReduce, Shape};
+use loopwright::tuner::Machine;
+
+/// 2^28 elements.
+const ALL: usize = 1 << 28;
+
+fn form(shape: &Shape, (machine, limits): (&Machine, &DeviceInfo)) -> String {
+    let reduce = SegmentedReduce::new(Operator::Sum, DType::F32);
+    reduce.choose(shape, machine, limits).unwrap_or_else(|e| panic!("{shape}: {e}")).form
+}
+
+/// The value of a parameter in a form: `rows` of `a few lanes a row (width=64 rows=8 block_rows=32)`.
+fn parameter(form: &str, name: &str) -> usize {
+    let words = form.split(['(', ')', ' ']);
+    let value = words.filter_map(|w| w.split_once('=')).find(|(n, _)| *n == name).map(|(_, v)| v);
+    value.unwrap_or_else(|| panic!("no `{name}` in {form}")).parse().expect("a number")
+}
+
+/// By Little's law memory is busy with bandwidth * latency bytes under way: of a multiprocessor 4.4e12 * 700e-9 / 132 = 23 kB on an H200, and
+/// 1.555e12 * 700e-9 / 108 = 10 kB on an A100, 2.3 times as many. A lane takes one vector of each of its rows at these lengths and is done, so that blocks begin and end all
+/// the time with nothing under way. The threads that fit are as many on both, 2048: what is left are rows a thread, four where two are too few. It is the
+/// bandwidth for each multiprocessor that decides: an A100 whose memory is as fast for each takes what the H200 takes, and the other way round.
+#[test]
+fn the_faster_memory_takes_more_rows_a_thread() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    let (a100, of_a100) = (Machine::described(&machines::a100()), machines::a100());
+    let of_each = |m: &Machine| m.bandwidth / f64::from(m.multiprocessors);
+    assert!(of_each(&h200) > 2.3 * of_each(&a100), "{} {}", of_each(&h200), of_each(&a100));
+    let fast = Machine { bandwidth: of_each(&h200) * 108.0, ..a100.clone() };
+    let slow = Machine { bandwidth: of_each(&a100) * 132.0, ..h200.clone() };
+    for length in [40, 48, 56, 72, 80, 96] {
+        let shape = Shape::rows(ALL / length, length);
+        let rows_a_thread = |on: (&Machine, &DeviceInfo)| {
+            let form = form(&shape, on);
+            parameter(&form, "block_rows") / parameter(&form, "rows")
+        };
+        let taken =
+            [(&h200, &limits), (&fast, &of_a100), (&a100, &of_a100), (&slow, &limits)].map(rows_a_thread);
+        assert_eq!(taken, [4, 4, 2, 2], "rows of {length}");
+    }
+}
+
+/// A multiprocessor of either holds two blocks of 1024 threads: 216 blocks are one full round of 108 multiprocessors, 264 of 132. There a block a row has no
+/// rest, and needs no second kernel. On the other machine 216 rows leave 48 of 264 places empty, and 264 rows make a second round of 48: rows are cut into
+/// chunks there.
+#[test]
+fn rows_that_fill_a_round_of_blocks_are_not_cut() {
+    let (h200, limits) = (Machine::h200(), machines::h200());
+    let (a100, of_a100) = (Machine::described(&machines::a100()), machines::a100());
+    for (count, whole, cut) in
+        [(216, (&a100, &of_a100), (&h200, &limits)), (264, (&h200, &limits), (&a100, &of_a100))]
+    {
+        assert_eq!(whole.0.multiprocessors * 2, count);
+        // Rows of whole vectors.
+        let count = count as usize;
+        let shape = Shape::rows(count, ALL / count / 4 * 4);
+        let (full, rest) = (form(&shape, whole), form(&shape, cut));
+        assert!(full.starts_with("a block a row"), "{shape} on {}: {full}", whole.0.device);
+        assert_eq!(parameter(&full, "step"), 4 * 1024, "{full}");
+        assert!(rest.starts_with("blocks for chunks of a row"), "{shape} on {}: {rest}", cut.0.device);
+    }
+}
