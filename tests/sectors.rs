@@ -51,7 +51,7 @@ impl Case {
         let kernel = match (folder, name) {
             ("tuning", name) if name.starts_with("argmax") => "tuning/argmax.lw".to_owned(),
             ("tuning", name) => {
-                let kernels = ["segmented_sum", "ragged_sum", "matmul"];
+                let kernels = ["segmented_sum", "ragged_sum", "matmul", "column_sum"];
                 let kernel = kernels.into_iter().find(|k| name.starts_with(k)).expect("a kernel's name");
                 format!("kernels/{kernel}.lw")
             }
@@ -142,6 +142,13 @@ const SEGMENTED_SUM: &[Case] = &[
     // Lanes for a row and more, so that four rows are one request of 320 bytes; the last two are 160. Four results are stored by a request.
     tuned(
         "tuning/segmented_sum_short",
+        &[("width", 32), ("rows", 32), ("block_rows", 64)],
+        SHORT,
+        [17 * 10 + 5, 17 + 1, 0],
+    ),
+    // Hints for the caches ask for the same.
+    tuned(
+        "tuning/segmented_sum_short_streaming",
         &[("width", 32), ("rows", 32), ("block_rows", 64)],
         SHORT,
         [17 * 10 + 5, 17 + 1, 0],
@@ -319,6 +326,13 @@ const COLUMN_SUM: &[Case] = &[
     case("pipelines/column_sum/thread_per_column", &[("m", 20), ("n", 136)], [20 * 17, 17, 0]),
     // Two chunks of rows store a row of partial results each, which the join loads. Neighbouring threads leave theirs side by side in shared memory.
     case("pipelines/column_sum/chunks", &[("m", 1100), ("n", 136)], [1100 * 17 + 2 * 17, 2 * 17 + 17, 0]),
+    // The same with five chunks of 256 rows.
+    tuned(
+        "tuning/column_sum",
+        &[("columns", 256), ("rows", 4), ("parts", 4), ("chunk", 256)],
+        &[("m", 1100), ("n", 136)],
+        [1100 * 17 + 5 * 17, 5 * 17 + 17, 0],
+    ),
 ];
 
 #[test]
