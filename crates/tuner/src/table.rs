@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::{Outcome, Tuning, tuner::best_first};
+use crate::{Outcome, Tuning, tuning::best_first};
 
 impl Tuning {
-    /// One line a point, best first, then what was refused or wrong with its reason; at the end what the best one reaches.
+    /// One line a point, best first, then what was refused or wrong with its reason; at the end what the best one reaches, and where
+    /// the time went.
     pub fn table(&self) -> String {
         let mut text = String::new();
         let order = best_first(&self.candidates);
@@ -68,8 +69,11 @@ impl Tuning {
             (Some(point), None) => {
                 let _ = writeln!(text, "best by the counts, nothing was timed: {point}");
             }
-            (None, _) => text.push_str("no point is legal\n"),
+            (None, _) => {
+                let _ = writeln!(text, "{}", self.why_none().unwrap_or_default());
+            }
         }
+        let _ = writeln!(text, "spent {}", self.spent);
         text
     }
 

@@ -1,6 +1,6 @@
 //! Whole searches on the emulator.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_runtime::{Args, Device, Tensor};
@@ -188,6 +188,27 @@ fn time_that_is_over_ends_the_search() {
     assert!(tuning.out_of_time);
     assert!(tuning.candidates.iter().all(|(_, o)| o.is_none()));
     assert!(tuning.table().contains("80 points were not looked at"), "{}", tuning.table());
+    // Nothing is known of any point, legal or not.
+    for text in [tuning.table(), tuning.html()] {
+        assert!(text.contains("the time budget ended before any point was looked at"), "{text}");
+        assert!(!text.contains("is legal"), "{text}");
+    }
+}
+
+/// The reference of 65536 rows of 200 takes many seconds.
+#[test]
+fn the_reference_is_cut_by_the_budget_and_its_time_is_told() {
+    let begin = Instant::now();
+    let tuning = tune("rows in 1..=4\nlanes in [32]\n", 1 << 16, |t| t.budget(Duration::from_millis(300)));
+    assert!(tuning.out_of_time && tuning.candidates.iter().all(|(_, o)| o.is_none()));
+    let (spent, whole) = (tuning.spent, begin.elapsed());
+    assert!(spent.reference > Duration::ZERO && spent.counting == Duration::ZERO, "{spent:?}");
+    assert!(spent.total() >= Duration::from_millis(300) && spent.total() <= whole, "{spent:?} of {whole:?}");
+    // Where the time suffices, it is a phase beside the others.
+    let tuning = tune("rows in 1..=4\nlanes in [32]\n", 64, |t| t.budget(Duration::from_secs(3600)));
+    assert!(tuning.best.is_some() && !tuning.out_of_time);
+    assert!(tuning.spent.reference > Duration::ZERO && tuning.spent.counting > Duration::ZERO);
+    assert!(tuning.table().contains(&format!("spent {}\n", tuning.spent)), "{}", tuning.table());
 }
 
 #[test]
@@ -205,6 +226,7 @@ fn progress_is_told_and_strategies_are_accepted() {
         .on_progress(|p| told.push((p.phase, p.done, p.of)))
         .run()
         .expect("a search");
+    assert_eq!(told.first(), Some(&(Phase::Reference, 0, 9)));
     assert_eq!(told.last(), Some(&(Phase::Counting, 9, 9)));
     // Costs are those of the problem: 256 times the sample.
     let bytes = tuning.best_outcome().and_then(Outcome::cost).expect("legal").necessary_bytes;

@@ -38,7 +38,8 @@ pub struct Tune {
     /// How many points the random and the guided strategy time; by default a fifth of the space.
     #[arg(long, value_name = "N")]
     points: Option<usize>,
-    /// End after so many seconds, with what was found.
+    /// End after so many seconds, with what was found. The results of the declared kernel, which come first, are part of them: give a
+    /// small --sample.
     #[arg(long, value_name = "SECONDS")]
     budget: Option<f64>,
     /// Keep outcomes in this file, and go on with those it holds.
@@ -159,6 +160,7 @@ impl Tune {
                 bar.set_length(p.of as u64);
                 bar.set_position(p.done as u64);
                 bar.set_message(match p.phase {
+                    Phase::Reference => "reference",
                     Phase::Counting => "counting",
                     Phase::Timing => "timing",
                     Phase::Finals => "finals",
@@ -166,6 +168,13 @@ impl Tune {
             });
         if let Some(sample) = &sample {
             tuner = tuner.sample(sample).scale(scale(&kernel, &args, sample)?);
+        }
+        if sample.is_none() && tuner.sample_size()? > LARGE {
+            eprintln!(
+                "note: the reference and every point go through the whole problem on the CPU, which takes long; give a smaller one to check and \
+                 count on, as `--sample {}`",
+                smaller(&kernel, &args)?
+            );
         }
         // Several pipelines of one kernel are told apart by their files.
         if let Some(name) = Path::new(&self.pipeline).file_stem().filter(|_| self.pipeline != "-") {
@@ -196,14 +205,6 @@ impl Tune {
         let tuning = tuner.run()?;
         bar.finish_and_clear();
         report::say(&tuning.table());
-        let spent = tuning.spent;
-        report::say(&format!(
-            "spent: {:.1} s counting, {:.1} s waiting for the compiler, {:.1} s timing, {:.1} s in the finals\n",
-            spent.counting.as_secs_f64(),
-            spent.compiling.as_secs_f64(),
-            spent.timing.as_secs_f64(),
-            spent.finals.as_secs_f64()
-        ));
         if let Some(path) = &self.html {
             input::write(path, &tuning.html())?;
         }
@@ -214,11 +215,21 @@ impl Tune {
         if let (Some(path), Some(record)) = (&self.record, tuning.record()) {
             TunedRecords::load_or_new(path)?.with(record).save(path)?;
         }
-        match tuning.best {
-            Some(_) => Ok(()),
-            None => Err(Failure::Wrong("no point of the space is legal".to_owned())),
+        match tuning.why_none() {
+            None => Ok(()),
+            Some(why) => Err(Failure::Wrong(why.to_owned())),
         }
     }
+}
+
+/// Executions of instructions beyond which a search on the problem itself takes long: seconds for the reference and for each point.
+const LARGE: f64 = (1 << 20) as f64;
+
+/// The largest integer argument with a smaller value, as an option.
+fn smaller(kernel: &LoopKernel, args: &Args) -> Result<String, Failure> {
+    let integers = loopwright::runtime::known(kernel.declared(), args)?.integers;
+    let largest = integers.into_iter().max_by_key(|(_, value)| *value);
+    Ok(largest.map_or_else(|| "NAME=VALUE".to_owned(), |(name, _)| format!("{name}=VALUE")))
 }
 
 /// `name=value` options, with others in the place of those of the same names.

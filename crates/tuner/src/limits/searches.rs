@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{Diagnostic, Name};
 
 use super::by::By;
 use super::{Best, Reached};
-use crate::{Key, Outcome, Point, Tuning, basis, log, tuner::best_first};
+use crate::{Key, Outcome, Point, Tuning, basis, log, tuning::best_first};
 
 /// A search of one shape on one machine.
 pub(super) struct Search {
