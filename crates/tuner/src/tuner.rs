@@ -166,7 +166,35 @@ impl<'a> Tuner<'a> {
     }
 
     /// Runs the search.
+    ///
+    /// Errors: a space that does not fit the pipeline or has no points, arguments that do not fit the kernel, a problem or a sample with
+    /// nothing to do, a strategy of no points, medians of no launches, a log that is none. What is wrong with a point is its [`Outcome`].
+    ///
+    /// [`Outcome`]: crate::Outcome
     pub fn run(self) -> Result<Tuning, Diagnostic> {
-        self.search(Instant::now())
+        let start = Instant::now();
+        self.something_to_do()?;
+        self.search(start)
+    }
+
+    /// Refuses sizes at which no instruction is executed: all points would cost the same, nothing.
+    fn something_to_do(&self) -> Result<(), Diagnostic> {
+        let declared = self.plan.kernel.declared();
+        for (what, args) in [("problem", Some(self.plan.args)), ("sample", self.sample)] {
+            let Some(args) = args else { continue };
+            let integers = known(declared, args)?.integers;
+            if points(declared, &integers) == Some(0.0) {
+                let sizes: Vec<String> = integers.iter().map(|(name, v)| format!("{name}={v}")).collect();
+                let message = format!(
+                    "`{}` has nothing to do for the {what} ({}): no instruction is executed",
+                    declared.name,
+                    sizes.join(" ")
+                );
+                return Err(Diagnostic::new("nothing-to-do", message).help(
+                    "give sizes that leave something to do; every point is as good where nothing is done",
+                ));
+            }
+        }
+        Ok(())
     }
 }

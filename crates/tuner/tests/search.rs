@@ -249,6 +249,30 @@ fn a_space_that_does_not_fit_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn a_problem_without_work_is_refused() {
+    let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
+    let pipeline = Pipeline::parse(PIPELINE).expect("a pipeline");
+    let space = Space::parse("rows in [1, 4]\nlanes in [32]\n").expect("a space");
+    let device = Device::emulator();
+    let rows = |n| Args::new().tensor("x", &Tensor::random(&[n, 8], DType::F32, 7).expect("a tensor"));
+    let (none, some) = (rows(0), rows(4));
+    let refused = |args: &Args, sample: &Args| {
+        let tuner = Tuner::new(&device, &kernel, &pipeline, &space, args).sample(sample);
+        tuner.run().map(|_| ()).map_err(|d| (d.code, d.message))
+    };
+    let (code, message) = refused(&none, &some).expect_err("there are no rows");
+    assert_eq!(code, "nothing-to-do");
+    assert!(message.contains("for the problem (") && message.contains("n=0"), "{message}");
+    let (code, message) = refused(&some, &none).expect_err("there are no rows");
+    assert_eq!(code, "nothing-to-do");
+    assert!(message.contains("for the sample ("), "{message}");
+    assert_eq!(refused(&some, &some), Ok(()));
+    // Rows without elements are written all the same.
+    let empty = Args::new().tensor("x", &Tensor::zeros(&[4, 0], DType::F32).expect("a tensor"));
+    assert_eq!(refused(&empty, &empty), Ok(()));
+}
+
+#[test]
 fn bodies_that_would_keep_the_compiler_busy_are_results_and_say_what_to_do() {
     let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
     let steps = "split_iname(i, $unrolled)\nunroll(i_inner)\nsplit_iname(s, 64)\n\
