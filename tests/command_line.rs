@@ -552,6 +552,31 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
         text.contains("error[strategy]") && text.contains("write exhaustive, random or guided"),
         "{text}"
     );
+    let text = with(&["--strategy", "guided", "--points", "0"]);
+    assert!(text.contains("error[strategy]: a strategy of 0 points looks at nothing"), "{text}");
+    let text = with(&["--points", "3"]);
+    assert!(text.contains("error[strategy]") && text.contains("--strategy random"), "{text}");
+    let text = with(&["--launches", "0"]);
+    assert!(text.contains("error[launches]: a median of 0 launches is no figure"), "{text}");
+    let few = out(&call(
+        &[&args[..3], &[&space], &args[4..12], &["--strategy", "random", "--points", "2"]].concat(),
+    ));
+    assert!(few.contains("\n4 points were not looked at: the strategy left them out\n"), "{few}");
+    let text = with(&["--set", "nseg=0"]);
+    assert!(text.contains("error[nothing-to-do]") && text.contains("nseg=0"), "{text}");
+    // The reference alone would take minutes, and nothing is known of any point when the time is over.
+    let over =
+        call(&[&args[..3], &[&space], &args[4..8], &["--device", "emulator", "--budget", "0.2"]].concat());
+    let (text, error) = (String::from_utf8_lossy(&over.stdout), String::from_utf8_lossy(&over.stderr));
+    assert_eq!(over.status.code(), Some(1), "{error}");
+    assert!(
+        text.contains("\nspent ") && !text.contains("is legal") && !error.contains("is legal"),
+        "{text}{error}"
+    );
+    assert!(
+        error.contains("--sample nseg=VALUE") && error.contains("before any point was looked at"),
+        "{error}"
+    );
     let text = with(&["--log", &folder.path("no/where.jsonl")]);
     assert!(text.contains("error[tuning-log]") && text.contains("cannot be"), "{text}");
     let none =
@@ -645,7 +670,6 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         let (kernel, pipeline, space) =
             (example(&format!("{folder}/{kernel}.lw")), tuning("pipe"), tuning("space"));
         let mut args = vec!["tune", &kernel, &pipeline, &space, "--device", "emulator"];
-        args.extend(["--strategy", "random", "--points", "4"]);
         args.extend(sizes.split(' ').flat_map(|s| ["--set", s]));
         let text = out(&call(&args));
         assert!(text.contains("best by the counts, nothing was timed: "), "{name}: {text}");

@@ -1,7 +1,7 @@
 //! The search for the best point of a space.
 //!
 //! 0. The declared kernel is interpreted on the sample, for the results that points are held to.
-//! 1. Every point's kernel is made and lowered, side by side, and run on the emulator over the sample: what a step or a limit refuses, what
+//! 1. Every point's kernel (without a GPU, of those that the strategy hands out) is made and lowered, side by side, and run on the emulator over the sample: what a step or a limit refuses, what
 //!    the emulator's checks find, and what differs from the declared kernel are results with a reason. What is left has a [`Cost`].
 //! 2. On a GPU the strategy hands out batches. The kernels of a batch are compiled side by side while the device measures the batch
 //!    before. Each is run on the sample and compared, then timed on the problem: medians of launches over sets of arrays that together
@@ -22,8 +22,8 @@ use crate::candidate::{Context, Plan};
 use crate::judge::Judge;
 use crate::tuning::best_first;
 use crate::{
-    Finalist, Key, Log, Machine, Outcome, Phase, Point, Progress, Record, RecordKey, Search, Spent, Times,
-    Tuner, Tuning, basis, binaries,
+    Finalist, Key, Log, Machine, Outcome, Phase, Point, Progress, Record, RecordKey, Search, Spent, Strategy,
+    Times, Tuner, Tuning, basis, binaries,
 };
 
 impl Tuner<'_> {
@@ -126,8 +126,17 @@ impl Tuner<'_> {
         deadline: Option<Instant>,
         log: Option<&Journal>,
     ) -> Result<(), Diagnostic> {
-        let open: Vec<usize> =
-            (0..tuning.candidates.len()).filter(|k| tuning.candidates[*k].1.is_none()).collect();
+        // On a device all points are counted, so that the strategy knows what they cost. Without one it chooses which are counted at all.
+        let strategy = if self.plan.device.is_gpu() { Strategy::Exhaustive } else { self.strategy };
+        let points: Vec<Point> = tuning.candidates.iter().map(|(point, _)| point.clone()).collect();
+        let unknown = vec![Some(f64::INFINITY); points.len()];
+        let mut search = Search::new(&points, &unknown, strategy, batch_of(strategy));
+        for (k, (_, outcome)) in tuning.candidates.iter().enumerate() {
+            if let Some(outcome) = outcome {
+                note(&mut search, k, outcome);
+            }
+        }
+        let recalled = tuning.candidates.iter().filter(|(_, o)| o.is_some()).count();
         let scale = match self.scale {
             Some(scale) => scale,
             None => self.plan.scale_of(sample)?,
@@ -136,7 +145,11 @@ impl Tuner<'_> {
         let emulator = Device::emulator();
         let mut done = 0;
         let is_over = || deadline.is_some_and(|d| Instant::now() >= d);
-        for chunk in open.chunks(16) {
+        loop {
+            let chunk = search.next_batch();
+            if chunk.is_empty() {
+                break;
+            }
             if is_over() {
                 tuning.out_of_time = true;
                 break;
@@ -161,7 +174,7 @@ impl Tuner<'_> {
                     chunk.iter().map(|k| this.kernel_of(&candidates[*k].0)).collect();
                 kernels
                     .into_par_iter()
-                    .zip(chunk)
+                    .zip(&chunk)
                     .map(|(kernel, k)| {
                         if is_over() {
                             return Ok(None);
@@ -173,13 +186,19 @@ impl Tuner<'_> {
                     .collect::<Result<_, Diagnostic>>()?
             };
             for (k, outcome) in chunk.iter().zip(found) {
-                done += usize::from(outcome.is_some());
-                tuning.out_of_time |= outcome.is_none();
+                match &outcome {
+                    Some(outcome) => {
+                        note(&mut search, *k, outcome);
+                        done += 1;
+                    }
+                    None => tuning.out_of_time = true,
+                }
                 tuning.candidates[*k].1 = outcome;
             }
             let best = tuning.candidates.iter().filter_map(|(_, o)| o.as_ref()?.milliseconds());
             let best = best.min_by(f64::total_cmp);
-            (self.progress)(&Progress { phase: Phase::Counting, done, of: open.len(), best });
+            let of = search.looked_at().saturating_sub(recalled);
+            (self.progress)(&Progress { phase: Phase::Counting, done, of, best });
         }
         Ok(())
     }
@@ -303,6 +322,23 @@ impl Tuner<'_> {
         tuning.finalists = finalists;
         (self.progress)(&Progress { phase: Phase::Finals, done: of, of, best });
         Ok(())
+    }
+}
+
+/// How many points are counted side by side before the strategy is asked again: a number of its own, so that the same seed gives the same
+/// points on every machine.
+fn batch_of(strategy: Strategy) -> usize {
+    match strategy {
+        Strategy::Exhaustive | Strategy::Random { .. } => 16,
+        Strategy::Guided { .. } => 8,
+    }
+}
+
+/// Tells a search over what to count what became of a point. Refused and wrong ones take no legal one's place.
+fn note(search: &mut Search<'_>, point: usize, outcome: &Outcome) {
+    match outcome.milliseconds() {
+        Some(ms) => search.tell(point, Some(ms)),
+        None => search.leave_out(point),
     }
 }
 

@@ -43,7 +43,8 @@ impl Tuning {
         }
         let left = self.candidates.iter().filter(|(_, o)| o.is_none()).count();
         if left > 0 {
-            let _ = writeln!(text, "{left} points were not looked at: the time was over");
+            let why = if self.out_of_time { "the time was over" } else { "the strategy left them out" };
+            let _ = writeln!(text, "{left} points were not looked at: {why}");
         }
         if self.recalled > 0 {
             let _ = writeln!(text, "{} outcomes were taken from the log", self.recalled);

@@ -82,7 +82,8 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// With a strategy; by default all points.
+    /// With a strategy; by default all points. On a GPU all are counted and the strategy says which are timed; on the emulator, where nothing is
+    /// timed, it says which are counted.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
@@ -113,9 +114,9 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// How many launches a median is of; 20 by default.
+    /// How many launches a median is of, at least one; 20 by default.
     pub fn launches(mut self, launches: usize) -> Self {
-        self.plan.launches = launches.max(1);
+        self.plan.launches = launches;
         self
     }
 
@@ -173,6 +174,11 @@ impl<'a> Tuner<'a> {
     /// [`Outcome`]: crate::Outcome
     pub fn run(self) -> Result<Tuning, Diagnostic> {
         let start = Instant::now();
+        self.strategy.check()?;
+        if self.plan.launches == 0 {
+            return Err(Diagnostic::new("launches", "a median of 0 launches is no figure")
+                .help("time 1 launch or more; 20 are the default"));
+        }
         self.something_to_do()?;
         self.search(start)
     }

@@ -227,10 +227,54 @@ fn progress_is_told_and_strategies_are_accepted() {
         .run()
         .expect("a search");
     assert_eq!(told.first(), Some(&(Phase::Reference, 0, 9)));
-    assert_eq!(told.last(), Some(&(Phase::Counting, 9, 9)));
+    assert_eq!(told.last(), Some(&(Phase::Counting, 3, 3)));
+    assert_eq!(tuning.candidates.iter().filter(|(_, o)| o.is_some()).count(), 3);
     // Costs are those of the problem: 256 times the sample.
     let bytes = tuning.best_outcome().and_then(Outcome::cost).expect("legal").necessary_bytes;
     assert_eq!(bytes, f64::from(4096 * 100 * 4 + 4096 * 4));
+}
+
+#[test]
+fn strategies_say_which_points_are_counted() {
+    // Half of the points have too many threads; they take no legal one's place.
+    let space = "rows in [1, 2, 4, 8, 64, 128, 256, 512]\nlanes in [32, 64, 128]\n";
+    let search = |strategy| tune(space, 8, |t| t.strategy(strategy));
+    let looked_at = |tuning: &Tuning| {
+        let looked_at = tuning.candidates.iter().filter(|(_, o)| o.is_some());
+        looked_at.map(|(p, _)| p.to_string()).collect::<Vec<_>>()
+    };
+    let legal = |tuning: &Tuning| {
+        tuning.candidates.iter().filter(|(_, o)| o.as_ref().is_some_and(|o| o.cost().is_some())).count()
+    };
+    let all = search(Strategy::Exhaustive);
+    assert_eq!((looked_at(&all).len(), legal(&all)), (24, 12));
+    for strategy in [|seed| Strategy::Random { points: 5, seed }, |seed| Strategy::Guided { points: 5, seed }]
+    {
+        let found = search(strategy(1));
+        assert_eq!(legal(&found), 5, "{}", found.table());
+        let left = 24 - looked_at(&found).len();
+        let said = format!("\n{left} points were not looked at: the strategy left them out\n");
+        assert!(found.table().contains(&said), "{}", found.table());
+        assert_eq!(looked_at(&found), looked_at(&search(strategy(1))), "they follow from the seed");
+        let others = (2..6).map(|seed| looked_at(&search(strategy(seed))));
+        assert!(others.into_iter().any(|o| o != looked_at(&found)), "and from nothing else");
+    }
+}
+
+#[test]
+fn nothing_is_searched_by_no_points_or_no_launches() {
+    let refused = |with: fn(Tuner<'_>) -> Tuner<'_>| {
+        let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
+        let pipeline = Pipeline::parse(PIPELINE).expect("a pipeline");
+        let space = Space::parse("rows in [1]\nlanes in [32]\n").expect("a space");
+        let device = Device::emulator();
+        let args = Args::new().tensor("x", &Tensor::random(&[4, 4], DType::F32, 7).expect("a tensor"));
+        with(Tuner::new(&device, &kernel, &pipeline, &space, &args)).run().map(|_| ()).map_err(|d| d.code)
+    };
+    assert_eq!(refused(|t| t), Ok(()));
+    assert_eq!(refused(|t| t.strategy(Strategy::Random { points: 0, seed: 1 })), Err("strategy"));
+    assert_eq!(refused(|t| t.strategy(Strategy::Guided { points: 0, seed: 1 })), Err("strategy"));
+    assert_eq!(refused(|t| t.launches(0)), Err("launches"));
 }
 
 #[test]

@@ -32,10 +32,11 @@ pub struct Tune {
     /// array holds, fewer elements of the same kind.
     #[arg(long, value_name = "NAME=FILE")]
     sample_input: Vec<String>,
-    /// `exhaustive`, `random` or `guided`.
+    /// `exhaustive`, `random` or `guided`: which points are timed, and on the emulator, where nothing is timed, which are counted. --seed is
+    /// theirs too.
     #[arg(long, default_value = "exhaustive")]
     strategy: String,
-    /// How many points the random and the guided strategy time; by default a fifth of the space.
+    /// How many points the random and the guided strategy take; by default a fifth of the space.
     #[arg(long, value_name = "N")]
     points: Option<usize>,
     /// End after so many seconds, with what was found. The results of the declared kernel, which come first, are part of them: give a
@@ -78,16 +79,28 @@ pub struct Tune {
 
 impl Tune {
     fn strategy(&self, points: usize) -> Result<Strategy, Failure> {
-        let points = self.points.unwrap_or(points.div_ceil(5)).max(1);
+        let points = self.points.unwrap_or(points.div_ceil(5));
         let seed = self.arguments.seed;
-        match self.strategy.as_str() {
-            "exhaustive" => Ok(Strategy::Exhaustive),
-            "random" => Ok(Strategy::Random { points, seed }),
-            "guided" => Ok(Strategy::Guided { points, seed }),
-            other => Err(Diagnostic::new("strategy", format!("there is no strategy `{other}`"))
-                .help("write exhaustive, random or guided")
-                .into()),
+        let strategy = match self.strategy.as_str() {
+            "exhaustive" => Strategy::Exhaustive,
+            "random" => Strategy::Random { points, seed },
+            "guided" => Strategy::Guided { points, seed },
+            other => {
+                return Err(Diagnostic::new("strategy", format!("there is no strategy `{other}`"))
+                    .help("write exhaustive, random or guided")
+                    .into());
+            }
+        };
+        strategy.check()?;
+        if strategy == Strategy::Exhaustive && self.points.is_some() {
+            return Err(Diagnostic::new(
+                "strategy",
+                "the exhaustive strategy takes all points, whatever `--points` says",
+            )
+            .help("write `--strategy random` or `--strategy guided`, or leave `--points` out")
+            .into());
         }
+        Ok(strategy)
     }
 
     /// The smaller problem, if there is one: scalars and arrays of the problem, with others in their place.
