@@ -904,6 +904,7 @@ fn candidates_are_compiled_here_and_timed_elsewhere() {
     }
     let made = out(&tune("64", &["--compile-only", &binaries, "--arch", "sm_90a"]));
     assert!(made.starts_with("3 candidates compiled in ") && made.contains(" 1 refused; "), "{made}");
+    assert!(made.contains(" regs  point\n") && made.contains("  <- best\n"), "{made}");
     // Timing them needs no compiler, but a GPU.
     let measured = refusal(&tune("64", &["--measure", &binaries]));
     assert!(measured.contains("error[binary-device]: binaries for sm_90a are timed on a GPU"), "{measured}");

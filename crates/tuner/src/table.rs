@@ -30,7 +30,8 @@ impl Tuning {
                 cost.bank_conflicts,
                 100.0 * cost.idle,
                 100.0 * cost.occupancy,
-                cost.registers,
+                // Nothing was compiled.
+                if cost.registers == 0 { "-".to_owned() } else { cost.registers.to_string() },
             );
         }
         for (point, outcome) in &self.candidates {

@@ -65,6 +65,18 @@ fn a_folder_goes_as_far_as_a_device_is_needed() {
     let folder = temporary.path().join("made");
     let Some(made) = setting.compile(&folder) else { return };
     assert_eq!((made.compiled, made.refused), (4, 2), "64 rows of 32 or 64 lanes are too many threads");
+    // The table has the compiler's registers, best estimate first, and no figure where nothing was compiled.
+    let counted = setting.with("rows in [1, 4]\nlanes in [32]\n", |t| t.run().expect("a search"));
+    let (compiled, counted) = (made.tuning.table(), counted.table());
+    let registers = |text: &str| -> Vec<String> {
+        let lines =
+            text.lines().filter(|l| l.contains(" rows=") && !l.contains("refused") && !l.contains(": "));
+        lines.map(|l| l.split_whitespace().nth(6).expect("a column").to_owned()).collect()
+    };
+    let (there, here) = (registers(&compiled), registers(&counted));
+    assert!(there.len() == 4 && there.iter().all(|r| r.parse::<u32>().is_ok_and(|r| r > 8)), "{compiled}");
+    assert!(here.len() == 2 && here.iter().all(|r| r == "-"), "{counted}");
+    assert!(compiled.contains("  <- best\n") && compiled.contains("nothing was timed: rows="), "{compiled}");
     let read = BinaryFolder::open(&folder).expect("it is whole");
     assert_eq!((read.len(), read.arch()), (4, Arch::SM_80));
     // Four candidates, two kernels that measure the memory, the manifest.

@@ -55,8 +55,8 @@ pub struct Tune {
     /// Add what was found to this file of records, which `run --record` and `cuda --record` take values from.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Check and count candidates, compile them side by side into this folder, and stop: for `--measure` on a machine with a GPU. None is
-    /// needed here.
+    /// Check and count candidates, compile them side by side into this folder, print them by their static cost, and stop: for `--measure` on
+    /// a machine with a GPU. None is needed here.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["measure", "log", "html", "best", "record"])]
     compile_only: Option<PathBuf>,
     /// What `--compile-only` compiles for, as sm_90a; by default this machine's GPU.
@@ -203,12 +203,13 @@ impl Tune {
             let made = tuner.compile_only(folder, self.arch(&device)?)?;
             bar.finish_and_clear();
             report::say(&format!(
-                "{} candidates compiled in {:.1} s on {} threads, {} refused; {:.1} s counting\n",
+                "{} candidates compiled in {:.1} s on {} threads, {} refused; {:.1} s counting\n{}",
                 made.compiled,
                 made.compiling.as_secs_f64(),
                 std::thread::available_parallelism().map_or(1, usize::from),
                 made.refused,
-                made.counting.as_secs_f64()
+                made.counting.as_secs_f64(),
+                made.tuning.table()
             ));
             return Ok(());
         }
