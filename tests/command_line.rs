@@ -579,6 +579,22 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     );
     let text = with(&["--log", &folder.path("no/where.jsonl")]);
     assert!(text.contains("error[tuning-log]") && text.contains("cannot be"), "{text}");
+    // Files that results could not go to are refused before the search, and nothing is left behind.
+    let lost = folder.path("no/where");
+    for (option, code) in [("--html", "write-file"), ("--best", "write-file"), ("--record", "tuning-record")]
+    {
+        let text = with(&[option, &lost]);
+        assert!(text.contains(&format!("error[{code}]: {lost} cannot be written")), "{text}");
+    }
+    let notes = folder.file("notes.txt", "my notes");
+    for (option, code) in [("--record", "tuning-record"), ("--log", "tuning-log")] {
+        let text = with(&[option, &notes]);
+        assert!(text.contains(&format!("error[{code}]")) && text.contains("notes.txt"), "{text}");
+        assert_eq!(std::fs::read_to_string(&notes).unwrap(), "my notes");
+    }
+    let early = folder.path("early.html");
+    with(&["--html", &early, "--launches", "0"]);
+    assert!(!Path::new(&early).exists(), "nothing was written before there was something to write");
     let none =
         folder.file("none.space", "width in [16]\nrows in [16]\nblock_rows in [32]\nrequire rows == 3\n");
     let text = refusal(&call(&[&args[..3], &[&none], &args[4..12]].concat()));

@@ -138,8 +138,25 @@ impl Tune {
         }
     }
 
+    /// Refuses what results could not be written to, before the search.
+    fn check_files(&self) -> Result<(), Failure> {
+        [&self.html, &self.best].into_iter().flatten().try_for_each(|path| input::writable(path))?;
+        if let Some(path) = &self.record {
+            // Records are added to those that are there, in a new file beside it.
+            TunedRecords::load_or_new(path)?;
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(".new");
+            input::writable(Path::new(&beside)).map_err(|_| {
+                Diagnostic::new("tuning-record", format!("{} cannot be written", path.display()))
+                    .help("name a file in a folder that exists and may be written to")
+            })?;
+        }
+        Ok(())
+    }
+
     /// `loopwright tune`
     pub fn run(&self) -> Result<(), Failure> {
+        self.check_files()?;
         let kernel = LoopKernel::parse_bytes(&input::origin(&self.kernel), &input::read(&self.kernel)?)?;
         let pipeline = input::read_pipeline(&self.pipeline)?;
         let space = Space::parse(&input::read_space(&self.space)?)?;
