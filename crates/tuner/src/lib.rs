@@ -58,6 +58,7 @@ mod limits;
 mod lint;
 mod log;
 mod machine;
+mod measured;
 mod outcome;
 mod page;
 mod point;

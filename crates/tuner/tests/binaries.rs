@@ -79,8 +79,8 @@ fn a_folder_goes_as_far_as_a_device_is_needed() {
     assert!(compiled.contains("  <- best\n") && compiled.contains("nothing was timed: rows="), "{compiled}");
     let read = BinaryFolder::open(&folder).expect("it is whole");
     assert_eq!((read.len(), read.arch()), (4, Arch::SM_80));
-    // Four candidates, two kernels that measure the memory, the manifest.
-    assert_eq!(std::fs::read_dir(&folder).expect("lists").count(), 7);
+    // Four candidates, five kernels that measure the memory, the manifest.
+    assert_eq!(std::fs::read_dir(&folder).expect("lists").count(), 10);
     let refused = setting.measure(&folder);
     assert_eq!(refused.code, "binary-device");
     assert!(refused.message.contains("there is none: emulator"), "{refused}");
@@ -135,7 +135,7 @@ fn damage_is_found_before_anything_is_loaded() {
         message()
     };
     assert!(with(&text[..text.len() / 2]).contains("manifest.json cannot be used: EOF"));
-    assert!(with(&text.replacen("\"format\": 1", "\"format\": 9", 1)).contains("it is not of format 1"));
+    assert!(with(&text.replacen("\"format\": 2", "\"format\": 9", 1)).contains("it is not of format 2"));
     assert!(with(&text.replace("00000.cubin", "../00000.cubin")).contains("it is not in the folder"));
     assert!(with(&text.replacen("\"sm_80\"", "\"sm-80\"", 1)).contains("is not an architecture"));
     std::fs::remove_file(&manifest).expect("removes");
