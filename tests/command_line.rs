@@ -562,7 +562,7 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
         &[&args[..3], &[&space], &args[4..12], &["--strategy", "random", "--points", "2"]].concat(),
     ));
     assert!(few.contains("\n4 points were not looked at: the strategy left them out\n"), "{few}");
-    let text = with(&["--set", "nseg=0"]);
+    let text = refusal(&call(&[&args[..3], &[&space, "--set", "nseg=0"], &args[6..12]].concat()));
     assert!(text.contains("error[nothing-to-do]") && text.contains("nseg=0"), "{text}");
     // The reference alone would take minutes, and nothing is known of any point when the time is over.
     let over =

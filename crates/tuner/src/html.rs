@@ -128,6 +128,9 @@ impl Tuning {
             if timed { "timed" } else { "counted, none timed" },
             escape(&self.key.problem)
         );
+        for note in &self.notes {
+            let _ = write!(out, "<p>Note: {}.</p>", escape(note));
+        }
         if let Some(why) = self.why_none() {
             let _ = write!(out, "<p>No best point: {why}.</p>");
         }

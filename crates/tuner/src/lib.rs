@@ -61,6 +61,7 @@ mod machine;
 mod measured;
 mod outcome;
 mod page;
+mod partial_tiles;
 mod point;
 mod points;
 mod progress;

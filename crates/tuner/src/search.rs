@@ -87,6 +87,7 @@ impl Tuner<'_> {
             machine,
             candidates: points.iter().cloned().zip(outcomes).collect(),
             finalists: Vec::new(),
+            notes: Vec::new(),
             best: None,
             recalled: recalled_count,
             not_used,

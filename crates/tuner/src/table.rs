@@ -58,6 +58,9 @@ impl Tuning {
                 ours.trim()
             );
         }
+        for note in &self.notes {
+            let _ = writeln!(text, "note: {note}");
+        }
         match (self.best_point(), self.fraction_of_limit()) {
             (Some(point), Some(fraction)) => {
                 let _ = writeln!(

@@ -11,7 +11,7 @@ use loopwright_transforms::Pipeline;
 use crate::body::MOST_STATEMENTS;
 use crate::candidate::Plan;
 use crate::points::points;
-use crate::{BinaryFolder, Machine, Progress, Space, Strategy, Tuning};
+use crate::{BinaryFolder, Machine, Progress, Space, Strategy, Tuning, partial_tiles};
 
 /// A search. Make it with [`Tuner::new`], set what differs from the usual, and [`run`](Tuner::run) it.
 pub struct Tuner<'a> {
@@ -70,7 +70,8 @@ impl<'a> Tuner<'a> {
         Tuner { plan, ..self }
     }
 
-    /// With a smaller problem to check and count on: the interpreter and the emulator are slow. It has to fulfil the same assumptions.
+    /// With a smaller problem to check and count on: the interpreter and the emulator are slow. It has to fulfil the same assumptions, and
+    /// where tiles divide the problem's sizes they should divide the sample's: what partial tiles cost there is counted ([`Tuning::notes`]).
     pub fn sample(mut self, args: &'a Args) -> Self {
         self.sample = Some(args);
         self
@@ -180,7 +181,11 @@ impl<'a> Tuner<'a> {
                 .help("time 1 launch or more; 20 are the default"));
         }
         self.something_to_do()?;
-        self.search(start)
+        let notes = match self.sample {
+            Some(sample) => partial_tiles::notes(&self.plan, &self.plan.space.points()?, sample)?,
+            None => Vec::new(),
+        };
+        Ok(Tuning { notes, ..self.search(start)? })
     }
 
     /// Refuses sizes at which no instruction is executed: all points would cost the same, nothing.

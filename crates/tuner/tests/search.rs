@@ -292,6 +292,49 @@ fn a_space_that_does_not_fit_is_refused_before_anything_runs() {
     assert_eq!(code("rows in [1]\nlanes in [1]\nrequire rows > lanes\n"), Err("empty-space"));
 }
 
+/// A product of 4096 x 4096 x 4096 was counted on 150 x 140 x 40.
+#[test]
+fn a_sample_with_partial_tiles_that_the_problem_has_not_is_noted() {
+    let kernel = LoopKernel::parse(include_str!("../../../examples/kernels/matmul.lw")).expect("a kernel");
+    let pipeline = include_str!("../../../examples/tuning/matmul.pipe");
+    let pipeline = Pipeline::parse(pipeline).expect("a pipeline");
+    let space = Space::parse("bm in [32, 64]\nbn in [32, 64]\nbk in [8, 16]\nhm in [32]\nhn in [32]\n");
+    let space = space.expect("a space");
+    let device = Device::emulator();
+    let sizes = |m: usize, n: usize, l: usize| {
+        let tensor = |shape: [usize; 2]| Tensor::random(&shape, DType::F32, 7).expect("a tensor");
+        Args::new().tensor("a", &tensor([m, l])).tensor("b", &tensor([l, n]))
+    };
+    let search = |problem: [i64; 3], (m, n, l): (usize, usize, usize)| {
+        let names = ["m", "n", "l"].into_iter().zip(problem);
+        let args = names.fold(Args::new(), |args, (name, value)| args.scalar(name, value));
+        let sample = sizes(m, n, l);
+        let tuner = Tuner::new(&device, &kernel, &pipeline, &space, &args).sample(&sample);
+        tuner.strategy(Strategy::Random { points: 1, seed: 1 }).run().expect("a search")
+    };
+    let partial = search([4096, 4096, 4096], (75, 70, 24));
+    let table = partial.table();
+    let note = |size: &str, tiles: &str, few: usize, better: usize| {
+        format!(
+            "tiles of {tiles} divide the problem's {size}=4096 and not the sample's {size}={few}: what partial tiles cost there is counted, and the problem has none; take a sample with {size}={better}"
+        )
+    };
+    // A thread's squares are tiles as well; 8 divides 24.
+    let expected =
+        [note("m", "4, 32, 64", 75, 128), note("n", "4, 32, 64", 70, 128), note("l", "16", 24, 32)];
+    let mut found = partial.notes.clone();
+    found.sort_by_key(|note| expected.iter().position(|e| e == note));
+    assert_eq!(found, expected);
+    for note in &expected {
+        assert!(table.contains(&format!("\nnote: {note}\n")), "{table}");
+        assert!(partial.html().contains("what partial tiles cost there is counted"), "{}", partial.html());
+    }
+    // Tiles that the problem's sizes are no multiples of either are partial there too.
+    let multiples: [String; 0] = [];
+    assert_eq!(search([4096, 4096, 4096], (128, 64, 32)).notes, multiples);
+    assert_eq!(search([4095, 4095, 4095], (75, 70, 24)).notes, multiples);
+}
+
 #[test]
 fn a_problem_without_work_is_refused() {
     let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
