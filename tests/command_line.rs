@@ -645,6 +645,20 @@ fn a_report_shows_several_searches_along_a_size() {
         "{text}"
     );
     assert!(text.contains("\n  len=4096 nseg=3000 "), "{text}");
+    // What a strategy finds of them needs neither the kernel nor a device.
+    let replay = |more: &[&str]| call(&[&["tune", "--replay", &log][..], more].concat());
+    let text = out(&replay(&["--strategy", "random", "--points", "1", "--seed", "5"]));
+    assert_eq!(text.matches("\n  best of all ").count(), 3, "{text}");
+    assert_eq!(text.matches("\n  random with seed 5, 1 counted: ").count(), 3, "{text}");
+    assert!(
+        text.starts_with("segmented_sum_short on emulator: ") && text.contains(" % of the best\n"),
+        "{text}"
+    );
+    assert_eq!(out(&replay(&[])).matches(": 100.0 % of the best\n").count(), 3, "all points");
+    let text = refusal(&replay(&["--strategy", "random", "--points", "0"]));
+    assert!(text.contains("error[strategy]"), "{text}");
+    let text = refusal(&call(&["tune", "--replay", &kernel]));
+    assert!(text.contains("error[tuning-log]"), "{text}");
     let text = refusal(&report(&["--by", "rows"]));
     assert!(text.contains("`segmented_sum_short` of log has no integer argument `rows`"), "{text}");
     let text = refusal(&report(&["--by", "len", "--html", &folder.path("no/where.html")]));

@@ -11,17 +11,20 @@ use loopwright::tuner::{BinaryFolder, Phase, Progress, Space, Strategy, Tuner};
 
 use crate::arguments::Arguments;
 use crate::input::{self, Failure};
-use crate::report;
+use crate::{replay, report};
 
 /// The options of `loopwright tune`.
 #[derive(ClapArgs)]
 pub struct Tune {
     /// The kernel's file.
-    kernel: String,
+    #[arg(required_unless_present = "replay")]
+    kernel: Option<String>,
     /// The pipeline's file, with open parameters.
-    pipeline: String,
+    #[arg(required_unless_present = "replay")]
+    pipeline: Option<String>,
     /// The space's file: `name in [1, 2, 4]`, `name in powers(32, 1024)`, `require CONDITION`.
-    space: String,
+    #[arg(required_unless_present = "replay")]
+    space: Option<String>,
     #[command(flatten)]
     arguments: Arguments,
     /// A scalar of the smaller problem that candidates are checked and counted on, as `n=1000`; scalars that are not named are those of the
@@ -66,6 +69,10 @@ pub struct Tune {
     /// those that it was made with.
     #[arg(long, value_name = "FOLDER")]
     measure: Option<PathBuf>,
+    /// Search nothing: show what --strategy with --points and --seed would have found in the searches of this log of --log, against the best of
+    /// all their points. No device is needed, and no kernel.
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["kernel", "log", "html", "best", "record", "compile_only", "measure", "budget"])]
+    replay: Option<PathBuf>,
     /// How many launches a median is of.
     #[arg(long, value_name = "N", default_value_t = 20)]
     launches: usize,
@@ -156,10 +163,21 @@ impl Tune {
 
     /// `loopwright tune`
     pub fn run(&self) -> Result<(), Failure> {
+        // How many points there are hangs on the search; what is wrong with the options does not.
+        let known = self.strategy(1)?;
+        if let Some(log) = &self.replay {
+            return replay::print(log, |points| self.strategy(points).unwrap_or(known));
+        }
+        let (Some(kernel), Some(pipeline_file), Some(space)) = (&self.kernel, &self.pipeline, &self.space)
+        else {
+            return Err(Diagnostic::new("option", "a search needs a kernel, a pipeline and a space")
+                .help("name the three files, in this order")
+                .into());
+        };
         self.check_files()?;
-        let kernel = LoopKernel::parse_bytes(&input::origin(&self.kernel), &input::read(&self.kernel)?)?;
-        let pipeline = input::read_pipeline(&self.pipeline)?;
-        let space = Space::parse(&input::read_space(&self.space)?)?;
+        let kernel = LoopKernel::parse_bytes(&input::origin(kernel), &input::read(kernel)?)?;
+        let pipeline = input::read_pipeline(pipeline_file)?;
+        let space = Space::parse(&input::read_space(space)?)?;
         space.check(&pipeline)?;
         let points = space.points()?.len();
         let strategy = self.strategy(points)?;
@@ -207,7 +225,7 @@ impl Tune {
             );
         }
         // Several pipelines of one kernel are told apart by their files.
-        if let Some(name) = Path::new(&self.pipeline).file_stem().filter(|_| self.pipeline != "-") {
+        if let Some(name) = Path::new(pipeline_file).file_stem().filter(|_| pipeline_file != "-") {
             tuner = tuner.name(name.to_string_lossy());
         }
         if let Some(budget) = budget {
