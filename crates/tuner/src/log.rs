@@ -61,8 +61,8 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, Diagnostic> {
     for (number, line) in bytes.split(|b| *b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
         match serde_json::from_slice(line) {
             Ok(record) => records.push(record),
-            // Torn by the end of the process that wrote it, and perhaps closed off since.
-            Err(e) if e.is_eof() && torn(line) => {}
+            // Torn by the end of the process that wrote it, and perhaps closed off since, or by that of the machine, which may leave zeros.
+            Err(e) if torn(line) && (e.is_eof() || line.contains(&0)) => {}
             Err(e) => {
                 return Err(Diagnostic::new(
                     "tuning-log",
@@ -242,8 +242,13 @@ mod tests {
             assert_eq!(records(&path).map(|_| ()).map_err(|d| d.code), Err("tuning-log"), "{text}");
             assert_eq!(std::fs::read_to_string(&path).expect("reads"), text);
         }
-        // Wherever the first record of a log was torn, it is one.
+        // Wherever the first record of a log was torn, it is one; so it is where the disk has kept zeros in the place of its end.
         let whole = serde_json::to_vec(&record("a", 1, "first")).expect("JSON");
+        std::fs::write(&path, [&whole[..whole.len() / 2], &[0; 64]].concat()).expect("writes");
+        let (mut log, recalled) = open(&path, "a");
+        assert!(recalled.outcomes.is_empty());
+        log.append(&record("a", 2, "second")).expect("appends");
+        assert_eq!(open(&path, "a").1.outcomes.len(), 1);
         for length in 0..whole.len() {
             for end in ["", "\n"] {
                 std::fs::write(&path, [&whole[..length], end.as_bytes()].concat()).expect("writes");

@@ -90,8 +90,8 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// Ends after this time, with what was found until then. The reference is cut as well, after which nothing is known of any point; what
-    /// was begun of a point is finished, and the finals of those that were timed take place.
+    /// Ends after this time, with what was found until then. The reference is cut as well, between two of its instructions, after which
+    /// nothing is known of any point; what was begun of a point is finished, and the finals of those that were timed take place.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self

@@ -18,7 +18,7 @@ pub struct Tuning {
     pub name: String,
     /// What the outcomes depend on.
     pub key: Key,
-    /// What counts depend on besides, as [`Record::basis`].
+    /// What counts depend on besides, as [`Record::basis`](crate::Record::basis).
     pub basis: String,
     /// What a record of this search holds for.
     pub record_key: RecordKey,
