@@ -657,6 +657,13 @@ fn a_report_shows_several_searches_along_a_size() {
     assert_eq!(out(&replay(&[])).matches(": 100.0 % of the best\n").count(), 3, "all points");
     let text = refusal(&replay(&["--strategy", "random", "--points", "0"]));
     assert!(text.contains("error[strategy]"), "{text}");
+    let many = space("width in [64]\nrows in [4096]\nblock_rows in [4096]\n");
+    let (short, none) = (example("tuning/segmented_sum_short.pipe"), folder.path("none.jsonl"));
+    let args = ["tune", &kernel, &short, &many, "--set", "nseg=100000", "--set", "len=64", "--log", &none];
+    let searched = call(&[&args[..], &["--sample", "nseg=64", "--device", "emulator"]].concat());
+    assert_eq!(searched.status.code(), Some(1), "too many threads");
+    let text = refusal(&call(&["tune", "--replay", &none]));
+    assert!(text.contains("error[nothing-to-replay]") && text.contains("points that are legal"), "{text}");
     let text = refusal(&call(&["tune", "--replay", &kernel]));
     assert!(text.contains("error[tuning-log]"), "{text}");
     let text = refusal(&report(&["--by", "rows"]));

@@ -42,8 +42,9 @@ fn a_run_ends_at_its_deadline() {
         deadline: Some(begin + std::time::Duration::from_millis(20)),
         ..Inputs::new().scalar("n", 1_000_000i32)
     };
-    let refused = interpret(&kernel(text), &inputs, Mode::Wide).map(|_| ()).map_err(|d| d.code);
-    assert_eq!(refused, Err("out-of-time"));
+    let refused = interpret(&kernel(text), &inputs, Mode::Wide).map(|_| ()).map_err(|d| d.to_string());
+    let text_of = "error[out-of-time]: the time was over before the declared kernel had run\n  help: allow more time, or give a smaller problem";
+    assert_eq!(refused, Err(text_of.to_owned()));
     assert!(begin.elapsed() < std::time::Duration::from_secs(10), "{:?}", begin.elapsed());
     let inputs =
         Inputs { deadline: Some(begin + std::time::Duration::from_hours(1)), ..inputs.scalar("n", 2i32) };
