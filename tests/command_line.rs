@@ -552,8 +552,49 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
         text.contains("error[strategy]") && text.contains("write exhaustive, random or guided"),
         "{text}"
     );
+    let text = with(&["--strategy", "guided", "--points", "0"]);
+    assert!(text.contains("error[strategy]: a strategy of 0 points looks at nothing"), "{text}");
+    let text = with(&["--points", "3"]);
+    assert!(text.contains("error[strategy]") && text.contains("--strategy random"), "{text}");
+    let text = with(&["--launches", "0"]);
+    assert!(text.contains("error[launches]: a median of 0 launches is no figure"), "{text}");
+    let few = out(&call(
+        &[&args[..3], &[&space], &args[4..12], &["--strategy", "random", "--points", "2"]].concat(),
+    ));
+    assert!(few.contains("\n4 points were not looked at: the strategy left them out\n"), "{few}");
+    let text = refusal(&call(&[&args[..3], &[&space, "--set", "nseg=0"], &args[6..12]].concat()));
+    assert!(text.contains("error[nothing-to-do]") && text.contains("nseg=0"), "{text}");
+    // The reference alone would take minutes, and nothing is known of any point when the time is over.
+    let over =
+        call(&[&args[..3], &[&space], &args[4..8], &["--device", "emulator", "--budget", "0.2"]].concat());
+    let (text, error) = (String::from_utf8_lossy(&over.stdout), String::from_utf8_lossy(&over.stderr));
+    assert_eq!(over.status.code(), Some(1), "{error}");
+    assert!(
+        text.contains("\nspent ") && !text.contains("is legal") && !error.contains("is legal"),
+        "{text}{error}"
+    );
+    assert!(
+        error.contains("--sample nseg=VALUE") && error.contains("before any point was looked at"),
+        "{error}"
+    );
     let text = with(&["--log", &folder.path("no/where.jsonl")]);
     assert!(text.contains("error[tuning-log]") && text.contains("cannot be"), "{text}");
+    // Files that results could not go to are refused before the search, and nothing is left behind.
+    let lost = folder.path("no/where");
+    for (option, code) in [("--html", "write-file"), ("--best", "write-file"), ("--record", "tuning-record")]
+    {
+        let text = with(&[option, &lost]);
+        assert!(text.contains(&format!("error[{code}]: {lost} cannot be written")), "{text}");
+    }
+    let notes = folder.file("notes.txt", "my notes");
+    for (option, code) in [("--record", "tuning-record"), ("--log", "tuning-log")] {
+        let text = with(&[option, &notes]);
+        assert!(text.contains(&format!("error[{code}]")) && text.contains("notes.txt"), "{text}");
+        assert_eq!(std::fs::read_to_string(&notes).unwrap(), "my notes");
+    }
+    let early = folder.path("early.html");
+    with(&["--html", &early, "--launches", "0"]);
+    assert!(!Path::new(&early).exists(), "nothing was written before there was something to write");
     let none =
         folder.file("none.space", "width in [16]\nrows in [16]\nblock_rows in [32]\nrequire rows == 3\n");
     let text = refusal(&call(&[&args[..3], &[&none], &args[4..12]].concat()));
@@ -604,6 +645,27 @@ fn a_report_shows_several_searches_along_a_size() {
         "{text}"
     );
     assert!(text.contains("\n  len=4096 nseg=3000 "), "{text}");
+    // What a strategy finds of them needs neither the kernel nor a device.
+    let replay = |more: &[&str]| call(&[&["tune", "--replay", &log][..], more].concat());
+    let text = out(&replay(&["--strategy", "random", "--points", "1", "--seed", "5"]));
+    assert_eq!(text.matches("\n  best of all ").count(), 3, "{text}");
+    assert_eq!(text.matches("\n  random with seed 5, 1 counted: ").count(), 3, "{text}");
+    assert!(
+        text.starts_with("segmented_sum_short on emulator: ") && text.contains(" % of the best\n"),
+        "{text}"
+    );
+    assert_eq!(out(&replay(&[])).matches(": 100.0 % of the best\n").count(), 3, "all points");
+    let text = refusal(&replay(&["--strategy", "random", "--points", "0"]));
+    assert!(text.contains("error[strategy]"), "{text}");
+    let many = space("width in [64]\nrows in [4096]\nblock_rows in [4096]\n");
+    let (short, none) = (example("tuning/segmented_sum_short.pipe"), folder.path("none.jsonl"));
+    let args = ["tune", &kernel, &short, &many, "--set", "nseg=100000", "--set", "len=64", "--log", &none];
+    let searched = call(&[&args[..], &["--sample", "nseg=64", "--device", "emulator"]].concat());
+    assert_eq!(searched.status.code(), Some(1), "too many threads");
+    let text = refusal(&call(&["tune", "--replay", &none]));
+    assert!(text.contains("error[nothing-to-replay]") && text.contains("points that are legal"), "{text}");
+    let text = refusal(&call(&["tune", "--replay", &kernel]));
+    assert!(text.contains("error[tuning-log]"), "{text}");
     let text = refusal(&report(&["--by", "rows"]));
     assert!(text.contains("`segmented_sum_short` of log has no integer argument `rows`"), "{text}");
     let text = refusal(&report(&["--by", "len", "--html", &folder.path("no/where.html")]));
@@ -646,7 +708,6 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         let (kernel, pipeline, space) =
             (example(&format!("{folder}/{kernel}.lw")), tuning("pipe"), tuning("space"));
         let mut args = vec!["tune", &kernel, &pipeline, &space, "--device", "emulator"];
-        args.extend(["--strategy", "random", "--points", "4"]);
         args.extend(sizes.split(' ').flat_map(|s| ["--set", s]));
         let text = out(&call(&args));
         assert!(text.contains("best by the counts, nothing was timed: "), "{name}: {text}");
@@ -881,6 +942,7 @@ fn candidates_are_compiled_here_and_timed_elsewhere() {
     }
     let made = out(&tune("64", &["--compile-only", &binaries, "--arch", "sm_90a"]));
     assert!(made.starts_with("3 candidates compiled in ") && made.contains(" 1 refused; "), "{made}");
+    assert!(made.contains(" regs  point\n") && made.contains("  <- best\n"), "{made}");
     // Timing them needs no compiler, but a GPU.
     let measured = refusal(&tune("64", &["--measure", &binaries]));
     assert!(measured.contains("error[binary-device]: binaries for sm_90a are timed on a GPU"), "{measured}");

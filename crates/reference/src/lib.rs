@@ -20,7 +20,7 @@ mod number;
 mod points;
 mod typing;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use loopwright_kernel_ir::{Buffer, DType, Diagnostic, LoopKernel, Name, Number};
 
@@ -49,6 +49,8 @@ pub struct Inputs {
     pub types: BTreeMap<Name, DType>,
     /// The user's device functions.
     pub functions: BTreeMap<Name, Function>,
+    /// When to give up, with the refusal `out-of-time`; none where the run may take as long as it takes.
+    pub deadline: Option<Instant>,
 }
 
 impl Inputs {
@@ -73,8 +75,8 @@ impl Inputs {
 /// The arrays that the declared kernel writes, after it has run: of their declared types in [`Mode::Exact`], floating-point ones of f64 in
 /// [`Mode::Wide`], hashes of u64 in [`Mode::Hash`]. Cells that are not written keep their input, or are zero where there was none.
 ///
-/// Errors: missing or unfitting inputs, subscripts out of range, reads of what has no value, inames without a bound, and
-/// whatever has no meaning (`integer-division` and the like).
+/// Errors: missing or unfitting inputs, subscripts out of range, reads of what has no value, inames without a bound,
+/// whatever has no meaning (`integer-division` and the like), and a [deadline](Inputs::deadline) that has passed.
 pub fn interpret(
     kernel: &LoopKernel,
     inputs: &Inputs,

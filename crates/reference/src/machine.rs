@@ -1,6 +1,7 @@
 //! Walks the loop tree over arrays of values.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use loopwright_kernel_ir::{
     Access, Arg, Array, Buffer, Constraint, DType, Diagnostic, Expr, Instruction, LoopKernel, Name, Number,
@@ -37,7 +38,12 @@ pub(crate) struct Machine<'a> {
     inames: BTreeMap<Name, i64>,
     /// Instruction and number of a reduction: its state. At the finish, its results.
     states: BTreeMap<(Name, usize), Vec<Val>>,
+    /// Leaves that were executed.
+    leaves: u64,
 }
+
+/// Leaves between two looks at the clock: less than a millisecond.
+const LEAVES_A_LOOK: u64 = 256;
 
 fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(code, message)
@@ -55,6 +61,7 @@ pub(crate) fn run(
         stores: BTreeMap::new(),
         inames: BTreeMap::new(),
         states: BTreeMap::new(),
+        leaves: 0,
     };
     let arrays = kernel.args.iter().filter_map(|a| match a {
         Arg::Array(a) => Some((a, true)),
@@ -191,7 +198,10 @@ impl Machine<'_> {
     fn walk(&mut self, trees: &[Tree], around: &mut Vec<Name>) -> Result<(), Diagnostic> {
         for tree in trees {
             match tree {
-                Tree::Leaf(part) => self.leaf(part)?,
+                Tree::Leaf(part) => {
+                    self.look_at_the_clock()?;
+                    self.leaf(part)?;
+                }
                 Tree::Loop { iname, body } => {
                     let constraints = self.constraints(around, iname);
                     let values = points(iname, &constraints, &|n| self.integer(n))?;
@@ -205,6 +215,16 @@ impl Machine<'_> {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn look_at_the_clock(&mut self) -> Result<(), Diagnostic> {
+        let Some(deadline) = self.inputs.deadline else { return Ok(()) };
+        if self.leaves.is_multiple_of(LEAVES_A_LOOK) && Instant::now() >= deadline {
+            return Err(error("out-of-time", "the time was over before the declared kernel had run")
+                .help("allow more time, or give a smaller problem"));
+        }
+        self.leaves += 1;
         Ok(())
     }
 

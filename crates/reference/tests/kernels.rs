@@ -34,6 +34,24 @@ fn segments_of_one_to_twelve() {
 }
 
 #[test]
+fn a_run_ends_at_its_deadline() {
+    // A run without one would take hours.
+    let text = "kernel k(y: i32[1], n: i32)\ndomain { [t, i] : 0 <= t < n and 0 <= i < n }\ny[0] = t + i";
+    let begin = std::time::Instant::now();
+    let inputs = Inputs {
+        deadline: Some(begin + std::time::Duration::from_millis(20)),
+        ..Inputs::new().scalar("n", 1_000_000i32)
+    };
+    let refused = interpret(&kernel(text), &inputs, Mode::Wide).map(|_| ()).map_err(|d| d.to_string());
+    let text_of = "error[out-of-time]: the time was over before the declared kernel had run\n  help: allow more time, or give a smaller problem";
+    assert_eq!(refused, Err(text_of.to_owned()));
+    assert!(begin.elapsed() < std::time::Duration::from_secs(10), "{:?}", begin.elapsed());
+    let inputs =
+        Inputs { deadline: Some(begin + std::time::Duration::from_hours(1)), ..inputs.scalar("n", 2i32) };
+    assert!(interpret(&kernel(text), &inputs, Mode::Wide).is_ok());
+}
+
+#[test]
 fn modes_differ_in_rounding() {
     // In f32 the small ones are lost one by one; in f64 they are not.
     let mut x = vec![1e-8f32; 4];

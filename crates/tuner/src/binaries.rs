@@ -1,6 +1,6 @@
 //! Candidates that are compiled on one machine and timed on another.
 //!
-//! A folder holds `manifest.json`, a `.cubin` for each candidate that is legal, and the two kernels that measure the memory's limit. The
+//! A folder holds `manifest.json`, a `.cubin` for each candidate that is legal, and the kernels that measure the memory's limit. The
 //! manifest says what all of it is of, and for each candidate what the checks and counts on the emulator gave, with the hash of its
 //! binary and of the CUDA C that it was made from. Who measures prints the text again and compares, so that a binary never runs under
 //! a kernel of another version; a file that is not what the manifest says is refused before anything is launched.
@@ -57,12 +57,12 @@ struct Manifest {
     arch: String,
     /// The problem; its device and driver are empty.
     key: Key,
-    /// The kernels that measure the limit of the memory: reading, copying.
+    /// The kernels that measure the limit of the memory.
     limits: Vec<BinaryFile>,
     candidates: Vec<Candidate>,
 }
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// A folder of compiled candidates, all of its files whole.
 #[derive(Clone, Debug)]
@@ -290,7 +290,7 @@ impl BinaryFolder {
         self.load_entry(device, kernel, args, entry)
     }
 
-    /// The kernel that measures a limit: 0 reading, 1 copying.
+    /// The kernel that measures a limit, by its number.
     pub(crate) fn load_limit(
         &self,
         device: &Device,

@@ -9,10 +9,11 @@ use rayon::prelude::*;
 
 use crate::binaries::{self, Candidate};
 use crate::candidate::Plan;
-use crate::{Key, Outcome, Point, Tuner, key};
+use crate::tuning::best_first;
+use crate::{Key, Outcome, Point, Tuner, Tuning, key};
 
 /// What [`Tuner::compile_only`] made.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct CompiledFolder {
     /// How many candidates have a binary.
     pub compiled: usize,
@@ -22,6 +23,8 @@ pub struct CompiledFolder {
     pub counting: Duration,
     /// Compiling, all cores together, by the clock.
     pub compiling: Duration,
+    /// The search on the emulator, with the registers that the compiler reported, and what it refused.
+    pub tuning: Tuning,
 }
 
 impl Tuner<'_> {
@@ -40,7 +43,7 @@ impl Tuner<'_> {
         };
         // Everything but the compiling is the search on the emulator.
         let plan = Plan { device: &emulator, ..self.plan.clone() };
-        let tuning = self.with_plan(plan.clone()).run()?;
+        let mut tuning = self.with_plan(plan.clone()).run()?;
         let since = Instant::now();
         binaries::prepare(folder)?;
         let limits = crate::machine::compile_limits(folder, arch)?;
@@ -62,15 +65,23 @@ impl Tuner<'_> {
                 Err(d) => Ok(Candidate::new(point, Outcome::refused(&d), None)),
             })
         };
-        let all: Vec<(usize, _)> = tuning.candidates.into_iter().enumerate().collect();
+        let all: Vec<(usize, _)> = tuning.candidates.iter().cloned().enumerate().collect();
         let candidates: Vec<Candidate> =
             all.into_par_iter().filter_map(compile).collect::<Result<_, Diagnostic>>()?;
         let refused = candidates.iter().filter(|c| c.outcome.cost().is_none()).count();
+        let mut compiled = candidates.iter();
+        for (_, outcome) in tuning.candidates.iter_mut().filter(|(_, o)| o.is_some()) {
+            // In the same order, without the points that were not looked at.
+            *outcome = compiled.next().map(|c| c.outcome.clone());
+        }
+        tuning.best = best_first(&tuning.candidates).first().copied();
+        tuning.spent.compiling = since.elapsed();
         let made = CompiledFolder {
             compiled: candidates.len() - refused,
             refused,
             counting: tuning.spent.counting,
-            compiling: since.elapsed(),
+            compiling: tuning.spent.compiling,
+            tuning,
         };
         binaries::finish(folder, arch, key, limits, candidates)?;
         Ok(made)

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use loopwright_kernel_ir::Name;
 
 use crate::page::{Frame, STYLE, Scale, escape, number, spaced};
-use crate::{Cost, Outcome, Point, Tuning, tuner::best_first};
+use crate::{Cost, Outcome, Point, Tuning, tuning::best_first};
 
 const WIDTH: f64 = 368.0;
 const HEIGHT: f64 = 250.0;
@@ -128,6 +128,12 @@ impl Tuning {
             if timed { "timed" } else { "counted, none timed" },
             escape(&self.key.problem)
         );
+        for note in &self.notes {
+            let _ = write!(out, "<p>Note: {}.</p>", escape(note));
+        }
+        if let Some(why) = self.why_none() {
+            let _ = write!(out, "<p>No best point: {why}.</p>");
+        }
         if let Some(best) = self.best_point() {
             let reached = self.fraction_of_limit().map_or_else(String::new, |f| {
                 format!(
@@ -250,7 +256,7 @@ impl Tuning {
                 escape(&reason)
             );
         }
-        out.push_str("</table></div></body></html>\n");
+        let _ = writeln!(out, "</table></div><p>Spent {}.</p></body></html>", self.spent);
         out
     }
 }

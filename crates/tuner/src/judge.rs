@@ -1,5 +1,7 @@
 //! Whether a candidate computes what the declared kernel says: on a sample of the problem, before its time counts.
 
+use std::time::Instant;
+
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 use loopwright_lowering::program::Owner;
@@ -13,7 +15,12 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    pub fn new(kernel: &LoopKernel, sample: &Args) -> Result<Judge, Diagnostic> {
+    /// Of the declared kernel on a sample; none where the deadline came first.
+    pub fn new(
+        kernel: &LoopKernel,
+        sample: &Args,
+        deadline: Option<Instant>,
+    ) -> Result<Option<Judge>, Diagnostic> {
         let compiled = Device::emulator().compile(kernel.declared())?;
         let bound = compiled.bind(sample)?;
         let mut necessary_bytes = 0.0;
@@ -23,7 +30,11 @@ impl Judge {
             necessary_bytes +=
                 bytes * (f64::from(u8::from(global.read)) + f64::from(u8::from(global.written)));
         }
-        Ok(Judge { expected: compiled.reference_in_f64(sample)?, necessary_bytes })
+        match compiled.reference_in_f64_until(sample, deadline) {
+            Ok(expected) => Ok(Some(Judge { expected, necessary_bytes })),
+            Err(d) if d.code == "out-of-time" => Ok(None),
+            Err(d) => Err(d),
+        }
     }
 
     /// Of results that are right.

@@ -5,7 +5,7 @@
 //! hang on the sample and on the machine that they are an estimate for: those of another [`Record::basis`] are made again.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use loopwright_kernel_ir::Diagnostic;
@@ -32,9 +32,22 @@ pub struct Recalled {
 
 /// The records of a log, in the order in which they were appended. Nothing is made and nothing is written.
 pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
-    let help = "name a file that `loopwright tune --log FILE` has written";
-    let bytes = std::fs::read(path).map_err(|e| failed(path, "read", &e).help(help))?;
-    if serde_json::from_slice::<TunedRecords>(&bytes).is_ok() {
+    let bytes = std::fs::read(path).map_err(|e| failed(path, "read", &e).help(HELP))?;
+    let records = parse(path, &bytes)?;
+    if records.is_empty() {
+        return Err(Diagnostic::new("tuning-log", format!("{} holds no record", path.display())).help(HELP));
+    }
+    Ok(records)
+}
+
+const HELP: &str = "name a file that `loopwright tune --log FILE` has written";
+
+/// How every record begins.
+const BEGIN: &[u8] = b"{\"key\":";
+
+/// The records of a log's bytes, without lines that are torn. What holds other lines, or no record but something else, is no log.
+fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, Diagnostic> {
+    if serde_json::from_slice::<TunedRecords>(bytes).is_ok() {
         return Err(Diagnostic::new(
             "tuning-log",
             format!(
@@ -44,22 +57,12 @@ pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
         )
         .help("name the searches' logs, of `loopwright tune --log FILE`"));
     }
-    let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
-    let records = parse(path, &lines)?;
-    if records.is_empty() {
-        return Err(Diagnostic::new("tuning-log", format!("{} holds no record", path.display())).help(help));
-    }
-    Ok(records)
-}
-
-/// The records of lines, without what is torn. A line in the middle that is no record is an error: this is no log.
-fn parse<L: AsRef<[u8]>>(path: &Path, lines: &[L]) -> Result<Vec<Record>, Diagnostic> {
     let mut records = Vec::new();
-    for (number, line) in lines.iter().map(AsRef::as_ref).enumerate().filter(|(_, line)| !line.is_empty()) {
+    for (number, line) in bytes.split(|b| *b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
         match serde_json::from_slice(line) {
             Ok(record) => records.push(record),
-            // Torn by the end of the process that wrote it, and closed off since.
-            Err(e) if e.is_eof() || number + 1 == lines.len() => {}
+            // Torn by the end of the process that wrote it, and perhaps closed off since, or by that of the machine, which may leave zeros.
+            Err(e) if torn(line) && (e.is_eof() || line.contains(&0)) => {}
             Err(e) => {
                 return Err(Diagnostic::new(
                     "tuning-log",
@@ -72,13 +75,18 @@ fn parse<L: AsRef<[u8]>>(path: &Path, lines: &[L]) -> Result<Vec<Record>, Diagno
     Ok(records)
 }
 
+/// Whether a line may be the beginning of a record.
+fn torn(line: &[u8]) -> bool {
+    line.iter().zip(BEGIN).all(|(a, b)| a == b)
+}
+
 fn failed(path: &Path, what: &str, e: &std::io::Error) -> Diagnostic {
     Diagnostic::new("tuning-log", format!("{} cannot be {what}: {e}", path.display()))
 }
 
 impl Log {
-    /// Opens or makes a log, and reads what it holds for a key, counts only those of this basis. A line in the middle that is no record is
-    /// an error: this is no log.
+    /// Opens or makes a log, and reads what it holds for a key, counts only those of this basis. A file that holds something else is an
+    /// error, and stays as it is.
     pub fn open(path: impl AsRef<Path>, key: &Key, basis: &str) -> Result<(Log, Recalled), Diagnostic> {
         let path = path.as_ref().to_owned();
         let mut file = OpenOptions::new()
@@ -88,12 +96,10 @@ impl Log {
             .open(&path)
             .map_err(|e| failed(&path, "opened", &e))?;
         let mut recalled = Recalled::default();
-        let mut lines = Vec::new();
-        for line in BufReader::new(&file).split(b'\n') {
-            lines.push(line.map_err(|e| failed(&path, "read", &e))?);
-        }
-        let ends_line = ends_with_newline(&mut file).map_err(|e| failed(&path, "read", &e))?;
-        for record in parse(&path, &lines)? {
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|e| failed(&path, "read", &e))?;
+        let ends_line = bytes.last().is_none_or(|last| *last == b'\n');
+        for record in parse(&path, &bytes)? {
             match key.difference(&record.key) {
                 None if matches!(record.outcome, Outcome::Counted { .. }) && record.basis != basis => {}
                 None => {
@@ -123,17 +129,6 @@ impl Log {
             .and_then(|()| self.file.flush())
             .map_err(|e| failed(&self.path, "written", &e))
     }
-}
-
-/// Whether the file is empty or its last byte ends a line.
-fn ends_with_newline(file: &mut File) -> std::io::Result<bool> {
-    if file.seek(SeekFrom::End(0))? == 0 {
-        return Ok(true);
-    }
-    file.seek(SeekFrom::End(-1))?;
-    let mut last = [0];
-    file.read_exact(&mut last)?;
-    Ok(last == *b"\n")
 }
 
 #[cfg(test)]
@@ -238,9 +233,30 @@ mod tests {
     fn what_is_no_log_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notes.txt");
-        std::fs::write(&path, "hello\nworld\n").expect("writes");
-        let refused = Log::open(&path, &key("a"), "").map(|_| ()).map_err(|d| d.code);
-        assert_eq!(refused, Err("tuning-log"));
-        assert_eq!(std::fs::read_to_string(&path).expect("reads"), "hello\nworld\n");
+        // Several lines, one, one without an end, JSON of something else, whole or torn, and a file of records to ship.
+        let shipped = serde_json::to_string(&TunedRecords::default()).expect("JSON");
+        for text in ["hello\nworld\n", "hello\n", "hello", "{\"a\": 1}\n", "{\"a\": ", &shipped] {
+            std::fs::write(&path, text).expect("writes");
+            let refused = Log::open(&path, &key("a"), "").map(|_| ()).map_err(|d| d.code);
+            assert_eq!(refused, Err("tuning-log"), "{text}");
+            assert_eq!(records(&path).map(|_| ()).map_err(|d| d.code), Err("tuning-log"), "{text}");
+            assert_eq!(std::fs::read_to_string(&path).expect("reads"), text);
+        }
+        // Wherever the first record of a log was torn, it is one; so it is where the disk has kept zeros in the place of its end.
+        let whole = serde_json::to_vec(&record("a", 1, "first")).expect("JSON");
+        std::fs::write(&path, [&whole[..whole.len() / 2], &[0; 64]].concat()).expect("writes");
+        let (mut log, recalled) = open(&path, "a");
+        assert!(recalled.outcomes.is_empty());
+        log.append(&record("a", 2, "second")).expect("appends");
+        assert_eq!(open(&path, "a").1.outcomes.len(), 1);
+        for length in 0..whole.len() {
+            for end in ["", "\n"] {
+                std::fs::write(&path, [&whole[..length], end.as_bytes()].concat()).expect("writes");
+                let (mut log, recalled) = open(&path, "a");
+                assert!(recalled.outcomes.is_empty(), "cut to {length} bytes");
+                log.append(&record("a", 2, "second")).expect("appends");
+                assert_eq!(records(&path).expect("a log").len(), 1, "cut to {length} bytes");
+            }
+        }
     }
 }

@@ -7,52 +7,82 @@ use loopwright_runtime::{Arch, Args, CompileOptions, Compiled, Device};
 use loopwright_transforms::Pipeline;
 
 use crate::binaries::{self, BinaryFile};
+use crate::measured::{self, Subject};
 use crate::{BinaryFolder, Machine, Times};
 
 /// Reads everything once and writes next to nothing: the sums of long rows.
-const READ: (&str, &str) = (
-    "kernel read_limit(x: f32[rows, 65536], out: f32[rows], rows: i32)
+const READ: &str = "kernel read_limit(x: f32[rows, 65536], out: f32[rows], rows: i32)
      assume 1 <= rows
      domain { [s] : 0 <= s < rows }
      domain { [i] : 0 <= i < 65536 }
-     out[s] = sum(i, x[s, i])",
-    "split_iname(i, 4096)
-     split_iname(i_inner, 1024, outer=i_part, inner=i_rest)
-     split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
-     tag_inames(s: block.x, i_thread: thread.x, i_vec: vec, i_part: ilp)",
-);
+     out[s] = sum(i, x[s, i])";
 
 /// Reads everything once and writes as much.
-const COPY: (&str, &str) = (
-    "kernel copy_limit(x: f32[rows, 65536], out: f32[rows, 65536], rows: i32)
+const COPY: &str = "kernel copy_limit(x: f32[rows, 65536], out: f32[rows, 65536], rows: i32)
      assume 1 <= rows
      domain { [s] : 0 <= s < rows }
      domain { [i] : 0 <= i < 65536 }
-     out[s, i] = x[s, i]",
-    "split_iname(i, 4096)
-     split_iname(i_inner, 1024, outer=i_part, inner=i_rest)
-     split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
-     tag_inames(s: block.x, i_outer: block.y, i_thread: thread.x, i_vec: vec, i_part: ilp)",
-);
+     out[s, i] = x[s, i]";
+
+/// A kernel that comes near a limit of the memory.
+struct Limit {
+    kernel: &'static str,
+    /// Whether it writes as much as it reads.
+    copies: bool,
+    /// Threads of a block.
+    threads: u32,
+    /// Loads of 16 bytes that a thread has under way.
+    loads: u32,
+}
+
+/// Which block reads fastest hangs on the device; the fastest one is the limit.
+const LIMITS: [Limit; 5] = [
+    Limit { kernel: READ, copies: false, threads: 256, loads: 4 },
+    Limit { kernel: READ, copies: false, threads: 256, loads: 8 },
+    Limit { kernel: READ, copies: false, threads: 512, loads: 4 },
+    Limit { kernel: READ, copies: false, threads: 1024, loads: 4 },
+    Limit { kernel: COPY, copies: true, threads: 256, loads: 4 },
+];
+
+impl Limit {
+    fn kernel(&self) -> Result<LoopKernel, Diagnostic> {
+        let row = 4 * self.threads;
+        let blocks = if self.copies { "s: block.x, i_outer: block.y" } else { "s: block.x" };
+        let pipeline = format!(
+            "split_iname(i, {})
+             split_iname(i_inner, {row}, outer=i_part, inner=i_rest)
+             split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
+             tag_inames({blocks}, i_thread: thread.x, i_vec: vec, i_part: ilp)",
+            row * self.loads
+        );
+        Pipeline::parse(&pipeline)?.apply(&LoopKernel::parse(self.kernel).map_err(first)?)
+    }
+
+    fn file(&self) -> String {
+        let what = if self.copies { "copy" } else { "read" };
+        format!("limit_{what}_{}_{}.cubin", self.threads, self.loads)
+    }
+}
 
 /// The rates of a device's memory, bytes a second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Of a kernel that only reads.
+    /// Of a kernel that only reads: the fastest of several, which differ in their blocks.
     pub read: f64,
     /// Of a copy, bytes read and written together.
     pub copy: f64,
 }
 
 impl Rates {
-    /// Measures a GPU with arrays of about this many bytes, which should be many times the second-level cache.
+    /// Measures a GPU with arrays of about this many bytes, which should be many times the second-level cache. Nothing is taken from disk, and
+    /// nothing kept there.
     pub fn measure(device: &Device, bytes: usize) -> Result<Rates, Diagnostic> {
         Rates::measure_with(device, bytes, |_, kernel, _| {
             device.compile_with(kernel, &CompileOptions::default())
         })
     }
 
-    /// As [`Rates::measure`], with kernels that `compiled` gives: 0 reads, 1 copies.
+    /// As [`Rates::measure`], with kernels that `compiled` gives by their number.
     fn measure_with(
         device: &Device,
         bytes: usize,
@@ -60,15 +90,17 @@ impl Rates {
     ) -> Result<Rates, Diagnostic> {
         let rows = rows(bytes);
         let array = rows * 65536 * 4;
-        let mut rates = [0.0; 2];
-        for (number, kernel) in limit_kernels()?.iter().enumerate() {
+        let mut rates = Rates { read: 0.0, copy: 0.0 };
+        for (number, limit) in LIMITS.iter().enumerate() {
             let x = device.uninit(&[rows, 65536], DType::F32)?;
             let args = Args::new().device_tensor("x", &x);
-            let times = Times::of(compiled(number, kernel, &args)?.bind(&args)?.time(20)?);
+            let times = Times::of(compiled(number, &limit.kernel()?, &args)?.bind(&args)?.time(20)?);
             let seconds = times.map_or(f64::INFINITY, |t| t.median) * 1e-3;
-            rates[number] = ((number + 1) * array) as f64 / seconds;
+            let (rate, moved) =
+                if limit.copies { (&mut rates.copy, 2 * array) } else { (&mut rates.read, array) };
+            *rate = rate.max(moved as f64 / seconds);
         }
-        Ok(Rates { read: rates[0], copy: rates[1] })
+        Ok(rates)
     }
 }
 
@@ -77,30 +109,21 @@ fn rows(bytes: usize) -> usize {
     (bytes / (65536 * 4)).max(1)
 }
 
-/// The kernels that measure the limits: one that reads, one that copies.
-fn limit_kernels() -> Result<[LoopKernel; 2], Diagnostic> {
-    let made = |(kernel, pipeline): (&str, &str)| -> Result<LoopKernel, Diagnostic> {
-        Pipeline::parse(pipeline)?.apply(&LoopKernel::parse(kernel).map_err(first)?)
-    };
-    Ok([made(READ)?, made(COPY)?])
-}
-
 /// Compiles the kernels that measure the limits into a folder.
 pub(crate) fn compile_limits(folder: &Path, arch: Arch) -> Result<Vec<BinaryFile>, Diagnostic> {
     let args = Args::new().scalar("rows", rows(LIMIT_BYTES) as i64);
-    let names = ["limit_read.cubin", "limit_copy.cubin"];
-    let kernels = limit_kernels()?;
-    let compile = |(name, kernel): (&str, &LoopKernel)| {
-        binaries::compile_into(folder, name.to_owned(), kernel, &args, arch)
-    };
-    names.into_iter().zip(&kernels).map(compile).collect()
+    let compile = |limit: &Limit| binaries::compile_into(folder, limit.file(), &limit.kernel()?, &args, arch);
+    LIMITS.iter().map(compile).collect()
 }
 
 /// Bytes of an array that the limits are measured on, at most; an eighth of the memory where that is less.
 const LIMIT_BYTES: usize = 1 << 30;
 
 impl Machine {
-    /// The description of a GPU with the rate of its memory measured; anything else as described.
+    /// The description of a GPU with the rate of its memory measured, as its fastest kernel reads or copies; anything else as described.
+    ///
+    /// What was measured is kept in a file beside the cached binaries, and taken from there where device, driver and library are the same;
+    /// where `LOOPWRIGHT_CACHE` is `off` or the file is damaged, it is measured anew. [`Rates::measure`] always measures.
     pub fn measured(device: &Device) -> Result<Machine, Diagnostic> {
         Machine::measured_with(device, None)
     }
@@ -114,12 +137,20 @@ impl Machine {
         if device.is_gpu() {
             let room = usize::try_from(device.limits().memory_bytes / 8).unwrap_or(LIMIT_BYTES);
             let bytes = room.min(LIMIT_BYTES);
-            let rates = match folder {
-                None => Rates::measure(device, bytes)?,
-                Some(folder) => Rates::measure_with(device, bytes, |number, kernel, args| {
+            let kernels = LIMITS.iter().map(|limit| Ok(format!("{} {bytes}", limit.kernel()?)));
+            let subject = Subject::new(device, &kernels.collect::<Result<Vec<_>, Diagnostic>>()?);
+            let kept = measured::folder();
+            let known = kept.as_ref().and_then(|kept| measured::recall(kept, &subject));
+            let rates = match (known, folder) {
+                (Some(known), _) => known,
+                (None, None) => Rates::measure(device, bytes)?,
+                (None, Some(folder)) => Rates::measure_with(device, bytes, |number, kernel, args| {
                     folder.load_limit(device, kernel, args, number)
                 })?,
             };
+            if let (None, Some(kept)) = (known, &kept) {
+                measured::keep(kept, &subject, &rates);
+            }
             machine.bandwidth = rates.read.max(rates.copy);
             machine.measured = true;
         }
@@ -138,15 +169,19 @@ mod tests {
 
     #[test]
     fn the_limits_are_measured_by_kernels_that_compile() {
-        for (kernel, pipeline) in [READ, COPY] {
-            let kernel = LoopKernel::parse(kernel).expect("a kernel");
-            let kernel = Pipeline::parse(pipeline).expect("a pipeline").apply(&kernel).expect("applies");
+        for limit in LIMITS {
+            let kernel = limit.kernel().expect("applies");
             let source = loopwright_runtime::Device::emulator()
                 .compile(&kernel)
                 .and_then(|c| c.stages())
                 .expect("lowers")
                 .cuda;
             assert!(source.text.contains("float4"), "{}", source.text);
+            assert!(
+                source.text.contains(&format!("__launch_bounds__({})", limit.threads)),
+                "{}",
+                source.text
+            );
         }
     }
 }

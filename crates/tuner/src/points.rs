@@ -9,6 +9,24 @@ use loopwright_kernel_ir::{Aff, LoopKernel, Name};
 
 /// The sum over instructions of the product of their inames' ranges; none where a bound hangs on data.
 pub(crate) fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
+    let ranges = ranges(kernel, integers);
+    let mut sum = 0.0;
+    for instruction in &kernel.instructions {
+        let parts = kernel.parts(instruction);
+        // An empty range around one that hangs on data leaves nothing all the same.
+        let product = |inames: Vec<Name>| -> Option<f64> {
+            let lengths = inames.iter().map(|i| ranges.get(i).map(|(low, high)| (high - low + 1.0).max(0.0)));
+            let lengths: Vec<Option<f64>> = lengths.collect();
+            if lengths.contains(&Some(0.0)) { Some(0.0) } else { lengths.into_iter().product() }
+        };
+        let of_parts = parts.iter().map(|p| product(kernel.part_inames(p))).collect::<Option<Vec<_>>>()?;
+        sum += of_parts.into_iter().fold(0.0, f64::max);
+    }
+    Some(sum)
+}
+
+/// The least and the greatest value of each iname and of each parameter; inames whose bounds hang on data are left out.
+pub(crate) fn ranges(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> BTreeMap<Name, (f64, f64)> {
     let mut ranges: BTreeMap<Name, (f64, f64)> =
         integers.iter().map(|(name, v)| (name.clone(), (*v as f64, *v as f64))).collect();
     for iname in kernel.base_inames() {
@@ -26,21 +44,11 @@ pub(crate) fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Opt
                 high = high.min((rest / -factor).floor());
             }
         }
-        if !low.is_finite() || !high.is_finite() {
-            return None;
+        if low.is_finite() && high.is_finite() {
+            ranges.insert(iname, (low, high.max(low - 1.0)));
         }
-        ranges.insert(iname, (low, high.max(low - 1.0)));
     }
-    let mut sum = 0.0;
-    for instruction in &kernel.instructions {
-        let parts = kernel.parts(instruction);
-        let product = |inames: Vec<Name>| -> Option<f64> {
-            inames.iter().map(|i| ranges.get(i).map(|(low, high)| (high - low + 1.0).max(0.0))).product()
-        };
-        let of_parts = parts.iter().map(|p| product(kernel.part_inames(p))).collect::<Option<Vec<_>>>()?;
-        sum += of_parts.into_iter().fold(0.0, f64::max);
-    }
-    Some(sum)
+    ranges
 }
 
 /// The greatest value of a function without its term in `iname`; none where a name has no range.
@@ -76,5 +84,10 @@ mod tests {
                         domain { [i, j] : 0 <= i < n and 0 <= j <= i }\nc[i, j] = 1.0\n";
         assert_eq!(of(triangle, 10), Some(100.0));
         assert_eq!(of(triangle, 0), Some(0.0));
+        let ragged = "kernel k(x: f32[n], o: i32[n + 1], y: f32[n], n: i32)\nassume 0 <= n\nfact monotone(o)\n\
+                      fact 0 <= o <= n\ndomain { [s] : 0 <= s < n }\ndomain { [i] : lo <= i < hi }\n\
+                      temp lo: i32 private\ntemp hi: i32 private\nlo = o[s]\nhi = o[s + 1]\ny[s] = sum(i, x[i])\n";
+        assert_eq!(of(ragged, 10), None);
+        assert_eq!(of(ragged, 0), Some(0.0), "no segment has points");
     }
 }

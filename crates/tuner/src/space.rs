@@ -12,7 +12,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{Diagnostic, Expr, Name, parse_expression};
+use loopwright_kernel_ir::{BinaryOp, Diagnostic, Expr, Name, parse_expression};
 use loopwright_transforms::Pipeline;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,19 @@ pub struct Requirement {
 impl Requirement {
     /// The condition of a text, as `rows * lanes <= 1024`.
     pub fn parse(text: &str) -> Result<Requirement, Diagnostic> {
-        Ok(Requirement { text: text.trim().to_owned(), condition: parse_expression(text)? })
+        let condition = parse_expression(text)?;
+        let mut divides = false;
+        condition.visit(&mut |e| divides |= matches!(e, Expr::Binary(BinaryOp::Div, ..)));
+        if divides {
+            return Err(Diagnostic::new(
+                "requirement",
+                format!("`{}` divides by `/`, which is no operation on integers", text.trim()),
+            )
+            .help(
+                "write `//` for the quotient rounded down, and `a % b == 0` where there has to be no rest",
+            ));
+        }
+        Ok(Requirement { text: text.trim().to_owned(), condition })
     }
 }
 
@@ -293,6 +305,10 @@ mod tests {
         assert_eq!(code("rows in 1..=9223372036854775807"), Err("space-syntax"));
         assert_eq!(code("rows in [1]\nrows in [2]"), Err("parameter-twice"));
         assert_eq!(code("rows in [1]\nrequire lanes == 4"), Err("unknown-parameter"));
+        let slash = Space::parse("rows in [16]\nwidth in [64]\nrequire width / (rows - 8) >= 4")
+            .map_err(|d| d.to_string());
+        let slash = slash.expect_err("it is no division of integers");
+        assert!(slash.contains("line 3: ") && slash.contains("write `//`"), "{slash}");
         let divided = Space::parse("a in [0, 1]\nrequire 4 // a == 4").expect("only its value is wrong");
         assert_eq!(divided.points().map_err(|d| d.code), Err("requirement"));
         let huge = Space::new().parameter("a", 0..4000).parameter("b", 0..4000);

@@ -2,13 +2,15 @@
 //!
 //! A [`Search`] is asked for a batch, told what became of it, and asked again, until it has no more. It knows the points and what the counts
 //! say about each (an estimate, or nothing for a point that is refused); it knows no device, so that recorded sweeps replay through it.
+//! Where nothing will be timed, the estimates take the place of the times: the search is over which points to count, and begins without estimates.
 //!
-//! *Guided* starts with the best estimates and some points drawn at random. A Gaussian process (`gaussian_process`) then predicts the
+//! *Guided* starts with the best estimates and some points drawn at random, without estimates with random ones alone. A Gaussian process (`gaussian_process`) then predicts the
 //! logarithm of the times from the logarithms of the parameters and of the estimate, and each batch takes the points with the lowest
 //! confidence bounds. Everything follows from the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use loopwright_kernel_ir::Diagnostic;
 use serde::{Deserialize, Serialize};
 
 use crate::Point;
@@ -22,18 +24,31 @@ pub enum Strategy {
     Exhaustive,
     /// So many, drawn evenly.
     Random {
-        /// How many are timed.
+        /// How many are timed; on the emulator, how many are counted that are legal. At least one.
         points: usize,
         /// Of the generator.
         seed: u64,
     },
-    /// So many, led by the counts and a model of the times so far.
+    /// So many, led by the counts and a model of the times so far; on the emulator, by a model of the estimates so far.
     Guided {
-        /// How many are timed.
+        /// How many are timed; on the emulator, how many are counted that are legal. At least one.
         points: usize,
         /// Of the generator.
         seed: u64,
     },
+}
+
+impl Strategy {
+    /// Refuses a strategy that looks at nothing.
+    pub fn check(&self) -> Result<(), Diagnostic> {
+        match self {
+            Strategy::Random { points: 0, .. } | Strategy::Guided { points: 0, .. } => {
+                Err(Diagnostic::new("strategy", "a strategy of 0 points looks at nothing")
+                    .help("give it 1 point or more, or take the exhaustive strategy for all"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// A generator of pseudo-random numbers: SplitMix64.
@@ -62,6 +77,8 @@ pub struct Search<'a> {
     rng: Rng,
     /// Points that were handed out.
     asked: BTreeSet<usize>,
+    /// Those of them that turned out to be none, as refused ones do where nothing was counted before.
+    left_out: BTreeSet<usize>,
     /// Times of those that have one.
     times: BTreeMap<usize, f64>,
     /// Where the points lie for the model.
@@ -88,6 +105,7 @@ impl<'a> Search<'a> {
             strategy,
             rng: Rng(seed),
             asked: BTreeSet::new(),
+            left_out: BTreeSet::new(),
             times: BTreeMap::new(),
             places: points.iter().zip(estimates).map(|(p, e)| place(p, *e)).collect(),
             batch: batch.max(1),
@@ -102,6 +120,22 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// How many points are handed out in all, with those that turned out to be none.
+    pub(crate) fn looked_at(&self) -> usize {
+        self.planned() + self.left_out.len()
+    }
+
+    /// A point turned out to be none: another takes its place.
+    pub(crate) fn leave_out(&mut self, point: usize) {
+        self.asked.insert(point);
+        self.left_out.insert(point);
+    }
+
+    /// How many points were handed out that count.
+    fn done(&self) -> usize {
+        self.asked.len() - self.left_out.len()
+    }
+
     fn open(&self) -> Vec<usize> {
         (0..self.points.len())
             .filter(|k| !self.asked.contains(k) && self.estimates.get(*k).is_some_and(Option::is_some))
@@ -110,7 +144,7 @@ impl<'a> Search<'a> {
 
     /// How many points are handed out in all.
     pub fn planned(&self) -> usize {
-        let possible = self.estimates.iter().flatten().count();
+        let possible = self.estimates.iter().flatten().count().saturating_sub(self.left_out.len());
         match self.strategy {
             Strategy::Exhaustive => possible,
             Strategy::Random { points, .. } | Strategy::Guided { points, .. } => points.min(possible),
@@ -119,7 +153,7 @@ impl<'a> Search<'a> {
 
     /// The next points to time; none when the search is over.
     pub fn next_batch(&mut self) -> Vec<usize> {
-        let left = self.planned().saturating_sub(self.asked.len());
+        let left = self.planned().saturating_sub(self.done());
         let mut open = self.open();
         let count = left.min(self.batch).min(open.len());
         let chosen = match self.strategy {
@@ -151,8 +185,8 @@ impl<'a> Search<'a> {
     fn guided(&mut self, mut open: Vec<usize>, count: usize, budget: usize) -> Vec<usize> {
         // An eighth of the budget goes to the best estimates, another to points drawn at random; then the model leads.
         let first = budget.div_ceil(8);
-        let done = self.asked.len();
-        if done < first {
+        let done = self.done();
+        if done < first && self.estimates.iter().flatten().any(|e| e.is_finite()) {
             self.by_estimate(&mut open);
             open.truncate(count.min(first - done));
             return open;
@@ -272,6 +306,40 @@ mod tests {
             assert!(found.quality >= 0.95, "seed {seed}: {}", found.quality);
             assert_eq!(found, simulate(&points, &estimates, &times, strategy, 4), "it follows from the seed");
         }
+    }
+
+    /// As on the emulator, where nothing is known before a point is counted.
+    #[test]
+    fn without_estimates_what_is_told_leads() {
+        let (points, _, times) = landscape();
+        let unknown = vec![Some(f64::INFINITY); points.len()];
+        let possible = times.iter().flatten().count();
+        let least = times.iter().flatten().copied().fold(f64::INFINITY, f64::min);
+        let mut found = 0.0;
+        for seed in 0..5 {
+            let mut search =
+                Search::new(&points, &unknown, Strategy::Guided { points: possible / 5, seed }, 4);
+            let (mut told, mut best) = (0, f64::INFINITY);
+            loop {
+                let batch = search.next_batch();
+                if batch.is_empty() {
+                    break;
+                }
+                for k in batch {
+                    match times[k] {
+                        Some(ms) => {
+                            told += 1;
+                            best = best.min(ms);
+                            search.tell(k, Some(ms));
+                        }
+                        None => search.leave_out(k),
+                    }
+                }
+            }
+            assert_eq!(told, possible / 5, "refused points take no other's place");
+            found += least / best / 5.0;
+        }
+        assert!(found >= 0.95, "{found}");
     }
 
     #[test]

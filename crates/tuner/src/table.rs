@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::{Outcome, Tuning, tuner::best_first};
+use crate::{Outcome, Tuning, tuning::best_first};
 
 impl Tuning {
-    /// One line a point, best first, then what was refused or wrong with its reason; at the end what the best one reaches.
+    /// One line a point, best first, then what was refused or wrong with its reason; at the end what the best one reaches, and where
+    /// the time went.
     pub fn table(&self) -> String {
         let mut text = String::new();
         let order = best_first(&self.candidates);
@@ -29,7 +30,8 @@ impl Tuning {
                 cost.bank_conflicts,
                 100.0 * cost.idle,
                 100.0 * cost.occupancy,
-                cost.registers,
+                // Nothing was compiled.
+                if cost.registers == 0 { "-".to_owned() } else { cost.registers.to_string() },
             );
         }
         for (point, outcome) in &self.candidates {
@@ -42,7 +44,8 @@ impl Tuning {
         }
         let left = self.candidates.iter().filter(|(_, o)| o.is_none()).count();
         if left > 0 {
-            let _ = writeln!(text, "{left} points were not looked at: the time was over");
+            let why = if self.out_of_time { "the time was over" } else { "the strategy left them out" };
+            let _ = writeln!(text, "{left} points were not looked at: {why}");
         }
         if self.recalled > 0 {
             let _ = writeln!(text, "{} outcomes were taken from the log", self.recalled);
@@ -54,6 +57,9 @@ impl Tuning {
                 theirs.trim(),
                 ours.trim()
             );
+        }
+        for note in &self.notes {
+            let _ = writeln!(text, "note: {note}");
         }
         match (self.best_point(), self.fraction_of_limit()) {
             (Some(point), Some(fraction)) => {
@@ -68,8 +74,11 @@ impl Tuning {
             (Some(point), None) => {
                 let _ = writeln!(text, "best by the counts, nothing was timed: {point}");
             }
-            (None, _) => text.push_str("no point is legal\n"),
+            (None, _) => {
+                let _ = writeln!(text, "{}", self.why_none().unwrap_or_default());
+            }
         }
+        let _ = writeln!(text, "spent {}", self.spent);
         text
     }
 

@@ -195,7 +195,7 @@ impl Tuning {
         let points: Vec<TunedPoint> = if timed {
             self.finalists.iter().take(KEPT).map(|f| of(f.candidate, f.times.median)).collect()
         } else {
-            let order = crate::tuner::best_first(&self.candidates);
+            let order = crate::tuning::best_first(&self.candidates);
             let figure = |k: &usize| self.candidates[*k].1.as_ref().and_then(Outcome::milliseconds);
             order.iter().take(KEPT).filter_map(|k| Some(of(*k, figure(k)?))).collect()
         };

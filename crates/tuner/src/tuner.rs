@@ -1,138 +1,30 @@
-//! The search for the best point of a space.
-//!
-//! 1. Every point's kernel is made and lowered, side by side, and run on the emulator over the sample: what a step or a limit refuses, what
-//!    the emulator's checks find, and what differs from the declared kernel are results with a reason. What is left has a [`Cost`].
-//! 2. On a GPU the strategy hands out batches. The kernels of a batch are compiled side by side while the device measures the batch
-//!    before. Each is run on the sample and compared, then timed on the problem: medians of launches over sets of arrays that together
-//!    exceed the second-level cache. A point whose bound lies clearly above the best time so far is not timed.
-//! 3. The best few are timed again in alternation, and the best of those is named.
-//!
-//! Outcomes go to the log as they come, from each thread, so that a run that was killed goes on where it stopped.
+//! The options of a search.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_runtime::cuda::DeviceInfo;
-use loopwright_runtime::{Args, Bound, Device};
+use loopwright_runtime::{Args, Device, known};
 use loopwright_transforms::Pipeline;
-use rayon::prelude::*;
 
 use crate::body::MOST_STATEMENTS;
-use crate::candidate::{Context, Plan};
-use crate::judge::Judge;
-use crate::{
-    BinaryFolder, Key, Log, Machine, Outcome, Point, Record, RecordKey, Search, Space, Strategy, Times,
-};
-use crate::{basis, binaries};
-
-/// How far a search is.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Progress {
-    /// What is being done.
-    pub phase: Phase,
-    /// How many points of the phase are done.
-    pub done: usize,
-    /// How many there are.
-    pub of: usize,
-    /// The best figure so far, milliseconds: measured, or estimated where nothing is measured.
-    pub best: Option<f64>,
-}
-
-/// The phases of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// Points are lowered, checked and counted.
-    Counting,
-    /// Points are compiled and timed.
-    Timing,
-    /// The best are timed in alternation.
-    Finals,
-}
-
-/// How long the phases took.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Spent {
-    /// Lowering, checking and counting on the emulator.
-    pub counting: Duration,
-    /// Compiling, as far as the device had to wait for it.
-    pub compiling: Duration,
-    /// Checking and timing on the device.
-    pub timing: Duration,
-    /// The finals.
-    pub finals: Duration,
-}
-
-/// A finalist's times in alternation with the others.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finalist {
-    /// Its number among the points.
-    pub candidate: usize,
-    /// Its times.
-    pub times: Times,
-}
-
-/// What a search found.
-#[derive(Clone, Debug)]
-pub struct Tuning {
-    /// What the search is called.
-    pub name: String,
-    /// What the outcomes depend on.
-    pub key: Key,
-    /// What counts depend on besides, as [`Record::basis`].
-    pub basis: String,
-    /// What a record of this search holds for.
-    pub record_key: RecordKey,
-    /// The machine that costs are estimated for.
-    pub machine: Machine,
-    /// Every point of the space with what became of it; none for those that the strategy or the time budget left out before they were counted.
-    pub candidates: Vec<(Point, Option<Outcome>)>,
-    /// The best few, timed in alternation, best first; empty where nothing was timed.
-    pub finalists: Vec<Finalist>,
-    /// The best point's number.
-    pub best: Option<usize>,
-    /// How many outcomes came from the log.
-    pub recalled: usize,
-    /// Records of the log that were not used: how many, and the field in which the first differs, with its value here and there.
-    pub not_used: Option<(usize, (String, String, String))>,
-    /// Where the time went.
-    pub spent: Spent,
-    /// Whether the time budget ended the search.
-    pub out_of_time: bool,
-}
-
-impl Tuning {
-    /// The best point.
-    pub fn best_point(&self) -> Option<&Point> {
-        self.best.map(|k| &self.candidates[k].0)
-    }
-
-    /// The best point's outcome.
-    pub fn best_outcome(&self) -> Option<&Outcome> {
-        self.best.and_then(|k| self.candidates[k].1.as_ref())
-    }
-
-    /// The part of the memory's limit that the best point reaches, 0 to 1; none where nothing was timed.
-    pub fn fraction_of_limit(&self) -> Option<f64> {
-        let outcome = self.best_outcome()?;
-        Some(outcome.cost()?.bound_ms / outcome.times()?.median)
-    }
-}
+use crate::candidate::Plan;
+use crate::points::points;
+use crate::{BinaryFolder, Machine, Progress, Space, Strategy, Tuning, partial_tiles};
 
 /// A search. Make it with [`Tuner::new`], set what differs from the usual, and [`run`](Tuner::run) it.
 pub struct Tuner<'a> {
     pub(crate) plan: Plan<'a>,
-    sample: Option<&'a Args>,
-    scale: Option<f64>,
-    strategy: Strategy,
-    budget: Option<Duration>,
-    log: Option<PathBuf>,
-    name: Option<String>,
-    finalists: usize,
-    machine: Option<Machine>,
-    progress: Box<dyn FnMut(&Progress) + 'a>,
+    pub(crate) sample: Option<&'a Args>,
+    pub(crate) scale: Option<f64>,
+    pub(crate) strategy: Strategy,
+    pub(crate) budget: Option<Duration>,
+    pub(crate) log: Option<PathBuf>,
+    pub(crate) name: Option<String>,
+    pub(crate) finalists: usize,
+    pub(crate) machine: Option<Machine>,
+    pub(crate) progress: Box<dyn FnMut(&Progress) + 'a>,
 }
 
 impl<'a> Tuner<'a> {
@@ -178,7 +70,8 @@ impl<'a> Tuner<'a> {
         Tuner { plan, ..self }
     }
 
-    /// With a smaller problem to check and count on: the interpreter and the emulator are slow. It has to fulfil the same assumptions.
+    /// With a smaller problem to check and count on: the interpreter and the emulator are slow. It has to fulfil the same assumptions, and
+    /// where tiles divide the problem's sizes they should divide the sample's: what partial tiles cost there is counted ([`Tuning::notes`]).
     pub fn sample(mut self, args: &'a Args) -> Self {
         self.sample = Some(args);
         self
@@ -190,13 +83,15 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// With a strategy; by default all points.
+    /// With a strategy; by default all points. On a GPU all are counted and the strategy says which are timed; on the emulator, where nothing is
+    /// timed, it says which are counted.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// Ends after this time, with what was found until then.
+    /// Ends after this time, with what was found until then. The reference is cut as well, between two of its instructions, after which
+    /// nothing is known of any point; what was begun of a point is finished, and the finals of those that were timed take place.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
@@ -220,9 +115,9 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// How many launches a median is of; 20 by default.
+    /// How many launches a median is of, at least one; 20 by default.
     pub fn launches(mut self, launches: usize) -> Self {
-        self.plan.launches = launches.max(1);
+        self.plan.launches = launches;
         self
     }
 
@@ -258,306 +153,59 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// Called after every point.
+    /// Called when the reference begins and after every point.
     pub fn on_progress(mut self, progress: impl FnMut(&Progress) + 'a) -> Self {
         self.progress = Box::new(progress);
         self
     }
+    /// How many executions of instructions a sample has, on which the reference and the emulator spend their time: microseconds each. Where
+    /// ranges hang on data, the elements of its arrays.
+    pub fn sample_size(&self) -> Result<f64, Diagnostic> {
+        let sizes = known(self.plan.kernel.declared(), self.sample.unwrap_or(self.plan.args))?;
+        let elements =
+            || sizes.arrays.values().map(|(_, shape)| shape.iter().product::<usize>() as f64).sum();
+        Ok(points(self.plan.kernel.declared(), &sizes.integers).unwrap_or_else(elements))
+    }
 
     /// Runs the search.
-    pub fn run(mut self) -> Result<Tuning, Diagnostic> {
+    ///
+    /// Errors: a space that does not fit the pipeline or has no points, arguments that do not fit the kernel, a problem or a sample with
+    /// nothing to do, a strategy of no points, medians of no launches, a log that is none. What is wrong with a point is its [`Outcome`].
+    ///
+    /// [`Outcome`]: crate::Outcome
+    pub fn run(self) -> Result<Tuning, Diagnostic> {
         let start = Instant::now();
-        self.plan.space.check(self.plan.pipeline)?;
-        let points = self.plan.space.points()?;
-        if points.is_empty() {
-            return Err(Diagnostic::new("empty-space", "no point fulfils the requirements of the space")
-                .help("relax a `require` line, or give more candidates"));
+        self.strategy.check()?;
+        if self.plan.launches == 0 {
+            return Err(Diagnostic::new("launches", "a median of 0 launches is no figure")
+                .help("time 1 launch or more; 20 are the default"));
         }
-        let Plan { kernel, pipeline, args, device, .. } = self.plan;
-        let mut key = Key::new(kernel, pipeline, args, device)?;
-        let sample = self.sample.unwrap_or(args);
-        let mut record_key = RecordKey::with_sample(kernel, pipeline, args, Some(sample), device)?;
-        if let Some(folder) = &self.plan.binaries {
-            folder.check_key(&key)?;
-            folder.check_device(device.limits())?;
-            // What is timed is what was compiled there.
-            folder.compiler().clone_into(&mut key.compiler);
-            folder.compiler().clone_into(&mut record_key.compiler);
-        }
-        let machine = match self.machine.take() {
-            Some(machine) => machine,
-            None => Machine::measured_with(device, self.plan.binaries.as_ref())?,
+        self.something_to_do()?;
+        let notes = match self.sample {
+            Some(sample) => partial_tiles::notes(&self.plan, &self.plan.space.points()?, sample)?,
+            None => Vec::new(),
         };
-        let basis =
-            basis::basis(kernel, sample, &machine, self.plan.limits.as_ref().unwrap_or(device.limits()))?;
-        let name = self.name.take().unwrap_or_else(|| kernel.declared().name.to_string());
-        let mut log = None;
-        let mut outcomes: Vec<Option<Outcome>> = vec![None; points.len()];
-        let (mut recalled_count, mut not_used) = (0, None);
-        if let Some(path) = &self.log {
-            let (opened, recalled) = Log::open(path, &key, &basis)?;
-            let by_point: BTreeMap<Point, Outcome> = recalled.outcomes.into_iter().collect();
-            for (point, outcome) in points.iter().zip(&mut outcomes) {
-                *outcome = by_point.get(point).cloned();
-                recalled_count += usize::from(outcome.is_some());
-            }
-            not_used = recalled.difference.map(|d| (recalled.others, d));
-            log = Some(Journal {
-                log: Mutex::new(opened),
-                key: key.clone(),
-                basis: basis.clone(),
-                name: name.clone(),
-            });
-        }
-        if let Some(folder) = &self.plan.binaries {
-            for (point, outcome) in points.iter().zip(&mut outcomes).filter(|(_, o)| o.is_none()) {
-                *outcome = Some(match folder.candidate(point) {
-                    Some(candidate) => candidate.outcome.clone().for_machine(&machine, device.limits()),
-                    None => binaries::not_compiled(point),
-                });
-            }
-        }
-        let mut tuning = Tuning {
-            name,
-            key,
-            basis,
-            record_key,
-            machine,
-            candidates: points.iter().cloned().zip(outcomes).collect(),
-            finalists: Vec::new(),
-            best: None,
-            recalled: recalled_count,
-            not_used,
-            spent: Spent::default(),
-            out_of_time: false,
-        };
-        let deadline = self.budget.map(|b| start + b);
-        let judge = Judge::new(self.plan.kernel, sample)?;
-
-        let since = Instant::now();
-        self.count(&mut tuning, &judge, sample, deadline, log.as_ref())?;
-        tuning.spent.counting = since.elapsed();
-        if self.plan.device.is_gpu() {
-            self.time(&mut tuning, &points, &judge, sample, deadline, log.as_ref())?;
-        }
-        if tuning.finalists.is_empty() {
-            tuning.best = best_first(&tuning.candidates).first().copied();
-        }
-        Ok(tuning)
+        Ok(Tuning { notes, ..self.search(start)? })
     }
 
-    /// Phase 1. Between chunks the clock is looked at.
-    fn count(
-        &mut self,
-        tuning: &mut Tuning,
-        judge: &Judge,
-        sample: &Args,
-        deadline: Option<Instant>,
-        log: Option<&Journal>,
-    ) -> Result<(), Diagnostic> {
-        let open: Vec<usize> =
-            (0..tuning.candidates.len()).filter(|k| tuning.candidates[*k].1.is_none()).collect();
-        let scale = match self.scale {
-            Some(scale) => scale,
-            None => self.plan.scale_of(sample)?,
-        };
-        let (work, integers) = self.plan.work_of(sample, scale)?;
-        let emulator = Device::emulator();
-        let mut done = 0;
-        for chunk in open.chunks(16) {
-            if deadline.is_some_and(|d| Instant::now() >= d) {
-                tuning.out_of_time = true;
-                break;
+    /// Refuses sizes at which no instruction is executed: all points would cost the same, nothing.
+    fn something_to_do(&self) -> Result<(), Diagnostic> {
+        let declared = self.plan.kernel.declared();
+        for (what, args) in [("problem", Some(self.plan.args)), ("sample", self.sample)] {
+            let Some(args) = args else { continue };
+            let integers = known(declared, args)?.integers;
+            if points(declared, &integers) == Some(0.0) {
+                let sizes: Vec<String> = integers.iter().map(|(name, v)| format!("{name}={v}")).collect();
+                let message = format!(
+                    "`{}` has nothing to do for the {what} ({}): no instruction is executed",
+                    declared.name,
+                    sizes.join(" ")
+                );
+                return Err(Diagnostic::new("nothing-to-do", message).help(
+                    "give sizes that leave something to do; every point is as good where nothing is done",
+                ));
             }
-            let found: Vec<Outcome> = {
-                let this = &self.plan;
-                let candidates = &tuning.candidates;
-                let machine = &tuning.machine;
-                let context = Context {
-                    limits: this.limits.as_ref().unwrap_or(this.device.limits()),
-                    emulator: &emulator,
-                    sample,
-                    judge,
-                    machine,
-                    scale,
-                    work,
-                    integers: &integers,
-                    tolerance: this.tolerance,
-                    most_statements: this.most_statements,
-                };
-                let kernels: Vec<Result<LoopKernel, Diagnostic>> =
-                    chunk.iter().map(|k| this.kernel_of(&candidates[*k].0)).collect();
-                kernels
-                    .into_par_iter()
-                    .zip(chunk)
-                    .map(|(kernel, k)| {
-                        let outcome = context.outcome(kernel);
-                        append(log, &candidates[*k].0, &outcome)?;
-                        Ok(outcome)
-                    })
-                    .collect::<Result<_, Diagnostic>>()?
-            };
-            for (k, outcome) in chunk.iter().zip(found) {
-                tuning.candidates[*k].1 = Some(outcome);
-                done += 1;
-            }
-            let best = tuning.candidates.iter().filter_map(|(_, o)| o.as_ref()?.milliseconds());
-            let best = best.min_by(f64::total_cmp);
-            (self.progress)(&Progress { phase: Phase::Counting, done, of: open.len(), best });
         }
         Ok(())
     }
-
-    /// Phases 2 and 3.
-    fn time(
-        &mut self,
-        tuning: &mut Tuning,
-        points: &[Point],
-        judge: &Judge,
-        sample: &Args,
-        deadline: Option<Instant>,
-        log: Option<&Journal>,
-    ) -> Result<(), Diagnostic> {
-        let estimates: Vec<Option<f64>> = tuning
-            .candidates
-            .iter()
-            .map(|(_, o)| o.as_ref().and_then(Outcome::cost).map(|c| c.estimate_ms))
-            .collect();
-        let sets = self.plan.argument_sets()?;
-        let sample = sample.on_device(self.plan.device)?;
-        let mut search =
-            Search::new(points, &estimates, self.strategy, rayon::current_num_threads().clamp(2, 16));
-        for (k, (_, outcome)) in tuning.candidates.iter().enumerate() {
-            if let Some(times) = outcome.as_ref().and_then(Outcome::times) {
-                search.tell(k, Some(times.median));
-            }
-        }
-        let planned = search.planned();
-        let mut timed =
-            tuning.candidates.iter().filter(|(_, o)| o.as_ref().is_some_and(|o| o.times().is_some())).count();
-        let mut best = tuning
-            .candidates
-            .iter()
-            .filter_map(|(_, o)| Some(o.as_ref()?.times()?.median))
-            .min_by(f64::total_cmp);
-
-        let since = Instant::now();
-        let mut ready = self.plan.compile(points, &search.next_batch());
-        tuning.spent.compiling += since.elapsed();
-        while !ready.is_empty() {
-            if deadline.is_some_and(|d| Instant::now() >= d) {
-                tuning.out_of_time = true;
-                break;
-            }
-            // The next batch is chosen before this one is measured, so that it can be compiled meanwhile.
-            let next = search.next_batch();
-            let mut results = Vec::with_capacity(ready.len());
-            let mut measured_for = Duration::ZERO;
-            let both = Instant::now();
-            let compiled = {
-                let this = &self.plan;
-                let candidates = &tuning.candidates;
-                std::thread::scope(|scope| {
-                    let compiling = scope.spawn(|| this.compile(points, &next));
-                    let since = Instant::now();
-                    for candidate in &ready {
-                        let cost = candidates[candidate.number].1.as_ref().and_then(Outcome::cost).copied();
-                        let Some(cost) = cost else { continue };
-                        let outcome = this.measure(candidate, cost, &sample, judge, &sets, best);
-                        if let Some(t) = outcome.times() {
-                            best = Some(best.map_or(t.median, |b: f64| b.min(t.median)));
-                        }
-                        results.push((candidate.number, outcome));
-                    }
-                    measured_for = since.elapsed();
-                    compiling.join()
-                })
-            };
-            tuning.spent.timing += measured_for;
-            tuning.spent.compiling += both.elapsed().saturating_sub(measured_for);
-            for (k, outcome) in results {
-                search.tell(k, outcome.times().map(|t| t.median));
-                append(log, &tuning.candidates[k].0, &outcome)?;
-                tuning.candidates[k].1 = Some(outcome);
-                timed += 1;
-                (self.progress)(&Progress { phase: Phase::Timing, done: timed, of: planned, best });
-            }
-            ready =
-                compiled.map_err(|_| Diagnostic::new("internal", "a thread that compiled has panicked"))?;
-        }
-
-        let since = Instant::now();
-        self.finals(tuning, points, &sets)?;
-        tuning.spent.finals = since.elapsed();
-        Ok(())
-    }
-
-    /// Phase 3: the best few in alternation, on the same arrays.
-    fn finals(&mut self, tuning: &mut Tuning, points: &[Point], sets: &[Args]) -> Result<(), Diagnostic> {
-        let order = best_first(&tuning.candidates);
-        let timed = order
-            .into_iter()
-            .filter(|k| tuning.candidates[*k].1.as_ref().is_some_and(|o| o.times().is_some()));
-        let chosen: Vec<usize> = timed.take(self.finalists.max(1)).collect();
-        let compiled = self.plan.compile(points, &chosen);
-        let mut bounds = Vec::new();
-        for set in sets {
-            for ready in &compiled {
-                if let Ok(compiled) = &ready.compiled {
-                    bounds.push((ready.number, compiled.bind(set)?));
-                }
-            }
-        }
-        let all: Vec<&Bound> = bounds.iter().map(|(_, b)| b).collect();
-        let rounds = (2 * self.plan.launches).div_ceil(sets.len().max(1));
-        let times = Bound::time_in_turn(&all, rounds)?;
-        let mut by_candidate: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for (turn, ms) in times.iter().enumerate() {
-            by_candidate.entry(bounds[turn % bounds.len()].0).or_default().push(*ms);
-        }
-        let mut finalists: Vec<Finalist> = by_candidate
-            .into_iter()
-            .filter_map(|(candidate, ms)| Some(Finalist { candidate, times: Times::of(ms)? }))
-            .collect();
-        finalists
-            .sort_by(|a, b| a.times.median.total_cmp(&b.times.median).then(a.candidate.cmp(&b.candidate)));
-        tuning.best = finalists.first().map(|f| f.candidate);
-        let of = finalists.len();
-        let best = finalists.first().map(|f| f.times.median);
-        tuning.finalists = finalists;
-        (self.progress)(&Progress { phase: Phase::Finals, done: of, of, best });
-        Ok(())
-    }
-}
-
-/// An open log, with what all of its records have in common.
-struct Journal {
-    log: Mutex<Log>,
-    key: Key,
-    basis: String,
-    name: String,
-}
-
-fn append(journal: Option<&Journal>, point: &Point, outcome: &Outcome) -> Result<(), Diagnostic> {
-    let Some(Journal { log, key, basis, name }) = journal else { return Ok(()) };
-    let record = Record {
-        key: key.clone(),
-        point: point.clone(),
-        basis: basis.clone(),
-        name: name.clone(),
-        outcome: outcome.clone(),
-    };
-    log.lock().unwrap_or_else(PoisonError::into_inner).append(&record)
-}
-
-/// The points that have a figure, best first: measured ones before estimated ones, equal ones in the order of the space.
-pub(crate) fn best_first(candidates: &[(Point, Option<Outcome>)]) -> Vec<usize> {
-    let figure = |k: usize| -> Option<(bool, f64)> {
-        let outcome = candidates[k].1.as_ref()?;
-        Some((outcome.times().is_none(), outcome.milliseconds()?))
-    };
-    let mut order: Vec<(usize, (bool, f64))> =
-        (0..candidates.len()).filter_map(|k| Some((k, figure(k)?))).collect();
-    order.sort_by(|(i, a), (j, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(i.cmp(j)));
-    order.into_iter().map(|(k, _)| k).collect()
 }

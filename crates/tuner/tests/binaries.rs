@@ -65,10 +65,22 @@ fn a_folder_goes_as_far_as_a_device_is_needed() {
     let folder = temporary.path().join("made");
     let Some(made) = setting.compile(&folder) else { return };
     assert_eq!((made.compiled, made.refused), (4, 2), "64 rows of 32 or 64 lanes are too many threads");
+    // The table has the compiler's registers, best estimate first, and no figure where nothing was compiled.
+    let counted = setting.with("rows in [1, 4]\nlanes in [32]\n", |t| t.run().expect("a search"));
+    let (compiled, counted) = (made.tuning.table(), counted.table());
+    let registers = |text: &str| -> Vec<String> {
+        let lines =
+            text.lines().filter(|l| l.contains(" rows=") && !l.contains("refused") && !l.contains(": "));
+        lines.map(|l| l.split_whitespace().nth(6).expect("a column").to_owned()).collect()
+    };
+    let (there, here) = (registers(&compiled), registers(&counted));
+    assert!(there.len() == 4 && there.iter().all(|r| r.parse::<u32>().is_ok_and(|r| r > 8)), "{compiled}");
+    assert!(here.len() == 2 && here.iter().all(|r| r == "-"), "{counted}");
+    assert!(compiled.contains("  <- best\n") && compiled.contains("nothing was timed: rows="), "{compiled}");
     let read = BinaryFolder::open(&folder).expect("it is whole");
     assert_eq!((read.len(), read.arch()), (4, Arch::SM_80));
-    // Four candidates, two kernels that measure the memory, the manifest.
-    assert_eq!(std::fs::read_dir(&folder).expect("lists").count(), 7);
+    // Four candidates, five kernels that measure the memory, the manifest.
+    assert_eq!(std::fs::read_dir(&folder).expect("lists").count(), 10);
     let refused = setting.measure(&folder);
     assert_eq!(refused.code, "binary-device");
     assert!(refused.message.contains("there is none: emulator"), "{refused}");
@@ -123,7 +135,7 @@ fn damage_is_found_before_anything_is_loaded() {
         message()
     };
     assert!(with(&text[..text.len() / 2]).contains("manifest.json cannot be used: EOF"));
-    assert!(with(&text.replacen("\"format\": 1", "\"format\": 9", 1)).contains("it is not of format 1"));
+    assert!(with(&text.replacen("\"format\": 2", "\"format\": 9", 1)).contains("it is not of format 2"));
     assert!(with(&text.replace("00000.cubin", "../00000.cubin")).contains("it is not in the folder"));
     assert!(with(&text.replacen("\"sm_80\"", "\"sm-80\"", 1)).contains("is not an architecture"));
     std::fs::remove_file(&manifest).expect("removes");

@@ -1,6 +1,6 @@
 //! Whole searches on the emulator.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_runtime::{Args, Device, Tensor};
@@ -188,6 +188,27 @@ fn time_that_is_over_ends_the_search() {
     assert!(tuning.out_of_time);
     assert!(tuning.candidates.iter().all(|(_, o)| o.is_none()));
     assert!(tuning.table().contains("80 points were not looked at"), "{}", tuning.table());
+    // Nothing is known of any point, legal or not.
+    for text in [tuning.table(), tuning.html()] {
+        assert!(text.contains("the time budget ended before any point was looked at"), "{text}");
+        assert!(!text.contains("is legal"), "{text}");
+    }
+}
+
+/// The reference of 65536 rows of 200 takes many seconds.
+#[test]
+fn the_reference_is_cut_by_the_budget_and_its_time_is_told() {
+    let begin = Instant::now();
+    let tuning = tune("rows in 1..=4\nlanes in [32]\n", 1 << 16, |t| t.budget(Duration::from_millis(300)));
+    assert!(tuning.out_of_time && tuning.candidates.iter().all(|(_, o)| o.is_none()));
+    let (spent, whole) = (tuning.spent, begin.elapsed());
+    assert!(spent.reference > Duration::ZERO && spent.counting == Duration::ZERO, "{spent:?}");
+    assert!(spent.total() >= Duration::from_millis(300) && spent.total() <= whole, "{spent:?} of {whole:?}");
+    // Where the time suffices, it is a phase beside the others.
+    let tuning = tune("rows in 1..=4\nlanes in [32]\n", 64, |t| t.budget(Duration::from_secs(3600)));
+    assert!(tuning.best.is_some() && !tuning.out_of_time);
+    assert!(tuning.spent.reference > Duration::ZERO && tuning.spent.counting > Duration::ZERO);
+    assert!(tuning.table().contains(&format!("spent {}\n", tuning.spent)), "{}", tuning.table());
 }
 
 #[test]
@@ -205,10 +226,55 @@ fn progress_is_told_and_strategies_are_accepted() {
         .on_progress(|p| told.push((p.phase, p.done, p.of)))
         .run()
         .expect("a search");
-    assert_eq!(told.last(), Some(&(Phase::Counting, 9, 9)));
+    assert_eq!(told.first(), Some(&(Phase::Reference, 0, 9)));
+    assert_eq!(told.last(), Some(&(Phase::Counting, 3, 3)));
+    assert_eq!(tuning.candidates.iter().filter(|(_, o)| o.is_some()).count(), 3);
     // Costs are those of the problem: 256 times the sample.
     let bytes = tuning.best_outcome().and_then(Outcome::cost).expect("legal").necessary_bytes;
     assert_eq!(bytes, f64::from(4096 * 100 * 4 + 4096 * 4));
+}
+
+#[test]
+fn strategies_say_which_points_are_counted() {
+    // Half of the points have too many threads; they take no legal one's place.
+    let space = "rows in [1, 2, 4, 8, 64, 128, 256, 512]\nlanes in [32, 64, 128]\n";
+    let search = |strategy| tune(space, 8, |t| t.strategy(strategy));
+    let looked_at = |tuning: &Tuning| {
+        let looked_at = tuning.candidates.iter().filter(|(_, o)| o.is_some());
+        looked_at.map(|(p, _)| p.to_string()).collect::<Vec<_>>()
+    };
+    let legal = |tuning: &Tuning| {
+        tuning.candidates.iter().filter(|(_, o)| o.as_ref().is_some_and(|o| o.cost().is_some())).count()
+    };
+    let all = search(Strategy::Exhaustive);
+    assert_eq!((looked_at(&all).len(), legal(&all)), (24, 12));
+    for strategy in [|seed| Strategy::Random { points: 5, seed }, |seed| Strategy::Guided { points: 5, seed }]
+    {
+        let found = search(strategy(1));
+        assert_eq!(legal(&found), 5, "{}", found.table());
+        let left = 24 - looked_at(&found).len();
+        let said = format!("\n{left} points were not looked at: the strategy left them out\n");
+        assert!(found.table().contains(&said), "{}", found.table());
+        assert_eq!(looked_at(&found), looked_at(&search(strategy(1))), "they follow from the seed");
+        let others = (2..6).map(|seed| looked_at(&search(strategy(seed))));
+        assert!(others.into_iter().any(|o| o != looked_at(&found)), "and from nothing else");
+    }
+}
+
+#[test]
+fn nothing_is_searched_by_no_points_or_no_launches() {
+    let refused = |with: fn(Tuner<'_>) -> Tuner<'_>| {
+        let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
+        let pipeline = Pipeline::parse(PIPELINE).expect("a pipeline");
+        let space = Space::parse("rows in [1]\nlanes in [32]\n").expect("a space");
+        let device = Device::emulator();
+        let args = Args::new().tensor("x", &Tensor::random(&[4, 4], DType::F32, 7).expect("a tensor"));
+        with(Tuner::new(&device, &kernel, &pipeline, &space, &args)).run().map(|_| ()).map_err(|d| d.code)
+    };
+    assert_eq!(refused(|t| t), Ok(()));
+    assert_eq!(refused(|t| t.strategy(Strategy::Random { points: 0, seed: 1 })), Err("strategy"));
+    assert_eq!(refused(|t| t.strategy(Strategy::Guided { points: 0, seed: 1 })), Err("strategy"));
+    assert_eq!(refused(|t| t.launches(0)), Err("launches"));
 }
 
 #[test]
@@ -224,6 +290,73 @@ fn a_space_that_does_not_fit_is_refused_before_anything_runs() {
     assert_eq!(code("rows in [1]\n"), Err("open-parameter"));
     assert_eq!(code("rows in [1]\nlanes in [1]\nvec in [4]\n"), Err("unknown-parameter"));
     assert_eq!(code("rows in [1]\nlanes in [1]\nrequire rows > lanes\n"), Err("empty-space"));
+}
+
+/// A product of 4096 x 4096 x 4096 was counted on 150 x 140 x 40.
+#[test]
+fn a_sample_with_partial_tiles_that_the_problem_has_not_is_noted() {
+    let kernel = LoopKernel::parse(include_str!("../../../examples/kernels/matmul.lw")).expect("a kernel");
+    let pipeline = include_str!("../../../examples/tuning/matmul.pipe");
+    let pipeline = Pipeline::parse(pipeline).expect("a pipeline");
+    let space = Space::parse("bm in [32, 64]\nbn in [32, 64]\nbk in [8, 16]\nhm in [32]\nhn in [32]\n");
+    let space = space.expect("a space");
+    let device = Device::emulator();
+    let sizes = |m: usize, n: usize, l: usize| {
+        let tensor = |shape: [usize; 2]| Tensor::random(&shape, DType::F32, 7).expect("a tensor");
+        Args::new().tensor("a", &tensor([m, l])).tensor("b", &tensor([l, n]))
+    };
+    let search = |problem: [i64; 3], (m, n, l): (usize, usize, usize)| {
+        let names = ["m", "n", "l"].into_iter().zip(problem);
+        let args = names.fold(Args::new(), |args, (name, value)| args.scalar(name, value));
+        let sample = sizes(m, n, l);
+        let tuner = Tuner::new(&device, &kernel, &pipeline, &space, &args).sample(&sample);
+        tuner.strategy(Strategy::Random { points: 1, seed: 1 }).run().expect("a search")
+    };
+    let partial = search([4096, 4096, 4096], (75, 70, 24));
+    let table = partial.table();
+    let note = |size: &str, tiles: &str, few: usize, better: usize| {
+        format!(
+            "tiles of {tiles} divide the problem's {size}=4096 and not the sample's {size}={few}: what partial tiles cost there is counted, and the problem has none; take a sample with {size}={better}"
+        )
+    };
+    // A thread's squares are tiles as well; 8 divides 24.
+    let expected =
+        [note("m", "4, 32, 64", 75, 128), note("n", "4, 32, 64", 70, 128), note("l", "16", 24, 32)];
+    let mut found = partial.notes.clone();
+    found.sort_by_key(|note| expected.iter().position(|e| e == note));
+    assert_eq!(found, expected);
+    for note in &expected {
+        assert!(table.contains(&format!("\nnote: {note}\n")), "{table}");
+        assert!(partial.html().contains("what partial tiles cost there is counted"), "{}", partial.html());
+    }
+    // Tiles that the problem's sizes are no multiples of either are partial there too.
+    let multiples: [String; 0] = [];
+    assert_eq!(search([4096, 4096, 4096], (128, 64, 32)).notes, multiples);
+    assert_eq!(search([4095, 4095, 4095], (75, 70, 24)).notes, multiples);
+}
+
+#[test]
+fn a_problem_without_work_is_refused() {
+    let kernel = LoopKernel::parse(KERNEL).expect("a kernel");
+    let pipeline = Pipeline::parse(PIPELINE).expect("a pipeline");
+    let space = Space::parse("rows in [1, 4]\nlanes in [32]\n").expect("a space");
+    let device = Device::emulator();
+    let rows = |n| Args::new().tensor("x", &Tensor::random(&[n, 8], DType::F32, 7).expect("a tensor"));
+    let (none, some) = (rows(0), rows(4));
+    let refused = |args: &Args, sample: &Args| {
+        let tuner = Tuner::new(&device, &kernel, &pipeline, &space, args).sample(sample);
+        tuner.run().map(|_| ()).map_err(|d| (d.code, d.message))
+    };
+    let (code, message) = refused(&none, &some).expect_err("there are no rows");
+    assert_eq!(code, "nothing-to-do");
+    assert!(message.contains("for the problem (") && message.contains("n=0"), "{message}");
+    let (code, message) = refused(&some, &none).expect_err("there are no rows");
+    assert_eq!(code, "nothing-to-do");
+    assert!(message.contains("for the sample ("), "{message}");
+    assert_eq!(refused(&some, &some), Ok(()));
+    // Rows without elements are written all the same.
+    let empty = Args::new().tensor("x", &Tensor::zeros(&[4, 0], DType::F32).expect("a tensor"));
+    assert_eq!(refused(&empty, &empty), Ok(()));
 }
 
 #[test]

@@ -256,11 +256,25 @@ pub fn read_space(path: &str) -> Result<String, Failure> {
 
 /// Writes a file.
 pub fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(path, text).map_err(|e| {
-        Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-            .help("name a file in a folder that exists and may be written to")
-            .into()
-    })
+    std::fs::write(path, text).map_err(|e| unwritable(path, &e))
+}
+
+/// Refuses a file that cannot be written, before the work whose results go there. What it holds stays as it is.
+pub fn writable(path: &std::path::Path) -> Result<(), Failure> {
+    let is_there = path.try_exists().unwrap_or(true);
+    std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .map(drop)
+        .and_then(|()| if is_there { Ok(()) } else { std::fs::remove_file(path) })
+        .map_err(|e| unwritable(path, &e))
+}
+
+fn unwritable(path: &std::path::Path, e: &std::io::Error) -> Failure {
+    Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
+        .help("name a file in a folder that exists and may be written to")
+        .into()
 }
 
 /// The bytes of a file, or of standard input.

@@ -12,6 +12,7 @@ mod export;
 mod input;
 mod limits;
 mod lint;
+mod replay;
 mod report;
 mod run;
 mod tune;

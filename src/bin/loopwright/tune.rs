@@ -11,17 +11,20 @@ use loopwright::tuner::{BinaryFolder, Phase, Progress, Space, Strategy, Tuner};
 
 use crate::arguments::Arguments;
 use crate::input::{self, Failure};
-use crate::report;
+use crate::{replay, report};
 
 /// The options of `loopwright tune`.
 #[derive(ClapArgs)]
 pub struct Tune {
     /// The kernel's file.
-    kernel: String,
+    #[arg(required_unless_present = "replay")]
+    kernel: Option<String>,
     /// The pipeline's file, with open parameters.
-    pipeline: String,
+    #[arg(required_unless_present = "replay")]
+    pipeline: Option<String>,
     /// The space's file: `name in [1, 2, 4]`, `name in powers(32, 1024)`, `require CONDITION`.
-    space: String,
+    #[arg(required_unless_present = "replay")]
+    space: Option<String>,
     #[command(flatten)]
     arguments: Arguments,
     /// A scalar of the smaller problem that candidates are checked and counted on, as `n=1000`; scalars that are not named are those of the
@@ -32,13 +35,15 @@ pub struct Tune {
     /// array holds, fewer elements of the same kind.
     #[arg(long, value_name = "NAME=FILE")]
     sample_input: Vec<String>,
-    /// `exhaustive`, `random` or `guided`.
+    /// `exhaustive`, `random` or `guided`: which points are timed, and on the emulator, where nothing is timed, which are counted. --seed is
+    /// theirs too.
     #[arg(long, default_value = "exhaustive")]
     strategy: String,
-    /// How many points the random and the guided strategy time; by default a fifth of the space.
+    /// How many points the random and the guided strategy take; by default a fifth of the space.
     #[arg(long, value_name = "N")]
     points: Option<usize>,
-    /// End after so many seconds, with what was found.
+    /// End after so many seconds, with what was found. The results of the declared kernel, which come first, are part of them: give a
+    /// small --sample.
     #[arg(long, value_name = "SECONDS")]
     budget: Option<f64>,
     /// Keep outcomes in this file, and go on with those it holds.
@@ -53,8 +58,8 @@ pub struct Tune {
     /// Add what was found to this file of records, which `run --record` and `cuda --record` take values from.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Check and count candidates, compile them side by side into this folder, and stop: for `--measure` on a machine with a GPU. None is
-    /// needed here.
+    /// Check and count candidates, compile them side by side into this folder, print them by their static cost, and stop: for `--measure` on
+    /// a machine with a GPU. None is needed here.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["measure", "log", "html", "best", "record"])]
     compile_only: Option<PathBuf>,
     /// What `--compile-only` compiles for, as sm_90a; by default this machine's GPU.
@@ -64,6 +69,10 @@ pub struct Tune {
     /// those that it was made with.
     #[arg(long, value_name = "FOLDER")]
     measure: Option<PathBuf>,
+    /// Search nothing: show what --strategy with --points and --seed would have found in the searches of this log of --log, against the best of
+    /// all their points. No device is needed, and no kernel.
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["kernel", "log", "html", "best", "record", "compile_only", "measure", "budget"])]
+    replay: Option<PathBuf>,
     /// How many launches a median is of.
     #[arg(long, value_name = "N", default_value_t = 20)]
     launches: usize,
@@ -77,16 +86,28 @@ pub struct Tune {
 
 impl Tune {
     fn strategy(&self, points: usize) -> Result<Strategy, Failure> {
-        let points = self.points.unwrap_or(points.div_ceil(5)).max(1);
+        let points = self.points.unwrap_or(points.div_ceil(5));
         let seed = self.arguments.seed;
-        match self.strategy.as_str() {
-            "exhaustive" => Ok(Strategy::Exhaustive),
-            "random" => Ok(Strategy::Random { points, seed }),
-            "guided" => Ok(Strategy::Guided { points, seed }),
-            other => Err(Diagnostic::new("strategy", format!("there is no strategy `{other}`"))
-                .help("write exhaustive, random or guided")
-                .into()),
+        let strategy = match self.strategy.as_str() {
+            "exhaustive" => Strategy::Exhaustive,
+            "random" => Strategy::Random { points, seed },
+            "guided" => Strategy::Guided { points, seed },
+            other => {
+                return Err(Diagnostic::new("strategy", format!("there is no strategy `{other}`"))
+                    .help("write exhaustive, random or guided")
+                    .into());
+            }
+        };
+        strategy.check()?;
+        if strategy == Strategy::Exhaustive && self.points.is_some() {
+            return Err(Diagnostic::new(
+                "strategy",
+                "the exhaustive strategy takes all points, whatever `--points` says",
+            )
+            .help("write `--strategy random` or `--strategy guided`, or leave `--points` out")
+            .into());
         }
+        Ok(strategy)
     }
 
     /// The smaller problem, if there is one: scalars and arrays of the problem, with others in their place.
@@ -124,11 +145,39 @@ impl Tune {
         }
     }
 
+    /// Refuses what results could not be written to, before the search.
+    fn check_files(&self) -> Result<(), Failure> {
+        [&self.html, &self.best].into_iter().flatten().try_for_each(|path| input::writable(path))?;
+        if let Some(path) = &self.record {
+            // Records are added to those that are there, in a new file beside it.
+            TunedRecords::load_or_new(path)?;
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(".new");
+            input::writable(Path::new(&beside)).map_err(|_| {
+                Diagnostic::new("tuning-record", format!("{} cannot be written", path.display()))
+                    .help("name a file in a folder that exists and may be written to")
+            })?;
+        }
+        Ok(())
+    }
+
     /// `loopwright tune`
     pub fn run(&self) -> Result<(), Failure> {
-        let kernel = LoopKernel::parse_bytes(&input::origin(&self.kernel), &input::read(&self.kernel)?)?;
-        let pipeline = input::read_pipeline(&self.pipeline)?;
-        let space = Space::parse(&input::read_space(&self.space)?)?;
+        // How many points there are hangs on the search; what is wrong with the options does not.
+        let known = self.strategy(1)?;
+        if let Some(log) = &self.replay {
+            return replay::print(log, |points| self.strategy(points).unwrap_or(known));
+        }
+        let (Some(kernel), Some(pipeline_file), Some(space)) = (&self.kernel, &self.pipeline, &self.space)
+        else {
+            return Err(Diagnostic::new("option", "a search needs a kernel, a pipeline and a space")
+                .help("name the three files, in this order")
+                .into());
+        };
+        self.check_files()?;
+        let kernel = LoopKernel::parse_bytes(&input::origin(kernel), &input::read(kernel)?)?;
+        let pipeline = input::read_pipeline(pipeline_file)?;
+        let space = Space::parse(&input::read_space(space)?)?;
         space.check(&pipeline)?;
         let points = space.points()?.len();
         let strategy = self.strategy(points)?;
@@ -159,6 +208,7 @@ impl Tune {
                 bar.set_length(p.of as u64);
                 bar.set_position(p.done as u64);
                 bar.set_message(match p.phase {
+                    Phase::Reference => "reference",
                     Phase::Counting => "counting",
                     Phase::Timing => "timing",
                     Phase::Finals => "finals",
@@ -167,8 +217,15 @@ impl Tune {
         if let Some(sample) = &sample {
             tuner = tuner.sample(sample).scale(scale(&kernel, &args, sample)?);
         }
+        if sample.is_none() && tuner.sample_size()? > LARGE {
+            eprintln!(
+                "note: the reference and every point go through the whole problem on the CPU, which takes long; give a smaller one to check and \
+                 count on, as `--sample {}`",
+                smaller(&kernel, &args)?
+            );
+        }
         // Several pipelines of one kernel are told apart by their files.
-        if let Some(name) = Path::new(&self.pipeline).file_stem().filter(|_| self.pipeline != "-") {
+        if let Some(name) = Path::new(pipeline_file).file_stem().filter(|_| pipeline_file != "-") {
             tuner = tuner.name(name.to_string_lossy());
         }
         if let Some(budget) = budget {
@@ -181,12 +238,13 @@ impl Tune {
             let made = tuner.compile_only(folder, self.arch(&device)?)?;
             bar.finish_and_clear();
             report::say(&format!(
-                "{} candidates compiled in {:.1} s on {} threads, {} refused; {:.1} s counting\n",
+                "{} candidates compiled in {:.1} s on {} threads, {} refused; {:.1} s counting\n{}",
                 made.compiled,
                 made.compiling.as_secs_f64(),
                 std::thread::available_parallelism().map_or(1, usize::from),
                 made.refused,
-                made.counting.as_secs_f64()
+                made.counting.as_secs_f64(),
+                made.tuning.table()
             ));
             return Ok(());
         }
@@ -196,14 +254,6 @@ impl Tune {
         let tuning = tuner.run()?;
         bar.finish_and_clear();
         report::say(&tuning.table());
-        let spent = tuning.spent;
-        report::say(&format!(
-            "spent: {:.1} s counting, {:.1} s waiting for the compiler, {:.1} s timing, {:.1} s in the finals\n",
-            spent.counting.as_secs_f64(),
-            spent.compiling.as_secs_f64(),
-            spent.timing.as_secs_f64(),
-            spent.finals.as_secs_f64()
-        ));
         if let Some(path) = &self.html {
             input::write(path, &tuning.html())?;
         }
@@ -214,11 +264,21 @@ impl Tune {
         if let (Some(path), Some(record)) = (&self.record, tuning.record()) {
             TunedRecords::load_or_new(path)?.with(record).save(path)?;
         }
-        match tuning.best {
-            Some(_) => Ok(()),
-            None => Err(Failure::Wrong("no point of the space is legal".to_owned())),
+        match tuning.why_none() {
+            None => Ok(()),
+            Some(why) => Err(Failure::Wrong(why.to_owned())),
         }
     }
+}
+
+/// Executions of instructions beyond which a search on the problem itself takes long: seconds for the reference and for each point.
+const LARGE: f64 = (1 << 20) as f64;
+
+/// The largest integer argument with a smaller value, as an option.
+fn smaller(kernel: &LoopKernel, args: &Args) -> Result<String, Failure> {
+    let integers = loopwright::runtime::known(kernel.declared(), args)?.integers;
+    let largest = integers.into_iter().max_by_key(|(_, value)| *value);
+    Ok(largest.map_or_else(|| "NAME=VALUE".to_owned(), |(name, _)| format!("{name}=VALUE")))
 }
 
 /// `name=value` options, with others in the place of those of the same names.

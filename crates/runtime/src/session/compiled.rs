@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
@@ -174,12 +175,21 @@ impl Compiled {
     /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel computes them: what every other form is
     /// held to. It knows nothing of transforms and lowering, and is slow.
     pub fn reference(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-        reference::run(self.device(), self.kernel(), args, Mode::Exact)
+        reference::run(self.device(), self.kernel(), args, Mode::Exact, None)
     }
 
     /// As [`Compiled::reference`], with every floating-point value an f64: the arrays too.
     pub fn reference_in_f64(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-        reference::run(self.device(), self.kernel(), args, Mode::Wide)
+        self.reference_in_f64_until(args, None)
+    }
+
+    /// As [`Compiled::reference_in_f64`], which is slow on purpose, given up at a moment with the refusal `out-of-time`.
+    pub fn reference_in_f64_until(
+        &self,
+        args: &Args,
+        deadline: Option<Instant>,
+    ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
+        reference::run(self.device(), self.kernel(), args, Mode::Wide, deadline)
     }
 
     /// Every form on the way, for the types and widths that these arguments ask for.

@@ -3,6 +3,8 @@
 //! Elements keep their subscripts whatever the layout, so that the interpreter is given the kernel with plain row-major arrays and
 //! the elements of each tensor as they stand.
 
+use std::time::Instant;
+
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{Arg, Array, Diagnostic, LoopKernel, Name};
 use loopwright_reference::{Inputs, Mode, interpret};
@@ -19,6 +21,7 @@ pub(super) fn run(
     kernel: &LoopKernel,
     args: &Args,
     mode: Mode,
+    deadline: Option<Instant>,
 ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
     let declared = kernel.declared();
     let resolved = resolve(declared, args)?;
@@ -28,7 +31,7 @@ pub(super) fn run(
             plain(array);
         }
     }
-    let mut inputs = Inputs { scalars: resolved.scalars.clone(), ..Inputs::default() };
+    let mut inputs = Inputs { scalars: resolved.scalars.clone(), deadline, ..Inputs::default() };
     if let Inner::Emulator { options, .. } = &*device.inner {
         inputs.functions = options.functions.clone();
     }

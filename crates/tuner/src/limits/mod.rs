@@ -25,6 +25,7 @@ use std::path::Path;
 use loopwright_kernel_ir::{Diagnostic, Name};
 
 use by::By;
+pub(crate) use searches::of_logs;
 
 use crate::{Bottleneck, Key, Point, Tuning, basis};
 

@@ -7,10 +7,10 @@ use loopwright_kernel_ir::{Diagnostic, Name};
 
 use super::by::By;
 use super::{Best, Reached};
-use crate::{Key, Outcome, Point, Tuning, basis, log, tuner::best_first};
+use crate::{Key, Outcome, Point, Tuning, basis, log, tuning::best_first};
 
 /// A search of one shape on one machine.
-pub(super) struct Search {
+pub(crate) struct Search {
     /// The log, or the place among the tunings.
     pub source: String,
     pub name: String,
@@ -45,8 +45,13 @@ impl Search {
         }
     }
 
+    /// Its points with what became of them, each once, in the order of the log.
+    pub fn outcomes(&self) -> impl Iterator<Item = (&Point, &Outcome)> {
+        self.candidates.iter().filter_map(|(point, outcome)| Some((point, outcome.as_ref()?)))
+    }
+
     /// What it reached, shown along a size.
-    pub fn reached(&self, by: &By) -> Reached {
+    pub(super) fn reached(&self, by: &By) -> Reached {
         let count = |is: fn(&Outcome) -> bool| {
             self.candidates.iter().filter_map(|(_, o)| o.as_ref()).filter(|o| is(o)).count()
         };
@@ -79,7 +84,7 @@ fn best(point: &Point, outcome: &Outcome) -> Option<Best> {
 }
 
 /// The searches of logs, those of a file named twice once. In a file, records of one key and one machine are one search.
-pub(super) fn of_logs(paths: &[&Path]) -> Result<Vec<Search>, Diagnostic> {
+pub(crate) fn of_logs(paths: &[&Path]) -> Result<Vec<Search>, Diagnostic> {
     let mut found: Vec<Search> = Vec::new();
     let mut read: Vec<PathBuf> = Vec::new();
     for path in paths {

@@ -1,0 +1,91 @@
+//! What a search found.
+
+use crate::{Key, Machine, Outcome, Point, RecordKey, Spent, Times};
+
+/// A finalist's times in alternation with the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finalist {
+    /// Its number among the points.
+    pub candidate: usize,
+    /// Its times.
+    pub times: Times,
+}
+
+/// What a search found.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    /// What the search is called.
+    pub name: String,
+    /// What the outcomes depend on.
+    pub key: Key,
+    /// What counts depend on besides, as [`Record::basis`](crate::Record::basis).
+    pub basis: String,
+    /// What a record of this search holds for.
+    pub record_key: RecordKey,
+    /// The machine that costs are estimated for.
+    pub machine: Machine,
+    /// Every point of the space with what became of it; none for those that the strategy or the time budget left out before they were counted.
+    pub candidates: Vec<(Point, Option<Outcome>)>,
+    /// The best few, timed in alternation, best first; empty where nothing was timed.
+    pub finalists: Vec<Finalist>,
+    /// What makes the estimates doubtful, a sentence each: sizes of the sample that are no multiples of tiles that divide the problem's.
+    pub notes: Vec<String>,
+    /// The best point's number.
+    pub best: Option<usize>,
+    /// How many outcomes came from the log.
+    pub recalled: usize,
+    /// Records of the log that were not used: how many, and the field in which the first differs, with its value here and there.
+    pub not_used: Option<(usize, (String, String, String))>,
+    /// Where the time went.
+    pub spent: Spent,
+    /// Whether the time budget ended the search.
+    pub out_of_time: bool,
+}
+
+impl Tuning {
+    /// The best point.
+    pub fn best_point(&self) -> Option<&Point> {
+        self.best.map(|k| &self.candidates[k].0)
+    }
+
+    /// The best point's outcome.
+    pub fn best_outcome(&self) -> Option<&Outcome> {
+        self.best.and_then(|k| self.candidates[k].1.as_ref())
+    }
+
+    /// Why there is no best point, as a sentence; none where there is one.
+    pub fn why_none(&self) -> Option<&'static str> {
+        if self.best.is_some() {
+            return None;
+        }
+        let looked_at = self.candidates.iter().filter(|(_, o)| o.is_some()).count();
+        Some(match (looked_at, self.out_of_time) {
+            (0, true) => {
+                "the time budget ended before any point was looked at: raise it, or give a smaller sample"
+            }
+            (_, true) => "no point that was looked at is legal, and the time budget ended before the others",
+            (n, false) if n < self.candidates.len() => {
+                "no point that was looked at is legal: let the strategy look at more"
+            }
+            _ => "no point is legal",
+        })
+    }
+
+    /// The part of the memory's limit that the best point reaches, 0 to 1; none where nothing was timed.
+    pub fn fraction_of_limit(&self) -> Option<f64> {
+        let outcome = self.best_outcome()?;
+        Some(outcome.cost()?.bound_ms / outcome.times()?.median)
+    }
+}
+
+/// The points that have a figure, best first: measured ones before estimated ones, equal ones in the order of the space.
+pub(crate) fn best_first(candidates: &[(Point, Option<Outcome>)]) -> Vec<usize> {
+    let figure = |k: usize| -> Option<(bool, f64)> {
+        let outcome = candidates[k].1.as_ref()?;
+        Some((outcome.times().is_none(), outcome.milliseconds()?))
+    };
+    let mut order: Vec<(usize, (bool, f64))> =
+        (0..candidates.len()).filter_map(|k| Some((k, figure(k)?))).collect();
+    order.sort_by(|(i, a), (j, b)| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)).then(i.cmp(j)));
+    order.into_iter().map(|(k, _)| k).collect()
+}
