@@ -102,7 +102,7 @@ SPACES = {
     # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache holds all results.
     "segmented_sum_short": lambda n: n % 4 == 0 and n < 64,
     "segmented_sum_short_streaming": lambda n: n % 4 == 0 and 64 <= n <= 2048,
-    "segmented_sum_long": lambda n: n % 4 == 0 and n >= 1024,
+    "segmented_sum_long": lambda n: n % 4 == 0 and n >= 256,
     "segmented_sum_odd_short": lambda n: n % 4 != 0 and n <= 64,
     "segmented_sum_odd_long": lambda n: n % 4 != 0 and n > 64,
     "segmented_sum_odd_chunks": lambda n: n % 4 != 0 and n > 16384,

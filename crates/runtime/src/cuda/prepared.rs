@@ -12,7 +12,7 @@ use cudarc::driver::sys;
 use super::driver::has_symbol;
 use super::error::{CudaError, Doing};
 use super::launch::{Arguments, LaunchShape};
-use super::module::Function;
+use super::module::{Function, FunctionInfo};
 use super::stream::Stream;
 
 /// A launch of a kernel on a stream with its arguments: everything is checked, and putting it on the stream again allocates nothing, looks
@@ -181,6 +181,11 @@ impl Prepared {
         }
         .result()
         .doing("launching a kernel")
+    }
+
+    /// What its kernel takes of the device.
+    pub fn info(&self) -> &FunctionInfo {
+        self.inner.function.info()
     }
 
     /// The stream that it is put on.
