@@ -24,12 +24,14 @@ mod expr;
 mod function;
 #[doc = include_str!("../grammar.md")]
 pub mod grammar {}
+mod infer;
 mod instruction;
 mod kernel;
 mod locate;
 mod lookup;
 mod math;
 mod nest;
+mod open_types;
 mod part;
 mod reduction;
 mod render;

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arg, BinaryOp, DType, Diagnostic, Diagnostics, Expr, Fact, KernelData, LoopKernel, MathFunction, Name,
-    Reduce, ReductionOp, StateType, Type, UnaryOp, math_function,
+    Arg, BinaryOp, DType, Diagnostic, Expr, KernelData, MathFunction, Name, Reduce, ReductionOp, StateType,
+    Type, UnaryOp, math_function,
 };
 
 /// Stands for the type of a temporary that is still to be inferred.
@@ -153,8 +153,8 @@ pub fn state_type(op: &ReductionOp, state: &StateType, inputs: &[Type]) -> Type 
 #[derive(Clone, Debug)]
 pub struct TypeTable<'a> {
     data: &'a KernelData,
-    scalars: BTreeMap<Name, Type>,
-    arrays: BTreeMap<Name, Type>,
+    pub(crate) scalars: BTreeMap<Name, Type>,
+    pub(crate) arrays: BTreeMap<Name, Type>,
 }
 
 impl<'a> TypeTable<'a> {
@@ -542,162 +542,5 @@ pub(crate) fn assignable(value: &ValueType, to: &Type) -> bool {
         (_, Type::Known(DType::Bool)) => false,
         (ValueType::FloatLiteral, Type::Known(t)) => t.is_float(),
         _ => true,
-    }
-}
-
-/// Gives every temporary without a type the one of the values that are assigned to it. What cannot be decided stays open.
-pub(crate) fn infer_temporaries(data: &mut KernelData) {
-    let mut pending: Vec<usize> =
-        (0..data.temporaries.len()).filter(|k| is_untyped(&data.temporaries[*k].dtype)).collect();
-    if pending.is_empty() {
-        return;
-    }
-    let mut writers: BTreeMap<&Name, Vec<(usize, usize)>> = BTreeMap::new();
-    for (k, i) in data.instructions.iter().enumerate() {
-        for (n, target) in i.targets.iter().enumerate() {
-            writers.entry(&target.array).or_default().push((k, n));
-        }
-    }
-    let no_writer = Vec::new();
-    let writers = |k: usize| writers.get(&data.temporaries[k].name).unwrap_or(&no_writer);
-    // In the order of their first values one pass is enough, save for values that go around loops.
-    pending.sort_by_key(|k| writers(*k).first().map_or(usize::MAX, |w| w.0));
-    let mut table = TypeTable::new(data);
-    let mut found = Vec::new();
-    loop {
-        let before = pending.len();
-        pending.retain(|k| {
-            let Some(t) = type_of_writers(&table, data, writers(*k)) else { return true };
-            let temporary = &data.temporaries[*k];
-            let names = if temporary.axes.is_empty() { &mut table.scalars } else { &mut table.arrays };
-            names.insert(temporary.name.clone(), t.clone());
-            found.push((*k, t));
-            false
-        });
-        if pending.len() == before {
-            break;
-        }
-    }
-    for (k, t) in found {
-        data.temporaries[k].dtype = t;
-    }
-}
-
-/// The type in which the values meet that these instructions assign (each with the number of its target). Values of a type
-/// that is not known yet are passed over: they may speak of the target itself.
-fn type_of_writers(table: &TypeTable<'_>, data: &KernelData, writers: &[(usize, usize)]) -> Option<Type> {
-    let mut found: Option<Type> = None;
-    for (k, n) in writers {
-        let value = match &data.instructions[*k].value {
-            e @ Expr::Reduce(r) => table.reduction(e, r).ok().and_then(|t| t.get(*n).cloned()),
-            e => table.infer(e).ok(),
-        };
-        let Some(t) = value.map(|v| v.alone()) else { continue };
-        found = Some(match found {
-            None => t,
-            Some(a) if a == t => a,
-            Some(Type::Known(a)) => Type::Known(promote(a, t.known()?)?),
-            Some(_) => return None,
-        });
-    }
-    found
-}
-
-impl KernelData {
-    /// The names of its open types, in the order in which the arguments show them.
-    pub fn open_types(&self) -> Vec<Name> {
-        let mut names = Vec::new();
-        let mut add = |t: &Type| {
-            if let Type::Open(name) = t
-                && !names.contains(name)
-            {
-                names.push(name.clone());
-            }
-        };
-        for arg in &self.args {
-            match arg {
-                Arg::Array(a) => add(&a.dtype),
-                Arg::Scalar(s) => add(&s.dtype),
-            }
-        }
-        self.temporaries.iter().for_each(|t| add(&t.dtype));
-        for i in &self.instructions {
-            let mut visit = |e: &Expr| {
-                e.visit(&mut |e| {
-                    if let Expr::Cast(t, _) = e {
-                        add(t);
-                    }
-                });
-            };
-            i.targets.iter().flat_map(|t| &t.index).for_each(&mut visit);
-            visit(&i.value);
-            i.predicate.iter().for_each(&mut visit);
-        }
-        names
-    }
-}
-
-/// The expression with open types in casts replaced.
-fn bind_expr(e: &Expr, bind: &dyn Fn(&Type) -> Type) -> Expr {
-    let e = e.map_children(&mut |child| bind_expr(child, bind));
-    match e {
-        Expr::Cast(t, a) => Expr::Cast(bind(&t), a),
-        e => e,
-    }
-}
-
-impl LoopKernel {
-    /// The kernel with open types replaced, in its declared form too. Open types that are not named stay open; a name that is no
-    /// open type of the kernel is an error, and so is a kernel that makes no sense of the types, as `/` of integers.
-    pub fn bind_types(&self, types: &[(Name, DType)]) -> std::result::Result<LoopKernel, Diagnostics> {
-        let open = self.open_types();
-        if let Some((name, _)) = types.iter().find(|(n, _)| !open.contains(n)) {
-            let mut d = Diagnostic::new("unknown-type", format!("the kernel has no open type `{name}`"));
-            d.help = match open.is_empty() {
-                true => Some("all its types are known".into()),
-                false => crate::suggest::did_you_mean(name, open.iter().map(Name::as_str)).or_else(|| {
-                    Some(format!(
-                        "it has {}",
-                        open.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-                    ))
-                }),
-            };
-            return Err(d.into());
-        }
-        if types.is_empty() {
-            return Ok(self.clone());
-        }
-        let bind = |t: &Type| match t {
-            Type::Open(name) => {
-                types.iter().find(|(n, _)| n == name).map_or(t.clone(), |(_, d)| Type::Known(*d))
-            }
-            t => t.clone(),
-        };
-        let mut data = (**self).clone();
-        for arg in &mut data.args {
-            match arg {
-                Arg::Array(a) => a.dtype = bind(&a.dtype),
-                Arg::Scalar(s) => s.dtype = bind(&s.dtype),
-            }
-        }
-        data.temporaries.iter_mut().for_each(|t| t.dtype = bind(&t.dtype));
-        for i in &mut data.instructions {
-            i.targets.iter_mut().flat_map(|t| &mut t.index).for_each(|e| *e = bind_expr(e, &bind));
-            i.value = bind_expr(&i.value, &bind);
-            i.predicate.iter_mut().for_each(|e| *e = bind_expr(e, &bind));
-        }
-        for fact in &mut data.facts {
-            if let Fact::Range { lower, upper, .. } = fact {
-                lower.iter_mut().chain(upper).for_each(|e| *e = bind_expr(e, &bind));
-            }
-        }
-        if let Some(declared) = &data.declared {
-            let here: Vec<(Name, DType)> =
-                types.iter().filter(|(n, _)| declared.open_types().contains(n)).cloned().collect();
-            data.declared = Some(declared.bind_types(&here)?);
-        }
-        let bound = LoopKernel::from_data(data);
-        bound.validate()?;
-        Ok(bound)
     }
 }

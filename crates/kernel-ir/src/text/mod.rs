@@ -1,8 +1,11 @@
 //! The text of kernels: reading and printing.
 mod affine;
+mod arguments;
 mod expression;
 mod fragment;
+mod instruction;
 pub(crate) mod lexer;
+mod operator;
 mod parser;
 mod print;
 mod print_expr;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
-    Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role,
+    Diagnostic, Diagnostics, Expr, Instruction, KernelData, Lookup, LoopKernel, Name, Role, infer,
     locate::PRINTED,
     nest,
     text::{
@@ -12,7 +12,7 @@ use crate::{
         source_map::{Item, SourceMap},
         statement::Draft,
     },
-    types, validate,
+    validate,
 };
 
 impl LoopKernel {
@@ -130,7 +130,7 @@ pub(crate) fn complete(
     if !structure.is_empty() {
         return Err(validate::placed(structure, map(&data).as_ref()));
     }
-    types::infer_temporaries(&mut data);
+    infer::infer_temporaries(&mut data);
     let mut loops = Vec::new();
     if !has_tree {
         nest::fill_within(&mut data);

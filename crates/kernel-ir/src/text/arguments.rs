@@ -1,0 +1,142 @@
+//! Arguments and temporaries: names, types and the layout of arrays.
+
+use crate::{
+    AddressSpace, Arg, Array, Axis, Name, Scalar, Type,
+    text::{
+        lexer::Tok,
+        parser::{Parse, Parser},
+    },
+    types::UNTYPED,
+};
+
+impl Parser {
+    pub(super) fn argument(&mut self) -> Parse<Arg> {
+        let name = self.name("an argument")?;
+        if !self.eat(":") {
+            let mut error = self.unexpected("`:` and a type");
+            error.help = Some(format!("an argument has a type: `{name}: f32[n]` or `{name}: i32`"));
+            return Err(error);
+        }
+        let dtype = self.dtype()?;
+        if !self.at("[") {
+            return Ok(Arg::Scalar(Scalar { name, dtype }));
+        }
+        let (axes, order) = self.layout()?;
+        let streaming = self.eat_word("streaming");
+        self.eat_word("global");
+        Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global, streaming }))
+    }
+
+    /// `"text"`, without quotes inside.
+    pub(super) fn quoted(&mut self, what: &str) -> Parse<Name> {
+        if self.tok(0) != Tok::Quoted {
+            return Err(self.unexpected(&format!("{what}, in quotes")));
+        }
+        let span = self.span();
+        self.advance();
+        Ok(Name::new(&self.text[span.start + 1..span.end - 1]))
+    }
+
+    /// `[n, 16 pad 1] strides(ld, _) order(1, 0)`
+    pub(super) fn layout(&mut self) -> Parse<(Vec<Axis>, Vec<usize>)> {
+        self.open("[")?;
+        let mut axes = Vec::new();
+        while !self.at("]") {
+            let mut axis = Axis::new(self.expr()?);
+            if self.eat_word("pad") {
+                let Tok::Int(padding) = self.tok(0) else {
+                    return Err(self.unexpected("a number of elements"));
+                };
+                axis.padding = u32::try_from(padding).map_err(|_| self.huge())?;
+                self.advance();
+            }
+            axes.push(axis);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.close("]")?;
+        let mut order = Vec::new();
+        loop {
+            let start = self.span().start;
+            if self.eat_word("strides") {
+                self.open("(")?;
+                let mut strides = Vec::new();
+                while !self.at(")") {
+                    strides.push(if self.eat_word("_") { None } else { Some(self.expr()?) });
+                    if !self.eat(",") {
+                        break;
+                    }
+                }
+                self.close(")")?;
+                if strides.len() != axes.len() {
+                    return Err(self.diagnostic(
+                        start..self.last_end(),
+                        "wrong-layout",
+                        format!("{} strides for {} axes", strides.len(), axes.len()),
+                    )
+                    .help("give one an axis, outermost subscript first, `_` where it follows from the shape")
+                    .into());
+                }
+                for (axis, stride) in axes.iter_mut().zip(strides) {
+                    axis.stride = stride;
+                }
+            } else if self.eat_word("order") {
+                self.open("(")?;
+                if self.eat_word("f") {
+                    order = (0..axes.len()).rev().collect();
+                } else if !self.eat_word("c") {
+                    while let Tok::Int(k) = self.tok(0) {
+                        order.push(usize::try_from(k).unwrap_or(usize::MAX));
+                        self.advance();
+                        if !self.eat(",") {
+                            break;
+                        }
+                    }
+                }
+                self.close(")")?;
+                let mut sorted = order.clone();
+                sorted.sort_unstable();
+                if !order.is_empty() && !sorted.iter().copied().eq(0..axes.len()) {
+                    return Err(self.diagnostic(
+                        start..self.last_end(),
+                        "wrong-layout",
+                        "this is no order of the axes",
+                    )
+                    .help(format!(
+                        "name each of the axes 0 to {} once, the slowest first; `c` is the order of the subscripts, `f` its reverse",
+                        axes.len().saturating_sub(1)
+                    ))
+                    .into());
+                }
+                if sorted == order {
+                    order.clear();
+                }
+            } else {
+                return Ok((axes, order));
+            }
+        }
+    }
+
+    pub(super) fn temporary(&mut self) -> Parse<Array> {
+        let name = self.name("a temporary")?;
+        let dtype = if self.eat(":") { self.dtype()? } else { Type::Open(UNTYPED.into()) };
+        let (axes, order) = if self.at("[") { self.layout()? } else { Default::default() };
+        let streaming = !axes.is_empty() && self.eat_word("streaming");
+        let space = match self.word(0) {
+            Some("private") => AddressSpace::Private,
+            Some("shared" | "local") => AddressSpace::Shared,
+            Some("global") => AddressSpace::Global,
+            None => {
+                return Ok(Array { name, dtype, axes, order, space: AddressSpace::Private, streaming });
+            }
+            Some(w) => {
+                let help = crate::suggest::did_you_mean(w, ["private", "shared", "global"])
+                    .unwrap_or_else(|| "a temporary is `private`, `shared` or `global`".into());
+                return Err(self.error("syntax", format!("`{w}` is no address space")).help(help).into());
+            }
+        };
+        self.advance();
+        Ok(Array { name, dtype, axes, order, space, streaming })
+    }
+}

@@ -1,0 +1,236 @@
+//! Instructions and their options.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    AddressSpace, Array, BinaryOp, Expr, Instruction, Name, Role, Type,
+    text::{
+        lexer::Tok,
+        parser::{Parse, Parser},
+        source_map::Item,
+        statement::{Draft, LINES},
+    },
+    types::UNTYPED,
+};
+
+impl Parser {
+    /// `lo = offsets[s] if c {id=load}`, `<i32> lo = ...`, `v, k = argmax(i, x[i], i)`
+    pub(super) fn instruction(&mut self, draft: &mut Draft, start: usize) -> Parse<()> {
+        if let Some(error) = self.foreign_line() {
+            return Err(error);
+        }
+        let mut targets = Vec::new();
+        if self.eat("<") {
+            let dtype = if self.at(">") { Type::Open(UNTYPED.into()) } else { self.dtype()? };
+            self.expect(">")?;
+            loop {
+                let name = self.name("a temporary")?;
+                let span = start..self.last_end();
+                if self.at("[") {
+                    return Err(self
+                        .error("syntax", "`<>` declares scalars only")
+                        .help(format!(
+                            "declare the array by a line of its own, as `temp {name}: f32[16] shared`"
+                        ))
+                        .into());
+                }
+                draft.map.spans.insert(Item::Temporary(draft.data.temporaries.len()), span);
+                draft.data.temporaries.push(Array {
+                    name: name.clone(),
+                    dtype: dtype.clone(),
+                    axes: Vec::new(),
+                    order: Vec::new(),
+                    space: AddressSpace::Private,
+                    streaming: false,
+                });
+                targets.push(crate::Access { array: name, index: Vec::new() });
+                if !self.eat(",") {
+                    break;
+                }
+            }
+        } else {
+            loop {
+                if targets.is_empty() && !self.ident_here() {
+                    return Err(self.unexpected("a line of a kernel"));
+                }
+                let array = self.name("a line of a kernel")?;
+                let index = if self.at("[") { self.subscripts()? } else { Vec::new() };
+                targets.push(crate::Access { array, index });
+                if !self.eat(",") {
+                    break;
+                }
+            }
+        }
+        if let Tok::Punct(op @ ("+=" | "-=" | "*=" | "/=")) = self.tok(0) {
+            return Err(self
+                .error("syntax", format!("`{op}` is not read here"))
+                .help("write the whole update, as `x[i] = x[i] + e`, or a reduction, as `sum(i, e)`")
+                .into());
+        }
+        if self.at(":=") {
+            return Err(self
+                .error("syntax", "substitution rules (`:=`) are not read here")
+                .help("compute the value by an instruction into a temporary; transforms recompute it where that pays")
+                .into());
+        }
+        if !self.at("=") {
+            let first = targets[0].array.clone();
+            let mut error = self.unexpected("`=`");
+            if targets.len() == 1 && targets[0].index.is_empty() {
+                let words = LINES.iter().copied().chain(["domain"]);
+                error.help = crate::suggest::did_you_mean(&first, words);
+            }
+            return Err(error);
+        }
+        self.expect("=")?;
+        let value = self.expr()?;
+        let mut predicate = None;
+        if self.eat_word("if") {
+            predicate = Some(self.expr()?);
+            if self.at_word("else") {
+                return Err(self
+                    .error("syntax", "`a if c else b` is not read here")
+                    .help("write `if(c, a, b)`; `... if c` at the end of a line is the predicate of the instruction")
+                    .into());
+            }
+        }
+        let mut instruction = Instruction {
+            id: Name::new(""),
+            targets,
+            value,
+            predicate,
+            within: Vec::new(),
+            role: Role::Does(Name::new("")),
+            map: BTreeMap::new(),
+            scan: None,
+            atomic: false,
+            after: Vec::new(),
+            made_by: None,
+        };
+        if self.at("{") {
+            self.instruction_options(&mut instruction)?;
+        }
+        draft.map.spans.insert(Item::Instruction(draft.data.instructions.len()), start..self.last_end());
+        draft.data.instructions.push(instruction);
+        Ok(())
+    }
+
+    /// Lines of loopy that mean something else here.
+    pub(super) fn foreign_line(&self) -> Option<Box<crate::Diagnostic>> {
+        let (what, help) = match (self.word(0), self.tok(1)) {
+            (Some(w @ ("for" | "end" | "with" | "elif" | "else")), Tok::Ident | Tok::End) => {
+                (w, "loops follow from the inames that an instruction mentions; `{inames=i:j}` adds others")
+            }
+            (Some("if"), _) => ("if", "give each instruction its predicate: `x[i] = e if c`"),
+            (None, _) if self.at("...") => {
+                ("...", "barriers follow from the dependences; none is written by hand")
+            }
+            _ => return None,
+        };
+        Some(self.error("syntax", format!("a line with `{what}` is not read here")).help(help).into())
+    }
+
+    fn instruction_options(&mut self, instruction: &mut Instruction) -> Parse<()> {
+        self.open("{")?;
+        while !self.at("}") {
+            let span = self.span();
+            let Some(key) = self.word(0).map(str::to_string) else {
+                return Err(self.unexpected("an option, as `id=load`"));
+            };
+            self.advance();
+            const OURS: [&str; 10] =
+                ["id", "dep", "inames", "if", "scan", "join", "does", "copies", "by", "map"];
+            if !OURS.contains(&key.as_str()) {
+                let help = match key.as_str() {
+                    "nosync" | "nosync_query" | "mem_kind" => {
+                        Some("barriers follow from the dependences: leave it out".into())
+                    }
+                    "priority" | "groups" | "conflicts" => {
+                        Some("order is that of the text: leave it out".into())
+                    }
+                    "dep_query" => Some("name the instructions: `dep=a:b`".into()),
+                    "id_prefix" => Some("name the instruction: `id=...`".into()),
+                    "dup" => Some("use the transform `duplicate_inames`".into()),
+                    "atomic" => Some(
+                        "for a reduction over blocks that is joined by atomic updates, write `join=atomic`"
+                            .into(),
+                    ),
+                    "tags" => Some("instructions are matched by their ids: leave it out".into()),
+                    _ => crate::suggest::did_you_mean(&key, OURS),
+                };
+                let mut error = self.diagnostic(
+                    span,
+                    "unknown-option",
+                    format!("`{key}` is no option of an instruction"),
+                );
+                error.help = help.or_else(|| Some(format!("the options are {}", OURS.join(", "))));
+                return Err(error.into());
+            }
+            self.expect("=")?;
+            match key.as_str() {
+                "id" => instruction.id = self.name("an id")?,
+                "dep" => instruction.after = self.colon_names()?,
+                "inames" => instruction.within = self.colon_names()?,
+                "if" => {
+                    let condition = self.expr()?;
+                    instruction.predicate = Some(match instruction.predicate.take() {
+                        None => condition,
+                        Some(first) => Expr::binary(BinaryOp::And, first, condition),
+                    });
+                }
+                "scan" => instruction.scan = Some(self.name("an iname")?),
+                "join" => {
+                    let span = self.span();
+                    if *self.name("`atomic`")? != *"atomic" {
+                        let error = self.diagnostic(
+                            span,
+                            "syntax",
+                            "partial results are joined in a fixed order unless it says `join=atomic`",
+                        );
+                        return Err(error.into());
+                    }
+                    instruction.atomic = true;
+                }
+                "does" => instruction.role = Role::Does(self.name("an id")?),
+                "copies" => instruction.role = Role::Copies { source: self.name("an array")? },
+                "by" => instruction.made_by = Some(self.name("the name of a transform")?),
+                _ => {
+                    self.open("[")?;
+                    while !self.at("]") {
+                        let iname = self.name("an iname")?;
+                        self.expect(":")?;
+                        let value = self.aff()?;
+                        instruction.map.insert(iname, value);
+                        if !self.eat(",") {
+                            break;
+                        }
+                    }
+                    self.close("]")?;
+                }
+            }
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.close("}")
+    }
+
+    /// `a:b:c`, possibly empty.
+    fn colon_names(&mut self) -> Parse<Vec<Name>> {
+        if self.at("*") || self.at("+") {
+            return Err(self
+                .error("syntax", "wildcards are not read here")
+                .help("name each one: `a:b`; without the option, dependences follow from what is read and written")
+                .into());
+        }
+        let mut names = Vec::new();
+        if !self.ident_here() {
+            return Ok(names);
+        }
+        names.push(self.name("a name")?);
+        while self.eat(":") {
+            names.push(self.name("a name")?);
+        }
+        Ok(names)
+    }
+}

@@ -1,0 +1,191 @@
+//! Reduction operators and device functions that a kernel declares.
+
+use std::ops::Range;
+
+use crate::{
+    DeviceFunction, Expr, Name, ReductionOp, StateType, StateVar, Type,
+    text::{
+        lexer::Tok,
+        parser::{Parse, Parser},
+    },
+};
+
+impl Parser {
+    /// `n: i32 = e` and the like; see the grammar.
+    pub(super) fn reduction_operator(&mut self) -> Parse<ReductionOp> {
+        let name = self.name("the name of the operator")?;
+        let inputs = self.bracketed_names("(", ")")?;
+        let mut op = ReductionOp {
+            name,
+            inputs,
+            state: Vec::new(),
+            neutral: Vec::new(),
+            lift: Vec::new(),
+            combine: Vec::new(),
+            result: Vec::new(),
+            commutes: false,
+            idempotent: false,
+        };
+        self.open("{")?;
+        while !self.at("}") {
+            let start = self.span();
+            match self.word(0) {
+                Some("state") => {
+                    self.advance();
+                    loop {
+                        let name = self.name("a value of the state")?;
+                        self.expect(":")?;
+                        let dtype = self.state_type(&op.inputs)?;
+                        self.expect("=")?;
+                        op.state.push(StateVar { name, dtype });
+                        op.neutral.push(self.expr()?);
+                        if !self.eat(",") {
+                            break;
+                        }
+                    }
+                }
+                Some("lift") => op.lift = self.state_values(&op.state, start)?,
+                Some("combine") => op.combine = self.state_values(&op.state, start)?,
+                Some("result") => {
+                    self.advance();
+                    op.result.push(self.expr()?);
+                    while self.eat(",") {
+                        op.result.push(self.expr()?);
+                    }
+                }
+                Some("commutes") => {
+                    self.advance();
+                    op.commutes = true;
+                }
+                Some("idempotent") => {
+                    self.advance();
+                    op.idempotent = true;
+                }
+                _ => {
+                    return Err(
+                        self.unexpected("`state`, `lift`, `combine`, `result`, `commutes` or `idempotent`")
+                    );
+                }
+            }
+            self.eat(";");
+        }
+        let end = self.span();
+        self.close("}")?;
+        for (what, missing) in [
+            ("state", op.state.is_empty()),
+            ("lift", op.lift.is_empty()),
+            ("combine", op.combine.is_empty()),
+            ("result", op.result.is_empty()),
+        ] {
+            if missing {
+                return Err(self
+                    .diagnostic(end, "syntax", format!("the operator `{}` has no `{what}`", op.name))
+                    .help(
+                        "an operator says its `state` with neutral elements, `lift`, `combine` and `result`",
+                    )
+                    .into());
+            }
+        }
+        Ok(op)
+    }
+
+    /// A type, or `like x`: that of an input.
+    fn state_type(&mut self, inputs: &[Name]) -> Parse<StateType> {
+        if self.at_word("like") {
+            self.advance();
+            let span = self.span();
+            let input = self.name("an input")?;
+            return match inputs.iter().position(|n| *n == input) {
+                Some(k) => Ok(StateType::Input(k)),
+                None => {
+                    let mut error = self.diagnostic(
+                        span,
+                        "unknown-name",
+                        format!("`{input}` is no input of the operator"),
+                    );
+                    error.help = crate::suggest::did_you_mean(&input, inputs.iter().map(|n| n.as_str()));
+                    Err(error.into())
+                }
+            };
+        }
+        let span = self.span();
+        match self.dtype()? {
+            Type::Known(dtype) => Ok(StateType::Fixed(dtype)),
+            Type::Open(name) => Err(self
+                .diagnostic(
+                    span,
+                    "unknown-type",
+                    format!("the state of an operator cannot be of the open type `{name}`"),
+                )
+                .help("write `like x` for the type of the input `x`")
+                .into()),
+        }
+    }
+
+    /// `lift n = 1, mean = x`: one expression for each value of the state.
+    fn state_values(&mut self, state: &[StateVar], start: Range<usize>) -> Parse<Vec<Expr>> {
+        self.advance();
+        let mut values: Vec<Option<Expr>> = vec![None; state.len()];
+        loop {
+            let span = self.span();
+            let name = self.name("a value of the state")?;
+            self.expect("=")?;
+            let Some(k) = state.iter().position(|s| s.name == name) else {
+                let mut error =
+                    self.diagnostic(span, "unknown-name", format!("`{name}` is no value of the state"));
+                error.help = crate::suggest::did_you_mean(&name, state.iter().map(|s| s.name.as_str()))
+                    .or_else(|| Some("the `state` comes first".into()));
+                return Err(error.into());
+            };
+            values[k] = Some(self.expr()?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        let missing = values.iter().zip(state).find(|(v, _)| v.is_none()).map(|(_, s)| s.name.clone());
+        match missing {
+            Some(name) => Err(self.error_at(
+                start.start..self.last_end(),
+                "syntax",
+                format!("the value `{name}` of the state is missing"),
+            )),
+            None => Ok(values.into_iter().flatten().collect()),
+        }
+    }
+
+    pub(super) fn device_function(&mut self) -> Parse<DeviceFunction> {
+        let name = self.name("the name of the function")?;
+        let known = |p: &mut Parser| -> Parse<crate::DType> {
+            let span = p.span();
+            match p.dtype()? {
+                Type::Known(t) => Ok(t),
+                Type::Open(t) => Err(p
+                    .diagnostic(
+                        span,
+                        "unknown-type",
+                        format!("a device function cannot have the open type `{t}`"),
+                    )
+                    .help("give its types as they stand in its CUDA C")
+                    .into()),
+            }
+        };
+        self.open("(")?;
+        let mut params = Vec::new();
+        while !self.at(")") {
+            params.push(known(self)?);
+            if !self.eat(",") {
+                break;
+            }
+        }
+        self.close(")")?;
+        self.expect("->")?;
+        let result = known(self)?;
+        if self.tok(0) != Tok::Raw {
+            return Err(self.unexpected("`{` and the CUDA C of the function"));
+        }
+        let span = self.span();
+        self.advance();
+        let source = self.text[span.start + 1..span.end - 1].trim();
+        Ok(DeviceFunction { name, params, result, source: source.into() })
+    }
+}

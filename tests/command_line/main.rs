@@ -1,0 +1,8 @@
+//! The command line, as a user calls it: what it prints, writes and refuses, and its exit status.
+
+mod common;
+mod export;
+mod refusals;
+mod run;
+mod texts;
+mod tune;

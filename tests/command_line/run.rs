@@ -1,0 +1,150 @@
+//! `run`: arrays in and out, made data, types, and results that are wrong.
+
+use loopwright::prelude::*;
+
+use crate::common::{Folder, call, example, out, refusal};
+
+/// More memory than there is is a refusal, neither an abort nor the end of the process by the system.
+#[test]
+fn sizes_beyond_the_memory_are_refused() {
+    let folder = Folder::new("memory");
+    let kernel = folder.file(
+        "add.lw",
+        "kernel add(x: f32[n], y: f32[n], n: i64)\nassume 0 <= n\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] + y[i]\n",
+    );
+    for n in ["1000000000000000000", "1000000000000", "100000000000", "20000000000"] {
+        let set = format!("n={n}");
+        for fill in ["--random", "--zeros"] {
+            let args = ["run", &kernel, "--device", "emulator", "--set", &set, fill, "x", fill, "y"];
+            let text = refusal(&call(&args));
+            assert!(text.contains("memory"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn run_reads_and_writes_npy_files() {
+    let folder = Folder::new("run");
+    let x = Tensor::from_vec(&[3, 4], (1..=12).map(|v| v as f32).collect()).unwrap();
+    x.to_npy(folder.path("x.npy")).unwrap();
+    let kernel = example("kernels/segmented_sum.lw");
+    for pipeline in ["block_per_segment", "warp_per_segment", "thread_per_segment"] {
+        let pipeline = example(&format!("pipelines/segmented_sum/{pipeline}.pipe"));
+        let output = call(&[
+            "run",
+            &kernel,
+            &pipeline,
+            "--input",
+            &format!("x={}", folder.path("x.npy")),
+            "--output",
+            &format!("out={}", folder.path("out.npy")),
+            "--device",
+            "emulator",
+            "--verify",
+        ]);
+        let text = out(&output);
+        assert!(text.contains("out: f32[3] = 10 26 42\n"), "{text}");
+        assert!(text.contains("verified: equal to the declared kernel\n"), "{text}");
+        let result = Tensor::from_npy(folder.path("out.npy")).unwrap();
+        assert_eq!(result.to_vec::<f32>().unwrap(), [10.0, 26.0, 42.0]);
+    }
+}
+
+#[test]
+fn run_makes_data_that_keeps_the_declared_facts() {
+    let text = out(&call(&[
+        "run",
+        &example("kernels/ragged_sum.lw"),
+        &example("pipelines/ragged_sum/warp_per_segment.pipe"),
+        "--set",
+        "n=500",
+        "--set",
+        "nseg=7",
+        "--random",
+        "x",
+        "--random",
+        "offsets",
+        "--check-facts",
+        "--verify",
+        "--device",
+        "emulator",
+    ]));
+    assert!(text.contains("out: f32[7] = ") && text.contains("verified"), "{text}");
+}
+
+#[test]
+fn run_binds_open_types() {
+    let folder = Folder::new("types");
+    let kernel = folder.file(
+        "twice.lw",
+        "kernel twice(x: T[n], y: T[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i] + x[i]\n",
+    );
+    let with = |t: &str| {
+        call(&["run", &kernel, "--set", "n=3", "--random", "x", "--type", t, "--device", "emulator"])
+    };
+    assert!(out(&with("T=f64")).contains("y: f64[3] = "));
+    assert!(refusal(&with("T=f31")).contains("`f31` is no type"));
+    assert!(refusal(&with("U=f32")).contains("has no open type `U`"));
+    let untold = call(&["check", &kernel]);
+    assert!(refusal(&untold).contains("--type T=f32"));
+    out(&call(&["check", &kernel, "--type", "T=f16"]));
+}
+
+#[test]
+fn a_wrong_result_has_status_1() {
+    let folder = Folder::new("wrong");
+    // Half-precision sums are not those of the declared kernel to seven digits; nothing else can make a checked kernel wrong.
+    let x = Tensor::from_fn(&[1, 4096], |k| 1.0f32 / (k as f32 + 1.0)).unwrap();
+    x.to_npy(folder.path("x.npy")).unwrap();
+    let output = call(&[
+        "run",
+        &example("kernels/segmented_sum.lw"),
+        &example("pipelines/segmented_sum/block_per_segment.pipe"),
+        "--input",
+        &format!("x={}", folder.path("x.npy")),
+        "--device",
+        "emulator",
+        "--verify",
+        "0",
+    ]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("wrong: element 0 of `out` is "), "{text}");
+}
+
+/// A kernel whose blocks write through an index array: the fact that its elements differ is needed, and checked on request.
+#[test]
+fn a_scatter_needs_different_elements() {
+    let folder = Folder::new("scatter");
+    let text = "kernel scatter(x: f32[n], idx: i32[n], y: f32[n], n: i32)\nfact 0 <= idx < n\nFACT\n\
+                domain { [i] : 0 <= i < n }\ny[idx[i]] = x[i]\n";
+    let with = folder.file("with.lw", text.replace("FACT", "fact injective(idx)"));
+    let without = folder.file("without.lw", text.replace("FACT", ""));
+    let pipeline =
+        folder.file("blocks.pipe", "split_iname(i, 4)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n");
+    let text = refusal(&call(&["check", &without, &pipeline]));
+    assert!(text.contains("error[legality-unknown]") && text.contains("`fact injective(idx)`"), "{text}");
+    let x = Tensor::from_vec(&[6], vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    x.to_npy(folder.path("x.npy")).unwrap();
+    let run = |idx: Vec<i32>| {
+        Tensor::from_vec(&[6], idx).unwrap().to_npy(folder.path("idx.npy")).unwrap();
+        let (x, idx) = (format!("x={}", folder.path("x.npy")), format!("idx={}", folder.path("idx.npy")));
+        call(&[
+            "run",
+            &with,
+            &pipeline,
+            "--input",
+            &x,
+            "--input",
+            &idx,
+            "--check-facts",
+            "--verify",
+            "--device",
+            "emulator",
+        ])
+    };
+    let text = out(&run(vec![5, 0, 4, 1, 3, 2]));
+    assert!(text.contains("y: f32[6] = 2 4 6 5 3 1\n") && text.contains("verified"), "{text}");
+    let text = refusal(&run(vec![5, 0, 4, 1, 0, 2]));
+    assert!(text.contains("error[fact]") && text.contains("idx[1] and idx[4] are both 0"), "{text}");
+}

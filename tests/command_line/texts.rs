@@ -1,0 +1,209 @@
+//! What is printed of kernels, steps and programs: `print`, `explain`, `compare`, `bisect`, `check`, `cuda`, `doctor`.
+
+use crate::common::{Folder, call, call_with, example, out, refusal, without_comments};
+
+#[test]
+fn print_gives_the_kernel_back() {
+    let file = example("kernels/segmented_sum.lw");
+    assert_eq!(out(&call(&["print", &file])), without_comments(&file));
+    let from_stdin = call_with(&["print", "-"], &std::fs::read(&file).unwrap());
+    assert_eq!(out(&from_stdin), without_comments(&file));
+    let steps =
+        out(&call(&["print", "--steps", &file, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
+    assert!(steps.contains("\n# split_iname(i, 256)\nkernel segmented_sum("), "{steps}");
+    assert!(steps.contains("tag s: block.x"), "{steps}");
+    // What is printed of a transformed kernel is a kernel file again, for another pipeline or none.
+    let folder = Folder::new("print");
+    let printed = out(&call(&["print", &file, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
+    let again = folder.file("again.lw", &printed);
+    assert_eq!(out(&call(&["print", &again])), printed);
+}
+
+#[test]
+fn explain_shows_verdicts_and_changes() {
+    let kernel = example("kernels/transpose.lw");
+    let pipeline = example("pipelines/transpose/tiled.pipe");
+    let text = out(&call(&["explain", &kernel, &pipeline]));
+    assert!(text.starts_with("declared\n   | kernel transpose("), "{text}");
+    assert!(
+        text.contains("\n1. split_iname(i, 32)\n   proved: a split in place keeps all executions"),
+        "{text}"
+    );
+    assert!(text.contains("   | + temp a_tile: f32[32, 32] shared\n"), "{text}");
+    assert!(!text.contains(" us"), "the same bytes each time: {text}");
+    let whole = out(&call(&["explain", "--whole", &kernel, &pipeline]));
+    let steps = whole.lines().filter(|l| l.starts_with("   | kernel transpose(")).count();
+    assert_eq!(steps, 6, "the declared kernel and five steps: {whole}");
+    assert!(out(&call(&["explain", "--times", &kernel, &pipeline])).contains("\n1. step "));
+    // A refusal ends with status 2, its witness and its place, after the steps that went well.
+    let folder = Folder::new("explain");
+    let chain = folder.file(
+        "chain.lw",
+        "kernel chain(x: f32[n], n: i32)\nassume 0 <= n\ndomain { [i] : 1 <= i < n }\nx[i] = x[i - 1] {id=next}\n",
+    );
+    let steps = folder.file("chain.pipe", "split_iname(i, 32)\ntag_inames(i_outer: block.x)\n");
+    let refused = call(&["explain", &chain, &steps]);
+    let (text, error) = (String::from_utf8_lossy(&refused.stdout), String::from_utf8_lossy(&refused.stderr));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text.contains("1. split_iname(i, 32)\n") && !text.contains("2. "), "{text}");
+    assert!(error.contains("step 2, `tag_inames(i_outer: block.x)`: "), "{error}");
+    assert!(
+        error.contains("witness: ") && error.contains("next[i=32]") && error.contains("chain.pipe:2:1"),
+        "{error}"
+    );
+}
+
+#[test]
+fn explain_names_the_dependence_behind_what_lowering_placed() {
+    let lowered = |path: &str| {
+        let (kernel, pipeline) =
+            (example(&format!("polybench/{path}.lw")), example(&format!("polybench/{path}.pipe")));
+        out(&call(&["explain", "--lowered", &kernel, &pipeline]))
+    };
+    let text = lowered("trisolv");
+    let expected = "\
+host loop: launched for each w: subtract reads x, divide writes it at a later w
+    subtract[i=128, j=0] reads x[128] before divide[i=128] writes it (as declared, n=129)
+trisolv_1
+  kernel boundary: launched after trisolv_0: copy writes x, divide reads it
+    ";
+    assert!(text.contains(expected), "{text}");
+    assert!(
+        text.contains(
+            "i < n: `split_iname(i, 128)` (`i = 128*i_outer + i_inner`): the last tile may be partial"
+        ),
+        "{text}"
+    );
+    // A skewed iname is no tile, and a triangle is none.
+    assert!(lowered("seidel-2d").contains("1 <= j: the domain of mean, with `j = w - 4*t - 2*i`"));
+    assert!(lowered("syr2k").contains("j <= i: the domain of update"));
+    // The row and the column of floyd-warshall are one launch each, not loops of one.
+    let text = lowered("floyd-warshall");
+    assert_eq!(text.matches("host loop").count(), 1, "{text}");
+    assert!(text.contains("floyd_warshall_3\n  kernel boundary: launched after floyd_warshall_2: relax_right reads path, relax_at_right writes it\n"), "{text}");
+    // Two executions of a copy and its reader; the copy is none of the declared kernel's.
+    let tiled = [
+        "explain",
+        "--lowered",
+        &example("kernels/transpose.lw"),
+        &example("pipelines/transpose/tiled.pipe"),
+    ];
+    let text = out(&call(&tiled));
+    assert!(text.contains("copy: a_fetch copies a, made by `add_prefetch`"), "{text}");
+    assert!(text.contains("  barrier: a_fetch writes a_tile, copy reads it\n      a_fetch["), "{text}");
+    assert!(text.contains(" before copy[j="), "{text}");
+}
+
+#[test]
+fn compare_and_bisect_name_a_step() {
+    let kernel = example("kernels/transpose.lw");
+    let (tiled, padded) =
+        (example("pipelines/transpose/tiled.pipe"), example("pipelines/transpose/tiled_padded.pipe"));
+    let text = out(&call(&["compare", &kernel, &tiled, &padded]));
+    assert!(text.starts_with("step 5 differs\n  first:  add_prefetch("), "{text}");
+    assert!(
+        text.ends_with("- temp a_tile: f32[32, 32] shared\n+ temp a_tile: f32[32, 32 pad 1] shared\n"),
+        "{text}"
+    );
+    assert_eq!(out(&call(&["compare", &kernel, &tiled, &tiled])), "the kernels are equal after every step\n");
+    refusal(&call(&["compare", &kernel, &tiled]));
+    // Values go to the pipeline that has a parameter for them; one of the two must.
+    let folder = Folder::new("compare");
+    let open = folder.file("open.pipe", "split_iname(i, $width)\n");
+    let text = out(&call(&["compare", &kernel, &open, &tiled, "-p", "width=16"]));
+    assert!(
+        text.starts_with("step 1 differs\n  first:  split_iname(i, 16)\n  second: split_iname(i, 32)\n"),
+        "{text}"
+    );
+    refusal(&call(&["compare", &kernel, &open, &tiled, "-p", "height=16"]));
+
+    let culprit = |args: &[&str]| out(&call(&[&["bisect", &kernel], args].concat()));
+    assert!(culprit(&[&tiled, "--barriers", "0"]).starts_with("step 5, `add_prefetch("));
+    assert_eq!(culprit(&[&tiled, "--barriers", "1"]), "no step made it false\n");
+    let sizes = ["--set", "m=64", "--set", "n=32"];
+    let conflicts = |pipeline: &str| culprit(&[&[pipeline, "--bank-conflicts", "0"], &sizes[..]].concat());
+    assert!(conflicts(&tiled).starts_with("step 5, `add_prefetch("));
+    assert_eq!(conflicts(&padded), "no step made it false\n");
+    assert_eq!(culprit(&[&[tiled.as_str(), "--result"], &sizes[..]].concat()), "no step made it false\n");
+    refusal(&call(&["bisect", &kernel, &tiled]));
+    assert!(
+        refusal(&call(&["bisect", &kernel, &tiled, "--moved", "0"])).contains("error["),
+        "sizes are needed"
+    );
+    // A step that the user vouched for wrongly is the one that made the result wrong.
+    let scatter = folder.file(
+        "scatter.lw",
+        "kernel scatter(to: i32[n], y: i32[n], n: i32)\nassume 0 <= n\nfact 0 <= to < n\n\
+         domain { [i] : 0 <= i < n }\ny[to[i]] = i {id=put}\n",
+    );
+    let reversed = folder.file(
+        "reversed.pipe",
+        "split_iname(i, 8)\nassume_legal(\"to is a permutation\")\nreverse(i_outer)\n",
+    );
+    let args = ["bisect", &scatter, &reversed, "--result", "--set", "n=100", "--zeros", "y"];
+    let text = out(&call(&args));
+    assert!(text.starts_with("step 3, `reverse(i_outer)`, made it false\n"), "{text}");
+}
+
+#[test]
+fn check_says_what_was_decided() {
+    let kernel = example("kernels/segmented_sum.lw");
+    let text = out(&call(&["check", &kernel, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
+    assert!(text.starts_with("segmented_sum: 1 instruction, 1 device kernel, i32 indices\n"), "{text}");
+    // 256 threads are eight warps, whose sums meet in shared memory.
+    assert!(text.contains("grid (nseg, 1, 1), block (256, 1, 1)"), "{text}");
+    assert!(text.contains("shared"), "{text}");
+    let text = out(&call(&["check", &kernel, &example("pipelines/segmented_sum/thread_per_segment.pipe")]));
+    assert!(text.contains("block (128, 1, 1), 0 barriers, 0 bytes of shared memory"), "{text}");
+}
+
+/// What no current device can launch is refused where the kernel is looked at, before there are arguments.
+#[test]
+fn check_knows_the_limit_of_shared_memory() {
+    let folder = Folder::new("limits");
+    let kernel = |cells: usize| {
+        format!(
+            "kernel k(x: f32[n, {cells}], y: f32[n, {cells}], n: i32)\nassume 0 <= n\ntemp t: f32[{cells}] shared\n\
+             domain {{ [b] : 0 <= b < n }}\ndomain {{ [i] : 0 <= i < {cells} }}\ndomain {{ [j] : 0 <= j < {cells} }}\n\
+             t[i] = x[b, i] {{inames=b:i}}\ny[b, j] = t[{cells} - 1 - j]\n"
+        )
+    };
+    let pipeline = folder.file(
+        "threads.pipe",
+        "split_iname(i, 256)\nsplit_iname(j, 256)\ntag_inames(b: block.x, i_inner: thread.x, j_inner: thread.x)\n",
+    );
+    // 227 KiB are 58112 elements.
+    let text = out(&call(&["check", &folder.file("largest.lw", kernel(58112)), &pipeline]));
+    assert!(text.contains("232448 bytes of shared memory"), "{text}");
+    let text = refusal(&call(&["check", &folder.file("larger.lw", kernel(58368)), &pipeline]));
+    assert!(
+        text.contains("error[device-limit]: `k` cannot be launched: a block takes 233472 bytes of shared memory, and the device has 232448 for one"),
+        "{text}"
+    );
+}
+
+#[test]
+fn cuda_prints_the_text() {
+    let kernel = example("kernels/axpy.lw");
+    let folder = Folder::new("cuda");
+    let pipeline = folder
+        .file("blocks.pipe", "split_iname(i, $block)\ntag_inames(i_outer: block.x, i_inner: thread.x)\n");
+    let text = out(&call(&["cuda", &kernel, &pipeline, "-p", "block=64"]));
+    assert!(text.contains("__launch_bounds__(64)") && text.contains("\naxpy("), "{text}");
+    let wide = out(&call(&["cuda", &kernel, &pipeline, "-p", "block=64", "--index", "i64"]));
+    assert!(wide.contains("long"), "{wide}");
+    let text = refusal(&call(&["cuda", &kernel, &pipeline]));
+    assert!(text.contains("block"), "{text}");
+    let text = refusal(&call(&["cuda", &kernel, &pipeline, "-p", "blok=64"]));
+    assert!(text.contains("did you mean `$block`?"), "{text}");
+    assert!(
+        refusal(&call(&["cuda", &kernel, &pipeline, "-p", "block=many"])).contains("`many` is no integer")
+    );
+    assert!(refusal(&call(&["cuda", &kernel, &pipeline, "-p", "block"])).contains("name=value"));
+}
+
+#[test]
+fn the_doctor_knows_this_machine() {
+    let text = out(&call(&["doctor"]));
+    assert!(text.contains("emulator") && text.contains("NVRTC"), "{text}");
+}

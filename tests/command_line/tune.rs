@@ -1,0 +1,459 @@
+//! `tune` and `report`: searches, their logs and records, and binaries that are timed elsewhere.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use loopwright::prelude::*;
+
+use crate::common::{Folder, call, example, out, refusal};
+
+#[test]
+fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
+    let folder = Folder::new("tune");
+    let (page, best, log) = (folder.path("page.html"), folder.path("best.pipe"), folder.path("log.jsonl"));
+    let kernel = example("kernels/segmented_sum.lw");
+    let pipeline = example("tuning/segmented_sum_short.pipe");
+    let space = folder.file("small.space", "width in [16, 64]\nrows in [16]\nblock_rows in [32, 64, 4096]\n");
+    let args = [
+        "tune",
+        &kernel,
+        &pipeline,
+        &space,
+        "--set",
+        "nseg=100000",
+        "--set",
+        "len=64",
+        "--sample",
+        "nseg=128",
+        "--device",
+        "emulator",
+        "--html",
+        &page,
+        "--best",
+        &best,
+        "--log",
+        &log,
+    ];
+    let text = out(&call(&args));
+    assert!(text.contains("<- best") && text.contains("nothing was timed"), "{text}");
+    // The pipeline that it wrote is one, without open parameters.
+    let found = std::fs::read_to_string(&best).unwrap();
+    assert!(found.starts_with("# Tuned on emulator: width="), "{found}");
+    let printed = out(&call(&["cuda", &kernel, &best]));
+    assert!(printed.contains("float4"), "{printed}");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("</html>"));
+
+    let refused = call(&["tune", &kernel, &pipeline, &folder.file("bad.space", "width = 4\n")]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("space-syntax"));
+    let with = |more: &[&str]| refusal(&call(&[&args[..3], &[&space], &args[4..12], more].concat()));
+    let text = with(&["--strategy", "clever"]);
+    assert!(
+        text.contains("error[strategy]") && text.contains("write exhaustive, random or guided"),
+        "{text}"
+    );
+    let text = with(&["--strategy", "guided", "--points", "0"]);
+    assert!(text.contains("error[strategy]: a strategy of 0 points looks at nothing"), "{text}");
+    let text = with(&["--points", "3"]);
+    assert!(text.contains("error[strategy]") && text.contains("--strategy random"), "{text}");
+    let text = with(&["--launches", "0"]);
+    assert!(text.contains("error[launches]: a median of 0 launches is no figure"), "{text}");
+    let few = out(&call(
+        &[&args[..3], &[&space], &args[4..12], &["--strategy", "random", "--points", "2"]].concat(),
+    ));
+    assert!(few.contains("\n4 points were not looked at: the strategy left them out\n"), "{few}");
+    let text = refusal(&call(&[&args[..3], &[&space, "--set", "nseg=0"], &args[6..12]].concat()));
+    assert!(text.contains("error[nothing-to-do]") && text.contains("nseg=0"), "{text}");
+    // The reference alone would take minutes, and nothing is known of any point when the time is over.
+    let over =
+        call(&[&args[..3], &[&space], &args[4..8], &["--device", "emulator", "--budget", "0.2"]].concat());
+    let (text, error) = (String::from_utf8_lossy(&over.stdout), String::from_utf8_lossy(&over.stderr));
+    assert_eq!(over.status.code(), Some(1), "{error}");
+    assert!(
+        text.contains("\nspent ") && !text.contains("is legal") && !error.contains("is legal"),
+        "{text}{error}"
+    );
+    assert!(
+        error.contains("--sample nseg=VALUE") && error.contains("before any point was looked at"),
+        "{error}"
+    );
+    let text = with(&["--log", &folder.path("no/where.jsonl")]);
+    assert!(text.contains("error[tuning-log]") && text.contains("cannot be"), "{text}");
+    // Files that results could not go to are refused before the search, and nothing is left behind.
+    let lost = folder.path("no/where");
+    for (option, code) in [("--html", "write-file"), ("--best", "write-file"), ("--record", "tuning-record")]
+    {
+        let text = with(&[option, &lost]);
+        assert!(text.contains(&format!("error[{code}]: {lost} cannot be written")), "{text}");
+    }
+    let notes = folder.file("notes.txt", "my notes");
+    for (option, code) in [("--record", "tuning-record"), ("--log", "tuning-log")] {
+        let text = with(&[option, &notes]);
+        assert!(text.contains(&format!("error[{code}]")) && text.contains("notes.txt"), "{text}");
+        assert_eq!(std::fs::read_to_string(&notes).unwrap(), "my notes");
+    }
+    let early = folder.path("early.html");
+    with(&["--html", &early, "--launches", "0"]);
+    assert!(!Path::new(&early).exists(), "nothing was written before there was something to write");
+    let none =
+        folder.file("none.space", "width in [16]\nrows in [16]\nblock_rows in [32]\nrequire rows == 3\n");
+    let text = refusal(&call(&[&args[..3], &[&none], &args[4..12]].concat()));
+    assert!(text.contains("error[empty-space]") && text.contains("relax a `require` line"), "{text}");
+}
+
+#[test]
+fn a_report_shows_several_searches_along_a_size() {
+    let folder = Folder::new("report");
+    let (page, log) = (folder.path("page.html"), folder.path("log.jsonl"));
+    let kernel = example("kernels/segmented_sum.lw");
+    let space = |text: &str| folder.file("some.space", text);
+    let tune = |pipeline: &str, space: &str, nseg: &str, len: &str| {
+        let (nseg, len) = (format!("nseg={nseg}"), format!("len={len}"));
+        let pipeline = example(&format!("tuning/{pipeline}.pipe"));
+        let args = ["tune", &kernel, &pipeline, space, "--set", &nseg, "--set", &len, "--log", &log];
+        out(&call(&[&args[..], &["--sample", "nseg=64", "--device", "emulator"]].concat()));
+    };
+    let short = space("width in [16, 64]\nrows in [16]\nblock_rows in [32, 64]\n");
+    tune("segmented_sum_short", &short, "100000", "64");
+    let report = |more: &[&str]| call(&[&["report", &log][..], more].concat());
+    let text = refusal(&report(&[]));
+    assert!(text.contains("error[report-size]: all searches are of one shape"), "{text}");
+    tune("segmented_sum_short", &short, "100000", "256");
+    let text = out(&report(&["--html", &page]));
+    assert!(
+        text.starts_with("fraction of the memory's limit by len; nseg=100000\n\nsegmented_sum_short\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n  estimated by the counts: nothing was timed\n"), "{text}");
+    let rows: Vec<&str> =
+        text.lines().filter(|l| l.contains(" estimate ") && l.contains(" width=")).collect();
+    assert!(
+        rows.len() == 2 && rows[0].starts_with("  len=64 ") && rows[1].starts_with("  len=256 "),
+        "{text}"
+    );
+    assert!(
+        std::fs::read_to_string(&page).unwrap().contains("<g class=\"s0\"><polyline class=\"line estimate\"")
+    );
+    // Another pipeline of the same kernel is another line; that its number of rows is another has to be said.
+    let long = space("step in [256]\ntile in [256, 512]\n");
+    tune("segmented_sum_long", &long, "3000", "4096");
+    let text = refusal(&report(&[]));
+    assert!(text.contains("error[report-size]: the searches differ in `len`, `nseg`"), "{text}");
+    let text = out(&report(&["--by", "len"]));
+    assert!(
+        text.contains("\n\nsegmented_sum_short\n") && text.contains("\n\nsegmented_sum_long\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n  len=4096 nseg=3000 "), "{text}");
+    // What a strategy finds of them needs neither the kernel nor a device.
+    let replay = |more: &[&str]| call(&[&["tune", "--replay", &log][..], more].concat());
+    let text = out(&replay(&["--strategy", "random", "--points", "1", "--seed", "5"]));
+    assert_eq!(text.matches("\n  best of all ").count(), 3, "{text}");
+    assert_eq!(text.matches("\n  random with seed 5, 1 counted: ").count(), 3, "{text}");
+    assert!(
+        text.starts_with("segmented_sum_short on emulator: ") && text.contains(" % of the best\n"),
+        "{text}"
+    );
+    assert_eq!(out(&replay(&[])).matches(": 100.0 % of the best\n").count(), 3, "all points");
+    let text = refusal(&replay(&["--strategy", "random", "--points", "0"]));
+    assert!(text.contains("error[strategy]"), "{text}");
+    let many = space("width in [64]\nrows in [4096]\nblock_rows in [4096]\n");
+    let (short, none) = (example("tuning/segmented_sum_short.pipe"), folder.path("none.jsonl"));
+    let args = ["tune", &kernel, &short, &many, "--set", "nseg=100000", "--set", "len=64", "--log", &none];
+    let searched = call(&[&args[..], &["--sample", "nseg=64", "--device", "emulator"]].concat());
+    assert_eq!(searched.status.code(), Some(1), "too many threads");
+    let text = refusal(&call(&["tune", "--replay", &none]));
+    assert!(text.contains("error[nothing-to-replay]") && text.contains("points that are legal"), "{text}");
+    let text = refusal(&call(&["tune", "--replay", &kernel]));
+    assert!(text.contains("error[tuning-log]"), "{text}");
+    let text = refusal(&report(&["--by", "rows"]));
+    assert!(text.contains("`segmented_sum_short` of log has no integer argument `rows`"), "{text}");
+    let text = refusal(&report(&["--by", "len", "--html", &folder.path("no/where.html")]));
+    assert!(text.contains("error[write-file]"), "{text}");
+    assert_eq!(call(&["report"]).status.code(), Some(2));
+}
+
+#[test]
+fn every_space_of_the_examples_has_points_that_are_right() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/tuning");
+    let mut names: Vec<String> = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        names.extend(name.strip_suffix(".space").map(String::from));
+    }
+    names.sort();
+    let sizes = |name: &str| match name {
+        "argmax_chunks" => ("argmax", "nseg=3 len=70000"),
+        "argmax_long" => ("argmax", "nseg=5 len=9000"),
+        "argmax_short" => ("argmax", "nseg=1000 len=68"),
+        "column_sum" => ("column_sum", "m=300 n=132"),
+        "matmul" => ("matmul", "m=70 n=66 l=33"),
+        // 33000 steps: for some points many blocks, for others a part of one tile.
+        "ragged_sum" | "ragged_sum_streaming" => ("ragged_sum", "n=30000 nseg=3000"),
+        "segmented_sum_chunks" => ("segmented_sum", "nseg=3 len=70000"),
+        "segmented_sum_long" => ("segmented_sum", "nseg=5 len=9000"),
+        "segmented_sum_odd_chunks" => ("segmented_sum", "nseg=3 len=33333"),
+        "segmented_sum_odd_long" => ("segmented_sum", "nseg=5 len=4097"),
+        "segmented_sum_odd_short" => ("segmented_sum", "nseg=1000 len=17"),
+        "segmented_sum_peeled_chunks" => ("segmented_sum", "nseg=3 len=33333"),
+        "segmented_sum_peeled_long" => ("segmented_sum", "nseg=5 len=4097"),
+        "segmented_sum_short" | "segmented_sum_short_streaming" => ("segmented_sum", "nseg=1000 len=68"),
+        other => panic!("{other} has no sizes here"),
+    };
+    for name in names {
+        let (kernel, sizes) = sizes(&name);
+        let tuning = |kind: &str| example(&format!("tuning/{name}.{kind}"));
+        // A kernel without pipelines of its own lies beside its spaces.
+        let folder = if kernel == "argmax" { "tuning" } else { "kernels" };
+        let (kernel, pipeline, space) =
+            (example(&format!("{folder}/{kernel}.lw")), tuning("pipe"), tuning("space"));
+        let mut args = vec!["tune", &kernel, &pipeline, &space, "--device", "emulator"];
+        args.extend(sizes.split(' ').flat_map(|s| ["--set", s]));
+        let text = out(&call(&args));
+        assert!(text.contains("best by the counts, nothing was timed: "), "{name}: {text}");
+        assert!(!text.contains("wrong"), "{name}: {text}");
+    }
+}
+
+/// A file of offsets.
+fn offsets(folder: &Folder, name: &str, values: Vec<i32>) -> String {
+    let path = folder.path(name);
+    Tensor::from_vec(&[values.len()], values).unwrap().to_npy(&path).unwrap();
+    format!("offsets={path}")
+}
+
+#[test]
+fn a_search_over_segments_takes_the_users_own_offsets() {
+    let folder = Folder::new("offsets");
+    let tuning = |kind: &str| example(&format!("tuning/ragged_sum.{kind}"));
+    let (kernel, pipeline, log) =
+        (example("kernels/ragged_sum.lw"), tuning("pipe"), folder.path("log.jsonl"));
+    let space = folder.file("few.space", "threads in [64]\nitems in [8, 16]\ntiles in [4]\n");
+    let tune = |more: &[&str]| {
+        let args = ["tune", &kernel, &pipeline, &space, "--device", "emulator", "--set", "n=40000000"];
+        call(&[&args[..], more].concat())
+    };
+    let all = offsets(&folder, "all.npy", (0..=1000).map(|k| 40_000 * k).collect());
+    // One giant among empty segments, and equal ones: the same lengths of arrays.
+    let giant = offsets(&folder, "giant.npy", (0..=100).map(|k| if k < 50 { 0 } else { 5000 }).collect());
+    let even = offsets(&folder, "even.npy", (0..=100).map(|k| 50 * k).collect());
+    let with = |sample: &str| {
+        let own = ["--input", &all, "--sample", "n=5000", "--sample-input", sample, "--log", &log];
+        out(&tune(&own))
+    };
+    let text = with(&giant);
+    assert!(text.contains("best by the counts, nothing was timed: threads=64 items="), "{text}");
+    assert!(!text.contains("outcomes were taken from the log"), "{text}");
+    // What was counted on other segments is counted again, and of the same ones it is not.
+    assert!(!with(&even).contains("outcomes were taken from the log"));
+    assert!(with(&even).contains("\n2 outcomes were taken from the log\n"));
+
+    // A record serves other offsets that are drawn alike, and says of others what differs.
+    let record = folder.path("tuned.json");
+    out(&tune(&["--input", &all, "--sample", "n=5000", "--sample-input", &even, "--record", &record]));
+    let run = |offsets: &str| {
+        let args = ["run", &kernel, &pipeline, "--record", &record, "--device", "emulator", "--random", "x"];
+        call(&[&args[..], &["--set", "n=40000000", "--input", offsets]].concat())
+    };
+    let middle = |k: i32| 40_000 * k + if k % 1000 == 0 { 0 } else { k * 7919 % 30_000 };
+    let tomorrow = offsets(&folder, "tomorrow.npy", (0..=1000).map(middle).collect());
+    out(&run(&tomorrow));
+    let uneven = (0..=1000).map(|k| if k <= 500 { k } else { 40_000_000 - (1000 - k) });
+    let text = refusal(&run(&offsets(&folder, "uneven.npy", uneven.collect())));
+    assert!(
+        text.contains("the record is of something else: its data class is `offsets: mean about 32768, a quarter in segments about 1 x as long, no giant, few empty`, and here it is `offsets: mean about 32768, a quarter in segments about 512 x as long, a giant, few empty`"),
+        "{text}"
+    );
+    // What was only counted, on a sample, is of the sample's segments.
+    let sizes = ["--set", "nseg=1000", "--sample", "n=5000", "--sample", "nseg=100"];
+    out(&tune(&[&sizes[..], &["--sample-input", &giant, "--record", &record]].concat()));
+    let text = std::fs::read_to_string(&record).unwrap();
+    assert!(text.contains("\"data_class\": \"offsets: mean about 64, a quarter in segments about 64 x as long, a giant, most empty\""), "{text}");
+
+    let text = refusal(&tune(&["--input", &all, "--sample", "n=5000"]));
+    assert!(text.contains("error[") && text.contains("--sample-input"), "{text}");
+    // Offsets that break what is declared of them are refused, those of the sample too.
+    let falls = offsets(&folder, "falls.npy", (0..=100).map(|k| 5000 - 50 * k).collect());
+    let beyond = offsets(&folder, "beyond.npy", (0..=100).map(|k| 51 * k).collect());
+    let text = refusal(&tune(&["--input", &falls]));
+    assert!(text.contains("error[fact]: the elements of `offsets` fall"), "{text}");
+    let text = refusal(&tune(&["--input", &all, "--sample", "n=5000", "--sample-input", &beyond]));
+    assert!(
+        text.contains("error[fact]: the elements of `offsets` are not all in their declared range"),
+        "{text}"
+    );
+}
+
+/// The lines of a tuning log that are whole records.
+fn whole_lines(log: &str) -> usize {
+    let text = std::fs::read(log).unwrap_or_default();
+    text.split(|b| *b == b'\n').filter(|l| serde_json::from_slice::<serde_json::Value>(l).is_ok()).count()
+}
+
+#[test]
+fn a_search_that_was_killed_goes_on_with_its_log() {
+    let folder = Folder::new("killed");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space =
+        folder.file("all.space", "width in powers(8, 128)\nrows in powers(4, 64)\nblock_rows in [32, 64]\n");
+    let log = folder.path("log.jsonl");
+    let args = |log: &'static str| {
+        let mut args = vec!["tune", "KERNEL", "PIPELINE", "SPACE", "--device", "emulator", "--log", log];
+        args.extend(["--set", "nseg=4096", "--set", "len=512", "--sample", "nseg=256"]);
+        args
+    };
+    let filled = |args: Vec<&str>| -> Vec<String> {
+        let fill = |a: &str| match a {
+            "KERNEL" => kernel.clone(),
+            "PIPELINE" => pipeline.clone(),
+            "SPACE" => space.clone(),
+            "LOG" => log.clone(),
+            "OTHER" => folder.path("other.jsonl"),
+            a => a.to_owned(),
+        };
+        args.into_iter().map(fill).collect()
+    };
+    let mut child = Command::new(env!("CARGO_BIN_EXE_loopwright"))
+        .args(filled(args("LOG")))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while whole_lines(&log) < 5 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = whole_lines(&log);
+    assert!((5..50).contains(&kept), "it was killed before its 50 points were done: {kept}");
+    // As if it had died within a write.
+    let bytes = std::fs::read(&log).unwrap();
+    let end = bytes.iter().rposition(|b| *b == b'\n').unwrap();
+    std::fs::write(&log, &bytes[..end - 20]).unwrap();
+
+    let again =
+        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
+    assert!(again.contains(&format!("\n{} outcomes were taken from the log\n", kept - 1)), "{again}");
+    // The same as a search that was never ended.
+    let whole =
+        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("OTHER"))).output().unwrap());
+    let of = |text: &str| -> Vec<String> {
+        text.lines()
+            .filter(|l| !l.starts_with("spent") && !l.contains("from the log"))
+            .map(str::to_owned)
+            .collect()
+    };
+    assert_eq!(of(&again), of(&whole));
+    // And nothing is left to do for a third.
+    let third =
+        out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
+    assert!(third.contains("\n50 outcomes were taken from the log\n"), "{third}");
+}
+
+#[test]
+fn a_record_is_used_where_it_holds() {
+    let folder = Folder::new("record");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space = folder.file("small.space", "width in [16, 64]\nrows in [16]\nblock_rows in [32, 64]\n");
+    let record = folder.path("tuned.json");
+    let tune = |len: &str| {
+        let (len, record) = (format!("len={len}"), record.clone());
+        let set = ["--set", "nseg=1000", "--set", &len, "--sample", "nseg=128", "--device", "emulator"];
+        out(&call(&[&["tune", &kernel, &pipeline, &space, "--record", &record][..], &set].concat()))
+    };
+    let best = tune("64");
+    let best = best.lines().find_map(|l| l.strip_prefix("best by the counts, nothing was timed: ")).unwrap();
+    let run = |more: &[&str], nseg: &str, len: &str| {
+        let (nseg, len) = (format!("nseg={nseg}"), format!("len={len}"));
+        let args = ["run", &kernel, &pipeline, "--record", &record, "--device", "emulator", "--random", "x"];
+        call(&[&args[..], &["--set", &nseg, "--set", &len, "--verify"], more].concat())
+    };
+    // Alike is enough: 900 rows of 80 are in the classes of 1000 rows of 64.
+    assert!(out(&run(&[], "904", "80")).contains("verified"));
+    let differs = refusal(&run(&[], "904", "200"));
+    assert!(
+        differs.contains("error[record-differs]: the record is of something else: its shape class is `")
+            && differs.contains("64..127 by 16")
+            && differs.contains("128..255 by 8"),
+        "{differs}"
+    );
+    // With values of one's own it is only a note.
+    let own = run(&["-p", "width=16", "-p", "rows=16", "-p", "block_rows=32"], "904", "200");
+    assert!(String::from_utf8_lossy(&own.stderr).contains("note: the record is of something else"));
+    assert!(out(&own).contains("verified"));
+    // Printing asks for no sizes: the text is that of the best point.
+    let cuda = |more: &[&str]| call(&[&["cuda", &kernel, &pipeline], more].concat());
+    let parameters: Vec<&str> = best.split(' ').flat_map(|p| ["-p", p]).collect();
+    assert_eq!(out(&cuda(&["--record", &record])), out(&cuda(&parameters)));
+    // Values that are given go first.
+    let width = if best.contains("width=16") { "width=64" } else { "width=16" };
+    assert_ne!(out(&cuda(&["--record", &record, "-p", width])), out(&cuda(&["--record", &record])));
+    // A second shape class in the same file; the first still holds.
+    tune("200");
+    assert!(
+        out(&run(&[], "904", "200")).contains("verified") && out(&run(&[], "904", "80")).contains("verified")
+    );
+    // Two records of one text whose best points differ: printing cannot choose between them.
+    let other = folder.file("other.space", "width in [32]\nrows in [16]\nblock_rows in [32]\n");
+    let set = ["--set", "nseg=1000", "--set", "len=3000", "--sample", "nseg=128", "--device", "emulator"];
+    out(&call(&[&["tune", &kernel, &pipeline, &other, "--record", &record][..], &set].concat()));
+    let refused = refusal(&cuda(&["--record", &record]));
+    assert!(
+        refused.contains("error[record-ambiguous]: 3 records hold for this kernel and pipeline")
+            && refused.contains("2048..4095 by 8"),
+        "{refused}"
+    );
+    std::fs::remove_file(&record).unwrap();
+    tune("64");
+    // Another pipeline: its own step is named.
+    let text = std::fs::read_to_string(&pipeline).unwrap();
+    let changed = folder.file("changed.pipe", text.replace("len % 4", "len % 8"));
+    let refused = refusal(&call(&["cuda", &kernel, &changed, "--record", &record]));
+    assert!(
+        refused.contains("its pipeline is `assume(len mod 4 = 0)`, and here it is `assume(len mod 8 = 0)`"),
+        "{refused}"
+    );
+    let damaged = folder.file("damaged.json", &std::fs::read(&record).unwrap()[..50]);
+    let refused = refusal(&call(&["cuda", &kernel, &pipeline, "--record", &damaged]));
+    assert!(refused.contains("error[tuning-record]") && refused.contains("EOF"), "{refused}");
+    let refused = refusal(&call(&["cuda", &kernel, "--record", &record]));
+    assert!(refused.contains("`--record` has no pipeline to go to"), "{refused}");
+}
+
+#[test]
+fn candidates_are_compiled_here_and_timed_elsewhere() {
+    let folder = Folder::new("binaries");
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("tuning/segmented_sum_short.pipe"));
+    let space = folder.file("small.space", "width in [16, 64]\nrows in [16, 128]\nblock_rows in [128]\n");
+    let binaries = folder.path("binaries");
+    let tune = |len: &str, more: &[&str]| {
+        let len = format!("len={len}");
+        let args = ["tune", &kernel, &pipeline, &space, "--set", "nseg=100000", "--set", &len];
+        call(&[&args[..], &["--sample", "nseg=128", "--device", "emulator"], more].concat())
+    };
+    if loopwright::runtime::nvrtc::library().is_err() {
+        let refused = refusal(&tune("64", &["--compile-only", &binaries, "--arch", "sm_90a"]));
+        assert!(refused.contains("error[no-compiler]"), "{refused}");
+        return;
+    }
+    let made = out(&tune("64", &["--compile-only", &binaries, "--arch", "sm_90a"]));
+    assert!(made.starts_with("3 candidates compiled in ") && made.contains(" 1 refused; "), "{made}");
+    assert!(made.contains(" regs  point\n") && made.contains("  <- best\n"), "{made}");
+    // Timing them needs no compiler, but a GPU.
+    let measured = refusal(&tune("64", &["--measure", &binaries]));
+    assert!(measured.contains("error[binary-device]: binaries for sm_90a are timed on a GPU"), "{measured}");
+    let refused = refusal(&tune("80", &["--measure", &binaries]));
+    assert!(
+        refused.contains("error[binary-folder-differs]") && refused.contains("of another problem"),
+        "{refused}"
+    );
+    std::fs::write(format!("{binaries}/00000.cubin"), "cut").unwrap();
+    let refused = refusal(&tune("64", &["--measure", &binaries]));
+    assert!(refused.contains("error[binary-folder]") && refused.contains("00000.cubin"), "{refused}");
+    let refused = refusal(&tune("64", &["--compile-only", &binaries]));
+    assert!(refused.contains("error[arch]: there is no GPU here"), "{refused}");
+}
