@@ -40,6 +40,11 @@
 //!
 //! The [`prelude`] has what most programs need.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 pub use loopwright_cuda_target as cuda;
 pub use loopwright_emulator as emulator;
 pub use loopwright_kernel_ir as ir;

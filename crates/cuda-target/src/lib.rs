@@ -11,6 +11,11 @@
 //!
 //! Each line knows the instruction that it comes from ([`CudaSource::map`]).
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod binary;
 mod context;
 mod expr;

@@ -21,6 +21,11 @@
 //! [`Number::cast`](loopwright_kernel_ir::Number::cast); a shift by an amount outside of `0..bits` moves every bit out; integers wrap, the
 //! quotient of the least integer and -1 too; a loop's bound is evaluated once; fast and precise functions are the same.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod access;
 mod arguments;
 mod available;

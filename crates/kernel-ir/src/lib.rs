@@ -14,6 +14,11 @@
 //!   `i = 128*i_outer + i_inner`; expressions and constraints go on speaking of `i`. The definitions are the map from
 //!   executions of the transformed kernel to instances of the declared one.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod array;
 mod builder;
 mod cuda_names;

@@ -14,6 +14,11 @@
 //! other; see [`Query`]. Subscripts and bounds that are read from data are unknown integers, different on both sides, of which [`Load`] and
 //! the declared facts say something; so an answer "no" is a proof, and an answer "yes" means that it may happen.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod blocks;
 mod compare;
 mod conflict;

@@ -9,6 +9,11 @@
 //!    inames run (`reduce`), variables declared (`declare`).
 //! 5. The finished program is read once more by what knows nothing of all that ([`verify`]).
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod accumulate;
 mod analysis;
 mod block;

@@ -14,6 +14,11 @@
 //!   beside the hashes decide what runs and where (subscripts, bounds, predicates); two forms that give equal
 //!   hashes for all cells have computed the same from the same.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod eval;
 mod machine;
 mod number;

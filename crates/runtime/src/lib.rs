@@ -22,6 +22,11 @@
 //!   so that registers, shared memory and spills in the compiler's log are those of the launch.
 //! - **A launch that cannot work is refused before it is tried**, with the limit it breaks.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 pub mod arch;
 pub mod cache;
 pub mod cuda;

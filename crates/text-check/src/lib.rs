@@ -10,6 +10,11 @@
 //! Differences from a GPU: products are not contracted into fused multiply-adds, fast functions are the precise ones, signed
 //! integers wrap.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod arguments;
 mod compile;
 mod run;

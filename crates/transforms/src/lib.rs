@@ -10,6 +10,11 @@
 //! counter-example, or refused because neither is known, unless the user vouches for it ([`AssumeLegal`]). [`Pipeline::explain`] shows the
 //! verdicts. Whether the barriers and kernel boundaries that an order needs can be placed is found when the kernel is lowered.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod add_prefetch;
 mod alias_temporaries;
 mod array_axes;

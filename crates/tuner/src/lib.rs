@@ -39,6 +39,11 @@
 //! them without a device. [`TunedRecords`] are the best points that a project ships, with all that they hold for. A [`LimitReport`] shows how near the
 //! best points of several searches come to the memory's limit, over a size.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod basis;
 mod binaries;
 mod body;

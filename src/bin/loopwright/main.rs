@@ -3,6 +3,11 @@
 //! Exit status: 0 all went well; 1 a result is wrong; 2 bad input, with one rendered diagnostic for each thing that is wrong on
 //! standard error.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
 mod arguments;
 mod bisect;
 mod check;
