@@ -7,10 +7,14 @@
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use loopwright_cuda_target::cuda_source;
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_lowering::{LowerOptions, lower};
 use loopwright_runtime::Arch;
 use loopwright_runtime::cache::{Cache, Lookup};
 use loopwright_runtime::disasm::Disassembler;
 use loopwright_runtime::nvrtc::{self, CompileError, CompileOptions, Compiled, Header, Severity};
+use loopwright_transforms::Pipeline;
 use rayon::prelude::*;
 
 const ARCHITECTURES: [Arch; 3] = [Arch::SM_80, Arch::SM_90A, Arch::SM_100A];
@@ -37,6 +41,8 @@ extern "C" __global__ void reverse(float* x)
 
 type Outcome = Result<(), Failed>;
 type Test = (&'static str, fn() -> Outcome);
+/// A test that a machine without a disassembler leaves out.
+type Disassembled = fn() -> Result<Completion, Failed>;
 
 fn check(holds: bool, message: impl Into<String>) -> Outcome {
     if holds { Ok(()) } else { Err(Failed::from(message.into())) }
@@ -278,6 +284,80 @@ fn machine_code_is_shown() -> Result<Completion, Failed> {
     Ok(Completion::Completed)
 }
 
+/// Kernels with a pipeline, of which some launches come behind others.
+const SEVERAL_LAUNCHES: [(&str, &str); 3] = [
+    (
+        "kernel columns(x: f32[m, n], out: f32[n], m: i32, n: i32)
+         domain { [j] : 0 <= j < n }
+         domain { [i] : 0 <= i < m }
+         out[j] = sum(i, x[i, j])",
+        "split_iname(j, 32)
+         split_iname(i, 1024)
+         tag_inames(j_outer: block.x, i_outer: block.y, j_inner: thread.x)",
+    ),
+    (
+        "kernel steps(x: f32[n], y: f32[n], n: i32, m: i32)
+         domain { [t, i] : 0 <= t < m and 0 <= i < n }
+         y[i] = x[i] * y[i] + y[i] {inames=t:i}",
+        "split_iname(i, 128)
+         tag_inames(t: host, i_outer: block.x, i_inner: thread.x)",
+    ),
+    (
+        "kernel segments(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+         assume 0 <= n and 0 <= nseg
+         fact monotone(offsets)
+         fact 0 <= offsets <= n
+         domain { [s] : 0 <= s < nseg }
+         domain { [i] : lo <= i < hi }
+         temp lo: i32 private
+         temp hi: i32 private
+         lo = offsets[s] {id=load_lo}
+         hi = offsets[s + 1] {id=load_hi}
+         out[s] = sum(i, x[i]) {id=total}",
+        "flatten_ragged(s, i, threads=128, items=16, tiles=4)",
+    ),
+];
+
+/// Nothing that another launch of the program may still be writing is read, and nothing is written, before the wait for that launch: in the machine code,
+/// where the compiler has put everything in its own order. What no launch writes (`CONSTANT`) may be read earlier.
+fn the_wait_for_the_launch_ahead_comes_first() -> Result<Completion, Failed> {
+    let Some(disassembler) = Disassembler::find() else {
+        return Ok(Completion::ignored_with("this machine has no disassembler"));
+    };
+    let fail = |d: &dyn std::fmt::Display| Failed::from(d.to_string());
+    for (kernel, steps) in SEVERAL_LAUNCHES {
+        let declared = LoopKernel::parse(kernel).map_err(|d| fail(&d))?;
+        let program = Pipeline::parse(steps)
+            .and_then(|pipeline| pipeline.apply(&declared))
+            .and_then(|kernel| lower(&kernel, LowerOptions::default()))
+            .map_err(|d| fail(&d))?;
+        let source = cuda_source(&program).map_err(|d| fail(&d))?;
+        let compiled = nvrtc::compile(&source.text, &CompileOptions::new(Arch::SM_90A))?;
+        let text = disassembler.disassemble(&compiled.cubin)?;
+        let early: Vec<&str> = source.kernels.iter().filter(|k| k.early).map(|k| k.name.as_str()).collect();
+        check(!early.is_empty(), format!("no launch of\n{kernel}\ncomes behind another"))?;
+        for name in early {
+            // As nvdisasm and as cuobjdump begin a function.
+            let begins = [format!(".text.{name}:\n"), format!("Function : {name}\n")];
+            let code = begins
+                .iter()
+                .find_map(|begin| text.split_once(begin.as_str()))
+                .map(|(_, code)| code.split(".text.").next().unwrap_or(code))
+                .map(|code| code.split("Function : ").next().unwrap_or(code))
+                .ok_or_else(|| Failed::from(format!("no code of {name} in\n{text}")))?;
+            let before = code
+                .split_once("ACQBULK")
+                .map(|(before, _)| before)
+                .ok_or_else(|| Failed::from(format!("{name} waits for nothing:\n{code}")))?;
+            let memory = ["LDG", "STG", "RED", "ATOM"];
+            let touches = |line: &&str| memory.iter().any(|m| line.contains(m)) && !line.contains("CONSTANT");
+            let touched: Vec<&str> = before.lines().filter(touches).collect();
+            check(touched.is_empty(), format!("{name}, ahead of its wait: {touched:#?}"))?;
+        }
+    }
+    Ok(Completion::Completed)
+}
+
 fn main() -> ExitCode {
     if let Some(folder) = std::env::var_os(WORKER) {
         return worker(&folder);
@@ -326,9 +406,15 @@ fn main() -> ExitCode {
             None => test().map(|()| Completion::Completed),
         }));
     }
-    trials.push(Trial::ignorable_test("machine_code_is_shown", move || match missing {
-        Some(reason) => Ok(Completion::ignored_with(reason)),
-        None => machine_code_is_shown(),
-    }));
+    let of_machine_code: [(&str, Disassembled); 2] = [
+        ("machine_code_is_shown", machine_code_is_shown),
+        ("the_wait_for_the_launch_ahead_comes_first", the_wait_for_the_launch_ahead_comes_first),
+    ];
+    for (name, test) in of_machine_code {
+        trials.push(Trial::ignorable_test(name, move || match missing {
+            Some(reason) => Ok(Completion::ignored_with(reason)),
+            None => test(),
+        }));
+    }
     libtest_mimic::run(&arguments, trials).exit_code()
 }
