@@ -31,7 +31,7 @@ impl Form {
 
     /// Has blocks that share a row change its result themselves.
     pub(super) fn join_atomically(&mut self) -> Result<(), Diagnostic> {
-        self.pipeline = Pipeline::parse(&format!("{}join_atomically(reduce)\n", self.pipeline))?;
+        self.pipeline = self.pipeline.clone().then(&Pipeline::parse("join_atomically(reduce)")?);
         self.name = if self.wide {
             "blocks for chunks of a row, by vectors from before its beginning, joined by atomic updates"
         } else {
@@ -42,7 +42,7 @@ impl Form {
 
     /// The form with loads of elements that ask the caches to give these up first.
     fn streaming(self) -> Result<Form, Diagnostic> {
-        let hint = Pipeline::parse("cache_streaming(x)\n")?;
+        let hint = Pipeline::parse("cache_streaming(x)")?;
         Ok(Form { pipeline: hint.then(&self.pipeline), ..self })
     }
 }
@@ -308,9 +308,9 @@ fn flattened(pieces: &Pieces, elements: usize, count: usize, machine: &Machine) 
     let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
     // Where segments are short, offsets and results are most of what the cache is asked for, and hints for the points gain nothing.
     let stream = resident.is_some() && elements >= count.saturating_mul(LONG_ENOUGH_TO_STREAM);
-    let hint = if stream { "cache_streaming(x)\n" } else { "" };
-    let steps = format!("{hint}flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
-    Form::new("flattened", &steps, space)
+    let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
+    let form = Form::new("flattened", &steps, space)?;
+    if stream { form.streaming() } else { Ok(form) }
 }
 
 /// A warp or a block for each segment, where their lengths are known to be of one size.

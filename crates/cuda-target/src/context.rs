@@ -22,8 +22,6 @@ pub(crate) struct Needs {
     pub headers: RefCell<BTreeSet<&'static str>>,
     /// Helper functions: the name and the type that it is for.
     pub helpers: RefCell<BTreeSet<(&'static str, DType)>>,
-    /// Whether a kernel waits for the launch ahead of it.
-    pub waits: Cell<bool>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
     /// The first thing found wrong.

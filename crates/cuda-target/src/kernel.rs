@@ -28,7 +28,6 @@ impl Context<'_> {
             out.push(declaration, 4, None);
         }
         if self.kernel.early {
-            self.needs.waits.set(true);
             out.push(&format!("{WAIT}();"), 4, None);
         }
         out.0.append(&mut body.0);

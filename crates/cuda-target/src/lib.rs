@@ -47,9 +47,6 @@ pub struct KernelInfo {
     pub dynamic_shared: bool,
     /// Threads of a block on x, y, z.
     pub block: [u32; 3],
-    /// Whether it waits by itself for the launch ahead of it, so that it may be started before that has ended
-    /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, compute capability 9.0). The first launch of a program must not be.
-    pub early: bool,
 }
 
 impl KernelInfo {
@@ -93,11 +90,10 @@ pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
             shared_bytes: kernel.shared_bytes(),
             dynamic_shared: context.uses_dynamic_shared(),
             block: kernel.block,
-            early: kernel.early,
         });
     }
     let mut lines = Lines::default();
-    let Needs { headers, helpers, waits, functions, error } = needs;
+    let Needs { headers, helpers, functions, error } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
     }
@@ -113,7 +109,7 @@ pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
     for (name, dtype) in helpers.into_inner() {
         paragraph(&mut lines, helpers::definition(name, dtype).join("\n"));
     }
-    if waits.get() {
+    if program.kernels.iter().any(|kernel| kernel.early) {
         paragraph(&mut lines, helpers::wait().join("\n"));
     }
     let called = functions.into_inner();

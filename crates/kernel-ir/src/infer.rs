@@ -30,9 +30,7 @@ pub(crate) fn infer_temporaries(data: &mut KernelData) {
         let before = pending.len();
         pending.retain(|k| {
             let Some(t) = type_of_writers(&table, data, writers(*k)) else { return true };
-            let temporary = &data.temporaries[*k];
-            let names = if temporary.axes.is_empty() { &mut table.scalars } else { &mut table.arrays };
-            names.insert(temporary.name.clone(), t.clone());
+            table.learn(&data.temporaries[*k], t.clone());
             found.push((*k, t));
             false
         });

@@ -17,8 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arg, BinaryOp, DType, Diagnostic, Expr, KernelData, MathFunction, Name, Reduce, ReductionOp, StateType,
-    Type, UnaryOp, math_function,
+    Arg, Array, BinaryOp, DType, Diagnostic, Expr, KernelData, MathFunction, Name, Reduce, ReductionOp,
+    StateType, Type, UnaryOp, math_function,
 };
 
 /// Stands for the type of a temporary that is still to be inferred.
@@ -153,8 +153,8 @@ pub fn state_type(op: &ReductionOp, state: &StateType, inputs: &[Type]) -> Type 
 #[derive(Clone, Debug)]
 pub struct TypeTable<'a> {
     data: &'a KernelData,
-    pub(crate) scalars: BTreeMap<Name, Type>,
-    pub(crate) arrays: BTreeMap<Name, Type>,
+    scalars: BTreeMap<Name, Type>,
+    arrays: BTreeMap<Name, Type>,
 }
 
 impl<'a> TypeTable<'a> {
@@ -171,8 +171,7 @@ impl<'a> TypeTable<'a> {
             if is_untyped(&t.dtype) {
                 continue;
             }
-            let names = if t.axes.is_empty() { &mut table.scalars } else { &mut table.arrays };
-            names.insert(t.name.clone(), t.dtype.clone());
+            table.learn(t, t.dtype.clone());
         }
         let mut wide: BTreeSet<&Name> = BTreeSet::new();
         for domain in &data.domains {
@@ -192,6 +191,12 @@ impl<'a> TypeTable<'a> {
             table.scalars.entry(d.iname.clone()).or_insert(DType::I32.into());
         }
         table
+    }
+
+    /// Adds the type of a temporary.
+    pub(crate) fn learn(&mut self, temporary: &Array, dtype: Type) {
+        let names = if temporary.axes.is_empty() { &mut self.scalars } else { &mut self.arrays };
+        names.insert(temporary.name.clone(), dtype);
     }
 
     /// The table with other scalars: the names that the parts of an operator speak of.

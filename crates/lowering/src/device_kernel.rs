@@ -68,14 +68,9 @@ fn params(
     around: &[Name],
     exchanged: &BTreeSet<Name>,
 ) -> Vec<Param> {
-    let mut read = BTreeSet::new();
+    let read = globals_read(body);
     let mut written = BTreeSet::new();
     let mut scalars = BTreeSet::new();
-    visit_loads(body, &mut |m| {
-        if let Memory::Global(g) = m.memory {
-            read.insert(g);
-        }
-    });
     Stmt::visit(body, &mut |s| {
         if let Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. } = s
             && let Memory::Global(g) = to.memory
@@ -113,20 +108,27 @@ fn params(
     params
 }
 
-/// Calls `f` on each element that is read.
-pub(crate) fn visit_loads(body: &[Stmt], f: &mut dyn FnMut(&MemRef)) {
+/// The numbers of the global arrays that a body reads.
+pub(crate) fn globals_read(body: &[Stmt]) -> BTreeSet<usize> {
+    let mut read = BTreeSet::new();
+    let mut add = |m: &MemRef| {
+        if let Memory::Global(global) = m.memory {
+            read.insert(global);
+        }
+    };
     Stmt::visit(body, &mut |s| {
         if let Stmt::VectorCopy { from, .. } = s {
-            f(from);
+            add(from);
         }
         own_values(s, &mut |v| {
             v.visit(&mut |v| {
                 if let ValueKind::Load(m) = &v.kind {
-                    f(m);
+                    add(m);
                 }
             });
         });
     });
+    read
 }
 
 pub(crate) fn called_functions(kernels: &[DeviceKernel]) -> BTreeSet<Name> {

@@ -11,8 +11,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::device_kernel::visit_loads;
-use crate::program::{DeviceKernel, Global, HostStmt, Memory, Param};
+use crate::device_kernel::globals_read;
+use crate::program::{DeviceKernel, Global, HostStmt, Param};
 
 /// Marks the kernels that launches come before.
 pub(crate) fn mark(host: &[HostStmt], kernels: &mut [DeviceKernel], globals: &[Global]) {
@@ -20,12 +20,7 @@ pub(crate) fn mark(host: &[HostStmt], kernels: &mut [DeviceKernel], globals: &[G
     launches_behind(host, &mut false, &mut behind);
     for (_, kernel) in kernels.iter_mut().enumerate().filter(|(number, _)| behind.contains(number)) {
         kernel.early = true;
-        let mut read = BTreeSet::new();
-        visit_loads(&kernel.body, &mut |m| {
-            if let Memory::Global(global) = m.memory {
-                read.insert(global);
-            }
-        });
+        let read = globals_read(&kernel.body);
         for param in &mut kernel.params {
             if let Param::Global { global, exchanged, .. } = param {
                 *exchanged |= read.contains(global) && globals[*global].written;

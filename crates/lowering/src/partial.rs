@@ -93,14 +93,8 @@ impl Emitter<'_, '_> {
                 for lane in lanes {
                     let at = match (aff.coefficient(lane), length(lane)) {
                         (0, _) => 0,
-                        (k, Some(length)) => {
-                            if (k > 0) == least {
-                                0
-                            } else {
-                                length - 1
-                            }
-                        }
-                        (k, None) if (k > 0) == least => 0,
+                        (k, _) if (k > 0) == least => 0,
+                        (_, Some(length)) => length - 1,
                         (_, None) => return Ok(None),
                     };
                     aff = aff.substitute_one(lane, &Aff::constant(at))?;

@@ -16,7 +16,7 @@ use crate::{
     Hazards, LowerOptions,
     analysis::Analysis,
     block::{block_shape, extents_of_threads},
-    device_kernel::{Draft, called_functions, visit_loads},
+    device_kernel::{Draft, called_functions, globals_read},
     early,
     emitter::{Emitter, Shared, known},
     env::Env,
@@ -27,8 +27,8 @@ use crate::{
     layout::layout,
     private,
     program::{
-        Atomic, BinOp, DeviceKernel, Global, HostStmt, Memory, Note, Owner, Param, Program, ProgramArg,
-        ScalarArg, Stmt, Value, ValueKind, Writes,
+        Atomic, BinOp, DeviceKernel, Global, HostStmt, Note, Owner, Param, Program, ProgramArg, ScalarArg,
+        Stmt, Value, ValueKind, Writes,
     },
     ranges::{one_value, strongest, weakest, with_coordinates},
     sync,
@@ -70,11 +70,9 @@ pub(crate) fn lower(
                 shared.globals[*global].written |= *written;
             }
         }
-        visit_loads(&k.body, &mut |m| {
-            if let Memory::Global(g) = m.memory {
-                shared.globals[g].read = true;
-            }
-        });
+        for global in globals_read(&k.body) {
+            shared.globals[global].read = true;
+        }
     }
     early::mark(&host, &mut kernels, &shared.globals);
     // Parts without a statement: their loops are empty, or something went wrong.

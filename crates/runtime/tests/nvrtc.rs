@@ -334,7 +334,7 @@ fn the_wait_for_the_launch_ahead_comes_first() -> Result<Completion, Failed> {
         let source = cuda_source(&program).map_err(|d| fail(&d))?;
         let compiled = nvrtc::compile(&source.text, &CompileOptions::new(Arch::SM_90A))?;
         let text = disassembler.disassemble(&compiled.cubin)?;
-        let early: Vec<&str> = source.kernels.iter().filter(|k| k.early).map(|k| k.name.as_str()).collect();
+        let early: Vec<&str> = program.kernels.iter().filter(|k| k.early).map(|k| k.name.as_str()).collect();
         check(!early.is_empty(), format!("no launch of\n{kernel}\ncomes behind another"))?;
         for name in early {
             // As nvdisasm and as cuobjdump begin a function.

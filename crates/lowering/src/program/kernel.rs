@@ -92,7 +92,8 @@ pub struct DeviceKernel {
     /// How many blocks a multiprocessor has to have registers for, at the least; the compiler decides where nothing is said.
     pub resident: Option<u32>,
     /// Whether it may be started before the launch ahead of it has ended. Its threads then wait for that before anything else, if the
-    /// device can start it so (compute capability 9.0); otherwise there is nothing to wait for.
+    /// device can start it so (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, compute capability 9.0); otherwise there is nothing to wait
+    /// for. The first launch of a program must not be started so.
     pub early: bool,
     /// Scalar variables; [`VarId`] indexes it.
     pub vars: Vec<Var>,

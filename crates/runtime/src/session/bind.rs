@@ -111,9 +111,7 @@ pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<
                     dynamic_shared: u32::try_from(info.dynamic_bytes()).unwrap_or(u32::MAX),
                 };
                 let function = &gpu.functions[step.kernel];
-                // What is ahead of the first launch is another's: it may write what this program only reads.
-                let early = info.early && !launches.is_empty();
-                launches.push(if early {
+                launches.push(if step.early {
                     function.prepare_early(stream, &shape, arguments)?
                 } else {
                     function.prepare(stream, &shape, arguments)?

@@ -124,15 +124,14 @@ pub fn export(
     }
     let launches = host::launches(&program, &resolved.integers)?
         .iter()
-        .enumerate()
-        .map(|(number, step)| {
+        .map(|step| {
             let printed = &source.kernels[step.kernel];
             Ok(ExportedLaunch {
                 kernel: printed.name.to_string(),
                 grid: step.grid,
                 block: printed.block,
                 dynamic_shared: printed.dynamic_bytes(),
-                early: printed.early && number > 0 && arch.starts_early(),
+                early: step.early && arch.starts_early(),
                 parameters: host::parameters(&program, step, &resolved.scalars, index)?
                     .into_iter()
                     .map(ExportedParameter::from)

@@ -19,6 +19,9 @@ pub(super) struct Step {
     pub grid: [u64; 3],
     /// Values of the host's variables.
     pub hosts: Integers,
+    /// Whether it may be started before the launch ahead of it has ended: what is ahead of the first one is another's, and may write what this
+    /// program only reads.
+    pub early: bool,
 }
 
 /// Launches are listed when bound; so many are listed at most.
@@ -187,7 +190,8 @@ fn walk(
                     )
                     .help("leave more of the work in each kernel"));
                 }
-                steps.push(Step { kernel: *number, grid, hosts: hosts.clone() });
+                let early = kernel.early && !steps.is_empty();
+                steps.push(Step { kernel: *number, grid, hosts: hosts.clone(), early });
             }
             HostStmt::For { var, lower, upper, body, .. } => {
                 let bound = |value: &Value, hosts: &Integers| {
