@@ -116,15 +116,17 @@ class Exported:
             self.launches.append((function, config, pointers, values))
 
     def resources(self):
-        """Of the launch with the most threads: registers, resident blocks and KiB that can be under way on a multiprocessor."""
-        at = max(range(len(self.launches)), key=lambda k: math.prod(self.launches[k][1].shape[:6]))
-        function, config = self.launches[at][:2]
+        """Of the launch whose threads can have the most bytes under way: registers, resident blocks and KiB that can be under way on a multiprocessor."""
+        launches = []
+        for name, (function, config, *_) in zip(self.kernels, self.launches):
+            threads, shared = math.prod(config.shape[3:6]), ctypes.c_size_t(config.shape[6])
+            ahead = loads_ahead(self.binary, name)
+            launches.append((math.prod(config.shape[:3]) * threads * ahead, function, threads, shared, ahead))
+        _, function, threads, shared, ahead = max(launches, key=lambda launch: launch[0])
         registers, blocks, number_of_registers = ctypes.c_int(), ctypes.c_int(), 4
         checked(driver.cuFuncGetAttribute(ctypes.byref(registers), number_of_registers, function), "cuFuncGetAttribute")
-        threads, shared = math.prod(config.shape[3:6]), ctypes.c_size_t(config.shape[6])
         of = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor
         checked(of(ctypes.byref(blocks), function, threads, shared), "cuOccupancyMaxActiveBlocksPerMultiprocessor")
-        ahead = loads_ahead(self.binary, self.kernels[at])
         return {
             "registers": registers.value,
             "resident_blocks": blocks.value,

@@ -24,7 +24,7 @@ What is measured, for each case, by events, on 2^28 elements unless --elements s
 - the limit: bytes read at the rate of the fastest kernel that only reads, plus bytes written at the rate that a copy leaves for writing, all
   measured in the same run. Readers are CUB's and torch's sums of everything, and CUB's sums of rows of 16384, which write a 16384th.
 
-Of ours, the line of a case names the registers of its first launch of many blocks, the blocks of it that are resident on a multiprocessor, and how many
+Of ours, the line of a case names the registers of the launch that can have the most bytes under way, the blocks of it that are resident on a multiprocessor, and how many
 KiB their threads can have under way there: as many loads of each as stand in the machine code ahead of the first use of one of them.
 
 Results are compared with sums in f64 before anything is timed. What the launches are is in `exported.py`, the peers in `libraries.py`, how times are taken in

@@ -79,7 +79,8 @@ pub(super) fn of(
             forms.into_iter().map(|form| if stream { form.streaming() } else { Ok(form) }).collect()
         }
         Shape::Ragged { count, elements, longest, .. } => {
-            let pieces = Pieces::of(dtype, state, limits);
+            let giant = longest.is_some_and(|longest| longest >= elements / GIANT);
+            let pieces = Pieces::of(dtype, state, elements.div_ceil(count.max(1)), giant, limits);
             let mut forms = vec![flattened(&pieces, elements, count, machine)?];
             // Nothing is faster than full multiprocessors of flattened segments, even where each segment would keep a block busy: 0.99 and 0.87 of the
             // memory's limit for such ones of 65536 (benches/RESULTS.md).
@@ -269,6 +270,11 @@ const FLAT_THREADS: usize = 128;
 const MOST_TILES: usize = 512;
 /// Points of segments on average, from which on streaming loads of them are faster: measured between 16 and 64.
 const LONG_ENOUGH_TO_STREAM: usize = 32;
+/// And from which on tiles of twice as many points are, of 4 bytes each: measured between 4 and 16. Closing segments takes less of a tile's time then,
+/// and fewer warps with more of the loads ahead do better than more warps.
+const LONG_ENOUGH_FOR_LARGE_TILES: usize = 8;
+/// A segment with this part of all points is a giant: most runs have no end of a segment, are done sooner than the others, and leave them alone.
+const GIANT: usize = 8;
 
 /// How flattened segments are cut.
 struct Pieces {
@@ -276,38 +282,53 @@ struct Pieces {
     items: usize,
     /// How many blocks a multiprocessor is known to hold.
     resident: Option<usize>,
+    /// How many rounds of such blocks there are.
+    rounds: usize,
+    /// Whether points are loaded by streaming loads.
+    stream: bool,
 }
 
 impl Pieces {
-    /// `state` is how many bytes a partial result has.
-    fn of(dtype: DType, state: usize, limits: &DeviceInfo) -> Pieces {
+    /// `state` is how many bytes a partial result has, `mean` how many points a segment has on average; `giant`, whether one is known to have much of all.
+    fn of(dtype: DType, state: usize, mean: usize, giant: bool, limits: &DeviceInfo) -> Pieces {
         let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
         // A point's value, what it completes unless that is the only value, an eighth more of both, and a mark.
         let value = dtype.bytes().max(4);
         let complete = if state == value { 0 } else { state };
         let taken = |items: usize| FLAT_THREADS * items * ((value + complete) * 9 / 8 + 1);
         let held = |items: usize| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
-        let items = [16, 8].into_iter().find(|items| held(*items) >= 8).unwrap_or(8);
-        let flat = Flat { threads: FLAT_THREADS as u16, items: items as u16, tiles: 1 };
-        let resident = flat.resident(dtype.bytes(), state).map(|blocks| blocks as usize);
-        Pieces { items, resident: resident.filter(|blocks| held(items) >= *blocks) }
+        let asked = |items: usize| {
+            let flat = Flat { threads: FLAT_THREADS as u16, items: items as u16, tiles: 1 };
+            flat.resident(dtype.bytes(), state).map(|blocks| blocks as usize)
+        };
+        let large = dtype.bytes() == 4 && mean >= LONG_ENOUGH_FOR_LARGE_TILES;
+        let large = large && asked(32).is_some_and(|blocks| held(32) >= blocks);
+        let items = match large {
+            true => 32,
+            false => [16, 8].into_iter().find(|items| held(*items) >= 8).unwrap_or(8),
+        };
+        let resident = asked(items).filter(|blocks| held(items) >= *blocks);
+        // Long runs save borders and partial results: one round of blocks, where it is known how many a multiprocessor holds. Otherwise that may be
+        // too many, and three rounds lose less by a fourth that is not full; so they do where runs take unequal times, or where streaming loads
+        // leave room for what borders cost (benches/RESULTS.md).
+        let long = mean >= LONG_ENOUGH_TO_STREAM;
+        let rounds = if resident.is_none() || giant || (large && long) { 3 } else { 1 };
+        // Where segments are short, offsets and results are most of what the cache is asked for, and hints for the points gain nothing.
+        Pieces { items, resident, rounds, stream: resident.is_some() && long }
     }
 }
 
 /// Segments of any length in runs of equal work.
 fn flattened(pieces: &Pieces, elements: usize, count: usize, machine: &Machine) -> Result<Form, Diagnostic> {
-    let Pieces { items, resident } = *pieces;
-    // Long runs save borders and partial results: one round of blocks, where it is known how many a multiprocessor holds. Otherwise eight may be
-    // too many, and three rounds lose less by a fourth that is not full. Beyond so many tiles there is nothing left to save.
-    let (rounds, blocks) = resident.map_or((3, 8), |blocks| (1, blocks));
+    let Pieces { items, resident, rounds, stream } = *pieces;
+    let blocks = resident.unwrap_or(8);
     let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
     let round = 32 * items * blocks * multiprocessors * (FLAT_THREADS / 32);
     let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
+    // Beyond so many tiles there is nothing left to save.
     let rounds = rounds.max(steps.div_ceil(round * MOST_TILES));
     let tiles = steps.div_ceil(round * rounds).clamp(1, MOST_TILES);
     let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
-    // Where segments are short, offsets and results are most of what the cache is asked for, and hints for the points gain nothing.
-    let stream = resident.is_some() && elements >= count.saturating_mul(LONG_ENOUGH_TO_STREAM);
     let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
     let form = Form::new("flattened", &steps, space)?;
     if stream { form.streaming() } else { Ok(form) }

@@ -45,12 +45,27 @@ impl Flat {
     /// How many steps the end of a segment counts for: about what closing one costs, in points.
     pub const END_WEIGHT: u16 = 2;
 
-    /// How many blocks a multiprocessor has to hold at a time: 32 warps, with 64 registers for each thread. Nothing is asked where a thread holds more than
-    /// that leaves room for, by the bytes that it reads of each point and those of a partial result. Of its own accord the compiler may take a few registers
-    /// more, and a round of blocks then has fewer than it was cut for.
+    /// How many blocks a multiprocessor has to hold at a time: 32 warps, with 64 registers for each thread, or 20 warps with about a hundred. Nothing is asked
+    /// where a thread holds more than that leaves room for, by the bytes that it reads of each point and those of a partial result. Of its own accord the
+    /// compiler may take a few registers more, and a round of blocks then has fewer than it was cut for.
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::Flat;
+    ///
+    /// let of_items = |items| Flat { threads: 128, items, tiles: 8 };
+    /// assert_eq!(of_items(16).resident(4, 4), Some(8));
+    /// assert_eq!(of_items(32).resident(4, 4), Some(5));
+    /// // Points of 8 bytes, and a partial result of 8 bytes.
+    /// assert_eq!(of_items(32).resident(8, 4), None);
+    /// assert_eq!(of_items(16).resident(4, 8), None);
+    /// ```
     pub fn resident(self, point: usize, state: usize) -> Option<u32> {
-        let few = state <= 4 && point * usize::from(self.items) <= 64;
-        few.then(|| 1024 / u32::from(self.threads)).filter(|blocks| *blocks > 0)
+        let bytes = point * usize::from(self.items);
+        if state > 4 || bytes > 128 {
+            return None;
+        }
+        let threads = if bytes <= 64 { 32 * 32 } else { 20 * 32 };
+        Some(threads / u32::from(self.threads)).filter(|blocks| *blocks > 0)
     }
 
     /// What is wrong with the numbers, if anything is.
