@@ -1,0 +1,231 @@
+//! Arrays that other libraries own, and arrays lent to them (DLPack).
+
+use std::ffi::{c_uint, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_runtime::dlpack::{ElementType, Place, RawManaged, RawTensor, RawVersioned, Shared};
+use loopwright_runtime::{Args, Device, DeviceTensor, RawArray};
+use loopwright_transforms::Pipeline;
+
+use super::{Outcome, bind_twice, check, kernel, ok, refused, stand_in::StandIn, twice, upload, values};
+
+/// What another library does with memory of its own: it is told when it gets it back.
+struct Lender {
+    structure: RawManaged,
+    lengths: [i64; 2],
+    strides: [i64; 2],
+    back: Arc<AtomicUsize>,
+}
+
+unsafe extern "C" fn take_back(raw: *mut RawManaged) {
+    // SAFETY: made by `lend`, called once.
+    let lender = unsafe { Box::from_raw((*raw).context.cast::<Lender>()) };
+    lender.back.fetch_add(1, Ordering::SeqCst);
+}
+
+/// A structure as other libraries make them.
+fn lend(
+    data: u64,
+    kind: i32,
+    lengths: [i64; 2],
+    strides: [i64; 2],
+    back: &Arc<AtomicUsize>,
+) -> *mut RawManaged {
+    let lender = Box::into_raw(Box::new(Lender {
+        structure: RawManaged {
+            tensor: RawTensor {
+                data: std::ptr::with_exposed_provenance_mut(data as usize),
+                place: Place { kind, number: 0 },
+                rank: 2,
+                element: ElementType::of(DType::F32),
+                shape: std::ptr::null_mut(),
+                strides: std::ptr::null_mut(),
+                // As a slice from the third element on.
+                byte_offset: 8,
+            },
+            context: std::ptr::null_mut(),
+            deleter: Some(take_back),
+        },
+        lengths,
+        strides,
+        back: back.clone(),
+    }));
+    // SAFETY: just made.
+    unsafe {
+        (*lender).structure.tensor.shape = (*lender).lengths.as_mut_ptr();
+        (*lender).structure.tensor.strides = (*lender).strides.as_mut_ptr();
+        (*lender).structure.context = lender.cast();
+        &raw mut (*lender).structure
+    }
+}
+
+pub(super) fn borrowed_memory_is_used_in_its_place(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let back = Arc::new(AtomicUsize::new(0));
+    // Twelve elements of somebody else's, of which the last ten are lent as two rows of five.
+    let memory = upload(&device, &(0..12).map(|v| v as f32).collect::<Vec<_>>())?;
+    let address = memory.device_address().unwrap_or(0);
+    let mut x = Vec::new();
+    for _ in 0..2 {
+        // SAFETY: the memory outlives what is made of it, and nobody else uses it meanwhile.
+        x.push(ok(unsafe { Shared::from_raw(lend(address, Place::CUDA, [2, 5], [5, 1], &back)) })?);
+    }
+    let (x, unused) = (x.remove(0), x.remove(0));
+    check(x.description().address == address + 8, "the offset is not counted")?;
+    drop(unused);
+    check(back.load(Ordering::SeqCst) == 1, "what is not used does not go back")?;
+    // The stream of the other library, on which it has work under way.
+    let theirs = ok(device.stream())?;
+    // SAFETY: the stream lives until the end of this function.
+    let ready_on = ok(unsafe { device.borrow_stream(theirs.handle().unwrap_or(0)) })?;
+    let late = upload(&device, &[100.0; 12])?;
+    ok(theirs.copy(&late, &memory))?;
+    let x = ok(device.borrow(x, &ready_on))?;
+    check((x.shape(), x.strides()) == (&[2, 5][..], &[5, 1][..]), "another layout")?;
+    check(x.device_address() == Some(address + 8), "it is another memory")?;
+    let kernel = kernel(
+        "kernel twice(x: f32[2, n], y: f32[2, n], n: i32)\ndomain { [j, i] : 0 <= j < 2 and 0 <= i < n }\ny[j, i] = 2.0 * x[j, i]",
+    )?;
+    driver.kernel("twice", &[8, 8, 4], twice_of_two_rows);
+    let y = ok(device.uninit(&[2, 5], DType::F32))?;
+    let bound =
+        ok(ok(device.compile(&kernel))?.bind(&Args::new().device_tensor("x", &x).device_tensor("y", &y)))?;
+    // On the device's own stream, which waits for theirs.
+    ok(bound.launch())?;
+    ok(device.default_stream().synchronize())?;
+    drop((bound, x));
+    check(back.load(Ordering::SeqCst) == 2, "it does not go back with its last handle")?;
+    driver.kernel("twice", &[8, 8, 4], twice);
+    check(values(&y)? == [200.0; 10], format!("not what their stream wrote: {:?}", values(&y)?))
+}
+
+/// A launch of the kernel of two rows: `x`, `y`, `n`.
+unsafe extern "C" fn twice_of_two_rows(
+    _: *const c_uint,
+    _: *const c_uint,
+    _: c_uint,
+    params: *const *const c_void,
+) {
+    // SAFETY: as above.
+    unsafe {
+        let x = (*params).cast::<*const f32>().read();
+        let y = (*params.add(1)).cast::<*mut f32>().read();
+        let n = (*params.add(2)).cast::<i32>().read();
+        for i in 0..2 * n as usize {
+            *y.add(i) = 2.0 * *x.add(i);
+        }
+    }
+}
+
+pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let stream = device.default_stream();
+    let back = Arc::new(AtomicUsize::new(0));
+    let memory = upload(&device, &[0.0; 12])?;
+    let address = memory.device_address().unwrap_or(0);
+    let borrow = |data, kind, strides| -> Result<DeviceTensor, Diagnostic> {
+        // SAFETY: the memory outlives what is made of it.
+        device.borrow(unsafe { Shared::from_raw(lend(data, kind, [2, 5], strides, &back))? }, &stream)
+    };
+    refused(
+        borrow(address, Place::HOST, [5, 1]),
+        "error[other-device]: an array on device 0 of kind 1 cannot be used in its place on stand-in 0\n  help: open the device that it is on; an array of the host becomes a tensor by `Tensor::from_shared`",
+    )?;
+    refused(
+        borrow(address, Place::CUDA, [-5, 1]),
+        "error[tensor-strides]: the array has negative strides: [-5, 1]\n  help: have its library make a contiguous copy",
+    )?;
+    refused(
+        borrow(address + 2, Place::CUDA, [5, 1]).map_err(|mut d| {
+            d.message = d.message.replace(&format!("{:#x}", address + 10), "ADDRESS");
+            d
+        }),
+        "error[tensor-alignment]: elements of f32 cannot begin at address ADDRESS\n  help: give memory that begins at a multiple of 4 bytes",
+    )?;
+    refused(
+        borrow(4096, Place::CUDA, [5, 1]),
+        "error[other-device]: the memory to be borrowed is not of this device\n  help: make everything that one launch uses on one device",
+    )?;
+    let raw = ok(memory.share())?.into_raw_versioned();
+    // SAFETY: the structure is live, and nobody else calls its deleter.
+    let constant = ok(unsafe {
+        (*raw).flags |= RawVersioned::READ_ONLY;
+        Shared::from_raw_versioned(raw)
+    })?;
+    refused(
+        device.borrow(constant, &stream),
+        "error[read-only]: the array must not be written, which kernels could\n  help: have its library make a copy",
+    )?;
+    check(back.load(Ordering::SeqCst) == 4, "what is refused does not go back to its owner")?;
+    // Vector accesses need more than the elements.
+    let vectors = ok(LoopKernel::parse(
+        "kernel vectors(x: f32[n], y: f32[n], n: i32)\nassume n mod 4 = 0\ndomain { [i] : 0 <= i < n }\ny[i] = x[i]",
+    ))?;
+    let vectors = ok(ok(Pipeline::parse(
+        "split_iname(i, 4)\nsplit_iname(i_outer, 32)\ntag_inames(i_outer_outer: block.x, i_outer_inner: thread.x, i_inner: vec)",
+    ))?
+    .apply(&vectors))?;
+    driver.kernel("vectors", &[8, 8, 4], twice);
+    let piece = |offset: u64| {
+        let array = RawArray { address: address + offset, dtype: DType::F32, shape: vec![4], strides: None };
+        // SAFETY: as above.
+        ok(unsafe { device.borrow_raw(&array, &stream, back.clone()) })
+    };
+    let compiled = ok(device.compile(&vectors))?;
+    let bind = |x: &DeviceTensor, y: &DeviceTensor| {
+        compiled.bind(&Args::new().device_tensor("x", x).device_tensor("y", y))
+    };
+    ok(bind(&piece(0)?, &piece(16)?))?;
+    refused(
+        bind(&piece(4)?, &piece(32)?),
+        "error[argument-alignment]: `x` does not begin at a multiple of 16 bytes, as its vector accesses need\n  help: give memory that begins there, or a kernel without vector accesses to it",
+    )?;
+    // Pieces of one array can be the same memory without being one array.
+    refused(
+        bind(&piece(0)?, &piece(0)?),
+        "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
+    )?;
+    check(Arc::strong_count(&back) == 1, "an owner is not let go")
+}
+
+pub(super) fn shared_arrays_stay_until_both_are_done(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let live = driver.live_bytes(0);
+    for versioned in [false, true] {
+        let (x, y) = (upload(&device, &[1.0; 8])?, ok(device.uninit(&[8], DType::F32))?);
+        ok(bind_twice(&device, &x, &y)?.launch())?;
+        let theirs = ok(device.stream())?;
+        let shared = ok(y.share_on(&device.default_stream(), &theirs))?;
+        let address = y.device_address();
+        drop(y);
+        check(driver.live_bytes(0) > live + 32, "a shared array is freed under its reader")?;
+        // There and back again, as through another library.
+        // SAFETY: nobody else calls the deleter.
+        let again = ok(unsafe {
+            if versioned {
+                let raw = shared.into_raw_versioned();
+                check((*raw).version == [1, 1] && (*raw).flags == 0, "version or flags")?;
+                Shared::from_raw_versioned(raw)
+            } else {
+                Shared::from_raw(shared.into_raw())
+            }
+        })?;
+        check(Some(again.description().address) == address, "another memory")?;
+        let again = ok(device.borrow(again, &theirs))?;
+        // On their stream, which was made to wait for the launch.
+        let pinned = ok(device.pinned(&[8], DType::F32))?;
+        let copy = ok(ok(ok(theirs.download_to(&again, pinned))?.wait())?.to_tensor())?;
+        check(ok(copy.to_vec::<f32>())? == [2.0; 8], "the reader does not wait for the writer")?;
+        drop((x, again));
+        check(driver.live_bytes(0) == live, "it stays behind when both are done")?;
+    }
+    // A reader whose stream is not known here gives the array back with a copy of it under way.
+    let (x, copy) = (upload(&device, &[6.0; 8])?, ok(device.uninit(&[8], DType::F32))?);
+    let address = |array: &DeviceTensor| array.device_address().unwrap_or(0);
+    let shared = ok(x.share())?;
+    driver.foreign_copy(driver.foreign_stream(), address(&copy), address(&x), 32);
+    drop((x, shared));
+    check(values(&copy)? == [6.0; 8], "the copy is not of the array")
+}

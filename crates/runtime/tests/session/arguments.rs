@@ -1,0 +1,223 @@
+//! What a kernel is bound to: numbers, types, widths of indices, facts, layouts; what is missing or wrong is refused with a text that names it.
+
+use loopwright_kernel_ir::{DType, Number};
+use loopwright_runtime::{Args, CompileOptions, Device, Tensor};
+
+use super::{BLOCKS, FAR, OPEN, Outcome, SUM, elementwise, floats, kernel, ok, parse, refused, x};
+
+pub(super) fn a_sum_is_right(device: &Device) -> Outcome {
+    let compiled = ok(device.compile(&kernel(SUM, BLOCKS)))?;
+    let outputs = ok(compiled.run(&Args::new().tensor("x", &x())))?;
+    assert_eq!(ok(ok(outputs.get("out"))?.to_vec::<f32>())?, [10.0, 26.0, 42.0]);
+    assert_eq!(outputs.index, DType::I32);
+    assert_eq!(outputs.report.is_some(), !device.is_gpu());
+    // With everything said, and an array of the caller's for the result.
+    let args = Args::new()
+        .tensor("x", &x())
+        .tensor("out", &ok(Tensor::uninit(&[3], DType::F32))?)
+        .scalar("nseg", 3)
+        .scalar("len", 4usize);
+    assert_eq!(ok(ok(compiled.run(&args))?.get("out"))?, ok(outputs.get("out"))?);
+    refused(outputs.get("ot"), "error[unknown-argument]: there is no array `ot`\n  help: do you mean `out`?")
+}
+
+pub(super) fn wrong_arguments_are_refused(device: &Device) -> Outcome {
+    let compiled = ok(device.compile(&kernel(SUM, BLOCKS)))?;
+    let bind = |args: Args| compiled.bind(&args);
+    let good = || Args::new().tensor("x", &x());
+    refused(
+        bind(Args::new()),
+        "error[missing-argument]: argument `x` of `segmented_sum` is missing\n  help: give an array of f32[nseg, len]",
+    )?;
+    refused(
+        bind(good().scalar("leng", 4)),
+        "error[unknown-argument]: `segmented_sum` has no argument `leng`\n  help: do you mean `len`?",
+    )?;
+    refused(
+        bind(good().scalar("velocity", 4)),
+        "error[unknown-argument]: `segmented_sum` has no argument `velocity`\n  help: its arguments are x, out, nseg, len",
+    )?;
+    refused(
+        bind(good().tensor("x", &x())),
+        "error[argument-twice]: argument `x` was given twice\n  help: give it once",
+    )?;
+    refused(
+        bind(good().scalar("out", 1)),
+        "error[argument-kind]: `out` is an array and was given a number\n  help: give an array of f32[nseg]",
+    )?;
+    refused(
+        bind(good().tensor("len", &x())),
+        "error[argument-kind]: `len` is a number and was given an array\n  help: give one value of i32",
+    )?;
+    refused(
+        bind(Args::new().tensor("x", &x().cast(DType::F64))),
+        "error[argument-type]: the elements of `x` are f32 and were given as f64\n  help: convert them, or declare `x` with an open type",
+    )?;
+    refused(
+        bind(Args::new().tensor("x", &ok(x().reshape(&[12]))?)),
+        "error[argument-rank]: `x` has 2 axes and was given 1 axis\n  help: its declared shape is f32[nseg, len]",
+    )?;
+    refused(
+        bind(good().scalar("len", 5)),
+        "error[argument-shape]: the length `len` of axis 1 of `x` is 5, and was given as 4\n  witness: len = 5\n  help: the declared shape is f32[nseg, len]",
+    )?;
+    refused(
+        bind(good().tensor("out", &ok(Tensor::uninit(&[4], DType::F32))?)),
+        "error[argument-shape]: the length `nseg` of axis 0 of `out` is 3, and was given as 4\n  witness: nseg = 3 from axis 0 of `x`\n  help: the declared shape is f32[nseg]",
+    )?;
+    refused(
+        bind(good().scalar("len", 4.5)),
+        "error[scalar-type]: `len` is i32 and was given 4.5\n  help: give a value of i32",
+    )?;
+    refused(
+        bind(good().scalar("len", 1i64 << 40)),
+        "error[scalar-range]: `len` is i32, which does not hold 1099511627776\n  help: declare `len` with a wider type",
+    )?;
+    refused(
+        bind(Args::new().tensor("x", &floats(&[0, 4], &[]))),
+        "error[assumption]: the assumption `1 <= nseg` of `segmented_sum` does not hold\n  witness: nseg = 0 from axis 0 of `x`\n  help: the kernel was transformed relying on it: transform it without, or give other values",
+    )?;
+    refused(
+        bind(good().bind_type("T", DType::F32)),
+        "error[unknown-type]: `segmented_sum` has no open type `T`\n  help: all of its types are known",
+    )
+}
+
+pub(super) fn numbers_that_no_shape_tells_have_to_be_given(device: &Device) -> Outcome {
+    let text = "
+kernel scale(x: f32[n + 1], y: f32[n + 1], a: f32, n: i32)
+domain { [i] : 0 <= i <= n }
+y[i] = a * x[i]
+";
+    let compiled = ok(device.compile(&elementwise(text)))?;
+    let args = || Args::new().tensor("x", &floats(&[4], &[1.0, 2.0, 3.0, 4.0]));
+    refused(
+        compiled.run(&args()).map(|_| ()),
+        "error[missing-argument]: argument `a` of `scale` is missing\n  help: give a value of f32",
+    )?;
+    // n = 3 follows from n + 1 = 4; an integer is a fine f32.
+    let bound = ok(compiled.bind(&args().scalar("a", 2)))?;
+    assert_eq!(bound.scalar("n"), Some(Number::I32(3)));
+    let outputs = ok(bound.run())?;
+    assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<f32>())?, [2.0, 4.0, 6.0, 8.0]);
+    refused(
+        compiled.bind(&args().scalar("a", true)),
+        "error[scalar-type]: `a` is f32 and was given true\n  help: give a value of f32",
+    )
+}
+
+/// Lengths that no array tells follow from what a pipeline has fixed.
+pub(super) fn numbers_that_the_kernel_fixes_can_be_left_out(device: &Device) -> Outcome {
+    let text = "kernel ramp(y: i32[m, n], m: i32, n: i32)\nassume 0 <= m and 1 <= n\n\
+        domain { [i, j] : 0 <= i < m and 0 <= j < n }\ny[i, j] = 10 * i + j\n";
+    let compiled =
+        ok(device.compile(&kernel(text, "fix_parameters(n=4)\ntag_inames(i: block.x, j: thread.x)")))?;
+    let outputs = ok(compiled.run(&Args::new().scalar("m", 2)))?;
+    assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<i32>())?, [0, 1, 2, 3, 10, 11, 12, 13]);
+    let other = compiled.run(&Args::new().scalar("m", 2).scalar("n", 5));
+    let refusal = other.err().ok_or("another value is taken")?;
+    assert_eq!(refusal.code, "assumption", "{refusal}");
+    Ok(())
+}
+
+pub(super) fn open_types_are_bound_by_arguments(device: &Device) -> Outcome {
+    let compiled = ok(device.compile(&elementwise(OPEN)))?;
+    assert_eq!(compiled.forms(), 0, "nothing is known yet");
+    for dtype in [DType::F32, DType::F64, DType::F16, DType::BF16, DType::I32, DType::U8, DType::I64] {
+        let x = ok(Tensor::from_vec(&[40], (0..40i32).collect()))?.cast(dtype);
+        for _ in 0..2 {
+            let outputs = ok(compiled.run(&Args::new().tensor("x", &x)))?;
+            let y = ok(outputs.get("y"))?;
+            assert_eq!(y.dtype(), dtype);
+            assert_eq!(y.to_f64(), (0..40).map(|v| f64::from(2 * v)).collect::<Vec<_>>(), "{dtype}");
+        }
+    }
+    assert_eq!(compiled.forms(), 7, "one binary a binding");
+    let x = floats(&[2], &[1.0, 2.0]);
+    refused(
+        compiled.bind(&Args::new().tensor("x", &x).tensor("y", &x.cast(DType::F64))),
+        "error[type-conflict]: type `T` is, by `x`, f32, and the elements of `y` are f64\n  help: convert one of them",
+    )?;
+    refused(
+        compiled.stages().map(|_| ()),
+        "error[open-type]: type `T` is open until arguments bind it\n  help: ask with `stages_for(&args)`",
+    )?;
+    assert!(ok(compiled.stages_for(&Args::new().tensor("x", &x)))?.cuda.text.contains("float"));
+    Ok(())
+}
+
+pub(super) fn indices_are_as_wide_as_the_arguments_ask(device: &Device) -> Outcome {
+    let kernel = parse(FAR);
+    let compiled = ok(device.compile(&kernel))?;
+    let x = ok(Tensor::from_vec(&[5], vec![1i32, 2, 3, 4, 5]))?;
+    for (start, index) in [(0i64, DType::I32), (1 << 20, DType::I32), (3_000_000_000, DType::I64)] {
+        let bound = ok(compiled.bind(&Args::new().tensor("x", &x).scalar("start", start)))?;
+        assert_eq!(bound.index(), index, "start = {start}");
+        let outputs = ok(bound.run())?;
+        assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<i32>())?, [2, 3, 4, 5, 6], "start = {start}");
+    }
+    assert_eq!(compiled.forms(), 2);
+    let narrow = CompileOptions { index: Some(DType::I32), ..CompileOptions::default() };
+    let compiled = ok(device.compile_with(&kernel, &narrow))?;
+    let error = compiled.bind(&Args::new().tensor("x", &x).scalar("start", 3_000_000_000i64)).unwrap_err();
+    assert_eq!(error.code, "index-overflow");
+    Ok(())
+}
+
+pub(super) fn facts_are_checked_on_request(device: &Device) -> Outcome {
+    let text = "
+kernel gather(x: f32[n], idx: i32[m], out: f32[m], n: i32, m: i32)
+fact 0 <= idx < n
+fact injective(idx)
+fact monotone(idx)
+domain { [i] : 0 <= i < m }
+out[i] = x[idx[i]]
+";
+    let compiled = ok(device.compile(&elementwise(text)))?;
+    let x = floats(&[5], &[0.0, 1.0, 2.0, 3.0, 4.0]);
+    let args = |idx: &[i32]| {
+        let idx = Tensor::from_slice(&[idx.len()], idx).unwrap();
+        Args::new().tensor("x", &x).tensor("idx", &idx).check_facts()
+    };
+    let outputs = ok(compiled.run(&args(&[0, 2, 4])))?;
+    assert_eq!(ok(outputs.get("out"))?.to_f64(), [0.0, 2.0, 4.0]);
+    let help = "\n  help: the data are wrong, or the fact is: the kernel relies on it";
+    refused(
+        compiled.bind(&args(&[0, 2, 5])),
+        &format!(
+            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[2] is 5, declared are 0 to 4{help}"
+        ),
+    )?;
+    refused(
+        compiled.bind(&args(&[1, 2, 1])),
+        &format!(
+            "error[fact]: two elements of `idx` are equal, and were declared different\n  witness: idx[0] and idx[2] are both 1{help}"
+        ),
+    )?;
+    refused(
+        compiled.bind(&args(&[1, 3, 2])),
+        &format!(
+            "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: idx[1] is 3, idx[2] is 2{help}"
+        ),
+    )
+}
+
+pub(super) fn layouts_are_those_that_the_kernel_declares(device: &Device) -> Outcome {
+    let text = "
+kernel add_one(x: f32[n, m], y: f32[n, m], n: i32, m: i32)
+domain { [i, j] : 0 <= i < n and 0 <= j < m }
+y[i, j] = x[i, j] + 1.0
+";
+    let columns = kernel(text, "tag_array_axes(x, \"N0,N1\")\ntag_array_axes(y, \"N0,N1\")");
+    let compiled = ok(device.compile(&columns))?;
+    let bound = ok(compiled.bind(&Args::new().tensor("x", &x())))?;
+    assert_eq!(ok(bound.array("y"))?.strides(), [1, 3], "columns are dense");
+    let outputs = ok(bound.run())?;
+    let expected: Vec<f64> = (2..=13).map(f64::from).collect();
+    assert_eq!(ok(outputs.get("y"))?.to_f64(), expected);
+    let rows = ok(device.upload(&x()))?;
+    refused(
+        compiled.bind(&Args::new().device_tensor("x", &rows)),
+        "error[argument-strides]: `x` has strides [4, 1] and the kernel expects [1, 3]\n  help: give a tensor of the host, which is laid out as the kernel expects",
+    )
+}

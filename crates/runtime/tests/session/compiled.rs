@@ -1,0 +1,163 @@
+//! What is compiled: the forms on the way, many kernels at once, limits of the device, other architectures; and the emulator's own checks.
+
+use libtest_mimic::{Completion, Failed};
+use loopwright_kernel_ir::{DType, LoopKernel};
+use loopwright_lowering::{LowerOptions, index_range, lower};
+use loopwright_runtime::disasm::Disassembler;
+use loopwright_runtime::{Arch, Args, CompileOptions, Device, Tensor, compile_for, nvrtc};
+use loopwright_transforms::{Pipeline, Transforms};
+
+use super::{BLOCKS, FAR, Outcome, SUM, elementwise, floats, kernel, ok, parse, refused, x};
+
+pub(super) fn limits_of_the_device_are_checked_before_the_launch(device: &Device) -> Outcome {
+    let text = "
+kernel copy(x: f32[n], y: f32[n], n: i32)
+domain { [i] : 0 <= i < n }
+y[i] = x[i]
+";
+    let rows = kernel(text, "tag_inames(i: block.y)");
+    let compiled = ok(device.compile(&rows))?;
+    let x = ok(Tensor::zeros(&[70_000], DType::F32))?;
+    refused(
+        compiled.bind(&Args::new().tensor("x", &x)),
+        "error[device-limit]: `copy` cannot be launched: its grid has 70000 blocks along y, and the device allows 65535\n  help: put the longer iname on block.x, or split it and leave a sequential loop in each block",
+    )
+}
+
+pub(super) fn stages_show_every_form(device: &Device) -> Outcome {
+    let declared = parse(SUM);
+    let pipeline = ok(Pipeline::parse(BLOCKS))?;
+    let compiled = ok(device.compile_pipeline(&declared, &pipeline, &CompileOptions::default()))?;
+    let stages = ok(compiled.stages())?;
+    assert_eq!(stages.declared, declared);
+    let steps: Vec<&str> = stages.steps.iter().map(|s| s.step.as_str()).collect();
+    assert_eq!(steps, ["split_iname(i, 64)", "tag_inames(s: block.x, i_inner: thread.x)"]);
+    assert_eq!(&stages.steps[1].kernel, compiled.kernel());
+    assert_eq!(stages.program.kernels.len(), 1);
+    assert!(stages.cuda.text.contains("__global__"), "{}", stages.cuda.text);
+    let lines = stages.cuda.text.lines().count();
+    assert!((1..=lines).any(|l| stages.instruction_of_line(l).is_some()));
+    if nvrtc::library().is_ok() {
+        assert!(stages.not_compiled.is_none());
+        assert_eq!(stages.resources().len(), 1);
+        assert!(stages.resources()[0].registers > 0);
+        assert!(stages.ptx().is_some_and(|ptx| ptx.contains(".entry segmented_sum")));
+        assert!(stages.log().is_some());
+        match Disassembler::find() {
+            Some(_) => {
+                // The last instruction of every kernel, on every architecture.
+                let sass = ok(stages.sass())?;
+                assert!(sass.contains("segmented_sum") && sass.contains("EXIT"), "{sass}");
+            }
+            None => {
+                println!("left out: there is no disassembler");
+                assert!(stages.sass().is_err_and(|d| d.to_string().contains("make setup")));
+            }
+        }
+    } else {
+        assert_eq!(stages.not_compiled.map(|d| d.code), Some("no-compiler"));
+    }
+    Ok(())
+}
+
+pub(super) fn kernels_are_compiled_and_run_side_by_side(device: &Device) -> Outcome {
+    let kernels: Vec<LoopKernel> = [32, 64, 128, 256]
+        .iter()
+        .map(|threads| {
+            parse(SUM)
+                .split_iname("i", *threads)
+                .and_then(|k| k.tag_inames("s: block.x, i_inner: thread.x"))
+                .unwrap_or_else(|e| panic!("{e}"))
+        })
+        .collect();
+    let compiled = device.compile_all(&kernels, &CompileOptions::default());
+    std::thread::scope(|scope| {
+        for c in &compiled {
+            scope.spawn(move || {
+                let outputs = c.as_ref().unwrap().run(&Args::new().tensor("x", &x())).unwrap();
+                assert_eq!(outputs.get("out").unwrap().to_f64(), [10.0, 26.0, 42.0]);
+            });
+        }
+    });
+    Ok(())
+}
+
+/// The emulator's faults come as diagnostics, and no array has changed.
+pub(super) fn faults_of_the_emulator_are_refusals() -> Outcome {
+    let text = "
+kernel gather(x: f32[n], idx: i32[m], out: f32[m], n: i32, m: i32)
+fact 0 <= idx < n
+domain { [i] : 0 <= i < m }
+out[i] = x[idx[i]] {id=get}
+";
+    let device = Device::emulator();
+    let compiled = ok(device.compile(&elementwise(text)))?;
+    let idx = ok(Tensor::from_vec(&[3], vec![0i32, 1, 9]))?;
+    let out = floats(&[3], &[7.0, 7.0, 7.0]);
+    let args = Args::new().tensor("x", &floats(&[2], &[1.0, 2.0])).tensor("idx", &idx).tensor("out", &out);
+    let bound = ok(compiled.bind(&args))?;
+    let error = bound.launch().unwrap_err();
+    assert_eq!(error.code, "out-of-bounds", "{error}");
+    assert!(error.message.contains("`x[9]`"), "{error}");
+    assert!(error.witness.as_ref().is_some_and(|w| w.contains("thread (2, 0, 0)")), "{error}");
+    assert_eq!(ok(bound.read("out"))?, out);
+    // A read of what has no value.
+    let unset = Args::new()
+        .tensor("x", &ok(Tensor::uninit(&[2], DType::F32))?)
+        .tensor("idx", &ok(Tensor::from_vec(&[1], vec![0i32]))?);
+    assert_eq!(compiled.run(&unset).unwrap_err().code, "uninitialised-read");
+    Ok(())
+}
+
+/// Ranges of index expressions, at the edge of 32 bits.
+pub(super) fn ranges_of_indices_are_tight_at_the_edge() -> Outcome {
+    let program = |text: &str, pipeline: &str| {
+        lower(&kernel(text, pipeline), LowerOptions { index: DType::I32 }).unwrap_or_else(|e| panic!("{e}"))
+    };
+    let fits = |program: &loopwright_lowering::program::Program, values: &[(&str, i64)]| {
+        index_range::check(program, &|name| values.iter().find(|(n, _)| **name == **n).map(|(_, v)| *v))
+            .is_ok()
+    };
+    let sum = program(SUM, BLOCKS);
+    assert!(fits(&sum, &[("nseg", 1 << 10), ("len", 1 << 20)]));
+    assert!(fits(&sum, &[("nseg", 1), ("len", i64::from(i32::MAX) - 127)]));
+    assert!(!fits(&sum, &[("nseg", 1 << 11), ("len", 1 << 20)]), "2^31 elements");
+    let far = program(FAR, "");
+    assert!(fits(&far, &[("n", 5), ("start", (1 << 31) - 7)]));
+    assert!(!fits(&far, &[("n", 5), ("start", (1 << 31) - 3)]));
+    Ok(())
+}
+
+pub(super) fn a_missing_device_says_what_to_do() -> Outcome {
+    if Device::cuda(0).is_ok() {
+        let error = Device::cuda(1000).unwrap_err();
+        assert_eq!(error.code, "no-such-device");
+        return Ok(());
+    }
+    let error = Device::cuda(0).unwrap_err();
+    assert!(matches!(error.code, "no-driver" | "no-device"), "{error}");
+    assert!(error.help.as_ref().is_some_and(|h| h.contains("or run on the emulator")), "{error}");
+    assert!(!Device::best().is_gpu());
+    Ok(())
+}
+
+/// Compiling for an architecture needs no GPU; without a compiler the remedy is said.
+pub(super) fn binaries_for_other_architectures() -> Result<Completion, Failed> {
+    let kernel = kernel(SUM, BLOCKS);
+    let options = CompileOptions::default();
+    if let Err(missing) = nvrtc::library() {
+        let error = compile_for(&kernel, Arch::SM_80, &Default::default(), &options).unwrap_err();
+        assert_eq!((error.code, error.help), ("no-compiler", Some(missing.remedy())));
+        return Ok(Completion::ignored_with("there is no NVRTC"));
+    }
+    for arch in [Arch::SM_80, Arch::SM_90A, Arch::SM_100A] {
+        for index in [DType::I32, DType::I64] {
+            let options = CompileOptions { index: Some(index), line_info: true, ..options.clone() };
+            let binary = ok(compile_for(&kernel, arch, &Default::default(), &options))?;
+            assert_eq!(binary.compiled.arch, arch);
+            assert_eq!(binary.compiled.messages, [], "{arch} {index}");
+            assert!(binary.compiled.is_complete());
+        }
+    }
+    Ok(Completion::Completed)
+}
