@@ -10,5 +10,7 @@ pub mod kernels;
 pub mod linear;
 pub mod moves;
 pub mod pipelines;
+mod recipes;
 pub mod rng;
+mod sites;
 pub mod two_sided;

@@ -1,10 +1,13 @@
 //! Random steps of a given kind, chosen so that most of them apply to the kernel as it is by now. Whether they are legal is left to
 //! chance.
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Array, Expr, Instruction, LoopKernel, Name, Tag, Tree};
+use loopwright_kernel_ir::{AddressSpace, Arg, Array, Instruction, LoopKernel, Name, Tag, Tree};
 use loopwright_transforms::{Registry, Step};
 
-use crate::rng::Rng;
+use crate::{
+    rng::{Rng, any},
+    sites::{Loops, growing, mentions, scans, segments, sweep, temporaries},
+};
 
 /// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
 pub const KINDS: [(&str, usize); 42] = [
@@ -77,115 +80,8 @@ pub fn registry() -> Registry {
     })
 }
 
-fn any<T: Clone>(rng: &mut Rng, of: &[T]) -> Option<T> {
-    if of.is_empty() { None } else { Some(rng.pick(of)) }
-}
-
 fn comma(names: &[Name]) -> String {
     names.iter().map(Name::as_str).collect::<Vec<_>>().join(", ")
-}
-
-/// What the tree says of its loops.
-#[derive(Default)]
-struct Loops {
-    /// Every loop with the loops around it, outermost first, itself last.
-    paths: Vec<Vec<Name>>,
-    /// Loops whose body is one loop, with that one.
-    perfect: Vec<(Name, Name)>,
-    /// Loops that are neighbours.
-    neighbours: Vec<(Name, Name)>,
-    /// Loops with several children.
-    several: Vec<Name>,
-}
-
-impl Loops {
-    fn of(kernel: &LoopKernel) -> Loops {
-        let mut loops = Loops::default();
-        loops.walk(&kernel.tree, &mut Vec::new());
-        loops
-    }
-
-    fn walk(&mut self, trees: &[Tree], path: &mut Vec<Name>) {
-        for pair in trees.windows(2) {
-            if let [Tree::Loop { iname: i, .. }, Tree::Loop { iname: j, .. }] = pair {
-                self.neighbours.push((i.clone(), j.clone()));
-            }
-        }
-        for tree in trees {
-            let Tree::Loop { iname, body } = tree else { continue };
-            path.push(iname.clone());
-            self.paths.push(path.clone());
-            match body.as_slice() {
-                [Tree::Loop { iname: inner, .. }] => self.perfect.push((iname.clone(), inner.clone())),
-                [_, _, ..] => self.several.push(iname.clone()),
-                _ => {}
-            }
-            self.walk(body, path);
-            path.pop();
-        }
-    }
-
-    fn names(&self) -> Vec<Name> {
-        self.paths.iter().filter_map(|p| p.last().cloned()).collect()
-    }
-
-    /// Some loops, each the only child of the one before.
-    fn chain(&self, rng: &mut Rng) -> Option<Vec<Name>> {
-        let (i, j) = any(rng, &self.perfect)?;
-        let mut chain = vec![i, j];
-        while let Some((_, next)) = self.perfect.iter().find(|(o, _)| chain.last() == Some(o)) {
-            if chain.len() > 2 || rng.chance(50) {
-                break;
-            }
-            chain.push(next.clone());
-        }
-        Some(chain)
-    }
-}
-
-fn mentions(e: &Expr, array: &Name) -> bool {
-    let mut found = false;
-    e.visit(&mut |e| {
-        found |= match e {
-            Expr::Subscript(a) => a.array == *array,
-            Expr::Name(n) => n == array,
-            _ => false,
-        }
-    });
-    found
-}
-
-fn inames_of(i: &Instruction) -> Vec<Name> {
-    let reduced = i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>();
-    i.within.iter().cloned().chain(reduced).collect()
-}
-
-/// Inames for a sweep: one or two of the innermost of an instruction that reads (or writes) the array.
-fn sweep(rng: &mut Rng, kernel: &LoopKernel, array: &Name, writes: bool) -> Option<Vec<Name>> {
-    let touching: Vec<&Instruction> = kernel
-        .instructions
-        .iter()
-        .filter(|i| mentions(&i.value, array) || writes && i.targets.iter().any(|t| t.array == *array))
-        .collect();
-    let i = any(rng, &touching)?;
-    let inames = inames_of(i);
-    if inames.is_empty() {
-        return None;
-    }
-    let count = 1 + usize::from(inames.len() > 1 && rng.chance(40));
-    let last = inames.len() - usize::from(inames.len() > count && rng.chance(25));
-    let mut chosen = inames[last - count..last].to_vec();
-    // What was split inwards has a constant length.
-    if rng.chance(60)
-        && let Some(inner) = inames.iter().find(|n| n.ends_with("_inner"))
-    {
-        chosen = vec![inner.clone()];
-    }
-    Some(chosen)
-}
-
-fn temporaries(kernel: &LoopKernel, wanted: impl Fn(&Array) -> bool) -> Vec<Name> {
-    kernel.temporaries.iter().filter(|t| wanted(t)).map(|t| t.name.clone()).collect()
 }
 
 fn tag(rng: &mut Rng) -> &'static str {
@@ -528,146 +424,4 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         "user" => "turn()".to_string(),
         _ => return None,
     })
-}
-
-/// The innermost loop around a reduction with one of its inames.
-fn scans(kernel: &LoopKernel) -> Vec<(Name, Name)> {
-    let mut pairs: Vec<(Name, Name)> = Vec::new();
-    for i in kernel.instructions.iter().filter(|i| i.reductions().len() == 1 && i.scan.is_none()) {
-        let points = i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>();
-        pairs.extend(i.within.last().into_iter().flat_map(|w| points.iter().map(|p| (w.clone(), p.clone()))));
-    }
-    pairs
-}
-
-/// Those of them whose range grows with the loop.
-fn growing(kernel: &LoopKernel) -> Vec<(Name, Name)> {
-    let grows = |(sweep, point): &(Name, Name)| {
-        kernel.domains.iter().any(|d| {
-            d.inames.contains(point)
-                && d.constraints.iter().any(|c| c.aff.mentions(sweep) && c.aff.mentions(point))
-        })
-    };
-    scans(kernel).into_iter().filter(grows).collect()
-}
-
-/// Whether a kernel has what few kernels have, and some step needs.
-pub fn is_rare(kernel: &LoopKernel) -> bool {
-    !segments(kernel).is_empty() || !growing(kernel).is_empty()
-}
-
-/// Loops over segments between offsets, with the iname of their points.
-fn segments(kernel: &LoopKernel) -> Vec<(Name, Name)> {
-    let bound = Name::new("lo");
-    let points: Vec<&Name> = kernel
-        .domains
-        .iter()
-        .filter(|d| d.constraints.iter().any(|c| c.aff.mentions(&bound)))
-        .flat_map(|d| &d.inames)
-        .collect();
-    let reduced = |x: &Instruction, i: &Name| x.reductions().iter().any(|r| r.inames.contains(i));
-    let of = |i: &Name| {
-        let x = kernel.instructions.iter().find(|x| reduced(x, i))?;
-        Some((x.within.last()?.clone(), i.clone()))
-    };
-    points.into_iter().filter_map(of).collect()
-}
-
-/// Loops over private and shared values that several instructions read, with those around: on blocks, a device kernel may have to end
-/// between two of the instructions.
-fn kept(kernel: &LoopKernel) -> Vec<(Name, Vec<Name>)> {
-    let mut found = Vec::new();
-    for t in &kernel.temporaries {
-        let readers = kernel.instructions.iter().filter(|i| mentions(&i.value, &t.name)).count();
-        let writers: Vec<&Instruction> =
-            kernel.instructions.iter().filter(|i| i.targets.iter().any(|x| x.array == t.name)).collect();
-        let ([writer], true) = (writers.as_slice(), readers > 1 && t.space != AddressSpace::Global) else {
-            continue;
-        };
-        let own: Vec<Name> = writer.targets[0].index.iter().flat_map(Expr::names).collect();
-        if let Some(at) = writer.within.iter().rposition(|n| !own.contains(n)) {
-            found.push((writer.within[at].clone(), writer.within[..at].to_vec()));
-        }
-    }
-    found
-}
-
-/// Steps that open the way for others: what users write in a row.
-pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
-    let loops = Loops::of(kernel);
-    let mut steps = Vec::new();
-    let reduced: Vec<Name> = kernel
-        .instructions
-        .iter()
-        .flat_map(|i| i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>())
-        .collect();
-    if let Some((s, i)) = any(rng, &segments(kernel)) {
-        steps.push(format!("flatten_ragged({s}, {i}, threads=32, items={}, tiles=1)", rng.pick(&[8, 16])));
-        return steps;
-    }
-    if let Some((i, j)) = any(rng, &growing(kernel)).filter(|_| rng.chance(70)) {
-        steps.push(format!("realize_scan({i}, {j})"));
-        steps.extend(match rng.below(6) {
-            // In tiles: the threads of a block scan together, and the total goes on from tile to tile.
-            0..=2 => vec![
-                format!("split_iname({i}, {})", rng.pick(&[2, 2, 4])),
-                format!("tag_inames({i}_inner: thread.x)"),
-            ],
-            3 => vec![
-                format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])),
-                format!("tag_inames({i}_inner: {})", rng.pick(&["vec", "ilp", "unroll"])),
-            ],
-            4 => vec![format!("tag_inames({i}: thread.x)")],
-            _ => Vec::new(),
-        });
-        return steps;
-    }
-    if let Some((i, around)) = any(rng, &kept(kernel)).filter(|_| rng.chance(65)) {
-        // Blocks meet at the ends of device kernels, and loops around these are the host's.
-        let host: String = around.iter().map(|t| format!("{t}: host, ")).collect();
-        if rng.chance(40) {
-            steps.push(format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])));
-            steps.push(format!("tag_inames({host}{i}_outer: block.x, {i}_inner: thread.x)"));
-        } else {
-            steps.push(format!("tag_inames({host}{i}: block.x)"));
-        }
-        return steps;
-    }
-    if let Some(k) = any(rng, &reduced).filter(|_| rng.chance(60)) {
-        steps.push(format!("split_iname({k}, {})", rng.pick(&[2, 3])));
-        let (side, part) = rng.pick(&[("inward", "inner"), ("outward", "outer")]);
-        steps.push(format!("split_reduction_{side}({k}_{part})"));
-        return steps;
-    }
-    let choice = rng.below(10);
-    if choice < 3 {
-        // What a reader of a temporary array needs, computed where it reads.
-        let arrays = temporaries(kernel, |t| !t.axes.is_empty());
-        let Some(t) = any(rng, &arrays) else { return steps };
-        let reader = kernel.instructions.iter().rfind(|i| mentions(&i.value, &t));
-        let Some(j) = reader.and_then(|r| r.within.last()) else { return steps };
-        steps.push(format!("split_iname({j}, {})", rng.pick(&[2, 3])));
-        let space = if rng.chance(40) { ", space=private" } else { "" };
-        steps.push(format!("precompute({t}, [{j}_inner]{space})"));
-        return steps;
-    }
-    let Some(path) = any(rng, &loops.paths) else { return steps };
-    let Some(i) = path.last() else { return steps };
-    steps.push(format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])));
-    let inside: Vec<&Instruction> = kernel.instructions.iter().filter(|x| x.within.contains(i)).collect();
-    match choice {
-        3..=7 => {
-            let read = |x: &&Instruction| -> Vec<&'static str> {
-                ["a", "b", "c"].into_iter().filter(|a| mentions(&x.value, &Name::new(*a))).collect()
-            };
-            let arrays: Vec<&str> = inside.iter().flat_map(read).collect();
-            let Some(array) = any(rng, &arrays) else { return steps };
-            let space = if rng.chance(50) { ", space=private" } else { "" };
-            steps.push(format!("add_prefetch({array}, [{i}_inner]{space})"));
-            steps.push(format!("double_buffer({array}_tile, {i}_outer)"));
-        }
-        8 => steps.push(format!("tag_inames({i}_outer: block.x, {i}_inner: thread.x)")),
-        _ => steps.push(format!("buffer_array({}, [{i}_inner])", rng.pick(&["a", "b", "c"]))),
-    }
-    steps
 }

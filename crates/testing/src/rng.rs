@@ -37,3 +37,8 @@ impl Rng {
         values[self.below(values.len())].clone()
     }
 }
+
+/// One of these, if there are any.
+pub(crate) fn any<T: Clone>(rng: &mut Rng, of: &[T]) -> Option<T> {
+    if of.is_empty() { None } else { Some(rng.pick(of)) }
+}

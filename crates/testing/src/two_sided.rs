@@ -22,7 +22,7 @@ use loopwright_lowering::{LowerOptions, lower, lower_forced, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::{Pipeline, Step};
 
-use crate::{affine, case::Case, check::Failure, counts::Count, data, moves, rng::Rng};
+use crate::{affine, case::Case, check::Failure, counts::Count, data, moves, recipes, rng::Rng, sites};
 
 /// Steps that are tried in a case.
 const STEPS: usize = 9;
@@ -453,8 +453,8 @@ impl Walk {
 pub fn case(seed: u64) -> Count {
     let mut walk = Walk::new(seed);
     let mut rng = Rng::new(seed ^ 0x9e37_79b9);
-    let often = if moves::is_rare(&walk.kernel) { 90 } else { 50 };
-    let mut planned = if rng.chance(often) { moves::recipe(&mut rng, &walk.kernel) } else { Vec::new() };
+    let often = if sites::is_rare(&walk.kernel) { 90 } else { 50 };
+    let mut planned = if rng.chance(often) { recipes::recipe(&mut rng, &walk.kernel) } else { Vec::new() };
     planned.reverse();
     for _ in 0..STEPS {
         let (kind, step) = match planned.pop() {

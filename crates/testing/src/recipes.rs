@@ -1,0 +1,88 @@
+//! Steps that open the way for others, as users write them in a row: single random steps seldom come upon them.
+
+use loopwright_kernel_ir::{Instruction, LoopKernel, Name};
+
+use crate::{
+    rng::{Rng, any},
+    sites::{Loops, growing, kept, mentions, segments, temporaries},
+};
+
+/// Steps that open the way for others: what users write in a row.
+pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
+    let loops = Loops::of(kernel);
+    let mut steps = Vec::new();
+    let reduced: Vec<Name> = kernel
+        .instructions
+        .iter()
+        .flat_map(|i| i.reductions().iter().flat_map(|r| r.inames.clone()).collect::<Vec<_>>())
+        .collect();
+    if let Some((s, i)) = any(rng, &segments(kernel)) {
+        steps.push(format!("flatten_ragged({s}, {i}, threads=32, items={}, tiles=1)", rng.pick(&[8, 16])));
+        return steps;
+    }
+    if let Some((i, j)) = any(rng, &growing(kernel)).filter(|_| rng.chance(70)) {
+        steps.push(format!("realize_scan({i}, {j})"));
+        steps.extend(match rng.below(6) {
+            // In tiles: the threads of a block scan together, and the total goes on from tile to tile.
+            0..=2 => vec![
+                format!("split_iname({i}, {})", rng.pick(&[2, 2, 4])),
+                format!("tag_inames({i}_inner: thread.x)"),
+            ],
+            3 => vec![
+                format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])),
+                format!("tag_inames({i}_inner: {})", rng.pick(&["vec", "ilp", "unroll"])),
+            ],
+            4 => vec![format!("tag_inames({i}: thread.x)")],
+            _ => Vec::new(),
+        });
+        return steps;
+    }
+    if let Some((i, around)) = any(rng, &kept(kernel)).filter(|_| rng.chance(65)) {
+        // Blocks meet at the ends of device kernels, and loops around these are the host's.
+        let host: String = around.iter().map(|t| format!("{t}: host, ")).collect();
+        if rng.chance(40) {
+            steps.push(format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])));
+            steps.push(format!("tag_inames({host}{i}_outer: block.x, {i}_inner: thread.x)"));
+        } else {
+            steps.push(format!("tag_inames({host}{i}: block.x)"));
+        }
+        return steps;
+    }
+    if let Some(k) = any(rng, &reduced).filter(|_| rng.chance(60)) {
+        steps.push(format!("split_iname({k}, {})", rng.pick(&[2, 3])));
+        let (side, part) = rng.pick(&[("inward", "inner"), ("outward", "outer")]);
+        steps.push(format!("split_reduction_{side}({k}_{part})"));
+        return steps;
+    }
+    let choice = rng.below(10);
+    if choice < 3 {
+        // What a reader of a temporary array needs, computed where it reads.
+        let arrays = temporaries(kernel, |t| !t.axes.is_empty());
+        let Some(t) = any(rng, &arrays) else { return steps };
+        let reader = kernel.instructions.iter().rfind(|i| mentions(&i.value, &t));
+        let Some(j) = reader.and_then(|r| r.within.last()) else { return steps };
+        steps.push(format!("split_iname({j}, {})", rng.pick(&[2, 3])));
+        let space = if rng.chance(40) { ", space=private" } else { "" };
+        steps.push(format!("precompute({t}, [{j}_inner]{space})"));
+        return steps;
+    }
+    let Some(path) = any(rng, &loops.paths) else { return steps };
+    let Some(i) = path.last() else { return steps };
+    steps.push(format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])));
+    let inside: Vec<&Instruction> = kernel.instructions.iter().filter(|x| x.within.contains(i)).collect();
+    match choice {
+        3..=7 => {
+            let read = |x: &&Instruction| -> Vec<&'static str> {
+                ["a", "b", "c"].into_iter().filter(|a| mentions(&x.value, &Name::new(*a))).collect()
+            };
+            let arrays: Vec<&str> = inside.iter().flat_map(read).collect();
+            let Some(array) = any(rng, &arrays) else { return steps };
+            let space = if rng.chance(50) { ", space=private" } else { "" };
+            steps.push(format!("add_prefetch({array}, [{i}_inner]{space})"));
+            steps.push(format!("double_buffer({array}_tile, {i}_outer)"));
+        }
+        8 => steps.push(format!("tag_inames({i}_outer: block.x, {i}_inner: thread.x)")),
+        _ => steps.push(format!("buffer_array({}, [{i}_inner])", rng.pick(&["a", "b", "c"]))),
+    }
+    steps
+}
