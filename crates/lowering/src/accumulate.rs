@@ -21,16 +21,7 @@ use loopwright_kernel_ir::{
 use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
 use loopwright_poly::System;
 
-use crate::analysis::{Analysis, Guard, PartInfo, reduction};
-
-/// What a copy writes where its source has no cell, or none that is needed.
-#[derive(Clone, Debug)]
-pub(crate) struct Filling {
-    /// Where these hold, the cell is copied.
-    pub guards: Vec<Guard>,
-    /// What is written elsewhere.
-    pub value: Expr,
-}
+use crate::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
 
 /// Takes the guards of partial tiles from updates, and lets the copies that they read fill their buffers.
 pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diagnostic> {

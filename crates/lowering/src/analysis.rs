@@ -20,9 +20,8 @@ use loopwright_legality::{
 use loopwright_poly::{System, Table};
 
 use crate::{
-    accumulate::{Filling, fill_partial_tiles},
     dead::dead_instructions,
-    depend::{self, Paths},
+    paths::{Paths, paths},
     program::{Atomic, Instances, Writes},
 };
 
@@ -31,6 +30,15 @@ use crate::{
 pub(crate) struct Guard {
     pub declared: Constraint,
     pub canonical: Constraint,
+}
+
+/// What a copy writes where its source has no cell, or none that is needed.
+#[derive(Clone, Debug)]
+pub(crate) struct Filling {
+    /// Where these hold, the cell is copied.
+    pub guards: Vec<Guard>,
+    /// What is written elsewhere.
+    pub value: Expr,
 }
 
 /// One part of an instruction.
@@ -176,14 +184,13 @@ impl<'k> Analysis<'k> {
             }
             analysis.parts.push(info);
         }
-        fill_partial_tiles(&mut analysis)?;
         Ok(analysis)
     }
 
     /// The tables of the declared kernel, and the paths to its leaves.
     pub fn declared(&self) -> &(Lookup<'k>, Paths<'k>) {
         let declared = self.kernel.declared();
-        self.declared.get_or_init(|| (Lookup::new(declared), depend::paths(&declared.tree)))
+        self.declared.get_or_init(|| (Lookup::new(declared), paths(&declared.tree)))
     }
 
     pub fn instruction(&self, part: &PartInfo) -> &'k Instruction {

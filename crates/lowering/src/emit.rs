@@ -388,7 +388,7 @@ impl Emitter<'_, '_> {
                 if !self.analysis.kernel.tag(iname).is_hardware() || !seen.insert(iname.clone()) {
                     continue;
                 }
-                let mut value = self.name_value(iname, crate::translate::Scope::of(env))?;
+                let mut value = self.name_value(iname, crate::scope::Scope::of(env))?;
                 // A copy goes through its buffer by names of its own, not by that of another iname of the same axis.
                 if let (ValueKind::Var(_), Some(axis)) =
                     (&value.kind, self.analysis.kernel.tag(iname).thread_axis())
@@ -484,7 +484,7 @@ impl Emitter<'_, '_> {
     /// The lanes of an accumulator: those around the instruction and those reduced over.
     fn init_lanes(&self, info: &PartInfo) -> Vec<Name> {
         let Part::Init(n) = info.execution.part.part else { return info.lanes.clone() };
-        match crate::scan::is_carried(self.analysis, info.instruction) {
+        match crate::scan_order::is_carried(self.analysis, info.instruction) {
             true => self.carry_lanes(info.instruction, n),
             false => self.accumulator_lanes(info.instruction, n),
         }

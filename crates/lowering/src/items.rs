@@ -3,7 +3,7 @@
 use loopwright_kernel_ir::{Name, Part, PartRef, Tree};
 use loopwright_legality::Presence;
 
-use crate::{analysis::Analysis, program::Note, scan};
+use crate::{analysis::Analysis, program::Note, scan_order};
 
 /// An element of a body.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ pub(crate) fn items_of(analysis: &Analysis<'_>, trees: &[Tree]) -> Vec<Item> {
                     continue;
                 };
                 for join in joins_before(analysis, number, part) {
-                    if join.scan && scan::is_carried(analysis, join.instruction) {
+                    if join.scan && scan_order::is_carried(analysis, join.instruction) {
                         let update = Part::Update(join.reduction);
                         let update = PartRef { instruction: part.instruction.clone(), part: update };
                         let update = analysis.numbers.get(&update).copied();

@@ -8,6 +8,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, Expr, Name, ReductionOp};
 
 use crate::{
     analysis::reduction,
+    cell::Cell,
     emitter::Emitter,
     env::Env,
     fold::{add, and, mul},
@@ -15,7 +16,6 @@ use crate::{
     program::{
         self, BinOp, LocalArray, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind,
     },
-    reduce::Cell,
 };
 
 impl Emitter<'_, '_> {

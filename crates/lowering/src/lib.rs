@@ -18,6 +18,7 @@ mod accumulate;
 mod analysis;
 mod block;
 mod bounds;
+mod cell;
 mod counted;
 mod dead;
 mod declare;
@@ -39,6 +40,7 @@ mod join;
 mod layout;
 mod loads;
 mod partial;
+mod paths;
 mod peel;
 mod private;
 pub mod program;
@@ -47,6 +49,8 @@ mod ranges;
 mod reduce;
 mod rewrite;
 mod scan;
+mod scan_order;
+mod scope;
 mod structure;
 mod sync;
 mod translate;
@@ -129,7 +133,7 @@ fn lower_with(
     hazards: Hazards,
     peel: bool,
 ) -> Result<program::Program, Diagnostic> {
-    scan::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
+    scan_order::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
     let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel, options.index)? {
         Some(apart) => structure::lower(&apart.kernel, options, hazards, peel, apart.updates),
         None => structure::lower(kernel, options, hazards, peel, BTreeMap::new()),

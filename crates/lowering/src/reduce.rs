@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp, Type, state_type};
 
 use crate::{
-    accumulate::Filling,
-    analysis::{PartInfo, reduction},
+    analysis::{Filling, PartInfo, reduction},
+    cell::Cell,
     emitter::{Emitter, Storage, computing, known},
     env::Env,
     fold::and,
-    program::{self, LeafId, LocalArray, MemRef, Memory, Note, Stmt, Value, ValueKind},
-    scan,
-    translate::{Scope, Target},
+    program::{LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
+    scan_order,
+    scope::Scope,
+    translate::Target,
     typing::Typing,
 };
 
@@ -282,7 +283,7 @@ impl Emitter<'_, '_> {
         let instruction = analysis.instruction(info);
         let Some(reduce) = reduction(instruction, n) else { return Ok(Vec::new()) };
         let operator = self.operator(&reduce.op)?;
-        let cells = match scan::is_carried(analysis, info.instruction) {
+        let cells = match scan_order::is_carried(analysis, info.instruction) {
             true => self.carry(info.instruction, n, env)?,
             false => self.cells(info.instruction, n, env)?,
         };
@@ -481,29 +482,6 @@ impl Emitter<'_, '_> {
             stmts.push(cell.set(value, leaf));
         }
         Ok(stmts)
-    }
-}
-
-/// A value of an accumulator's state in one thread and lane.
-#[derive(Clone, Debug)]
-pub(crate) enum Cell {
-    Var(program::VarId),
-    Element(MemRef),
-}
-
-impl Cell {
-    pub fn value(&self, dtype: DType) -> Value {
-        match self {
-            Cell::Var(var) => Value::var(dtype, *var),
-            Cell::Element(e) => Value { dtype, kind: ValueKind::Load(e.clone()) },
-        }
-    }
-
-    pub fn set(&self, value: Value, leaf: Option<LeafId>) -> Stmt {
-        match self {
-            Cell::Var(var) => Stmt::Set { var: *var, value, leaf },
-            Cell::Element(to) => Stmt::Store { to: to.clone(), value, leaf },
-        }
     }
 }
 

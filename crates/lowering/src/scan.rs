@@ -13,125 +13,22 @@
 //! At each join the earlier value stands on the left, so that operators need not commute. Threads beyond the last point hold the neutral
 //! element.
 
-use loopwright_kernel_ir::{
-    DType, Diagnostic, Instruction, Lookup, LoopKernel, Name, Part, PartRef, ReductionOp, Tag, Tree,
-};
-use loopwright_legality::along;
+use loopwright_kernel_ir::{DType, Diagnostic, Name, ReductionOp};
 
 use crate::{
-    Hazards,
-    analysis::{Analysis, reduction},
+    analysis::reduction,
+    cell::{Cell, names},
     emitter::Emitter,
     env::Env,
     fold::{add, mul, sub},
     items::Join,
     join::{JoinPlan, axis_names, uses_shared},
     program::{BinOp, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
-    reduce::Cell,
+    scan_order::is_carried,
 };
 
 /// An accumulator: one cell a value of the operator's state.
 type Cells = [(Cell, DType)];
-
-/// The rank of a tag in the order of a scan: loops, then threads, then lanes.
-fn rank(tag: Tag) -> Option<usize> {
-    match (tag.block_axis(), tag.thread_axis()) {
-        (Some(_), _) => None,
-        (_, Some(axis)) => Some(3 - axis.min(2)),
-        _ if tag.is_jam() => Some(4),
-        _ => Some(0),
-    }
-}
-
-/// Refuses scans that nothing realises. By force, what is no scan any more runs as the loops say, as long as there are only loops.
-pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnostic> {
-    if kernel.instructions.iter().all(|i| i.scan.is_none()) {
-        return Ok(());
-    }
-    let lookup = Lookup::new(kernel);
-    for i in &kernel.instructions {
-        let Some(inames) = along(kernel, &lookup, i) else { continue };
-        let inames = match inames {
-            Err(_) if hazards == Hazards::Left && i.within.iter().all(|n| kernel.tag(n) == Tag::Seq) => {
-                continue;
-            }
-            inames => inames?,
-        };
-        let refuse = |iname: &Name, why: &str, help: String| {
-            let (id, tag) = (&i.id, kernel.tag(iname));
-            Diagnostic::new("scan-order", format!("the scan `{id}` goes along `{iname}: {tag}`, {why}"))
-                .help(help)
-        };
-        let mut last = 0;
-        let mut lanes = 0;
-        for (iname, _) in &inames {
-            let Some(rank) = rank(kernel.tag(iname)) else {
-                return Err(refuse(
-                    iname,
-                    "and blocks do not wait for one another",
-                    format!(
-                        "leave `{iname}` a loop, which carries the total from tile to tile, or scan the totals of the tiles by instructions of their own"
-                    ),
-                ));
-            };
-            lanes += usize::from(kernel.tag(iname).is_jam());
-            if rank < last || lanes > 1 {
-                return Err(refuse(
-                    iname,
-                    "which is out of order",
-                    "of the parts of a scan's iname the outermost are loops, then threads (z, y, x), then one iname of lanes".into(),
-                ));
-            }
-            last = rank;
-        }
-        stands_in_order(kernel, &lookup, i)?;
-    }
-    Ok(())
-}
-
-/// The parts of a scan stand where its rounds begin and end: `init` in front of its loops, the others together in them.
-fn stands_in_order(kernel: &LoopKernel, lookup: &Lookup<'_>, i: &Instruction) -> Result<(), Diagnostic> {
-    let mut loops: Vec<(Part, Vec<Name>)> = Vec::new();
-    Tree::visit_leaves(&kernel.tree, &mut |path, part| {
-        if part.instruction == i.id {
-            loops.push((part.part, path.iter().map(|n| (*n).clone()).collect()));
-        }
-    });
-    let finish = loops.iter().find(|(p, _)| *p == Part::Finish).map(|(_, l)| l.clone()).unwrap_or_default();
-    for (part, path) in &loops {
-        let mut wanted: Vec<Name> = match part {
-            Part::Update(_) => finish.clone(),
-            part => {
-                let inames = lookup.inames_of(i, *part);
-                finish.iter().filter(|n| inames.contains(n)).cloned().collect()
-            }
-        };
-        wanted.truncate(path.len());
-        let stands = match part {
-            Part::Update(_) => path.starts_with(&finish),
-            _ => *path == wanted,
-        };
-        if !stands {
-            let part = PartRef { instruction: i.id.clone(), part: *part };
-            return Err(Diagnostic::new(
-                "scan-order",
-                format!("`{part}` stands in other loops than its scan"),
-            )
-            .help("the loops of a scan are the innermost ones around it"));
-        }
-    }
-    Ok(())
-}
-
-/// Whether a scan goes in rounds that follow one another: along loops, and inside them along threads or lanes.
-pub(crate) fn is_carried(analysis: &Analysis<'_>, instruction: usize) -> bool {
-    let kernel = analysis.kernel;
-    let Some(Ok(inames)) = along(kernel, &analysis.lookup, &kernel.instructions[instruction]) else {
-        return false;
-    };
-    let in_rounds = |n: &Name| rank(kernel.tag(n)).is_some_and(|r| r > 0);
-    inames.iter().any(|(n, _)| in_rounds(n)) && !inames.iter().all(|(n, _)| in_rounds(n))
-}
 
 impl Emitter<'_, '_> {
     /// The accumulators of a round begin with the neutral element.
@@ -519,12 +416,4 @@ impl Emitter<'_, '_> {
 
 fn values(cells: &Cells) -> Vec<Value> {
     cells.iter().map(|(cell, dtype)| cell.value(*dtype)).collect()
-}
-
-/// `sum`, or a name for each value of the state: `sum_v`, `sum_k`.
-pub(crate) fn names(operator: &ReductionOp, like: &str) -> Vec<String> {
-    match operator.state.as_slice() {
-        [_] => vec![like.to_string()],
-        several => several.iter().map(|s| format!("{like}_{}", s.name)).collect(),
-    }
 }

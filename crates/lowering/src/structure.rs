@@ -14,6 +14,7 @@ use loopwright_poly::{Bound, System};
 
 use crate::{
     Hazards, LowerOptions,
+    accumulate::fill_partial_tiles,
     analysis::Analysis,
     block::{block_shape, extents_of_threads},
     device_kernel::{Draft, called_functions, globals_read},
@@ -42,6 +43,7 @@ pub(crate) fn lower(
     updates: BTreeMap<Name, Atomic>,
 ) -> Result<Program, Diagnostic> {
     let mut analysis = Analysis::new(kernel)?;
+    fill_partial_tiles(&mut analysis)?;
     analysis.updates = updates;
     let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards, peel };
     let args = declare_globals(&analysis, &mut shared)?;

@@ -3,8 +3,6 @@
 //! Literals adapt to the type of their context. Arithmetic on f16 and bf16 is done in f32. Where an integer expression is wanted in the
 //! index type, its leaves are converted, so that nothing overflows on the way.
 
-use std::collections::BTreeMap;
-
 use loopwright_kernel_ir::{
     Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Kind, Name, Precision, Term, UnaryOp,
 };
@@ -15,24 +13,9 @@ use crate::{
     fold::{add, logic, mul, not, select, sub},
     layout::{layout, offset},
     program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind},
+    scope::Scope,
     typing::{Typing, join},
 };
-
-/// Where names get their values from, beside the environment.
-#[derive(Clone, Copy)]
-pub(crate) struct Scope<'s> {
-    pub env: &'s Env,
-    /// Names of an operator's state or inputs; hides the environment.
-    pub local: Option<&'s BTreeMap<Name, Value>>,
-    /// Results of reductions by number, with the number that the next reduction of the expression has.
-    pub results: Option<&'s BTreeMap<usize, Value>>,
-}
-
-impl<'s> Scope<'s> {
-    pub fn of(env: &'s Env) -> Self {
-        Scope { env, local: None, results: None }
-    }
-}
 
 impl Emitter<'_, '_> {
     /// The expression in a type of its own choice; literals that stand alone become I32 or F32.

@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, UnaryOp, mat
 
 use crate::{
     emitter::{Emitter, computing, known},
-    translate::Scope,
+    scope::Scope,
 };
 
 /// The type of an expression, as far as it has one of its own.

@@ -9,8 +9,10 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
     ENDS, GROUP, Writer,
-    run::{Progress, Run, Tile, Warp},
+    run::Progress,
+    tile::{Run, Tile},
     values,
+    warp::Warp,
 };
 use crate::{
     fold::{add, mul, select, sub},

@@ -6,11 +6,7 @@
 
 use loopwright_kernel_ir::Diagnostic;
 
-use super::{
-    State, Writer, knows_segment,
-    run::{Tile, Warp},
-    values,
-};
+use super::{State, Writer, knows_segment, tile::Tile, values, warp::Warp};
 use crate::program::{BinOp, Note, ShuffleMode, Step, Stmt, Value, VarId};
 
 /// What each lane has of the segment that is open, besides the carry.

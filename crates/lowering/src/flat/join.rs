@@ -7,9 +7,9 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{JOINING_THREADS, State, Writer, values};
 use crate::{
+    cell::names,
     fold::add,
     program::{BinOp, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value},
-    scan::names,
 };
 
 /// The partial results of a thread's block of the launch before.

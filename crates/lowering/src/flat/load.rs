@@ -7,7 +7,8 @@ use loopwright_kernel_ir::{Access, AddressSpace, DType, Diagnostic, Expr, Name};
 use super::{
     State, Writer,
     points::Points,
-    run::{Arrays, Run, Tile, Warp},
+    tile::{Run, Span, Tile},
+    warp::{Arrays, Input, Registers, Warp},
 };
 use crate::{
     emitter::known,
@@ -16,53 +17,9 @@ use crate::{
     layout::widest,
     program::{BinOp, MemRef, Stmt, Value, ValueKind},
     reduce::count,
-    translate::{self, Target},
+    scope,
+    translate::Target,
 };
-
-/// Something that is read from memory for each point.
-struct Input {
-    access: Access,
-    private: usize,
-    /// How many elements one load takes.
-    vector: i64,
-}
-
-/// Which points of a tile belong to the run, besides those from its end on, which do not.
-#[derive(Clone, Copy)]
-pub(super) enum Span<'v> {
-    /// All: of a tile behind the first.
-    Behind,
-    /// Those from this one on.
-    From(&'v Value),
-}
-
-/// The arrays of a thread.
-pub(super) struct Registers {
-    inputs: Vec<Input>,
-    /// How many neighbouring points a thread loads at once.
-    vector: i64,
-    /// Mapped values of its points by the number of the input, where they are not what is read.
-    mapped: BTreeMap<usize, usize>,
-    /// What stands for a point that is none: see [`Writer::filling`].
-    pub filling: Option<Vec<Value>>,
-    /// The points that it reduces.
-    pub points: BTreeMap<usize, usize>,
-    /// Which of them is the last one of its segment, and that none is.
-    pub last: usize,
-    pub none: usize,
-    pub ends: usize,
-    /// The ends before those: where the group's segments begin.
-    pub begins: usize,
-    pub next_ends: usize,
-    pub further_ends: usize,
-}
-
-impl Registers {
-    /// Bytes that are read for each point.
-    pub(super) fn bytes_of_point(&self, writer: &Writer<'_, '_, '_>) -> usize {
-        self.inputs.iter().map(|input| writer.emitter.private[input.private].dtype.bytes()).sum()
-    }
-}
 
 impl Writer<'_, '_, '_> {
     /// Declares the arrays of a thread.
@@ -166,7 +123,7 @@ impl Writer<'_, '_, '_> {
         }
         let arg = self.args[k].clone();
         let dtype = self.input_type(&arg)?;
-        self.emitter.value(&arg, dtype, translate::Scope::of(&env))
+        self.emitter.value(&arg, dtype, scope::Scope::of(&env))
     }
 
     /// For each staged input what stands for a point that is none, so that reducing it changes nothing: `None` unless all inputs are staged, each is a
@@ -183,7 +140,7 @@ impl Writer<'_, '_, '_> {
                 return Ok(None);
             }
             let dtype = self.input_type(&self.args[k].clone())?;
-            filling.push(self.emitter.value(&neutral, dtype, translate::Scope::of(&self.env))?);
+            filling.push(self.emitter.value(&neutral, dtype, scope::Scope::of(&self.env))?);
         }
         Ok((!filling.is_empty()).then_some(filling))
     }

@@ -29,6 +29,8 @@ mod reduce;
 mod run;
 mod scan;
 mod starts;
+mod tile;
+mod warp;
 
 use std::collections::BTreeMap;
 
@@ -39,12 +41,14 @@ use loopwright_legality::FlatNest;
 
 use crate::{
     analysis::reduction,
+    cell::Cell,
     emitter::{Emitter, computing},
     env::Env,
     fold::{add, sub},
     program::{BinOp, Global, LeafId, MemRef, Memory, Note, Owner, Stmt, Value, ValueKind, VarId},
-    reduce::{Cell, count},
-    translate::{Scope, Target},
+    reduce::count,
+    scope::Scope,
+    translate::Target,
 };
 
 /// Threads of a block of the first launch.
@@ -217,7 +221,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         let (mut head, mut tail) = (Vec::new(), Vec::new());
         for (list, like) in [(&mut head, "head"), (&mut tail, "tail")] {
             for (name, dtype) in
-                crate::scan::names(&self.operator, &format!("{what}_{like}")).iter().zip(&state)
+                crate::cell::names(&self.operator, &format!("{what}_{like}")).iter().zip(&state)
             {
                 list.push(self.global(name, *dtype, blocks.clone()));
             }
@@ -339,7 +343,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     fn state(&mut self, like: &str, first: Vec<Value>, body: &mut Vec<Stmt>) -> Result<State, Diagnostic> {
         let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
         let mut cells = Vec::new();
-        for ((name, value), dtype) in crate::scan::names(&self.operator, like).iter().zip(first).zip(types) {
+        for ((name, value), dtype) in crate::cell::names(&self.operator, like).iter().zip(first).zip(types) {
             let var = self.emitter.new_var(name, dtype, true);
             body.push(Stmt::Let { var, value, leaf: None });
             cells.push((Cell::Var(var), dtype));
@@ -350,7 +354,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     /// Names the values of a state, which stay as they are.
     fn named_state(&mut self, like: &str, values: Vec<Value>, body: &mut Vec<Stmt>) -> Vec<Value> {
         let mut named = Vec::new();
-        for (name, value) in crate::scan::names(&self.operator, like).iter().zip(values) {
+        for (name, value) in crate::cell::names(&self.operator, like).iter().zip(values) {
             let var = self.emitter.new_var(name, value.dtype, false);
             body.push(Stmt::Let { var, value, leaf: None });
             named.push(self.var(var));

@@ -5,7 +5,7 @@
 
 use loopwright_kernel_ir::DType;
 
-use super::{Writer, run::Run};
+use super::{Writer, tile::Run};
 use crate::{
     fold::{add, mul},
     layout::widest,

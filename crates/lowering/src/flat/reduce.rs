@@ -9,10 +9,11 @@ use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
     Writer, knows_segment,
-    load::Span,
     points::Points,
-    run::{Progress, Run, Tile, Warp},
+    run::Progress,
+    tile::{Run, Span, Tile},
     values,
+    warp::Warp,
 };
 use crate::{
     fold::{add, mul},

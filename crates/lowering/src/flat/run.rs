@@ -2,69 +2,19 @@
 //!
 //! Nothing of it waits for other warps until the end, when what the warps of a block have of common segments is joined, one after another.
 
-use std::collections::BTreeMap;
-
 use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
-    State, Writer, is_staged,
-    load::{Registers, Span},
-    points::Points,
+    State, Writer,
+    tile::{Run, Span, Tile},
     values,
+    warp::Warp,
 };
 use crate::{
     fold::{add, mul, not, select, sub},
     layout::WIDEST,
-    program::{BinOp, LocalArray, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, VarId},
+    program::{BinOp, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, VarId},
 };
-
-/// The most shared memory that a kernel may declare.
-const MOST_SHARED: u64 = 48 * 1024;
-
-/// The run of a warp.
-pub(super) struct Run {
-    pub lane: Value,
-    pub warp: Value,
-    /// The first segment that ends in it, and the first that ends behind it.
-    pub first_segment: Value,
-    pub end_segment: Value,
-    /// The first point of it, and the first behind it.
-    pub from: Value,
-    pub to: Value,
-}
-
-/// A tile of a run.
-pub(super) struct Tile {
-    /// The place of its first point, a multiple of the widest vector: before the first point of the run, perhaps.
-    pub first: Value,
-    /// The first point that belongs to the run, and the first behind those that do.
-    pub begin: Value,
-    pub stop: Value,
-}
-
-/// The shared memory of a block; each warp has a part of every array.
-pub(super) struct Arrays {
-    /// Mapped values of points, by the number of the input.
-    pub points: BTreeMap<usize, Points>,
-    /// At the last point of a segment, what the thread of that point has of it: one array a value of the state. With one value it takes the
-    /// place of the point.
-    pub complete: Vec<Points>,
-    /// Whether a point is the last one of its segment.
-    pub last: usize,
-    /// What is open before each thread.
-    pub before: Vec<usize>,
-    /// What each warp has of the first segment that ends in its run, what is open behind its run, and which that segment is.
-    pub head: Vec<usize>,
-    tail: Vec<usize>,
-    ended: usize,
-}
-
-/// What a warp works with.
-pub(super) struct Warp {
-    pub run: Run,
-    pub arrays: Arrays,
-    pub registers: Registers,
-}
 
 /// What changes from tile to tile.
 pub(super) struct Progress {
@@ -206,63 +156,6 @@ impl Writer<'_, '_, '_> {
         let from = read(scratch.points, &run, "from");
         let to = read(scratch.points, &next, "to");
         Ok(Run { lane, warp, first_segment, end_segment, from, to })
-    }
-
-    /// Declares the shared memory.
-    fn arrays(&mut self) -> Result<Arrays, Diagnostic> {
-        let (points, warps) = (self.tile_points().unsigned_abs(), self.warps().unsigned_abs());
-        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
-        let mut staged = BTreeMap::new();
-        let in_place = self.args.len() == 1 && types.len() == 1;
-        for (k, arg) in self.args.clone().iter().enumerate() {
-            if is_staged(self, arg) {
-                let dtype = self.input_type(arg)?;
-                let like = if self.args.len() == 1 { "points".to_string() } else { format!("points_{k}") };
-                let note = match in_place && types[0] == dtype {
-                    true => "what is reduced, mapped; of the last point of a segment, what it completes",
-                    false => "what is reduced, mapped",
-                };
-                staged.insert(k, self.shared_points(&like, dtype, note));
-            }
-        }
-        let complete = match staged.get(&0) {
-            Some(array) if in_place && types[0] == array.dtype => vec![*array],
-            _ => {
-                let names = crate::scan::names(&self.operator, "complete");
-                let note = "what the last point of a segment completes";
-                names.iter().zip(&types).map(|(name, dtype)| self.shared_points(name, *dtype, note)).collect()
-            }
-        };
-        let note = "whether a point is the last one of its segment";
-        let last = self.shared("last", DType::U8, &[warps, points], note);
-        let mut of_state = |like: &str, dims: &[u64], note: &str| -> Vec<usize> {
-            let names = crate::scan::names(&self.operator, like);
-            names.iter().zip(&types).map(|(name, dtype)| self.shared(name, *dtype, dims, note)).collect()
-        };
-        let before = of_state("before", &[warps, 32], "what is open before each thread");
-        let head =
-            of_state("heads", &[warps], "what each warp has of the first segment that ends in its run");
-        let tail = of_state("tails", &[warps], "what is open behind each warp's run");
-        let index = self.emitter.index();
-        let ended = self.shared("firsts", index, &[warps], "the first segment that ends in each warp's run");
-        let bytes: u64 = self.emitter.shared.iter().map(|a| a.bytes().next_multiple_of(16)).sum();
-        if bytes > MOST_SHARED {
-            return Err(Diagnostic::new(
-                "too-much-shared",
-                format!(
-                    "the tiles of {warps} warps of the flattened nest over `{}` take {bytes} bytes of shared memory, more than {MOST_SHARED}",
-                    self.nest.segment
-                ),
-            )
-            .help("take fewer items or threads: `flatten_ragged(s, i, threads=64, items=8)`"));
-        }
-        Ok(Arrays { points: staged, complete, last, before, head, tail, ended })
-    }
-
-    pub(super) fn shared(&mut self, like: &str, dtype: DType, dims: &[u64], note: &str) -> usize {
-        let name = self.emitter.unique(like);
-        self.emitter.shared.push(LocalArray { name, dtype, dims: dims.to_vec(), note: note.to_string() });
-        self.emitter.shared.len() - 1
     }
 
     /// What the runs of a block leave to the last launch: joined in their order by one thread.

@@ -1,0 +1,36 @@
+//! Where an accumulator's state lies, a cell for each of its values, and what its variables are called.
+
+use loopwright_kernel_ir::{DType, ReductionOp};
+
+use crate::program::{LeafId, MemRef, Stmt, Value, ValueKind, VarId};
+
+/// A value of an accumulator's state in one thread and lane.
+#[derive(Clone, Debug)]
+pub(crate) enum Cell {
+    Var(VarId),
+    Element(MemRef),
+}
+
+impl Cell {
+    pub fn value(&self, dtype: DType) -> Value {
+        match self {
+            Cell::Var(var) => Value::var(dtype, *var),
+            Cell::Element(e) => Value { dtype, kind: ValueKind::Load(e.clone()) },
+        }
+    }
+
+    pub fn set(&self, value: Value, leaf: Option<LeafId>) -> Stmt {
+        match self {
+            Cell::Var(var) => Stmt::Set { var: *var, value, leaf },
+            Cell::Element(to) => Stmt::Store { to: to.clone(), value, leaf },
+        }
+    }
+}
+
+/// `sum`, or a name for each value of the state: `sum_v`, `sum_k`.
+pub(crate) fn names(operator: &ReductionOp, like: &str) -> Vec<String> {
+    match operator.state.as_slice() {
+        [_] => vec![like.to_string()],
+        several => several.iter().map(|s| format!("{like}_{}", s.name)).collect(),
+    }
+}

@@ -1,0 +1,40 @@
+//! Where the leaves of a loop tree stand: places among children, and the loops between them.
+
+use std::collections::HashMap;
+
+use loopwright_kernel_ir::{Name, PartRef, Tree};
+
+/// A component of a time.
+#[derive(Clone, Copy)]
+pub(crate) enum Step<'k> {
+    /// Which of the children.
+    Position(usize),
+    /// Which iteration of this loop.
+    Loop(&'k Name),
+}
+
+/// The paths to the leaves of a tree: positions among children and the loops between them.
+pub(crate) type Paths<'k> = HashMap<&'k PartRef, Vec<Step<'k>>>;
+
+/// The paths to all leaves.
+pub(crate) fn paths(trees: &[Tree]) -> Paths<'_> {
+    fn walk<'k>(trees: &'k [Tree], path: &mut Vec<Step<'k>>, found: &mut Paths<'k>) {
+        for (k, tree) in trees.iter().enumerate() {
+            path.push(Step::Position(k));
+            match tree {
+                Tree::Leaf(part) => {
+                    found.insert(part, path.clone());
+                }
+                Tree::Loop { iname, body } => {
+                    path.push(Step::Loop(iname));
+                    walk(body, path, found);
+                    path.pop();
+                }
+            }
+            path.pop();
+        }
+    }
+    let mut found = HashMap::new();
+    walk(trees, &mut Vec::new(), &mut found);
+    found
+}

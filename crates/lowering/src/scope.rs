@@ -1,0 +1,23 @@
+//! What names stand for where an expression is translated.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::Name;
+
+use crate::{env::Env, program::Value};
+
+/// Where names get their values from, beside the environment.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope<'s> {
+    pub env: &'s Env,
+    /// Names of an operator's state or inputs; hides the environment.
+    pub local: Option<&'s BTreeMap<Name, Value>>,
+    /// Results of reductions by number, with the number that the next reduction of the expression has.
+    pub results: Option<&'s BTreeMap<usize, Value>>,
+}
+
+impl<'s> Scope<'s> {
+    pub fn of(env: &'s Env) -> Self {
+        Scope { env, local: None, results: None }
+    }
+}
