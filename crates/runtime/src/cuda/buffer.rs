@@ -145,6 +145,37 @@ impl Buffer {
 }
 
 /// Refuses what no memory of the device can hold: a pool is not asked for it.
+impl Device {
+    /// Memory of this many bytes, whose content is undefined.
+    pub fn alloc(&self, bytes: usize) -> Result<Buffer, CudaError> {
+        Buffer::alloc(self, bytes)
+    }
+
+    /// Memory that somebody else owns, who is dropped when the last handle to the buffer is gone and all work of the device is done.
+    ///
+    /// # Safety
+    ///
+    /// So many bytes at this address are memory of this device until `owner` is dropped, and nobody else uses them in a way that conflicts with
+    /// work that is put on them here.
+    pub unsafe fn borrow(
+        &self,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<Buffer, CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::borrowed(self, address, bytes, owner) }
+    }
+}
+
+impl Stream {
+    /// Memory for the work of this stream alone, whose content is undefined. Getting it and giving it back are work of the stream as well, so
+    /// that neither waits for anything.
+    pub fn scratch(&self, bytes: usize) -> Result<Buffer, CudaError> {
+        Buffer::scratch(self, bytes)
+    }
+}
+
 fn check_size(device: &Device, bytes: usize) -> Result<(), CudaError> {
     if bytes as u64 > device.info().memory_bytes {
         return Err(CudaError::OutOfMemory { bytes, free: device.free_memory().ok() });
@@ -170,7 +201,9 @@ impl Drop for Memory {
             let _ = result::ctx::synchronize();
         }
         match (&self.source, &self.device.inner.pool) {
-            (Source::Pool, Some(pool)) => pool.free(&self.device, self.pointer),
+            (Source::Pool, Some(pool)) => {
+                pool.free(self.pointer, |stream| self.device.queues().after_everything(stream))
+            }
             // SAFETY: got from the pool for this stream, and freed once, after its work by its order.
             (Source::Scratch(stream), _) => unsafe {
                 let _ = result::free_async(self.pointer, stream.raw.cu_stream());

@@ -3,7 +3,7 @@
 //! With these, a launch is checked, and how many blocks are resident is computed, on a machine without a GPU. What differs between devices of one
 //! compute capability (multiprocessors, clocks, memory) is 0 here.
 
-use super::device::DeviceInfo;
+use super::device_info::DeviceInfo;
 use crate::arch::Arch;
 
 /// Compute capability, threads and blocks of a multiprocessor, shared memory of a multiprocessor in KiB.

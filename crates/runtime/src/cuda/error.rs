@@ -4,7 +4,7 @@ use std::fmt;
 
 use cudarc::driver::DriverError;
 
-use super::limits::LimitError;
+use super::limit_error::LimitError;
 use crate::arch::Arch;
 
 /// A failure of a device, of the driver, or of a request that they were not even asked.

@@ -3,99 +3,11 @@
 //! The driver answers a launch that breaks a limit with one of two errors that name none. Here every limit is compared by name, first those
 //! of the device, then those of the function, and the first one broken is reported with both numbers.
 
-use std::fmt;
-
-use super::device::DeviceInfo;
-use super::launch::LaunchShape;
+use super::device_info::DeviceInfo;
 use super::module::FunctionInfo;
+use super::shape::LaunchShape;
 
-/// A limit that a launch breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LimitError {
-    /// The kernel.
-    pub kernel: String,
-    /// Which limit.
-    pub limit: Limit,
-    /// What the launch asks for.
-    pub asked: u64,
-    /// What there is at most; at least, for an empty block.
-    pub allowed: u64,
-}
-
-/// The limits of a launch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
-    /// A block has at least one thread along each axis.
-    EmptyBlock,
-    /// Extent of a block along an axis: 0, 1 or 2 for x, y or z.
-    BlockExtent(usize),
-    /// Threads of a block, on this device.
-    BlockThreads,
-    /// Threads of a block, given the registers of this kernel and its launch bounds.
-    KernelThreads,
-    /// Extent of a grid along an axis.
-    GridExtent(usize),
-    /// Shared memory of a block, declared and dynamic.
-    SharedMemory,
-}
-
-const AXES: [&str; 3] = ["x", "y", "z"];
-
-impl fmt::Display for LimitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LimitError { kernel, limit, asked, allowed } = self;
-        write!(f, "`{kernel}` cannot be launched: ")?;
-        match limit {
-            Limit::EmptyBlock => write!(f, "its block has {asked} threads along an axis"),
-            Limit::BlockExtent(axis) => {
-                write!(
-                    f,
-                    "its block has {asked} threads along {}, and the device allows {allowed}",
-                    AXES[*axis]
-                )
-            }
-            Limit::BlockThreads => {
-                write!(f, "its block has {asked} threads, and the device allows {allowed}")
-            }
-            Limit::KernelThreads => {
-                write!(f, "its block has {asked} threads, and its registers or launch bounds allow {allowed}")
-            }
-            Limit::GridExtent(axis) => {
-                write!(
-                    f,
-                    "its grid has {asked} blocks along {}, and the device allows {allowed}",
-                    AXES[*axis]
-                )
-            }
-            Limit::SharedMemory => {
-                write!(
-                    f,
-                    "a block takes {asked} bytes of shared memory, and the device has {allowed} for one"
-                )
-            }
-        }
-    }
-}
-
-impl LimitError {
-    /// What to do about it.
-    pub fn remedy(&self) -> &'static str {
-        match self.limit {
-            Limit::EmptyBlock | Limit::BlockExtent(_) | Limit::BlockThreads => {
-                "split the inames on threads by smaller factors"
-            }
-            Limit::KernelThreads => {
-                "use fewer threads a block, or unroll less so that a thread takes fewer registers"
-            }
-            Limit::GridExtent(_) => {
-                "put the longer iname on block.x, or split it and leave a sequential loop in each block"
-            }
-            Limit::SharedMemory => "prefetch smaller tiles",
-        }
-    }
-}
-
-impl std::error::Error for LimitError {}
+pub use super::limit_error::{Limit, LimitError};
 
 /// Compares a launch with the limits of a device and of a function. An empty grid is within them: it launches nothing.
 pub fn check(device: &DeviceInfo, function: &FunctionInfo, shape: &LaunchShape) -> Result<(), LimitError> {

@@ -18,6 +18,13 @@ pub struct Module {
     raw: Arc<CudaModule>,
 }
 
+impl Device {
+    /// The kernels of a binary.
+    pub fn load(&self, compiled: &Compiled) -> Result<Module, CudaError> {
+        Module::load(self, compiled)
+    }
+}
+
 impl Module {
     pub(super) fn load(device: &Device, compiled: &Compiled) -> Result<Module, CudaError> {
         let bad = |reason: String| CudaError::BadBinary { arch: compiled.arch, reason };

@@ -4,7 +4,7 @@
 //! multiprocessor evenly, so that warps come in fours. Shared memory is given to a block in pieces of 128 bytes (256 before 8.0), with what the
 //! system keeps. A test on a GPU holds the result equal to the driver's.
 
-use super::device::DeviceInfo;
+use super::device_info::DeviceInfo;
 
 /// What bounds the number of resident blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

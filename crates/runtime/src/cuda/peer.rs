@@ -1,7 +1,7 @@
 //! Copies from the memory of one device to that of another.
 //!
 //! The driver does such a copy in the order of one stream, which is of one of the two devices. What waits for all work of the *other* one, as
-//! freeing a buffer there does, would not know of it: so a stream of the other device waits for the copy ([`Device::host_work`]), and with it
+//! freeing a buffer there does, would not know of it: so a stream of the other device waits for the copy (`Queues::host_work`), and with it
 //! whatever waits for everything there.
 //!
 //! Devices that reach each other's memory are let into each other's pools when the first copy between them is made, and copy from memory to
@@ -61,7 +61,11 @@ impl Stream {
             )
         }
         .doing(doing)?;
-        let told = self.raw.record_event(None).doing(doing).and_then(|done| other.host_work(&done));
+        let told = self
+            .raw
+            .record_event(None)
+            .doing(doing)
+            .and_then(|done| other.queues().host_work(&other.inner.context, &done));
         if told.is_err() {
             // Then it is over before the other device can do anything.
             let _ = self.synchronize();

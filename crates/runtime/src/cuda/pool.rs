@@ -9,7 +9,6 @@ use std::sync::Arc;
 use cudarc::driver::sys::{self, CUmemPool_attribute as A};
 use cudarc::driver::{CudaContext, CudaStream, result};
 
-use super::device::Device;
 use super::driver;
 use super::error::{CudaError, Doing};
 
@@ -120,9 +119,28 @@ impl Pool {
         })
     }
 
-    /// Takes memory back after all work that was put on any stream until now.
-    pub fn free(&self, device: &Device, pointer: sys::CUdeviceptr) {
-        if device.after_everything(&self.free).is_err() {
+    /// What it holds.
+    pub fn usage(&self) -> Result<PoolUse, CudaError> {
+        Ok(PoolUse {
+            used: self.number(A::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
+            reserved: self.number(A::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
+        })
+    }
+
+    /// Gives memory that no buffer uses back to the driver, until so many bytes are left. Waits for what is being freed.
+    pub fn trim(&self, keep: usize) -> Result<(), CudaError> {
+        self.free.synchronize().doing("waiting for memory that is being freed")?;
+        // SAFETY: the pool is live.
+        unsafe { result::mem_pool::trim_to(self.raw, keep) }.doing("giving memory back")
+    }
+
+    /// Takes memory back on a stream that `after_everything` has put behind all work until now.
+    pub fn free(
+        &self,
+        pointer: sys::CUdeviceptr,
+        after_everything: impl FnOnce(&CudaStream) -> Result<(), CudaError>,
+    ) {
+        if after_everything(&self.free).is_err() {
             let _ = result::ctx::synchronize();
         }
         // SAFETY: got from this pool and freed once.
@@ -134,27 +152,5 @@ impl Drop for Pool {
     fn drop(&mut self) {
         // SAFETY: destroyed once, when no buffer is left; what is still being freed is the driver's to wait for.
         let _ = unsafe { result::mem_pool::destroy(self.raw) };
-    }
-}
-
-impl Device {
-    /// What its pool holds; nothing where there are no pools.
-    pub fn pool_use(&self) -> Result<PoolUse, CudaError> {
-        let Some(pool) = &self.inner.pool else { return Ok(PoolUse::default()) };
-        self.bind()?;
-        Ok(PoolUse {
-            used: pool.number(A::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
-            reserved: pool.number(A::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)?,
-        })
-    }
-
-    /// Gives memory of its pool that no buffer uses back to the driver, for other libraries, until so many bytes are left. Waits for work that
-    /// still uses buffers which were dropped.
-    pub fn trim(&self, keep: usize) -> Result<(), CudaError> {
-        let Some(pool) = &self.inner.pool else { return Ok(()) };
-        self.bind()?;
-        pool.free.synchronize().doing("waiting for memory that is being freed")?;
-        // SAFETY: the pool is live.
-        unsafe { result::mem_pool::trim_to(pool.raw, keep) }.doing("giving memory back")
     }
 }

@@ -11,8 +11,9 @@ use cudarc::driver::sys;
 
 use super::driver::has_symbol;
 use super::error::{CudaError, Doing};
-use super::launch::{Arguments, LaunchShape};
+use super::launch::Arguments;
 use super::module::{Function, FunctionInfo};
+use super::shape::LaunchShape;
 use super::stream::Stream;
 
 /// A launch of a kernel on a stream with its arguments: everything is checked, and putting it on the stream again allocates nothing, looks

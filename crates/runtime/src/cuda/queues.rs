@@ -4,13 +4,11 @@
 //! event stands for what was put on it. Work that has to come after everything, as the freeing of a buffer that any stream may have used,
 //! goes to a stream that waits for all of these. A stream of another device that uses memory of this one is waited for by a stream of this one.
 
-use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use cudarc::driver::sys::CUstreamCaptureStatus;
-use cudarc::driver::{CudaEvent, CudaStream};
+use cudarc::driver::{CudaContext, CudaEvent, CudaStream};
 
-use super::device::Device;
 use super::error::{CudaError, Doing};
 
 /// The streams and events of a device that work may stand behind.
@@ -23,40 +21,54 @@ pub(super) struct Queues {
     guests: Option<Arc<CudaStream>>,
 }
 
-/// A stream, known to its device as long as this lives.
-pub(super) struct Queue {
-    device: Device,
-    raw: Arc<CudaStream>,
-}
-
-impl fmt::Debug for Queue {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Queue({:?})", self.raw.cu_stream())
+impl Queues {
+    /// A stream is known from now on.
+    pub fn enter(&mut self, raw: &Arc<CudaStream>) {
+        self.live.push(raw.clone());
     }
-}
 
-impl Queue {
-    pub fn new(device: &Device, raw: &Arc<CudaStream>) -> Arc<Queue> {
-        let mut queues = device.inner.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        queues.live.push(raw.clone());
-        Arc::new(Queue { device: device.clone(), raw: raw.clone() })
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        let mut queues = self.device.inner.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = queues.live.iter().position(|raw| Arc::ptr_eq(raw, &self.raw)) {
-            queues.live.swap_remove(place);
+    /// A stream whose last handle is gone: an event stands for what was put on it.
+    pub fn leave(&mut self, raw: &Arc<CudaStream>) {
+        if let Some(place) = self.live.iter().position(|live| Arc::ptr_eq(live, raw)) {
+            self.live.swap_remove(place);
         }
-        match end_of(&self.raw) {
-            Ok(Some(event)) => queues.left.push(event),
+        match end_of(raw) {
+            Ok(Some(event)) => self.left.push(event),
             Ok(None) => {}
             // Without an event its work can only be waited for here.
             Err(_) => {
-                let _ = self.raw.synchronize();
+                let _ = raw.synchronize();
             }
         }
+    }
+
+    /// Counts what comes before an event of another device's stream as work of this device, too: it uses memory of this one.
+    pub fn host_work(&mut self, context: &Arc<CudaContext>, done: &CudaEvent) -> Result<(), CudaError> {
+        let guests = match &self.guests {
+            Some(guests) => guests.clone(),
+            None => {
+                let guests = context.new_stream().doing("making a stream")?;
+                self.live.push(guests.clone());
+                self.guests = Some(guests.clone());
+                guests
+            }
+        };
+        guests.wait(done).doing("waiting for work of another device")
+    }
+
+    /// Lets the work that follows on `target` come after all work that was put on any stream until now.
+    pub fn after_everything(&mut self, target: &CudaStream) -> Result<(), CudaError> {
+        let doing = "ordering work after all other";
+        self.left.retain(|event| !event.is_complete());
+        for event in &self.left {
+            target.wait(event).doing(doing)?;
+        }
+        for raw in &self.live {
+            if let Some(event) = end_of(raw).doing(doing)? {
+                target.wait(&event).doing(doing)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -67,37 +79,4 @@ fn end_of(raw: &CudaStream) -> Result<Option<CudaEvent>, cudarc::driver::DriverE
         return Ok(None);
     }
     raw.record_event(None).map(Some)
-}
-
-impl Device {
-    /// Counts what comes before an event of another device's stream as work of this device, too: it uses memory of this one.
-    pub(super) fn host_work(&self, done: &CudaEvent) -> Result<(), CudaError> {
-        let mut queues = self.inner.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        let guests = match &queues.guests {
-            Some(guests) => guests.clone(),
-            None => {
-                let guests = self.inner.context.new_stream().doing("making a stream")?;
-                queues.live.push(guests.clone());
-                queues.guests = Some(guests.clone());
-                guests
-            }
-        };
-        guests.wait(done).doing("waiting for work of another device")
-    }
-
-    /// Lets the work that follows on `target` come after all work that was put on any stream until now.
-    pub(super) fn after_everything(&self, target: &CudaStream) -> Result<(), CudaError> {
-        let doing = "ordering work after all other";
-        let mut queues = self.inner.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        queues.left.retain(|event| !event.is_complete());
-        for event in &queues.left {
-            target.wait(event).doing(doing)?;
-        }
-        for raw in &queues.live {
-            if let Some(event) = end_of(raw).doing(doing)? {
-                target.wait(&event).doing(doing)?;
-            }
-        }
-        Ok(())
-    }
 }

@@ -1,0 +1,33 @@
+//! A stream as its device knows it, from its first handle to its last.
+
+use std::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+
+use super::device::Device;
+
+/// A stream, known to its device as long as this lives.
+pub(super) struct Queue {
+    device: Device,
+    raw: Arc<CudaStream>,
+}
+
+impl fmt::Debug for Queue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Queue({:?})", self.raw.cu_stream())
+    }
+}
+
+impl Queue {
+    pub fn new(device: &Device, raw: &Arc<CudaStream>) -> Arc<Queue> {
+        device.queues().enter(raw);
+        Arc::new(Queue { device: device.clone(), raw: raw.clone() })
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        self.device.queues().leave(&self.raw);
+    }
+}
