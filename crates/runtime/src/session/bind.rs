@@ -9,13 +9,31 @@ use loopwright_lowering::index_range;
 use loopwright_lowering::program::{DeviceKernel, Memory, Owner, Program, Stmt};
 
 use super::args::ArrayArg;
-use super::bound::{Bound, Execution};
+use super::bound::{Bound, Execution, Outputs};
 use super::device::Inner;
 use super::resolve::{Resolved, resolve};
 use super::stream::Stream;
 use super::variant::{Key, Variant};
 use super::{Args, Compiled, DeviceTensor, Tensor, emulate, facts, host};
 use crate::cuda::{self, DeviceInfo, FunctionInfo, LaunchShape, limits};
+
+impl Compiled {
+    /// Checks arguments and makes a launch of them that can be repeated.
+    pub fn bind(&self, args: &Args) -> Result<Bound, Diagnostic> {
+        self.bind_on(&self.device().default_stream(), args)
+    }
+
+    /// As [`Compiled::bind`], with launches on a stream. Global temporaries belong to the bound launch, so that launches that are bound
+    /// apart may run at once.
+    pub fn bind_on(&self, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
+        bind(self, stream, args).map_err(|d| self.kernel().locate(d))
+    }
+
+    /// Copies the arguments to the device, launches once, and copies back every array that the kernel writes.
+    pub fn run(&self, args: &Args) -> Result<Outputs, Diagnostic> {
+        self.bind(args)?.run()
+    }
+}
 
 /// The form that arguments ask for.
 pub(super) fn key_for(compiled: &Compiled, args: &Args) -> Result<Key, Diagnostic> {
@@ -54,7 +72,7 @@ fn choose(compiled: &Compiled, resolved: &Resolved) -> Result<(Key, Arc<Variant>
     Ok((key(index), variant))
 }
 
-pub(super) fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
+fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
     let resolved = resolve(compiled.kernel(), args)?;
     let (key, variant) = choose(compiled, &resolved)?;
     let program = &variant.program;

@@ -7,7 +7,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 use loopwright_lowering::{LowerOptions, lower};
 
 use super::ask::bind_open_types;
-use super::compiled::CompileOptions;
+use super::options::CompileOptions;
 use super::variant::compile_source;
 use crate::cache::Lookup;
 use crate::{Arch, nvrtc};

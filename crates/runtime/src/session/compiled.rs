@@ -3,43 +3,27 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
 
-use indexmap::IndexMap;
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
-use loopwright_reference::Mode;
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_transforms::Pipeline;
+use rayon::prelude::*;
 
-use super::bound::{Bound, Outputs};
 use super::device::Device;
 use super::open_types::still_open;
-use super::stages::{Stage, Stages};
-use super::stream::Stream;
+use super::options::CompileOptions;
 use super::variant::{Key, Variant};
-use super::{Args, Tensor, bind, reference};
-use crate::{Arch, Cache, nvrtc};
-
-/// Choices of compilation.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CompileOptions {
-    /// NVRTC's `--use_fast_math`, everywhere; single calls are chosen in the kernel.
-    pub fast_math: bool,
-    /// Ties machine code to lines of the CUDA C, which is kept in a file, for the profiler and the sanitizer.
-    pub line_info: bool,
-    /// Compile anew instead of asking the cache of binaries.
-    pub no_cache: bool,
-    /// Another architecture than the device's own.
-    pub arch: Option<Arch>,
-    /// I32 or I64 for all launches, instead of what each one's arguments need. 32-bit indices that do not suffice are refused.
-    pub index: Option<DType>,
-}
-
-impl CompileOptions {
-    pub(super) fn cache(&self) -> Cache {
-        if self.no_cache { Cache::off() } else { Cache::from_environment() }
-    }
-}
+use crate::nvrtc;
 
 type Slot = Arc<OnceLock<Result<Arc<Variant>, Diagnostic>>>;
+
+/// The kernel after a step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// The step's text.
+    pub step: String,
+    /// The kernel after it.
+    pub kernel: LoopKernel,
+}
 
 /// A kernel compiled for a device. Cloning gives another handle to the same.
 #[derive(Clone)]
@@ -155,58 +139,54 @@ impl Compiled {
     pub fn forms(&self) -> usize {
         self.inner.variants.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
+}
 
-    /// Checks arguments and makes a launch of them that can be repeated.
-    pub fn bind(&self, args: &Args) -> Result<Bound, Diagnostic> {
-        self.bind_on(&self.inner.device.default_stream(), args)
+impl Device {
+    /// Compiles a kernel, with default options.
+    pub fn compile(&self, kernel: &LoopKernel) -> Result<Compiled, Diagnostic> {
+        self.compile_with(kernel, &CompileOptions::default())
     }
 
-    /// As [`Compiled::bind`], with launches on a stream. Global temporaries belong to the bound launch, so that launches that are bound
-    /// apart may run at once.
-    pub fn bind_on(&self, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
-        bind::bind(self, stream, args).map_err(|d| self.kernel().locate(d))
-    }
-
-    /// Copies the arguments to the device, launches once, and copies back every array that the kernel writes.
-    pub fn run(&self, args: &Args) -> Result<Outputs, Diagnostic> {
-        self.bind(args)?.run()
-    }
-
-    /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel computes them: what every other form is
-    /// held to. It knows nothing of transforms and lowering, and is slow.
-    pub fn reference(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-        reference::run(self.device(), self.kernel(), args, Mode::Exact, None)
-    }
-
-    /// As [`Compiled::reference`], with every floating-point value an f64: the arrays too.
-    pub fn reference_in_f64(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-        self.reference_in_f64_until(args, None)
-    }
-
-    /// As [`Compiled::reference_in_f64`], which is slow on purpose, given up at a moment with the refusal `out-of-time`.
-    pub fn reference_in_f64_until(
+    /// Compiles a kernel. Where its types are known and the device is a GPU, the binary for 32-bit indices is made now;
+    /// everything else when arguments ask for it.
+    pub fn compile_with(
         &self,
-        args: &Args,
-        deadline: Option<Instant>,
-    ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-        reference::run(self.device(), self.kernel(), args, Mode::Wide, deadline)
+        kernel: &LoopKernel,
+        options: &CompileOptions,
+    ) -> Result<Compiled, Diagnostic> {
+        Compiled::new(self, kernel, Vec::new(), options)
     }
 
-    /// Every form on the way, for the types and widths that these arguments ask for.
-    pub fn stages_for(&self, args: &Args) -> Result<Stages, Diagnostic> {
-        let key = bind::key_for(self, args)?;
-        Stages::of(self, &key)
+    /// Takes a binary that was made elsewhere ([`compile_for`](super::compile_for)) of this very kernel, whose types are known, with
+    /// indices of this type. It is the caller who knows that they belong together. No compiler is asked; the emulator has no use for it.
+    pub fn load_binary(
+        &self,
+        kernel: &LoopKernel,
+        index: DType,
+        binary: nvrtc::Compiled,
+    ) -> Result<Compiled, Diagnostic> {
+        Compiled::from_binary(self, kernel, index, binary)
     }
 
-    /// Every form on the way, for 32-bit indices unless the options say otherwise. The kernel's types have to be known.
-    pub fn stages(&self) -> Result<Stages, Diagnostic> {
-        if let Some(open) = self.inner.kernel.open_types().first() {
-            return Err(Diagnostic::new(
-                "open-type",
-                format!("type `{open}` is open until arguments bind it"),
-            )
-            .help("ask with `stages_for(&args)`"));
-        }
-        Stages::of(self, &Key { types: BTreeMap::new(), index: self.first_index() })
+    /// Applies a pipeline to a kernel and compiles the result, which remembers the kernel after each step.
+    pub fn compile_pipeline(
+        &self,
+        kernel: &LoopKernel,
+        pipeline: &Pipeline,
+        options: &CompileOptions,
+    ) -> Result<Compiled, Diagnostic> {
+        let trace = pipeline.apply_traced(kernel)?;
+        let last = trace.last().map_or_else(|| kernel.clone(), |t| t.kernel.clone());
+        let steps = trace.into_iter().map(|t| Stage { step: t.step, kernel: t.kernel }).collect();
+        Compiled::new(self, &last, steps, options)
+    }
+
+    /// Compiles kernels side by side, one thread a core. The results are in the order of the kernels.
+    pub fn compile_all(
+        &self,
+        kernels: &[LoopKernel],
+        options: &CompileOptions,
+    ) -> Vec<Result<Compiled, Diagnostic>> {
+        kernels.par_iter().map(|kernel| self.compile_with(kernel, options)).collect()
     }
 }

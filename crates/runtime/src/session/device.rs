@@ -4,16 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use loopwright_emulator as emulator;
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name, Number};
-use loopwright_transforms::Pipeline;
-use rayon::prelude::*;
+use loopwright_kernel_ir::{DType, Diagnostic, Name, Number};
 
-use super::compiled::{CompileOptions, Compiled};
-use super::stages::Stage;
 use super::stream::Stream;
 use super::{DeviceTensor, Tensor};
 use crate::cuda::{self, DeviceInfo, PoolUse};
-use crate::nvrtc;
 
 /// What runs kernels: a GPU, or the emulator on this machine's cores. Cloning gives another handle to the same one.
 #[derive(Clone)]
@@ -136,54 +131,6 @@ impl Device {
             (Inner::Emulator { .. }, Inner::Emulator { .. }) => true,
             _ => false,
         }
-    }
-
-    /// Compiles a kernel, with default options.
-    pub fn compile(&self, kernel: &LoopKernel) -> Result<Compiled, Diagnostic> {
-        self.compile_with(kernel, &CompileOptions::default())
-    }
-
-    /// Compiles a kernel. Where its types are known and the device is a GPU, the binary for 32-bit indices is made now;
-    /// everything else when arguments ask for it.
-    pub fn compile_with(
-        &self,
-        kernel: &LoopKernel,
-        options: &CompileOptions,
-    ) -> Result<Compiled, Diagnostic> {
-        Compiled::new(self, kernel, Vec::new(), options)
-    }
-
-    /// Takes a binary that was made elsewhere ([`compile_for`](super::compile_for)) of this very kernel, whose types are known, with
-    /// indices of this type. It is the caller who knows that they belong together. No compiler is asked; the emulator has no use for it.
-    pub fn load_binary(
-        &self,
-        kernel: &LoopKernel,
-        index: DType,
-        binary: nvrtc::Compiled,
-    ) -> Result<Compiled, Diagnostic> {
-        Compiled::from_binary(self, kernel, index, binary)
-    }
-
-    /// Applies a pipeline to a kernel and compiles the result, which remembers the kernel after each step.
-    pub fn compile_pipeline(
-        &self,
-        kernel: &LoopKernel,
-        pipeline: &Pipeline,
-        options: &CompileOptions,
-    ) -> Result<Compiled, Diagnostic> {
-        let trace = pipeline.apply_traced(kernel)?;
-        let last = trace.last().map_or_else(|| kernel.clone(), |t| t.kernel.clone());
-        let steps = trace.into_iter().map(|t| Stage { step: t.step, kernel: t.kernel }).collect();
-        Compiled::new(self, &last, steps, options)
-    }
-
-    /// Compiles kernels side by side, one thread a core. The results are in the order of the kernels.
-    pub fn compile_all(
-        &self,
-        kernels: &[LoopKernel],
-        options: &CompileOptions,
-    ) -> Vec<Result<Compiled, Diagnostic>> {
-        kernels.par_iter().map(|kernel| self.compile_with(kernel, options)).collect()
     }
 
     /// Copies an array to the device.

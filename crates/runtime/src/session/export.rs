@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use super::Args;
 use super::bind::narrowest;
-use super::compiled::CompileOptions;
 use super::host;
 use super::open_types::bind_types;
+use super::options::CompileOptions;
 use super::resolve::resolve_given;
 use super::variant::compile_source;
 use crate::Arch;

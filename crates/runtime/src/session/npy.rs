@@ -13,7 +13,29 @@ use super::tensor::elements;
 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-pub(super) fn read(path: &Path) -> Result<Tensor, Diagnostic> {
+impl Tensor {
+    /// Reads a file of NumPy's `.npy` format.
+    pub fn from_npy(path: impl AsRef<Path>) -> Result<Tensor, Diagnostic> {
+        read(path.as_ref())
+    }
+
+    /// Reads the bytes of a `.npy` file; `origin` is what refusals call them.
+    pub fn from_npy_bytes(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
+        decode(origin, bytes)
+    }
+
+    /// Writes a file of NumPy's `.npy` format.
+    pub fn to_npy(&self, path: impl AsRef<Path>) -> Result<(), Diagnostic> {
+        write(self, path.as_ref())
+    }
+
+    /// The bytes of a `.npy` file. Refused for bf16, which NumPy does not have.
+    pub fn to_npy_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
+        encode(self)
+    }
+}
+
+fn read(path: &Path) -> Result<Tensor, Diagnostic> {
     let origin = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|e| {
         Diagnostic::new("read-file", format!("{origin} cannot be read: {e}"))
@@ -22,14 +44,14 @@ pub(super) fn read(path: &Path) -> Result<Tensor, Diagnostic> {
     decode(&origin, &bytes)
 }
 
-pub(super) fn write(tensor: &Tensor, path: &Path) -> Result<(), Diagnostic> {
+fn write(tensor: &Tensor, path: &Path) -> Result<(), Diagnostic> {
     std::fs::write(path, encode(tensor)?).map_err(|e| {
         Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
             .help("name a file in a folder that exists and may be written to")
     })
 }
 
-pub(super) fn encode(tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {
+fn encode(tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {
     let descr = match tensor.dtype() {
         DType::Bool => "|b1",
         DType::I8 => "|i1",
@@ -66,7 +88,7 @@ pub(super) fn encode(tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {
     Ok(bytes)
 }
 
-pub(super) fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
+fn decode(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
     let malformed = |what: &str| {
         Diagnostic::new("npy", format!("{origin} is no .npy file: {what}"))
             .help("write one with numpy.save, or with Tensor::to_npy")

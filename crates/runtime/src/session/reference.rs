@@ -13,10 +13,32 @@ use super::args::ArrayArg;
 use super::device::Inner;
 use super::open_types::bind_types;
 use super::resolve::resolve;
-use super::{Args, Device, Tensor};
+use super::{Args, Compiled, Device, Tensor};
+
+impl Compiled {
+    /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel computes them: what every other form is
+    /// held to. It knows nothing of transforms and lowering, and is slow.
+    pub fn reference(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
+        run(self.device(), self.kernel(), args, Mode::Exact, None)
+    }
+
+    /// As [`Compiled::reference`], with every floating-point value an f64: the arrays too.
+    pub fn reference_in_f64(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
+        self.reference_in_f64_until(args, None)
+    }
+
+    /// As [`Compiled::reference_in_f64`], which is slow on purpose, given up at a moment with the refusal `out-of-time`.
+    pub fn reference_in_f64_until(
+        &self,
+        args: &Args,
+        deadline: Option<Instant>,
+    ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
+        run(self.device(), self.kernel(), args, Mode::Wide, deadline)
+    }
+}
 
 /// The arrays that the declared kernel writes, after it has run on these arguments.
-pub(super) fn run(
+fn run(
     device: &Device,
     kernel: &LoopKernel,
     args: &Args,

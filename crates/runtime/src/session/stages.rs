@@ -1,25 +1,18 @@
 //! Every form of a kernel on its way to the device, to be looked at.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use loopwright_cuda_target::CudaSource;
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_lowering::program::Program;
 
-use super::Compiled;
+use super::bind::key_for;
 use super::variant::{Key, compile_source};
+use super::{Args, Compiled, Stage};
 use crate::Arch;
 use crate::disasm;
 use crate::nvrtc::{self, KernelResources};
-
-/// The kernel after a step.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stage {
-    /// The step's text.
-    pub step: String,
-    /// The kernel after it.
-    pub kernel: LoopKernel,
-}
 
 /// Every form on the way. What needs a compiler is absent where there is none; see [`Stages::not_compiled`].
 #[derive(Clone, Debug)]
@@ -39,6 +32,26 @@ pub struct Stages {
     pub compiled: Option<nvrtc::Compiled>,
     /// Why there is no `compiled`.
     pub not_compiled: Option<Diagnostic>,
+}
+
+impl Compiled {
+    /// Every form on the way, for the types and widths that these arguments ask for.
+    pub fn stages_for(&self, args: &Args) -> Result<Stages, Diagnostic> {
+        let key = key_for(self, args)?;
+        Stages::of(self, &key)
+    }
+
+    /// Every form on the way, for 32-bit indices unless the options say otherwise. The kernel's types have to be known.
+    pub fn stages(&self) -> Result<Stages, Diagnostic> {
+        if let Some(open) = self.kernel().open_types().first() {
+            return Err(Diagnostic::new(
+                "open-type",
+                format!("type `{open}` is open until arguments bind it"),
+            )
+            .help("ask with `stages_for(&args)`"));
+        }
+        Stages::of(self, &Key { types: BTreeMap::new(), index: self.first_index() })
+    }
 }
 
 impl Stages {

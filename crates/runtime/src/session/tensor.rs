@@ -1,12 +1,9 @@
 //! Arrays on the host.
 
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
 use loopwright_kernel_ir::{Buffer, DType, Diagnostic, Element, Number};
-
-use super::npy;
 
 /// An array on the host: shape, type, elements in row-major order. Immutable and cheap to clone.
 #[derive(Clone, PartialEq, Eq)]
@@ -191,25 +188,5 @@ impl Tensor {
             .help("choose a shape with as many elements"));
         }
         Ok(Tensor { shape: shape.to_vec(), ..self.clone() })
-    }
-
-    /// Reads a file of NumPy's `.npy` format.
-    pub fn from_npy(path: impl AsRef<Path>) -> Result<Tensor, Diagnostic> {
-        npy::read(path.as_ref())
-    }
-
-    /// Reads the bytes of a `.npy` file; `origin` is what refusals call them.
-    pub fn from_npy_bytes(origin: &str, bytes: &[u8]) -> Result<Tensor, Diagnostic> {
-        npy::decode(origin, bytes)
-    }
-
-    /// Writes a file of NumPy's `.npy` format.
-    pub fn to_npy(&self, path: impl AsRef<Path>) -> Result<(), Diagnostic> {
-        npy::write(self, path.as_ref())
-    }
-
-    /// The bytes of a `.npy` file. Refused for bf16, which NumPy does not have.
-    pub fn to_npy_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
-        npy::encode(self)
     }
 }

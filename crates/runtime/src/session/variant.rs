@@ -9,9 +9,9 @@ use loopwright_emulator::{self as emulator, Emulator};
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 
-use super::compiled::CompileOptions;
 use super::device::{Device, Inner};
 use super::open_types::bind_types;
+use super::options::CompileOptions;
 use crate::Arch;
 use crate::cache::Lookup;
 use crate::{cuda, nvrtc};
