@@ -8,7 +8,7 @@
 //!   block     one block: warps between barriers, the interpreter of the code
 //!     access    loads and stores: bounds, values, races, traffic
 //!     lanes     what the operations mean; quick: faster ways of the most common ones
-//!   compile   statements and values to flat code (bytecode)
+//!   compile   statements, accesses and values to flat code (bytecode)
 //!   shadow    who accessed a cell last; trace: the same with all details for one cell
 //! ```
 //!
@@ -32,6 +32,7 @@ mod available;
 mod block;
 mod bytecode;
 mod compile;
+mod compile_access;
 mod compile_choice;
 mod compile_value;
 mod counters;
