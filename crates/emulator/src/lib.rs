@@ -5,10 +5,11 @@
 //!
 //! ```text
 //! machine   the host's part: arguments, launches, blocks over cores, the second and third look at a fault
-//!   block     one block: warps between barriers, the interpreter of the code
+//!   block     one block: warps between barriers
+//!     interpret the code that a warp runs; exchange: shuffles and votes of its lanes
 //!     access    loads and stores: bounds, values, races, traffic
 //!     lanes     what the operations mean; quick: faster ways of the most common ones
-//!   compile   statements and values to flat code (bytecode)
+//!   compile   statements, accesses and values to flat code (bytecode)
 //!   shadow    who accessed a cell last; trace: the same with all details for one cell
 //! ```
 //!
@@ -32,10 +33,13 @@ mod available;
 mod block;
 mod bytecode;
 mod compile;
+mod compile_access;
 mod compile_choice;
 mod compile_value;
 mod counters;
+mod exchange;
 mod fault;
+mod interpret;
 mod lanes;
 mod machine;
 mod memory;

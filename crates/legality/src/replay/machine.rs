@@ -1,308 +1,42 @@
-//! The run itself.
+//! The run itself: group by group, the cells and accumulators as they stand, and what each execution sees, computes and leaves.
+//!
+//! A group is the executions of one part at one time. All of them read before one writes, so that what they see hangs on no order among them.
 
 use std::{
     collections::{BTreeMap, HashMap},
     hash::{DefaultHasher, Hash, Hasher},
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Arg, Expr, Instruction, Name, Part, PartRef};
+use loopwright_kernel_ir::{AddressSpace, Arg, Name, Part, PartRef};
 
 use super::{
-    CellName, Instance, Parameters, Stop, Token,
-    points::{Function, points},
+    CellName, Failure, Instance, Parameters, Stop, Token,
+    schedule::{Access, Execution, Ready, executions, instance, prepare},
 };
-use crate::{Coordinate, Model, Touch, accumulator, event::evaluated, model::AXES, roles::PartRole};
+use crate::{Coordinate, Model, Touch, accumulator, model::AXES, roles::PartRole};
 
-/// One access of a part, ready to run.
-struct Access {
-    array: Name,
-    touch: Touch,
-    /// `None`: nobody writes the array, and its values do not matter.
-    cell: Option<Vec<Function>>,
-    accumulator: bool,
-    /// Whether different threads may not meet in its cells.
-    seen: bool,
-    bound: bool,
-    /// Which target a write is.
-    target: usize,
-}
-
-struct Ready {
-    role: PartRole,
-    /// Declared inames with their values.
-    point: Vec<(Name, Function)>,
-    /// Which of them the declared expression takes as values, outside of subscripts.
-    valued: Vec<bool>,
-    accesses: Vec<Access>,
-}
-
-/// One execution.
-struct Execution {
-    part: usize,
-    values: Vec<i64>,
-    place: [i64; AXES],
-    time: Vec<i64>,
-}
-
-type Key = (Name, Vec<i64>, Vec<i64>);
+/// A cell: its array, who owns it, and its subscripts.
+pub(super) type Key = (Name, Vec<i64>, Vec<i64>);
 
 /// What a run of the declared kernel says, and what a transformed one is held to.
 #[derive(Default)]
 pub struct Run {
     /// The definitions that the reads of each instance see, with hashes of their values.
-    reads: HashMap<Instance, Vec<Seen>>,
+    pub(super) reads: HashMap<Instance, Vec<Seen>>,
     /// The points that each finished reduction has joined.
-    joined: HashMap<(Instance, usize), Vec<Vec<i64>>>,
+    pub(super) joined: HashMap<(Instance, usize), Vec<Vec<i64>>>,
     /// What outputs hold at the end.
-    outputs: BTreeMap<CellName, (Token, u64)>,
+    pub(super) outputs: BTreeMap<CellName, (Token, u64)>,
     /// The order in which instances ran.
-    order: HashMap<Instance, usize>,
+    pub(super) order: HashMap<Instance, usize>,
     /// Whether reads saw other definitions than declared, and no output another value for it.
     pub(crate) harmless: bool,
-}
-
-/// What went wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// Two threads touch one cell at the same time, one of them writing.
-    Race {
-        /// The two instances, the one that is declared to come first first, and whether each writes.
-        instances: [(Instance, bool); 2],
-        /// The cell.
-        cell: CellName,
-        /// Inames on which the two differ.
-        differ: Vec<Name>,
-    },
-    /// A read sees another definition than declared.
-    Read {
-        /// Who reads.
-        reader: Instance,
-        /// The cell that it is declared to read.
-        cell: CellName,
-        /// What it has to see.
-        expected: Token,
-        /// What it sees.
-        found: Token,
-        /// Whether the definition that it has to see runs later now.
-        later: bool,
-    },
-    /// An output holds another definition at the end.
-    Output {
-        /// The cell.
-        cell: CellName,
-        /// What it has to hold.
-        expected: Token,
-        /// What it holds.
-        found: Token,
-        /// Whether the instance that has to write it has run.
-        ran: bool,
-    },
-    /// A reduction joins other points.
-    Points {
-        /// The instance that uses its result.
-        reader: Instance,
-        /// A point.
-        point: Vec<i64>,
-        /// How often it is joined.
-        times: usize,
-        /// How often it has to be.
-        expected: usize,
-    },
-}
-
-/// Runs at most this many executions.
-const LIMIT: usize = 60_000;
-
-fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
-    let declared = model.kernel.declared();
-    let mut ready = Vec::new();
-    for part in &model.parts {
-        let role = model.role(part);
-        let mut names: Vec<Name> = Vec::new();
-        if let PartRole::Does(id, _) | PartRole::Joins(id, _) = &role
-            && let Some(instruction) = declared.instruction(id)
-        {
-            names.extend(instruction.within.iter().cloned());
-            if let PartRole::Does(_, here) = &role {
-                let part = PartRef { instruction: id.clone(), part: *here };
-                names.extend(
-                    declared.part_inames(&part).into_iter().filter(|n| !instruction.within.contains(n)),
-                );
-            }
-        }
-        let valued = match &role {
-            PartRole::Does(id, here) => declared.instruction(id).map(|i| valued(i, *here, &names)),
-            _ => None,
-        };
-        let mut point = Vec::new();
-        for n in names {
-            // A scan begins once for all values of its iname.
-            let begins = matches!(part.part.part, Part::Init(_));
-            let value = match begins && model.instruction(part).scan.as_ref() == Some(&n) {
-                true => Aff::constant(0),
-                false => model.declared_value(part, &n)?,
-            };
-            point.push((n, Function::new(&value, &part.inames, fixed)?));
-        }
-        if let Some(n) = &model.instruction(part).scan
-            && !point.iter().any(|(m, _)| m == n)
-            && !matches!(part.part.part, Part::Init(_))
-        {
-            return Err(Stop::Other(format!("a scan along `{n}`, which is not declared, is not replayed")));
-        }
-        if part.may {
-            return Err(Stop::Data(part.part.instruction.clone()));
-        }
-        let mut accesses = Vec::new();
-        let mut target = 0;
-        for e in &part.events {
-            let accumulator = model.is_accumulator(&e.array);
-            let matters = accumulator || model.is_written(&e.array) || declared_writes(model, &e.array);
-            let functions = || -> Result<Vec<Function>, Stop> {
-                e.cell
-                    .iter()
-                    .map(|s| match s {
-                        Some(s) => Function::new(s, &part.inames, fixed),
-                        None => Err(Stop::Data(e.array.clone())),
-                    })
-                    .collect()
-            };
-            let cell = if matters { Some(functions()?) } else { functions().ok() };
-            accesses.push(Access {
-                array: e.array.clone(),
-                touch: e.touch,
-                cell,
-                accumulator,
-                seen: !accumulator && model.is_seen(&e.array),
-                bound: e.bound,
-                target,
-            });
-            if e.touch == Touch::Write && !accumulator {
-                target += 1;
-            }
-        }
-        ready.push(Ready { role, valued: valued.unwrap_or_default(), point, accesses });
-    }
-    Ok(ready)
-}
-
-/// The declared inames among `names` that a part takes as values. Those in subscripts only say which cells are read, and those in the
-/// terms of a reduction count where the terms are added: there may be none.
-fn valued(instruction: &Instruction, part: Part, names: &[Name]) -> Vec<bool> {
-    fn walk(e: &Expr, names: &[Name], found: &mut [bool]) {
-        match e {
-            Expr::Subscript(_) | Expr::Reduce(_) => {}
-            Expr::Name(n) => {
-                if let Some(k) = names.iter().position(|m| m == n) {
-                    found[k] = true;
-                }
-            }
-            _ => e.children().into_iter().for_each(|c| walk(c, names, found)),
-        }
-    }
-    let mut found = vec![false; names.len()];
-    match part {
-        Part::Whole | Part::Finish => walk(&instruction.value, names, &mut found),
-        part => {
-            let terms = evaluated(instruction, part);
-            let terms = terms.into_iter().filter(|e| instruction.predicate.as_ref() != Some(*e));
-            terms.for_each(|e| walk(e, names, &mut found));
-        }
-    }
-    found
 }
 
 fn hash_of(what: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     what.hash(&mut hasher);
     hasher.finish()
-}
-
-fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
-    model.kernel.declared().instructions.iter().any(|i| i.targets.iter().any(|t| t.array == *array))
-}
-
-fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Execution>, Stop> {
-    let mut found = Vec::new();
-    let mut extents = [1i64; AXES];
-    // What coordinates count from: where that is no one function of the parameters, the least value there is.
-    let mut lowers: HashMap<Name, i64> = HashMap::new();
-    let mut runs = Vec::with_capacity(model.parts.len());
-    for part in &model.parts {
-        let points = points(&part.constraints, &part.inames, fixed, LIMIT)?;
-        for c in &part.place {
-            let Coordinate::Iname(n) = c else { continue };
-            let k = part.inames.iter().position(|i| i == n).unwrap_or(0);
-            let mut least = points.iter().map(|values| values[k]).min();
-            if !lowers.contains_key(n) {
-                least = least.into_iter().chain(model.lower(n)?.and_then(|a| a.eval_in(fixed))).min();
-            }
-            if let Some(least) = least {
-                lowers.entry(n.clone()).and_modify(|l| *l = least.min(*l)).or_insert(least);
-            }
-        }
-        runs.push(points);
-    }
-    for (number, (part, points)) in model.parts.iter().zip(runs).enumerate() {
-        for values in points {
-            let mut place = [0; AXES];
-            for (axis, c) in part.place.iter().enumerate() {
-                if let Coordinate::Iname(n) = c {
-                    let k = part.inames.iter().position(|i| i == n).unwrap_or(0);
-                    place[axis] = values[k] - lowers[n];
-                    extents[axis] = extents[axis].max(place[axis] + 1);
-                }
-            }
-            let mut time = Vec::with_capacity(2 * part.path.len());
-            for step in &part.path {
-                time.push(i64::try_from(step.position).unwrap_or(i64::MAX));
-                if let Some(n) = &step.iname {
-                    time.push(part.inames.iter().position(|i| i == n).map_or(0, |k| values[k]));
-                }
-            }
-            found.push(Execution { part: number, values, place, time });
-            if found.len() > LIMIT {
-                return Err(Stop::Large);
-            }
-        }
-    }
-    // Parts that every thread runs for itself.
-    let mut all = Vec::with_capacity(found.len());
-    for x in found {
-        let part = &model.parts[x.part];
-        let mut places = vec![x.place];
-        for axis in 0..AXES {
-            if part.place[axis] == Coordinate::Every {
-                places = places
-                    .into_iter()
-                    .flat_map(|p| {
-                        (0..extents[axis]).map(move |v| {
-                            let mut q = p;
-                            q[axis] = v;
-                            q
-                        })
-                    })
-                    .collect();
-            }
-        }
-        for place in places {
-            all.push(Execution { part: x.part, values: x.values.clone(), place, time: x.time.clone() });
-            if all.len() > LIMIT {
-                return Err(Stop::Large);
-            }
-        }
-    }
-    let lanes = |x: &Execution| -> Vec<i64> {
-        let part = &model.parts[x.part];
-        part.lanes
-            .iter()
-            .map(|l| part.inames.iter().position(|i| i == l).map_or(0, |k| x.values[k]))
-            .collect()
-    };
-    all.sort_by(|x, y| {
-        x.time.cmp(&y.time).then_with(|| x.place.cmp(&y.place)).then_with(|| lanes(x).cmp(&lanes(y)))
-    });
-    Ok(all)
 }
 
 /// The axes of the inames of each reduction.
@@ -325,43 +59,43 @@ fn shared_axes(model: &Model<'_>) -> HashMap<Name, [bool; AXES]> {
 }
 
 /// The first failure, by number, that a value comes from.
-type Cause = Option<usize>;
+pub(super) type Cause = Option<usize>;
 
 /// The one of two causes that came first.
-fn first(a: Cause, b: Cause) -> Cause {
+pub(super) fn first(a: Cause, b: Cause) -> Cause {
     a.into_iter().chain(b).min()
 }
 
 /// What a cell holds: which definition, and which value.
 #[derive(Clone)]
-struct Held {
-    token: Token,
+pub(super) struct Held {
+    pub token: Token,
     /// A hash of what is computed and of the values that it is computed from.
-    hash: u64,
-    cause: Cause,
+    pub hash: u64,
+    pub cause: Cause,
 }
 
 /// What a read sees.
-struct Seen {
-    cell: CellName,
-    token: Token,
-    hash: u64,
+pub(super) struct Seen {
+    pub cell: CellName,
+    pub token: Token,
+    pub hash: u64,
 }
 
 /// A point that an accumulator has joined, with the hash of its term.
 #[derive(Clone)]
-struct Point {
-    point: Vec<i64>,
-    hash: u64,
-    cause: Cause,
+pub(super) struct Point {
+    pub point: Vec<i64>,
+    pub hash: u64,
+    pub cause: Cause,
 }
 
-struct Machine<'a, 'k> {
-    model: &'a Model<'k>,
-    cells: HashMap<Key, Held>,
+pub(super) struct Machine<'a, 'k> {
+    pub model: &'a Model<'k>,
+    pub cells: HashMap<Key, Held>,
     sums: HashMap<Key, Vec<Point>>,
     /// What went wrong so far. It counts where an output has another value for it.
-    failures: Vec<Failure>,
+    pub failures: Vec<Failure>,
     lanes: HashMap<Name, Vec<Name>>,
     /// For each accumulator, the axes that the inames of its reduction are on.
     shared: HashMap<Name, [bool; AXES]>,
@@ -390,22 +124,13 @@ impl Machine<'_, '_> {
         (a.array.clone(), owner, index)
     }
 
-    fn initial(&self, cell: &CellName) -> Held {
+    pub(super) fn initial(&self, cell: &CellName) -> Held {
         let token = if self.arguments.contains(&cell.array) {
             Token::Initial(cell.clone())
         } else {
             Token::Unwritten
         };
         Held { hash: hash_of(&token), token, cause: None }
-    }
-}
-
-fn instance(ready: &Ready, x: &Execution) -> Instance {
-    let point = ready.point.iter().map(|(n, f)| (n.clone(), f.at(&x.values))).collect();
-    match &ready.role {
-        PartRole::Does(id, part) => Instance { instruction: id.clone(), part: *part, point },
-        PartRole::Joins(id, _) => Instance { instruction: id.clone(), part: Part::Whole, point },
-        PartRole::Copies => Instance { instruction: Name::new("copy"), part: Part::Whole, point },
     }
 }
 
@@ -481,36 +206,6 @@ pub fn replay(
 }
 
 impl Machine<'_, '_> {
-    /// What makes an output another value than declared: the first read that went wrong and that some output comes from, otherwise the
-    /// definition that is left at the end.
-    fn wrong_output(&self, declared: &Run, run: &Run) -> Option<Failure> {
-        let cells: std::collections::BTreeSet<&CellName> =
-            declared.outputs.keys().chain(run.outputs.keys()).collect();
-        let mut cause = None;
-        let mut output = None;
-        for cell in cells {
-            let of = |run: &Run| {
-                run.outputs.get(cell).cloned().unwrap_or_else(|| {
-                    let held = self.initial(cell);
-                    (held.token, held.hash)
-                })
-            };
-            let ((expected, was), (found, is)) = (of(declared), of(run));
-            if was == is {
-                continue;
-            }
-            let key = (cell.array.clone(), Vec::new(), cell.index.clone());
-            cause = first(cause, self.cells.get(&key).and_then(|held| held.cause));
-            if expected != found {
-                output.get_or_insert_with(|| {
-                    let ran = matches!(&expected, Token::Definition(i, _) if run.order.contains_key(i));
-                    Failure::Output { cell: cell.clone(), expected, found, ran }
-                });
-            }
-        }
-        cause.and_then(|k| self.failures.get(k).cloned()).or(output)
-    }
-
     /// What a reduction comes to, from the terms of its points.
     fn reduced(&self, id: &Name, number: usize, points: &[Point]) -> u64 {
         let declared = self.model.kernel.declared();
@@ -683,110 +378,9 @@ impl Machine<'_, '_> {
     }
 
     /// Whether the order of the points of a reduction does not matter.
-    fn sorts(&self, id: &Name, number: usize) -> bool {
+    pub(super) fn sorts(&self, id: &Name, number: usize) -> bool {
         let declared = self.model.kernel.declared();
         let reduce = declared.instruction(id).and_then(|i| i.reductions().get(number).cloned());
         reduce.and_then(|r| declared.operator(&r.op)).is_none_or(|op| op.commutes)
-    }
-
-    fn race(
-        &self,
-        group: &[Execution],
-        ready: &Ready,
-        touched: &HashMap<Key, Vec<(usize, bool)>>,
-        declared: Option<&Run>,
-    ) -> Option<Failure> {
-        let mut found: Option<(Key, usize, usize, [bool; 2])> = None;
-        for (key, list) in touched {
-            let Some((w, _)) = list.iter().find(|(_, write)| *write) else { continue };
-            let other = list.iter().find(|(k, _)| group[*k].place != group[*w].place);
-            let Some((r, writes)) = other else { continue };
-            // The smallest one, so that the choice does not depend on the table's order.
-            let candidate = (key.clone(), *w, *r, [true, *writes]);
-            if found.as_ref().is_none_or(|f| (&candidate.0.2, candidate.1) < (&f.0.2, f.1)) {
-                found = Some(candidate);
-            }
-        }
-        let (key, w, r, writes) = found?;
-        let (a, b) = (instance(ready, &group[w]), instance(ready, &group[r]));
-        let part = &self.model.parts[group[w].part];
-        let differ = part
-            .hardware
-            .iter()
-            .filter(|n| {
-                let k = part.inames.iter().position(|i| i == *n).unwrap_or(0);
-                group[w].values[k] != group[r].values[k]
-            })
-            .cloned()
-            .collect();
-        let position = |i: &Instance| declared.and_then(|d| d.order.get(i).copied());
-        let mut instances = [(a, writes[0]), (b, writes[1])];
-        if position(&instances[1].0) < position(&instances[0].0) {
-            instances.reverse();
-        }
-        Some(Failure::Race { instances, cell: CellName { array: key.0, index: key.2 }, differ })
-    }
-
-    fn check(
-        &self,
-        declared: &Run,
-        run: &Run,
-        who: &Instance,
-        reads: &[Seen],
-        joined: &[Vec<Point>],
-        id: &Name,
-    ) -> Result<(), Failure> {
-        // What is not declared may read what it likes.
-        let Some(expected) = declared.reads.get(who) else { return Ok(()) };
-        for (expected, found) in expected.iter().zip(reads) {
-            // What the declared kernel reads without a definition may be anything. Another definition of the same value does no harm,
-            // and another value of the right definition has another cause.
-            let (was, is) = (&expected.token, &found.token);
-            if was != is && expected.hash != found.hash && *was != Token::Unwritten {
-                let later = match was {
-                    Token::Definition(i, _) => !run.order.contains_key(i),
-                    _ => false,
-                };
-                return Err(Failure::Read {
-                    reader: who.clone(),
-                    cell: expected.cell.clone(),
-                    expected: was.clone(),
-                    found: is.clone(),
-                    later,
-                });
-            }
-        }
-        for (n, points) in joined.iter().enumerate() {
-            let Some(expected) = declared.joined.get(&(who.clone(), n)) else { continue };
-            let mut points: Vec<Vec<i64>> = points.iter().map(|p| p.point.clone()).collect();
-            if self.sorts(id, n) {
-                points.sort();
-            }
-            let reduce =
-                self.model.kernel.declared().instruction(id).and_then(|i| i.reductions().get(n).cloned());
-            let idempotent = reduce
-                .and_then(|r| self.model.kernel.declared().operator(&r.op))
-                .is_some_and(|op| op.idempotent);
-            if idempotent {
-                points.dedup();
-            }
-            if points != *expected {
-                let times = |p: &[i64], list: &[Vec<i64>]| list.iter().filter(|q| **q == p).count();
-                let wrong = points
-                    .iter()
-                    .chain(expected)
-                    .filter(|p| times(p, &points) != times(p, expected))
-                    .min()
-                    .or(points.first());
-                let point = wrong.cloned().unwrap_or_default();
-                return Err(Failure::Points {
-                    reader: who.clone(),
-                    times: times(&point, &points),
-                    expected: times(&point, expected),
-                    point,
-                });
-            }
-        }
-        Ok(())
     }
 }

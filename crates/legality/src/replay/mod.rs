@@ -13,14 +13,17 @@
 //! All orders that the transformed kernel allows agree with this one where no such race is found: two executions of different times are
 //! either of one thread, or lowering puts a synchronisation between them where they touch one cell.
 
+mod failure;
 mod machine;
 pub(crate) mod points;
+mod schedule;
 
 use std::{collections::BTreeMap, fmt};
 
 use loopwright_kernel_ir::{Diagnostic, Name, Part};
 
-pub use machine::{Failure, Run, replay};
+pub use failure::Failure;
+pub use machine::{Run, replay};
 
 /// Why there is no concrete run.
 #[derive(Clone, Debug, PartialEq, Eq)]

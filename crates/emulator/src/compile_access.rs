@@ -1,0 +1,140 @@
+//! From a device kernel to flat code: accesses of memory.
+//!
+//! An access is its offset and, where bounds are checked, the subscripts that it comes from. These are computed for the check only, and not
+//! counted. What occurs several times in one access is computed once. An offset that all lanes have in common, or that is a constant, is
+//! marked, as the interpreter has faster ways for it.
+
+use loopwright_kernel_ir::DType;
+use loopwright_lowering::program::{MemRef, Memory};
+
+use crate::{
+    bytecode::{Access, Inst, is_wide},
+    compile::Compiler,
+    fault::Fault,
+};
+
+impl<'a> Compiler<'a> {
+    pub fn vector_copy(&mut self, to: &'a MemRef, from: &'a MemRef, lanes: u8) -> Result<(), Fault> {
+        let (private_to, private_from) =
+            (matches!(to.memory, Memory::Private(_)), matches!(from.memory, Memory::Private(_)));
+        if private_to == private_from {
+            return self.invalid("a vector copy has one side in private memory");
+        }
+        let (dtype, _) = self.array(from.memory)?;
+        if !matches!(lanes, 2 | 4 | 8 | 16) || usize::from(lanes) * dtype.bytes() > 16 {
+            return self.invalid(format!("a vector copy of {lanes} elements of {dtype}"));
+        }
+        let from = self.access(from, dtype, false)?;
+        let to = self.access(to, dtype, true)?;
+        for access in [from, to] {
+            // Its elements lie behind that offset.
+            self.code.accesses[access as usize].constant = None;
+        }
+        self.emit(Inst::VectorCopy { to, from, lanes });
+        Ok(())
+    }
+
+    /// The type of an array and the number of its axes.
+    fn array(&self, memory: Memory) -> Result<(DType, usize), Fault> {
+        let found = match memory {
+            Memory::Global(n) => self.program.globals.get(n).map(|g| (g.dtype, g.shape.len())),
+            Memory::Shared(n) => self.kernel.shared.get(n).map(|a| (a.dtype, a.dims.len())),
+            Memory::Private(n) => self.kernel.private.get(n).map(|a| (a.dtype, a.dims.len())),
+        };
+        match found {
+            Some(found) => Ok(found),
+            None => self.invalid(format!("there is no array {memory:?}")),
+        }
+    }
+
+    /// Length and stride of each axis of a shared or private array.
+    fn local_axes(&self, memory: Memory) -> Vec<(i64, i64)> {
+        let array = match memory {
+            Memory::Global(_) => None,
+            Memory::Shared(n) => self.kernel.shared.get(n),
+            Memory::Private(n) => self.kernel.private.get(n),
+        };
+        let mut axes = Vec::new();
+        let mut stride = 1i64;
+        for length in array.iter().flat_map(|a| a.dims.iter().rev()) {
+            let length = i64::try_from(*length).unwrap_or(i64::MAX);
+            axes.push((length, stride));
+            stride = stride.saturating_mul(length);
+        }
+        axes.reverse();
+        axes
+    }
+
+    /// The number of an access. Its registers stay until the end of the statement.
+    pub fn access(&mut self, to: &'a MemRef, dtype: DType, write: bool) -> Result<u32, Fault> {
+        let (element, axes) = self.array(to.memory)?;
+        if element != dtype {
+            return self.invalid(format!("an access as {dtype} to an array of {element}, in {}", self.what));
+        }
+        if to.subscripts.len() != axes {
+            return self.invalid(format!(
+                "{} subscripts for {axes} axes of {:?}, in {}",
+                to.subscripts.len(),
+                to.memory,
+                self.what
+            ));
+        }
+        if let Memory::Global(n) = to.memory {
+            if write {
+                self.code.writes[n] = true;
+            } else {
+                self.code.reads[n] = true;
+            }
+        }
+        let index = self.program.index;
+        let was = (self.exact, self.index, self.counted, std::mem::take(&mut self.memo), self.memo_at);
+        (self.exact, self.index) = (self.options.checks.overflow, true);
+        self.memo_at = Some(self.lazy);
+        let offset = self.typed(&to.offset, index, None)?;
+        self.counted = false;
+        let mut subscripts = Vec::with_capacity(axes);
+        if self.options.checks.bounds {
+            for subscript in &to.subscripts {
+                subscripts.push(self.typed(subscript, index, None)?);
+            }
+        }
+        (self.exact, self.index, self.counted, self.memo, self.memo_at) = was;
+        let site = self.site(None);
+        let wide_index = is_wide(index);
+        let memory = to.memory;
+        let axes = self.local_axes(memory);
+        let constant = constant_offset(to, &axes);
+        let uniform = !wide_index
+            && self.is_uniform(index, offset)
+            && subscripts.iter().all(|s| self.is_uniform(index, *s));
+        let number = self.code.accesses.len();
+        let access = Access {
+            number,
+            memory,
+            dtype,
+            wide_index,
+            offset,
+            subscripts,
+            axes,
+            constant,
+            uniform,
+            write,
+            in_loop: self.in_loop,
+            atomic: None,
+            site,
+        };
+        self.code.accesses.push(access);
+        Ok(self.code.accesses.len() as u32 - 1)
+    }
+}
+
+/// The offset of an element of an array with these axes, if it and the subscripts are constants that agree and lie inside.
+fn constant_offset(to: &MemRef, axes: &[(i64, i64)]) -> Option<usize> {
+    let mut sum = 0i64;
+    for (subscript, (length, stride)) in to.subscripts.iter().zip(axes) {
+        let value = subscript.as_int().filter(|v| (0..*length).contains(v))?;
+        sum = sum.checked_add(value.checked_mul(*stride)?)?;
+    }
+    let local = !matches!(to.memory, Memory::Global(_)) && axes.len() == to.subscripts.len();
+    (local && to.offset.as_int() == Some(sum)).then_some(usize::try_from(sum).ok()?)
+}

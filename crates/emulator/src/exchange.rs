@@ -1,0 +1,104 @@
+//! What the lanes of a warp tell each other: shuffles and votes.
+//!
+//! All lanes that the block has take part; where some are inactive, the exchange is divergent, as a barrier is. A lane that asks beyond its group
+//! keeps its own value. One that asks a lane which the block does not have is a fault.
+
+use loopwright_lowering::program::ShuffleMode;
+
+use crate::{
+    block::{Block, Failure, Outcome, lowest},
+    bytecode::Reg,
+    fault::{Act, FaultKind},
+    lanes::{WARP, active, lanes_of},
+    quick,
+    warp::Warp,
+};
+
+impl Block<'_> {
+    /// Some lanes came to a place that all have to come to.
+    pub fn divergent(&self, kind: FaultKind, warp: &Warp, site: u32) -> Box<Failure> {
+        let mut failure = self.failure(kind, warp, lowest(warp.mask), site, Act::Waits);
+        failure.fault.first = failure.fault.second.take();
+        let absent = lowest(warp.exists & !warp.mask);
+        failure.fault.second = Some(self.instance(warp, absent, site, Act::Absent));
+        failure.fault.detail = "only some threads of a warp come to it".to_owned();
+        failure
+    }
+
+    /// Counts an exchange among all lanes of a warp, and refuses it where some do not take part.
+    pub fn all_lanes(&mut self, warp: &mut Warp, site: u32) -> Outcome<()> {
+        if self.launch.options.checks.divergence && warp.mask != warp.exists {
+            return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
+        }
+        self.counters.shuffles += 1;
+        Ok(())
+    }
+
+    pub fn since(&mut self, warp: &mut Warp, (dst, value, lane): (Reg, Reg, Reg), site: u32) -> Outcome<()> {
+        self.all_lanes(warp, site)?;
+        let have = lanes_of(&warp.narrow[value as usize]) & warp.mask;
+        for own in active(warp.mask) {
+            let below = warp.narrow[lane as usize][own];
+            if below > 31 {
+                let mut failure = self.failure(FaultKind::DivergentShuffle, warp, own, site, Act::Computes);
+                failure.fault.detail = format!("asks about lane {}, which no warp has", below as i32);
+                return Err(failure);
+            }
+            warp.narrow[dst as usize][own] = (have << (31 - below)).leading_zeros();
+        }
+        Ok(())
+    }
+
+    pub fn shuffle(
+        &mut self,
+        warp: &mut Warp,
+        mode: ShuffleMode,
+        width: u8,
+        wide: bool,
+        (dst, value, operand): (Reg, Reg, Reg),
+        site: u32,
+    ) -> Outcome<()> {
+        self.all_lanes(warp, site)?;
+        if !wide && warp.mask == u32::MAX {
+            // All lanes take part and exist.
+            let from = &warp.narrow[value as usize];
+            let out = quick::shuffled(mode, u32::from(width), from, &warp.narrow[operand as usize]);
+            warp.narrow[dst as usize] = out;
+            return Ok(());
+        }
+        let width = i64::from(width);
+        let operand = warp.narrow[operand as usize];
+        let mut source = [0; WARP];
+        for lane in active(warp.mask) {
+            let (own, by) = (lane as i64, i64::from(operand[lane] as i32));
+            // Widths are powers of two.
+            let group = own & -width;
+            let from = match mode {
+                ShuffleMode::Xor => own ^ by,
+                ShuffleMode::Down => own + by,
+                ShuffleMode::Up => own - by,
+                ShuffleMode::Index => group + by.rem_euclid(width),
+            };
+            let inside = from >= group && from < group + width;
+            source[lane] = if inside { from as usize } else { lane };
+            if warp.exists >> source[lane] & 1 == 0 {
+                if self.launch.options.checks.divergence {
+                    let mut failure =
+                        self.failure(FaultKind::DivergentShuffle, warp, lane, site, Act::Computes);
+                    failure.fault.detail =
+                        format!("lane {lane} takes from lane {from}, which the block does not have");
+                    return Err(failure);
+                }
+                source[lane] = lane;
+            }
+        }
+        if wide {
+            let from = warp.wide[value as usize];
+            warp.wide[dst as usize] = source.map(|lane| from[lane]);
+        } else {
+            let from = warp.narrow[value as usize];
+            warp.narrow[dst as usize] = source.map(|lane| from[lane]);
+        }
+        Ok(())
+    }
+}

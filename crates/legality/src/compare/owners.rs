@@ -1,0 +1,237 @@
+//! Who owns the cells of an array, in both forms.
+//!
+//! A cell belongs to an owner (see [`Model`]): the values of the inames on the axes that own, and of lanes. Executions of different owners never
+//! touch one cell. Where a step makes owners finer, as a thread tag does for a private temporary, pairs of different owners conflict no
+//! longer; but a value must not have passed between them (see [`Comparison::flows_stay`]). Any other change of owners is not proved here.
+
+use std::{cmp::Ordering, collections::BTreeSet};
+
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name};
+use loopwright_poly::{Result, System};
+
+use super::Comparison;
+use crate::{Model, ModelPart, Touch, conflict::primed, model::Coordinate, order::common};
+
+/// How the owners of an array's cells changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owners {
+    Same,
+    Finer,
+    Other,
+}
+
+impl Comparison<'_, '_> {
+    /// Inames whose values own the cells that a part touches, by axis; lanes come behind.
+    fn owner_inames(part: &ModelPart, space: AddressSpace) -> BTreeSet<Name> {
+        let mut found: BTreeSet<Name> = BTreeSet::new();
+        for axis in Model::owner_axes(space) {
+            if let Coordinate::Iname(n) = &part.place[axis] {
+                found.insert(n.clone());
+            }
+        }
+        if space == AddressSpace::Private {
+            found.extend(part.lanes.iter().cloned());
+        }
+        found
+    }
+
+    /// The greatest change that any access of the array shows.
+    pub(super) fn owners(&self, array: &Name) -> Owners {
+        let (was, is) = (self.old.space(array), self.new.space(array));
+        let mut owners = Owners::Same;
+        for (p, _) in &self.new.touches[array] {
+            let part = &self.new.parts[*p];
+            let Some(link) = &self.links[*p] else { return Owners::Other };
+            let mut before = BTreeSet::new();
+            for n in Self::owner_inames(&self.old.parts[link.old], was) {
+                match link.values.get(&n).and_then(Aff::as_var) {
+                    Some(n) => {
+                        before.insert(n.clone());
+                    }
+                    None => return Owners::Other,
+                }
+            }
+            let after = Self::owner_inames(part, is);
+            if before == after {
+                continue;
+            }
+            if !before.is_subset(&after) {
+                return Owners::Other;
+            }
+            owners = Owners::Finer;
+        }
+        owners
+    }
+
+    fn lower(&mut self, new: bool, iname: &Name) -> Result<Option<Aff>> {
+        if new && let Some(known) = self.lowers.get(iname) {
+            return Ok(known.clone());
+        }
+        let lower = if new { self.new.lower(iname)? } else { self.old.lower(iname)? };
+        if new {
+            self.lowers.insert(iname.clone(), lower.clone());
+        }
+        Ok(lower)
+    }
+
+    /// What it means that two parts of the new form touch cells of one owner: pairs of functions that are equal, the second one of the
+    /// second execution's inames.
+    pub(super) fn one_owner(&mut self, p: usize, q: usize, array: &Name) -> Result<Vec<(Aff, Aff)>> {
+        let space = self.new.space(array);
+        let (a, b) = (&self.new.parts[p], &self.new.parts[q]);
+        let mut equal = Vec::new();
+        for axis in Model::owner_axes(space) {
+            match (&a.place[axis], &b.place[axis]) {
+                (Coordinate::Iname(m), Coordinate::Iname(n)) if m == n => {
+                    equal.push((Aff::var(m), Aff::var(n)));
+                }
+                (Coordinate::Iname(m), Coordinate::Iname(n)) => {
+                    let (m, n) = (m.clone(), n.clone());
+                    if let (Some(x), Some(y)) = (self.lower(true, &m)?, self.lower(true, &n)?) {
+                        equal.push((Aff::var(&m).sub(&x)?, Aff::var(&n).sub(&y)?));
+                    }
+                }
+                (Coordinate::Iname(m), Coordinate::First) => {
+                    let m = m.clone();
+                    if let Some(x) = self.lower(true, &m)? {
+                        equal.push((Aff::var(&m), x));
+                    }
+                }
+                (Coordinate::First, Coordinate::Iname(n)) => {
+                    let n = n.clone();
+                    if let Some(y) = self.lower(true, &n)? {
+                        equal.push((y, Aff::var(&n)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        if space == AddressSpace::Private {
+            let (a, b) = (&self.new.parts[p], &self.new.parts[q]);
+            equal.extend(a.lanes.iter().filter(|l| b.lanes.contains(l)).map(|l| (Aff::var(l), Aff::var(l))));
+        }
+        Ok(equal)
+    }
+
+    /// Whether every read of an array whose owners became finer provably sees a write of its own owner.
+    ///
+    /// It does if some write of the cell comes before it in the same iteration of all old loops that own now: then no write of another
+    /// iteration comes between the two, so that the last one before the read is of the same iteration, and of the same owner. As all
+    /// pairs of one owner keep their order, it is the last one in the new order too.
+    pub(super) fn flows_stay(&mut self, array: &Name) -> Result<bool> {
+        let touches = self.new.touches[array].clone();
+        let new = self.new;
+        let space = new.space(array);
+        let writes: Vec<(usize, usize)> =
+            touches.iter().copied().filter(|(p, k)| new.parts[*p].events[*k].touch != Touch::Read).collect();
+        // Axes on which writers differ; on the others every thread has all values.
+        let axes: Vec<usize> = Model::owner_axes(space)
+            .filter(|axis| {
+                writes.iter().any(|(p, _)| matches!(new.parts[*p].place[*axis], Coordinate::Iname(_)))
+            })
+            .collect();
+        let lanes: BTreeSet<&Name> = match space {
+            AddressSpace::Private => writes.iter().flat_map(|(p, _)| &new.parts[*p].lanes).collect(),
+            _ => BTreeSet::new(),
+        };
+        for &(q, l) in touches.iter().filter(|(q, l)| new.parts[*q].events[*l].touch == Touch::Read) {
+            let reader = &new.parts[q];
+            let mut owners: Vec<Name> = Vec::new();
+            for axis in &axes {
+                match &reader.place[*axis] {
+                    Coordinate::Iname(n) => owners.push(n.clone()),
+                    _ => return Ok(false),
+                }
+            }
+            for lane in &lanes {
+                if !reader.lanes.contains(lane) {
+                    return Ok(false);
+                }
+                owners.push((*lane).clone());
+            }
+            let mut found = false;
+            for &(p, k) in writes.iter().rev().filter(|(p, _)| *p < q) {
+                if self.writes_before(array, (p, k), (q, l), &axes, &owners)? {
+                    found = true;
+                    break;
+                }
+            }
+            if !found {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Whether a write comes before each read of its cell in the same iteration of the old loops over `owners`, and in the same
+    /// place on `axes`.
+    fn writes_before(
+        &mut self,
+        array: &Name,
+        (p, k): (usize, usize),
+        (q, l): (usize, usize),
+        axes: &[usize],
+        owners: &[Name],
+    ) -> Result<bool> {
+        let new = self.new;
+        let (writer, reader) = (&new.parts[p], &new.parts[q]);
+        let (e, f) = (&writer.events[k], &reader.events[l]);
+        if p == q || writer.may || !self.link(p)?.identity || !self.link(q)?.identity {
+            return Ok(false);
+        }
+        let (was_writer, was_reader) =
+            (&self.old.parts[self.link(p)?.old], &self.old.parts[self.link(q)?.old]);
+        let (loops, position) = common(was_writer, was_reader);
+        let same_space = self.old.space(array) == new.space(array);
+        let own_already = |n: &Name| {
+            same_space
+                && (was_writer.hardware.contains(n) && was_reader.hardware.contains(n)
+                    || was_writer.lanes.contains(n) && was_reader.lanes.contains(n))
+        };
+        if position != Ordering::Less || !owners.iter().all(|n| loops.contains(n) || own_already(n)) {
+            return Ok(false);
+        }
+        if axes.iter().any(|axis| writer.place[*axis] != reader.place[*axis]) {
+            return Ok(false);
+        }
+        // The execution of the writer that has the reader's values, where it has no other inames.
+        if writer.inames.iter().all(|n| reader.inames.contains(n))
+            && e.cell == f.cell
+            && e.cell.iter().all(Option::is_some)
+        {
+            let missing: Vec<Constraint> =
+                writer.constraints.iter().filter(|c| !reader.constraints.contains(c)).cloned().collect();
+            if missing.is_empty() {
+                return Ok(true);
+            }
+            let rows: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
+            self.questions += 1;
+            return System::new(&rows)?.implies_all(&missing);
+        }
+        let known: Vec<Constraint> = new.context.iter().chain(&reader.constraints).cloned().collect();
+        let mut rows = known.clone();
+        for c in &writer.constraints {
+            rows.push(Constraint { kind: c.kind, aff: self.new.second(&c.aff)? });
+        }
+        for n in loops.iter().chain(owners) {
+            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
+        }
+        for n in was_writer.hardware.iter().filter(|n| was_reader.hardware.contains(n)) {
+            rows.push(Constraint::equal(&Aff::var(n), &Aff::var(primed(n)))?);
+        }
+        for (s, t) in f.cell.iter().zip(&e.cell) {
+            let (Some(s), Some(t)) = (s, t) else { return Ok(false) };
+            rows.push(Constraint::equal(s, &self.new.second(t)?)?);
+        }
+        let mine = |n: &Name| writer.inames.iter().any(|i| primed(i) == *n);
+        let plain = |c: &Constraint| {
+            !c.aff.mentions_any(&|n| !new.is_parameter(n) && !reader.inames.contains(n) && !mine(n))
+        };
+        if !rows.iter().all(plain) {
+            return Ok(false);
+        }
+        self.questions += 1;
+        let [written] = &System::new(&rows)?.project_exactly(&mine)?[..] else { return Ok(false) };
+        System::new(&known)?.implies_all(written.constraints())
+    }
+}

@@ -1,0 +1,267 @@
+//! What the reads of one kernel see: the values that flow through its arrays.
+//!
+//! Every access gets a domain, a cell and a time. The cell is the subscripts behind the axes and lanes that own, so that each owner has cells of
+//! its own; a part that every thread runs has the thread's coordinates as dimensions. The time is the path down the tree, then reads
+//! before writes, then the lanes. Of these [`flow`] finds the last write before each read, once for each read. A write that copies is replaced by
+//! what its own read sees, [`HOPS`] deep; any other is a definition, in terms of its declared instance. All that cannot be said in affine terms, as
+//! a subscript that is read from data, is a [`Why`](super::Why).
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{Aff, Arg, Constraint, Name};
+use loopwright_poly::{Access, Map, Sources, Table, flow};
+
+use super::{Checked, why};
+use crate::{Model, ModelPart, Touch, model::Coordinate, roles::PartRole};
+
+/// Copies of copies of copies are followed so far.
+pub(super) const HOPS: usize = 4;
+
+/// Later than everything.
+const END: i64 = 1 << 40;
+
+/// What a read sees, by kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Seen {
+    /// A target of a declared instruction; the map goes to its declared inames.
+    Definition(Name, usize),
+    /// What an argument held at the beginning; the map goes to the cell.
+    Initial(Name),
+    /// Nothing; the map goes to a point.
+    Unwritten,
+}
+
+pub(super) type View = BTreeMap<Seen, Map>;
+
+/// The values that the reads of one kernel see.
+pub(super) struct Flows<'a, 'k> {
+    pub model: &'a Model<'k>,
+    /// Lengths of the parts of a time: the path, the lanes.
+    path: usize,
+    lanes: usize,
+    arrays: Table<(Name, Option<(usize, usize)>), Sources>,
+    lowers: Table<Name, Aff>,
+    context: Vec<Constraint>,
+    pub questions: usize,
+}
+
+fn coordinate(axis: usize) -> Name {
+    let names = [crate::THREAD_COORDINATES, crate::BLOCK_COORDINATES].concat();
+    Name::new(names.get(axis).copied().unwrap_or("axis"))
+}
+
+pub(super) fn unite(view: &mut View, seen: Seen, map: Map) -> Checked<()> {
+    if map.is_empty()? {
+        return Ok(());
+    }
+    match view.get_mut(&seen) {
+        None => {
+            view.insert(seen, map);
+        }
+        Some(known) => *known = known.union(&map)?,
+    }
+    Ok(())
+}
+
+impl<'a, 'k> Flows<'a, 'k> {
+    pub fn new(model: &'a Model<'k>, context: &[Constraint]) -> Self {
+        let path = model.parts.iter().map(|p| 2 * p.path.len()).max().unwrap_or(0);
+        let lanes = model.parts.iter().map(|p| p.lanes.len()).max().unwrap_or(0);
+        Flows {
+            model,
+            path,
+            lanes,
+            arrays: Table::default(),
+            lowers: Table::default(),
+            context: context.to_vec(),
+            questions: 0,
+        }
+    }
+
+    /// The dimensions of a part's executions: its inames, and the axes on which every thread runs it.
+    pub fn dims(part: &ModelPart) -> Vec<Name> {
+        let every = (0..part.place.len()).filter(|a| part.place[*a] == Coordinate::Every).map(coordinate);
+        part.inames.iter().cloned().chain(every).collect()
+    }
+
+    pub fn domain(&self, part: &ModelPart) -> Checked<Vec<Constraint>> {
+        let mut rows = self.context.clone();
+        rows.extend(part.constraints.iter().cloned());
+        for axis in (0..part.place.len()).filter(|a| part.place[*a] == Coordinate::Every) {
+            rows.push(Constraint::nonneg(Aff::var(coordinate(axis))));
+        }
+        let dims = Self::dims(part);
+        for name in part.constraints.iter().flat_map(Constraint::names) {
+            if !dims.contains(&name) && !self.model.is_parameter(&name) {
+                return why(format!("the range of `{}` depends on the values of `{name}`", part.part));
+            }
+        }
+        Ok(rows)
+    }
+
+    fn lower(&mut self, iname: &Name) -> Checked<Aff> {
+        if let Some(known) = self.lowers.get(iname) {
+            return Ok(known.clone());
+        }
+        let Some(lower) = self.model.lower(iname)? else {
+            return why(format!("the least value of `{iname}` is not one function of the parameters"));
+        };
+        self.lowers.insert(iname.clone(), lower.clone());
+        Ok(lower)
+    }
+
+    fn access(&mut self, p: usize, k: usize) -> Checked<Access> {
+        let model = self.model;
+        let part = &model.parts[p];
+        let event = &part.events[k];
+        let mut cell = Vec::new();
+        let space = model.space(&event.array);
+        for axis in Model::owner_axes(space) {
+            cell.push(match &part.place[axis] {
+                Coordinate::Iname(n) => Aff::var(n).sub(&self.lower(n)?)?,
+                Coordinate::First => Aff::constant(0),
+                Coordinate::Every => Aff::var(coordinate(axis)),
+            });
+        }
+        match model.owning_lanes(&event.array) {
+            Ok(lanes) => cell.extend(lanes.iter().map(Aff::var)),
+            Err(text) => return why(text),
+        }
+        for s in &event.cell {
+            let plain = |s: &&Aff| !s.mentions_any(&|n| !part.inames.contains(n) && !model.is_parameter(n));
+            let Some(s) = s.as_ref().filter(plain) else {
+                return why(format!("a subscript of `{}` in `{}` is read from data", event.array, part.part));
+            };
+            cell.push(s.clone());
+        }
+        let mut time = Vec::new();
+        for step in &part.path {
+            time.push(Aff::constant(i64::try_from(step.position).unwrap_or(END - 1)));
+            time.push(step.iname.as_ref().map_or(Aff::default(), Aff::var));
+        }
+        time.resize(self.path, Aff::default());
+        time.push(Aff::constant(i64::from(event.touch != Touch::Read)));
+        time.extend(part.lanes.iter().map(Aff::var));
+        time.resize(self.path + 1 + self.lanes, Aff::default());
+        Ok(Access { dims: Self::dims(part), constraints: self.domain(part)?, cell, time })
+    }
+
+    /// The parts and events that write an array.
+    fn writes(&self, array: &Name) -> Checked<Vec<(usize, usize)>> {
+        let touches = self.model.touches.get(array).map_or(&[][..], Vec::as_slice);
+        let writes: Vec<(usize, usize)> = touches
+            .iter()
+            .copied()
+            .filter(|(p, k)| self.model.parts[*p].events[*k].touch != Touch::Read)
+            .collect();
+        if let Some((p, _)) = writes.iter().find(|(p, _)| self.model.parts[*p].may) {
+            return why(format!("whether `{}` writes depends on data", self.model.parts[*p].part));
+        }
+        Ok(writes)
+    }
+
+    /// The direct sources of a read; `None` stands for the end, with the array's cells as dimensions.
+    fn sources(
+        &mut self,
+        array: &Name,
+        read: Option<(usize, usize)>,
+    ) -> Checked<(Sources, Vec<(usize, usize)>)> {
+        let writes = self.writes(array)?;
+        let key = (array.clone(), read);
+        if let Some(known) = self.arrays.get(&key) {
+            return Ok((known.clone(), writes));
+        }
+        let mut accesses = Vec::new();
+        for (p, k) in &writes {
+            accesses.push(self.access(*p, *k)?);
+        }
+        let access = match read {
+            Some((p, k)) => self.access(p, k)?,
+            None => {
+                let rank = self.model.lookup.array(array).map_or(0, |a| a.axes.len());
+                let dims = cell_names(rank);
+                let mut time = vec![Aff::constant(END)];
+                time.resize(self.path + 1 + self.lanes, Aff::default());
+                let cell = dims.iter().map(Aff::var).collect();
+                Access { dims, constraints: self.context.clone(), cell, time }
+            }
+        };
+        self.questions += 1;
+        let Some(found) = flow(std::slice::from_ref(&access), &accesses)?.pop() else {
+            return why("no answer");
+        };
+        self.arrays.insert(key, found.clone());
+        Ok((found, writes))
+    }
+
+    pub fn is_argument(&self, array: &Name) -> bool {
+        self.model.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == *array))
+    }
+
+    /// What a read sees, copies followed.
+    pub fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
+        if hops == 0 {
+            return why(format!("`{array}` is copied too often to follow"));
+        }
+        let (sources, writes) = self.sources(array, read)?;
+        let mut view = View::new();
+        for (map, (w, k)) in sources.writes.iter().zip(writes) {
+            if map.is_empty()? {
+                continue;
+            }
+            let part = &self.model.parts[w];
+            match self.model.role(part) {
+                PartRole::Copies => {
+                    let copied = (0..part.events.len())
+                        .find(|e| part.events[*e].touch == Touch::Read && !part.events[*e].bound);
+                    let Some(copied) = copied else { return why(format!("`{}` copies nothing", part.part)) };
+                    let source = part.events[copied].array.clone();
+                    for (seen, next) in self.view(&source, Some((w, copied)), hops - 1)? {
+                        unite(&mut view, seen, map.then(&next)?)?;
+                    }
+                }
+                PartRole::Does(id, _) => {
+                    let target = part.events[..k].iter().filter(|e| e.touch == Touch::Write).count();
+                    let declared = self.declared_point(part, &id)?;
+                    unite(&mut view, Seen::Definition(id, target), map.then(&declared)?)?;
+                }
+                PartRole::Joins(..) => return why(format!("`{}` writes an array", part.part)),
+            }
+        }
+        if !sources.none.is_empty()? {
+            let (cells, seen) = match (self.is_argument(array), read) {
+                (true, Some((p, k))) => {
+                    let part = &self.model.parts[p];
+                    let cell: Vec<Aff> = part.events[k].cell.iter().flatten().cloned().collect();
+                    (Map::from_affs(&Self::dims(part), &cell)?, Seen::Initial(array.clone()))
+                }
+                (true, None) => {
+                    let dims = sources.none.dims().to_vec();
+                    let cell: Vec<Aff> = dims.iter().map(Aff::var).collect();
+                    (Map::from_affs(&dims, &cell)?, Seen::Initial(array.clone()))
+                }
+                (false, _) => (Map::from_affs(sources.none.dims(), &[Aff::default()])?, Seen::Unwritten),
+            };
+            unite(&mut view, seen, cells.intersect_domain(&sources.none)?)?;
+        }
+        Ok(view)
+    }
+
+    /// An execution's declared instance.
+    fn declared_point(&self, part: &ModelPart, id: &Name) -> Checked<Map> {
+        let declared = self.model.kernel.declared();
+        let Some(instruction) = declared.instruction(id) else {
+            return why(format!("`{id}` is not declared"));
+        };
+        let values: Vec<Aff> = instruction
+            .within
+            .iter()
+            .map(|n| self.model.declared_value(part, n))
+            .collect::<loopwright_poly::Result<_>>()?;
+        Ok(Map::from_affs(&Self::dims(part), &values)?)
+    }
+}
+
+fn cell_names(rank: usize) -> Vec<Name> {
+    (0..rank).map(|k| Name::new(format!("cell{k}"))).collect()
+}

@@ -1,0 +1,247 @@
+//! What is run, and in which order: the parts of a kernel, made ready for values of the parameters, and all their executions.
+//!
+//! An execution has a place, which is its thread, and a time: the positions and loop values on its way down the tree. A part that every thread
+//! runs for itself has an execution for each. They are sorted by time, then by place, then by lanes: runs are deterministic, and the
+//! executions of one part at one time stand side by side.
+
+use std::collections::HashMap;
+
+use loopwright_kernel_ir::{Aff, Expr, Instruction, Name, Part, PartRef};
+
+use super::{
+    Instance, Parameters, Stop,
+    points::{Function, points},
+};
+use crate::{Coordinate, Model, Touch, event::evaluated, model::AXES, roles::PartRole};
+
+/// One access of a part, ready to run.
+pub(super) struct Access {
+    pub array: Name,
+    pub touch: Touch,
+    /// `None`: nobody writes the array, and its values do not matter.
+    pub cell: Option<Vec<Function>>,
+    pub accumulator: bool,
+    /// Whether different threads may not meet in its cells.
+    pub seen: bool,
+    pub bound: bool,
+    /// Which target a write is.
+    pub target: usize,
+}
+
+pub(super) struct Ready {
+    pub role: PartRole,
+    /// Declared inames with their values.
+    pub point: Vec<(Name, Function)>,
+    /// Which of them the declared expression takes as values, outside of subscripts.
+    pub valued: Vec<bool>,
+    pub accesses: Vec<Access>,
+}
+
+/// One execution.
+pub(super) struct Execution {
+    pub part: usize,
+    pub values: Vec<i64>,
+    pub place: [i64; AXES],
+    pub time: Vec<i64>,
+}
+
+/// Runs at most this many executions.
+const LIMIT: usize = 60_000;
+
+/// The parts of a kernel, by number.
+pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready>, Stop> {
+    let declared = model.kernel.declared();
+    let mut ready = Vec::new();
+    for part in &model.parts {
+        let role = model.role(part);
+        let mut names: Vec<Name> = Vec::new();
+        if let PartRole::Does(id, _) | PartRole::Joins(id, _) = &role
+            && let Some(instruction) = declared.instruction(id)
+        {
+            names.extend(instruction.within.iter().cloned());
+            if let PartRole::Does(_, here) = &role {
+                let part = PartRef { instruction: id.clone(), part: *here };
+                names.extend(
+                    declared.part_inames(&part).into_iter().filter(|n| !instruction.within.contains(n)),
+                );
+            }
+        }
+        let valued = match &role {
+            PartRole::Does(id, here) => declared.instruction(id).map(|i| valued(i, *here, &names)),
+            _ => None,
+        };
+        let mut point = Vec::new();
+        for n in names {
+            // A scan begins once for all values of its iname.
+            let begins = matches!(part.part.part, Part::Init(_));
+            let value = match begins && model.instruction(part).scan.as_ref() == Some(&n) {
+                true => Aff::constant(0),
+                false => model.declared_value(part, &n)?,
+            };
+            point.push((n, Function::new(&value, &part.inames, fixed)?));
+        }
+        if let Some(n) = &model.instruction(part).scan
+            && !point.iter().any(|(m, _)| m == n)
+            && !matches!(part.part.part, Part::Init(_))
+        {
+            return Err(Stop::Other(format!("a scan along `{n}`, which is not declared, is not replayed")));
+        }
+        if part.may {
+            return Err(Stop::Data(part.part.instruction.clone()));
+        }
+        let mut accesses = Vec::new();
+        let mut target = 0;
+        for e in &part.events {
+            let accumulator = model.is_accumulator(&e.array);
+            let matters = accumulator || model.is_written(&e.array) || declared_writes(model, &e.array);
+            let functions = || -> Result<Vec<Function>, Stop> {
+                e.cell
+                    .iter()
+                    .map(|s| match s {
+                        Some(s) => Function::new(s, &part.inames, fixed),
+                        None => Err(Stop::Data(e.array.clone())),
+                    })
+                    .collect()
+            };
+            let cell = if matters { Some(functions()?) } else { functions().ok() };
+            accesses.push(Access {
+                array: e.array.clone(),
+                touch: e.touch,
+                cell,
+                accumulator,
+                seen: !accumulator && model.is_seen(&e.array),
+                bound: e.bound,
+                target,
+            });
+            if e.touch == Touch::Write && !accumulator {
+                target += 1;
+            }
+        }
+        ready.push(Ready { role, valued: valued.unwrap_or_default(), point, accesses });
+    }
+    Ok(ready)
+}
+
+/// The declared inames among `names` that a part takes as values. Those in subscripts only say which cells are read, and those in the
+/// terms of a reduction count where the terms are added: there may be none.
+fn valued(instruction: &Instruction, part: Part, names: &[Name]) -> Vec<bool> {
+    fn walk(e: &Expr, names: &[Name], found: &mut [bool]) {
+        match e {
+            Expr::Subscript(_) | Expr::Reduce(_) => {}
+            Expr::Name(n) => {
+                if let Some(k) = names.iter().position(|m| m == n) {
+                    found[k] = true;
+                }
+            }
+            _ => e.children().into_iter().for_each(|c| walk(c, names, found)),
+        }
+    }
+    let mut found = vec![false; names.len()];
+    match part {
+        Part::Whole | Part::Finish => walk(&instruction.value, names, &mut found),
+        part => {
+            let terms = evaluated(instruction, part);
+            let terms = terms.into_iter().filter(|e| instruction.predicate.as_ref() != Some(*e));
+            terms.for_each(|e| walk(e, names, &mut found));
+        }
+    }
+    found
+}
+
+fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
+    model.kernel.declared().instructions.iter().any(|i| i.targets.iter().any(|t| t.array == *array))
+}
+
+/// All executions, in the order in which they run.
+pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Execution>, Stop> {
+    let mut found = Vec::new();
+    let mut extents = [1i64; AXES];
+    // What coordinates count from: where that is no one function of the parameters, the least value there is.
+    let mut lowers: HashMap<Name, i64> = HashMap::new();
+    let mut runs = Vec::with_capacity(model.parts.len());
+    for part in &model.parts {
+        let points = points(&part.constraints, &part.inames, fixed, LIMIT)?;
+        for c in &part.place {
+            let Coordinate::Iname(n) = c else { continue };
+            let k = part.inames.iter().position(|i| i == n).unwrap_or(0);
+            let mut least = points.iter().map(|values| values[k]).min();
+            if !lowers.contains_key(n) {
+                least = least.into_iter().chain(model.lower(n)?.and_then(|a| a.eval_in(fixed))).min();
+            }
+            if let Some(least) = least {
+                lowers.entry(n.clone()).and_modify(|l| *l = least.min(*l)).or_insert(least);
+            }
+        }
+        runs.push(points);
+    }
+    for (number, (part, points)) in model.parts.iter().zip(runs).enumerate() {
+        for values in points {
+            let mut place = [0; AXES];
+            for (axis, c) in part.place.iter().enumerate() {
+                if let Coordinate::Iname(n) = c {
+                    let k = part.inames.iter().position(|i| i == n).unwrap_or(0);
+                    place[axis] = values[k] - lowers[n];
+                    extents[axis] = extents[axis].max(place[axis] + 1);
+                }
+            }
+            let mut time = Vec::with_capacity(2 * part.path.len());
+            for step in &part.path {
+                time.push(i64::try_from(step.position).unwrap_or(i64::MAX));
+                if let Some(n) = &step.iname {
+                    time.push(part.inames.iter().position(|i| i == n).map_or(0, |k| values[k]));
+                }
+            }
+            found.push(Execution { part: number, values, place, time });
+            if found.len() > LIMIT {
+                return Err(Stop::Large);
+            }
+        }
+    }
+    // Parts that every thread runs for itself.
+    let mut all = Vec::with_capacity(found.len());
+    for x in found {
+        let part = &model.parts[x.part];
+        let mut places = vec![x.place];
+        for axis in 0..AXES {
+            if part.place[axis] == Coordinate::Every {
+                places = places
+                    .into_iter()
+                    .flat_map(|p| {
+                        (0..extents[axis]).map(move |v| {
+                            let mut q = p;
+                            q[axis] = v;
+                            q
+                        })
+                    })
+                    .collect();
+            }
+        }
+        for place in places {
+            all.push(Execution { part: x.part, values: x.values.clone(), place, time: x.time.clone() });
+            if all.len() > LIMIT {
+                return Err(Stop::Large);
+            }
+        }
+    }
+    let lanes = |x: &Execution| -> Vec<i64> {
+        let part = &model.parts[x.part];
+        part.lanes
+            .iter()
+            .map(|l| part.inames.iter().position(|i| i == l).map_or(0, |k| x.values[k]))
+            .collect()
+    };
+    all.sort_by(|x, y| {
+        x.time.cmp(&y.time).then_with(|| x.place.cmp(&y.place)).then_with(|| lanes(x).cmp(&lanes(y)))
+    });
+    Ok(all)
+}
+
+/// The declared instance that an execution does.
+pub(super) fn instance(ready: &Ready, x: &Execution) -> Instance {
+    let point = ready.point.iter().map(|(n, f)| (n.clone(), f.at(&x.values))).collect();
+    match &ready.role {
+        PartRole::Does(id, part) => Instance { instruction: id.clone(), part: *part, point },
+        PartRole::Joins(id, _) => Instance { instruction: id.clone(), part: Part::Whole, point },
+        PartRole::Copies => Instance { instruction: Name::new("copy"), part: Part::Whole, point },
+    }
+}
