@@ -9,11 +9,11 @@ use crate::{
     bytecode::{Access, Reg, is_wide},
     counters::AccessTraffic,
     fault::{Act, FaultKind},
-    lanes::{Narrow, WARP, Wide, active, lanes_of, select},
     shadow::{Conflict, Stamp},
     traffic,
     update::{update_narrow, update_wide},
     warp::Warp,
+    words::{Narrow, WARP, Wide, active, lanes_of, select},
 };
 
 type Offsets = [i64; WARP];

@@ -11,12 +11,13 @@ use crate::{
     bytecode::{CLASSES, Class, Code, Preset, Reg, is_wide},
     counters::{AccessTraffic, Counters, Operations},
     fault::{Act, Fault, FaultKind, Instance},
-    lanes::{self, WARP},
+    lanes,
     memory::GlobalArray,
     options::{DeviceClosure, Options},
     shadow::{MOST_SYNCS, Stamp, Who},
     trace::{Target, Trace},
     warp::{SharedArray, State, Warp},
+    words::WARP,
 };
 
 /// One launch of a kernel, as all its blocks see it.

@@ -5,8 +5,10 @@
 //! register is in. Temporaries may hold anything in lanes that are not active; what writes a variable again, or joins the two
 //! sides of a choice, moves active lanes only.
 
-use loopwright_kernel_ir::{DType, Name};
-use loopwright_lowering::program::{Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp};
+use loopwright_kernel_ir::{DType, Name, Number};
+use loopwright_lowering::program::{
+    Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp, Value, ValueKind,
+};
 
 /// A register's number in the file of its type.
 pub(crate) type Reg = u32;
@@ -350,6 +352,21 @@ pub(crate) enum Preset {
     BlockIdx(u8),
     /// The thread's number.
     ThreadIdx(u8),
+}
+
+impl Preset {
+    /// What stands for this value, if it is of that kind.
+    pub fn of(value: &Value) -> Option<Preset> {
+        Some(match &value.kind {
+            ValueKind::Int(v) => Preset::Constant(Number::I64(*v).cast(value.dtype).bits()),
+            ValueKind::Float(v) => Preset::Constant(Number::F64(*v).cast(value.dtype).bits()),
+            ValueKind::Bool(v) => Preset::Constant((*v).into()),
+            ValueKind::Param(name) => Preset::Param(name.clone()),
+            ValueKind::BlockIdx(axis) => Preset::BlockIdx(*axis),
+            ValueKind::ThreadIdx(axis) => Preset::ThreadIdx(*axis),
+            _ => return None,
+        })
+    }
 }
 
 /// The code of a device kernel.

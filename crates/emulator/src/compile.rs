@@ -12,7 +12,6 @@ use loopwright_lowering::program::{
 
 use crate::{
     bytecode::{CLASSES, Code, DOUBLE, HALVE, InScope, Inst, Preset, Reg, Site, is_wide},
-    compile_value::preset_of,
     fault::{Fault, FaultKind},
     options::Options,
 };
@@ -216,7 +215,7 @@ impl<'a> Compiler<'a> {
             }
             for value in values_of(s) {
                 value.visit(&mut |v| {
-                    if let Some(preset) = preset_of(v)
+                    if let Some(preset) = Preset::of(v)
                         && !presets.contains(&(preset.clone(), v.dtype))
                     {
                         presets.push((preset, v.dtype));

@@ -2,7 +2,7 @@
 //!
 //! A value ends in a register that nothing changes while its statement runs. Choices are in [`compile_choice`](crate::compile_choice).
 
-use loopwright_kernel_ir::{DType, Name, Number, math_function};
+use loopwright_kernel_ir::{DType, Name, math_function};
 use loopwright_lowering::program::{BinOp, UnOp, Value, ValueKind};
 
 use crate::{
@@ -12,19 +12,6 @@ use crate::{
 };
 
 const DEPTH: usize = 3000;
-
-/// What a register holds from the beginning for this value, if it is of that kind.
-pub(crate) fn preset_of(value: &Value) -> Option<Preset> {
-    Some(match &value.kind {
-        ValueKind::Int(v) => Preset::Constant(Number::I64(*v).cast(value.dtype).bits()),
-        ValueKind::Float(v) => Preset::Constant(Number::F64(*v).cast(value.dtype).bits()),
-        ValueKind::Bool(v) => Preset::Constant((*v).into()),
-        ValueKind::Param(name) => Preset::Param(name.clone()),
-        ValueKind::BlockIdx(axis) => Preset::BlockIdx(*axis),
-        ValueKind::ThreadIdx(axis) => Preset::ThreadIdx(*axis),
-        _ => return None,
-    })
-}
 
 fn is_half(dtype: DType) -> bool {
     matches!(dtype, DType::F16 | DType::BF16)
@@ -103,7 +90,7 @@ fn fits(op: BinOp, dtype: DType) -> bool {
 impl<'a> Compiler<'a> {
     /// The register that holds the value.
     pub fn value(&mut self, value: &'a Value) -> Result<Reg, Fault> {
-        if let Some(preset) = preset_of(value) {
+        if let Some(preset) = Preset::of(value) {
             let axis_ok = match preset {
                 Preset::BlockIdx(axis) | Preset::ThreadIdx(axis) => {
                     axis < 3 && value.dtype == self.program.index

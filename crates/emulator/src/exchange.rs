@@ -9,9 +9,9 @@ use crate::{
     block::{Block, Failure, Outcome, lowest},
     bytecode::Reg,
     fault::{Act, FaultKind},
-    lanes::{WARP, active, lanes_of},
     quick,
     warp::Warp,
+    words::{WARP, active, lanes_of},
 };
 
 impl Block<'_> {

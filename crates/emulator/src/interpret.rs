@@ -11,10 +11,11 @@ use crate::{
     block::{Block, Failure, Outcome, lowest},
     bytecode::{Class, DOUBLE, HALVE, Inst, MathFn, Reg, is_wide},
     fault::{Act, FaultKind},
-    lanes::{self, LaneFault, WARP, active, lanes_of, select},
+    lanes::{self, LaneFault},
     quick,
     shadow::MOST_SYNCS,
     warp::{State, Warp},
+    words::{WARP, active, lanes_of, select},
 };
 
 impl Block<'_> {

@@ -50,6 +50,7 @@ mod trace;
 mod traffic;
 mod update;
 mod warp;
+mod words;
 
 pub use arguments::{Arguments, ArrayArgument};
 pub use counters::{

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use loopwright_kernel_ir::{Buffer, DType, Name};
 
 use crate::{
-    lanes::{Narrow, WARP, Wide, active},
     shadow::GlobalCell,
+    words::{Narrow, WARP, Wide, active},
 };
 
 /// The elements of an array.

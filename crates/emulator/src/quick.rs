@@ -7,7 +7,7 @@
 use loopwright_kernel_ir::DType;
 use loopwright_lowering::program::{BinOp, ShuffleMode};
 
-use crate::lanes::{Narrow, WARP, select};
+use crate::words::{Narrow, WARP, select};
 
 /// `file[dst] = f(file[a], file[b])`, lane by lane. Eight lanes are read before they are written, so that this is vector code without
 /// asking whether the registers overlap.

@@ -2,7 +2,7 @@
 
 use crate::{
     counters::{GlobalTraffic, SharedTraffic},
-    lanes::{WARP, active},
+    words::{WARP, active},
 };
 
 /// 32-byte sectors that `bytes` bytes from each active lane's address touch; no address plus size crosses more than one boundary

@@ -4,7 +4,7 @@ use loopwright_lowering::program::LocalArray;
 
 use crate::{
     bytecode::{Code, Pc, Reg, is_wide},
-    lanes::{Narrow, WARP, Wide},
+    words::{Narrow, WARP, Wide},
 };
 
 /// What a warp does next.

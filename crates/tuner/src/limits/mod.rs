@@ -140,7 +140,7 @@ impl LimitReport {
     fn new(searches: Vec<searches::Search>, by: Option<&str>) -> Result<LimitReport, Diagnostic> {
         let by = by::size_to_show_by(&searches, by)?;
         let fixed = by::fixed_sizes(&searches);
-        let failed = searches.iter().filter(|s| s.reached(&by).best.is_none()).count();
+        let failed = searches.iter().filter(|s| s.reached(by.of(&s.sizes)).best.is_none()).count();
         if failed == searches.len() {
             return Err(Diagnostic::new(
                 "report-empty",

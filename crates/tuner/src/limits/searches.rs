@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use loopwright_kernel_ir::{Diagnostic, Name};
 
-use super::by::By;
 use super::{Best, Reached};
 use crate::{Key, Outcome, Point, Tuning, basis, log, tuning::best_first};
 
@@ -50,13 +49,13 @@ impl Search {
         self.candidates.iter().filter_map(|(point, outcome)| Some((point, outcome.as_ref()?)))
     }
 
-    /// What it reached, shown along a size.
-    pub(super) fn reached(&self, by: &By) -> Reached {
+    /// What it reached, shown at this size.
+    pub(super) fn reached(&self, size: f64) -> Reached {
         let count = |is: fn(&Outcome) -> bool| {
             self.candidates.iter().filter_map(|(_, o)| o.as_ref()).filter(|o| is(o)).count()
         };
         Reached {
-            size: by.of(&self.sizes),
+            size,
             sizes: self.sizes.clone(),
             best: self.best.and_then(|k| {
                 let (point, outcome) = &self.candidates[k];

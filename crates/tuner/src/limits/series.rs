@@ -83,7 +83,7 @@ pub(super) fn group(searches: Vec<Search>, by: &By) -> Vec<Series> {
     let groups: Vec<Group> = by_source.collect();
     let labels = labels(&groups);
     let series = |(group, label): (Group, String)| {
-        let mut shapes: Vec<Reached> = group.searches.iter().map(|s| s.reached(by)).collect();
+        let mut shapes: Vec<Reached> = group.searches.iter().map(|s| s.reached(by.of(&s.sizes))).collect();
         shapes.sort_by(|a, b| a.size.total_cmp(&b.size));
         let first = &group.searches[0];
         Series { label, key: first.key.clone(), machine: first.machine.clone(), shapes }
