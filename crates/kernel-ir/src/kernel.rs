@@ -1,13 +1,13 @@
 //! The kernel itself.
 
-use std::{cell::OnceCell, collections::BTreeMap, ops::Deref, sync::Arc};
+use std::{collections::BTreeMap, ops::Deref, sync::Arc};
 
 use loopwright_poly::{Aff, Constraint, Name};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{
-    Arg, Array, DeviceFunction, Diagnostics, Expr, Fact, Instruction, Lookup, Precision, Reduce, ReductionOp,
-    Tag, Tree, lookup, nest, part::Part, part::PartRef,
+    Arg, Array, DeviceFunction, Fact, Instruction, Precision, ReductionOp, Tag, Tree, part::Part,
+    part::PartRef,
 };
 
 /// The integer points of a nest of inames: one conjunction, in the rows that were declared.
@@ -114,21 +114,6 @@ impl Deref for LoopKernel {
 }
 
 impl LoopKernel {
-    /// A declared kernel. Fills in what follows from the rest: for instructions with an empty `within` the inames they mention (with
-    /// those that their domains need), and the loop tree from text order. `definitions`, `tags` and `tree` must be empty.
-    ///
-    /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of unknown order.
-    /// Everything else that can be wrong is found by `validate`.
-    pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
-        if let Some((_, diagnostic)) = nest::cycle(&Lookup::new(&data)) {
-            return Err(diagnostic.into());
-        }
-        nest::fill_within(&mut data);
-        data.tree = nest::tree_in_text_order(&Lookup::new(&data))
-            .map_err(|errors| Diagnostics(errors.into_iter().map(|(_, d)| d).collect()))?;
-        Ok(LoopKernel(Arc::new(data)))
-    }
-
     /// A kernel of exactly these data, without any check: for parsers of transformed kernels.
     pub fn from_data(data: KernelData) -> LoopKernel {
         LoopKernel(Arc::new(data))
@@ -187,32 +172,6 @@ impl KernelData {
         self.tags.get(iname).copied().unwrap_or(Tag::Seq)
     }
 
-    /// The inames that are loops or coordinates (not defined by others), in nest order.
-    pub fn base_inames(&self) -> Vec<Name> {
-        let lookup = Lookup::new(self);
-        nest::order(&lookup).into_iter().filter(|i| lookup.definition(i).is_none()).collect()
-    }
-
-    /// The function with every defined iname replaced, down to base inames, parameters and data. For one question; see
-    /// [`Lookup::expand`].
-    pub fn expand(&self, aff: &Aff) -> loopwright_poly::Result<Aff> {
-        lookup::expand(aff, &|name| self.definition(name))
-    }
-
-    /// The constraint over base inames.
-    pub fn expand_constraint(&self, c: &Constraint) -> loopwright_poly::Result<Constraint> {
-        Ok(Constraint { kind: c.kind, aff: self.expand(&c.aff)? })
-    }
-
-    /// The base inames behind a name: itself, those of its definition, or none for what is no iname.
-    pub fn base_of(&self, name: &Name) -> Vec<Name> {
-        match self.definition(name) {
-            Some(_) => Lookup::new(self).base_of(name).to_vec(),
-            None if self.is_iname(name) => vec![name.clone()],
-            None => Vec::new(),
-        }
-    }
-
     /// The operator of a reduction: the kernel's own before the library's.
     pub fn operator(&self, name: &str) -> Option<ReductionOp> {
         self.reductions.iter().find(|r| *r.name == *name).cloned().or_else(|| ReductionOp::library(name))
@@ -230,41 +189,4 @@ impl KernelData {
             .chain([part(Part::Finish)])
             .collect()
     }
-
-    /// The base inames of a part. For one question; see [`Lookup::part_inames`].
-    pub fn part_inames(&self, part: &PartRef) -> Vec<Name> {
-        let lookup = OnceCell::new();
-        let base_of = |n: &Name| lookup.get_or_init(|| Lookup::new(self)).base_of(n).to_vec();
-        self.instruction(&part.instruction)
-            .map_or_else(Vec::new, |i| lookup::inames_of(i, part.part, &base_of))
-    }
-
-    /// The instances of a part: all declared constraints that speak of its inames only, as they were declared (over names that
-    /// may be defined; see [`KernelData::expand`]). For one question; see [`Lookup::instances`].
-    pub fn instances(&self, part: &PartRef) -> Vec<Constraint> {
-        let lookup = Lookup::new(self);
-        lookup.instances(&lookup.part_inames(part))
-    }
-}
-
-/// The reduction of this number and those around it, outermost first.
-pub(crate) fn enclosing_reductions(value: &Expr, number: usize) -> Vec<Arc<Reduce>> {
-    fn walk(e: &Expr, next: &mut usize, number: usize) -> Option<Vec<Arc<Reduce>>> {
-        for child in e.children() {
-            if let Some(mut found) = walk(child, next, number) {
-                if let Expr::Reduce(r) = e {
-                    found.insert(0, r.clone());
-                }
-                return Some(found);
-            }
-        }
-        if let Expr::Reduce(r) = e {
-            if *next == number {
-                return Some(vec![r.clone()]);
-            }
-            *next += 1;
-        }
-        None
-    }
-    walk(value, &mut 0, number).unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use std::cell::OnceCell;
 use loopwright_poly::{Aff, Constraint, Name, Table, table_for};
 
 use crate::{
-    Arg, Array, Domain, Instruction, KernelData, Part, PartRef, Scalar, kernel::enclosing_reductions,
+    Arg, Array, Domain, Instruction, KernelData, Part, PartRef, Scalar, reduction::enclosing_reductions,
 };
 
 /// Tables of a kernel's names. Where a name is declared twice, which validation refuses, the first declaration counts.
@@ -253,4 +253,40 @@ pub(crate) fn inames_of(
         }
     }
     inames
+}
+
+impl KernelData {
+    /// The function with every defined iname replaced, down to base inames, parameters and data. For one question; see
+    /// [`Lookup::expand`].
+    pub fn expand(&self, aff: &Aff) -> loopwright_poly::Result<Aff> {
+        expand(aff, &|name| self.definition(name))
+    }
+
+    /// The constraint over base inames.
+    pub fn expand_constraint(&self, c: &Constraint) -> loopwright_poly::Result<Constraint> {
+        Ok(Constraint { kind: c.kind, aff: self.expand(&c.aff)? })
+    }
+
+    /// The base inames behind a name: itself, those of its definition, or none for what is no iname.
+    pub fn base_of(&self, name: &Name) -> Vec<Name> {
+        match self.definition(name) {
+            Some(_) => Lookup::new(self).base_of(name).to_vec(),
+            None if self.is_iname(name) => vec![name.clone()],
+            None => Vec::new(),
+        }
+    }
+
+    /// The base inames of a part. For one question; see [`Lookup::part_inames`].
+    pub fn part_inames(&self, part: &PartRef) -> Vec<Name> {
+        let lookup = OnceCell::new();
+        let base_of = |n: &Name| lookup.get_or_init(|| Lookup::new(self)).base_of(n).to_vec();
+        self.instruction(&part.instruction).map_or_else(Vec::new, |i| inames_of(i, part.part, &base_of))
+    }
+
+    /// The instances of a part: all declared constraints that speak of its inames only, as they were declared (over names that
+    /// may be defined; see [`KernelData::expand`]). For one question; see [`Lookup::instances`].
+    pub fn instances(&self, part: &PartRef) -> Vec<Constraint> {
+        let lookup = Lookup::new(self);
+        lookup.instances(&lookup.part_inames(part))
+    }
 }

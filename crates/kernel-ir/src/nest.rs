@@ -15,7 +15,8 @@ use petgraph::{
 };
 
 use crate::{
-    Diagnostic, Instruction, KernelData, Lookup, Part, PartRef, Reduce, Tree, kernel::enclosing_reductions,
+    Diagnostic, Diagnostics, Instruction, KernelData, Lookup, LoopKernel, Part, PartRef, Reduce, Tree,
+    reduction::enclosing_reductions,
 };
 
 /// The names a domain reads that are not its own inames.
@@ -262,4 +263,29 @@ fn insert(
     insert(&mut body, rest, part, opened)?;
     tree.push(Tree::Loop { iname: first.clone(), body });
     Ok(())
+}
+
+impl LoopKernel {
+    /// A declared kernel. Fills in what follows from the rest: for instructions with an empty `within` the inames they mention (with
+    /// those that their domains need), and the loop tree from text order. `definitions`, `tags` and `tree` must be empty.
+    ///
+    /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of unknown order.
+    /// Everything else that can be wrong is found by `validate`.
+    pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
+        if let Some((_, diagnostic)) = cycle(&Lookup::new(&data)) {
+            return Err(diagnostic.into());
+        }
+        fill_within(&mut data);
+        data.tree = tree_in_text_order(&Lookup::new(&data))
+            .map_err(|errors| Diagnostics(errors.into_iter().map(|(_, d)| d).collect()))?;
+        Ok(LoopKernel::from_data(data))
+    }
+}
+
+impl KernelData {
+    /// The inames that are loops or coordinates (not defined by others), in nest order.
+    pub fn base_inames(&self) -> Vec<Name> {
+        let lookup = Lookup::new(self);
+        order(&lookup).into_iter().filter(|i| lookup.definition(i).is_none()).collect()
+    }
 }

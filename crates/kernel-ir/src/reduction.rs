@@ -4,10 +4,12 @@
 //! accumulated one; partial results are combined alike; the *result* is computed from the state at the end. `combine` must be
 //! associative with `neutral` as its neutral element; the library relies on it and cannot prove it.
 
+use std::sync::Arc;
+
 use loopwright_poly::Name;
 use serde::{Deserialize, Serialize};
 
-use crate::{DType, Expr};
+use crate::{DType, Expr, Reduce};
 
 /// The type of one value of an operator's state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -124,4 +126,26 @@ impl ReductionOp {
 
     /// The names of the library's operators.
     pub const LIBRARY: [&'static str; 8] = ["sum", "product", "min", "max", "any", "all", "argmin", "argmax"];
+}
+
+/// The reduction of this number and those around it, outermost first.
+pub(crate) fn enclosing_reductions(value: &Expr, number: usize) -> Vec<Arc<Reduce>> {
+    fn walk(e: &Expr, next: &mut usize, number: usize) -> Option<Vec<Arc<Reduce>>> {
+        for child in e.children() {
+            if let Some(mut found) = walk(child, next, number) {
+                if let Expr::Reduce(r) = e {
+                    found.insert(0, r.clone());
+                }
+                return Some(found);
+            }
+        }
+        if let Expr::Reduce(r) = e {
+            if *next == number {
+                return Some(vec![r.clone()]);
+            }
+            *next += 1;
+        }
+        None
+    }
+    walk(value, &mut 0, number).unwrap_or_default()
 }

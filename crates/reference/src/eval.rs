@@ -5,43 +5,9 @@ use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, Number, Unar
 use crate::{
     machine::{Machine, Scope},
     number::{binary, end_of_range, math, unary},
-    typing::{Typing, computing, is_comparison, is_logic, join},
+    types::{Typing, computing, is_comparison, is_logic, join},
+    val::{Val, mix},
 };
-
-/// A number, and how it came about.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Val {
-    pub number: Number,
-    pub hash: u64,
-}
-
-/// One hash of several, in their order. (Rounds of splitmix64.)
-pub(crate) fn mix(what: &str, hashes: &[u64]) -> u64 {
-    let step = |h: u64, x: u64| {
-        let mut z = (h ^ x).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    let named = what.bytes().fold(0, |h, b| step(h, b.into()));
-    hashes.iter().fold(step(named, hashes.len() as u64), |h, x| step(h, *x))
-}
-
-impl Val {
-    /// A value that stands for itself.
-    pub fn plain(number: Number) -> Val {
-        let hash = match number.as_i128() {
-            Some(v) => mix("integer", &[v as u64]),
-            None => mix("float", &[number.as_f64().to_bits()]),
-        };
-        Val { number, hash }
-    }
-
-    /// The same value in another type; what the language converts by itself leaves no trace.
-    pub fn cast(self, dtype: DType) -> Val {
-        Val { number: self.number.cast(dtype), ..self }
-    }
-}
 
 impl Machine<'_> {
     /// The value in this type, which is widened as the mode wants.

@@ -23,7 +23,9 @@ mod eval;
 mod machine;
 mod number;
 mod points;
+mod types;
 mod typing;
+mod val;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};
 

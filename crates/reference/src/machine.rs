@@ -10,9 +10,9 @@ use loopwright_kernel_ir::{
 
 use crate::{
     Inputs, Mode,
-    eval::{Val, mix},
     points::points,
-    typing::{computing, state_type},
+    types::{computing, state_type},
+    val::{Val, mix},
 };
 
 /// An array: one storage for the whole run, temporaries too, since the declared kernel is one sequence of instances.
