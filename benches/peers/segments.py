@@ -10,6 +10,7 @@
 
 Run it from the repository's root on a machine with one GPU, torch, Triton and nvcc. For each case `loopwright tune` searches the
 points of examples/tuning, `loopwright export` writes the best one's binary and launches, and this program launches them on torch's arrays.
+On 16 cores an equal length takes 14 s, a case of unequal ones 45 s, or 5 s with --untuned.
 Segments of unequal length are tuned on their own offsets, and checked on fewer ones of the same kind; what is taken without tuning is among the
 candidates, and needs the example `segmented_reduce` beside the binary.
 
