@@ -62,22 +62,26 @@ RAGGED = [f"{kind}:{mean}" for kind in ("uniform", "power", "giant") for mean in
 
 # --- Cases ---------------------------------------------------------------------------------------------------------------
 
+def tuned_equal(sizes, tensors, ours):
+    """The best point of examples/tuning for these rows: the space, what the point is, and its launch. Candidates are checked on fewer rows, and on
+    shorter ones where they are long, of the same remainder."""
+    kernel = EXAMPLES / "kernels" / "segmented_sum.lw"
+    segments, length = sizes["nseg"], sizes["len"]
+    short = length if length <= 1 << 18 else (1 << 18) + length % 4
+    sample = {"nseg": max(2, min(segments, (1 << 16) // length)), "len": short}
+    found = []
+    for name in (n for n, fits in SPACES.items() if fits(length)):
+        pipeline, point = ours.tuned(kernel, name, sizes, sample)
+        found.append((name, point, ours.exported(kernel, pipeline, sizes, tensors)))
+    return found[fastest([f[-1] for f in found])]
+
+
 def equal(length, x, ours, cub, limits):
     segments = x.numel() // length
     part = x[: segments * length]
     rows, out = part.view(segments, length), torch.empty(segments, device="cuda")
-    kernel = EXAMPLES / "kernels" / "segmented_sum.lw"
     sizes = {"nseg": segments, "len": length}
-    # Candidates are checked on fewer rows, and on shorter ones where they are long, of the same remainder.
-    short = length if length <= 1 << 18 else (1 << 18) + length % 4
-    sample = {"nseg": max(2, min(segments, (1 << 16) // length)), "len": short}
-    names = [n for n, fits in SPACES.items() if fits(length)]
-    found = []
-    for name in names:
-        pipeline, point = ours.tuned(kernel, name, sizes, sample)
-        launch = ours.exported(kernel, pipeline, sizes, {"x": part, "out": out})
-        found.append((name, point, launch))
-    name, point, launch = found[fastest([f[-1] for f in found])]
+    name, point, launch = tuned_equal(sizes, {"x": part, "out": out}, ours)
     expected = rows.double().sum(-1)
     ones = torch.ones(length, device="cuda")
     offsets = torch.arange(0, segments * length + 1, length, dtype=torch.int64, device="cuda").to(torch.int32)
@@ -135,6 +139,12 @@ def lengths_of(kind, mean, elements):
     return offsets
 
 
+def sums_between(offsets, x):
+    """The sums of the segments, in f64."""
+    running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
+    return running[offsets[1:]] - running[offsets[:-1]]
+
+
 # Points of the segments that candidates are checked on: enough that the largest tiles of examples/tuning leave work for two blocks.
 RAGGED_SAMPLE = 1 << 22
 
@@ -166,10 +176,7 @@ def ragged(kind, mean, x, ours, cub, limits):
     default = ours.exported(kernel, pipeline, {"n": x.numel(), "nseg": segments}, tensors)
     if ours.untuned or fastest([launch, default]) == 1:
         name, point, launch = "untuned", form, default
-    running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
-    wide = offsets.cuda()
-    expected = running[wide[1:]] - running[wide[:-1]]
-    del running
+    expected = sums_between(offsets.cuda(), x)
     peers = {
         "CUB, offsets": cub("cub_offsets", x, out, segments, narrow),
         "torch.segment_reduce": lambda: torch.segment_reduce(x, "sum", lengths=lengths, unsafe=True),
@@ -231,14 +238,7 @@ def untuned(kind, number, x, ours, cub, limits):
         segments = x.numel() // number
         part, out = x[: segments * number], torch.empty(segments, device="cuda")
         sizes, tensors = {"nseg": segments, "len": number}, {"x": part, "out": out}
-        declared = EXAMPLES / "kernels" / "segmented_sum.lw"
-        short = number if number <= 1 << 18 else (1 << 18) + number % 4
-        sample = {"nseg": max(2, min(segments, (1 << 16) // number)), "len": short}
-        found = []
-        for name in (n for n, fits in SPACES.items() if fits(number)):
-            pipeline, point = ours.tuned(declared, name, sizes, sample)
-            found.append((name, point, ours.exported(declared, pipeline, sizes, tensors)))
-        name, point, tuned = found[fastest([f[-1] for f in found])]
+        name, point, tuned = tuned_equal(sizes, tensors, ours)
         kernel, pipeline, form = ours.chosen("sum", "f32", "rows", segments, number)
         expected, longest, read = part.view(segments, number).double().sum(-1), number, part.numel() * 4
     else:
@@ -249,10 +249,7 @@ def untuned(kind, number, x, ours, cub, limits):
         tensors = {"x": x, "out": out, "offsets": offsets.to(torch.int32).cuda()}
         name, point, tuned = tuned_ragged(kind, number, offsets, tensors, ours)
         kernel, pipeline, form = ours.chosen("sum", "f32", "ragged", segments, x.numel(), longest)
-        running = torch.cat([torch.zeros(1, dtype=torch.float64, device="cuda"), x.double().cumsum(0)])
-        wide = offsets.cuda()
-        expected, read = running[wide[1:]] - running[wide[:-1]], x.numel() * 4 + (segments + 1) * 4
-        del running
+        expected, read = sums_between(offsets.cuda(), x), x.numel() * 4 + (segments + 1) * 4
     default = ours.exported(kernel, pipeline, sizes, tensors)
     for what, run in {"the default": default, f"{name}: {point}": tuned}.items():
         out.zero_()

@@ -21,7 +21,6 @@ use loopwright_kernel_ir::{
 use loopwright_poly::System;
 
 use crate::{
-    accumulate::fill_partial_tiles,
     analysis::Analysis,
     emitter::Emitter,
     emitter::Shared,
@@ -91,8 +90,7 @@ fn one(
     n: usize,
     index: loopwright_kernel_ir::DType,
 ) -> Result<(LoopKernel, Option<Atomic>), Diagnostic> {
-    let mut analysis = Analysis::new(kernel)?;
-    fill_partial_tiles(&mut analysis)?;
+    let analysis = Analysis::new(kernel)?;
     let instruction = kernel.instructions[number].clone();
     let reduce = instruction
         .reductions()

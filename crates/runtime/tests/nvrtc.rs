@@ -303,17 +303,7 @@ const SEVERAL_LAUNCHES: [(&str, &str); 3] = [
          tag_inames(t: host, i_outer: block.x, i_inner: thread.x)",
     ),
     (
-        "kernel segments(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
-         assume 0 <= n and 0 <= nseg
-         fact monotone(offsets)
-         fact 0 <= offsets <= n
-         domain { [s] : 0 <= s < nseg }
-         domain { [i] : lo <= i < hi }
-         temp lo: i32 private
-         temp hi: i32 private
-         lo = offsets[s] {id=load_lo}
-         hi = offsets[s + 1] {id=load_hi}
-         out[s] = sum(i, x[i]) {id=total}",
+        include_str!("../../../examples/kernels/ragged_sum.lw"),
         "flatten_ragged(s, i, threads=128, items=16, tiles=4)",
     ),
 ];

@@ -91,6 +91,18 @@ fn refused<T>(result: Result<T, Diagnostic>, text: &str) -> Outcome {
 
 type Test = (&'static str, fn(&Device) -> Outcome);
 
+/// A test of a GPU, ignored with the reason where there is none.
+fn on_gpu(
+    name: impl Into<String>,
+    gpu: Result<Device, &'static str>,
+    test: impl FnOnce(&Device) -> Result<Completion, Failed> + Send + 'static,
+) -> Trial {
+    Trial::ignorable_test(name, move || match gpu {
+        Ok(device) => test(&device),
+        Err(reason) => Ok(Completion::ignored_with(reason)),
+    })
+}
+
 fn main() -> ExitCode {
     let options = Options::from_args();
     let tests: [Test; 17] = [
@@ -146,11 +158,8 @@ fn main() -> ExitCode {
     let mut trials = Vec::new();
     for (name, test) in tests {
         trials.push(Trial::test(format!("emulator::{name}"), move || test(&Device::emulator())));
-        let gpu = gpu.clone();
-        trials.push(Trial::ignorable_test(format!("gpu::{name}"), move || match gpu {
-            Ok(device) => test(&device).map(|()| Completion::Completed),
-            Err(reason) => Ok(Completion::ignored_with(reason)),
-        }));
+        let completed = move |device: &Device| test(device).map(|()| Completion::Completed);
+        trials.push(on_gpu(format!("gpu::{name}"), gpu.clone(), completed));
     }
     type OnTwo = fn(&Device) -> Result<Completion, Failed>;
     let on_two: [(_, OnTwo); 2] = [
@@ -158,11 +167,7 @@ fn main() -> ExitCode {
         ("gpu::arrays_are_copied_between_gpus", two_gpus::arrays_are_copied_between_gpus),
     ];
     for (name, test) in on_two {
-        let gpu = gpu.clone();
-        trials.push(Trial::ignorable_test(name, move || match gpu {
-            Ok(device) => test(&device),
-            Err(reason) => Ok(Completion::ignored_with(reason)),
-        }));
+        trials.push(on_gpu(name, gpu.clone(), test));
     }
     trials.push(Trial::test(
         "faults_of_the_emulator_are_refusals",

@@ -17,7 +17,7 @@ use crate::{
     layout::widest,
     program::{BinOp, MemRef, Stmt, Value, ValueKind},
     reduce::count,
-    scope,
+    scope::Scope,
     translate::Target,
 };
 
@@ -123,7 +123,7 @@ impl Writer<'_, '_, '_> {
         }
         let arg = self.args[k].clone();
         let dtype = self.input_type(&arg)?;
-        self.emitter.value(&arg, dtype, scope::Scope::of(&env))
+        self.emitter.value(&arg, dtype, Scope::of(&env))
     }
 
     /// For each staged input what stands for a point that is none, so that reducing it changes nothing: `None` unless all inputs are staged, each is a
@@ -140,7 +140,7 @@ impl Writer<'_, '_, '_> {
                 return Ok(None);
             }
             let dtype = self.input_type(&self.args[k].clone())?;
-            filling.push(self.emitter.value(&neutral, dtype, scope::Scope::of(&self.env))?);
+            filling.push(self.emitter.value(&neutral, dtype, Scope::of(&self.env))?);
         }
         Ok((!filling.is_empty()).then_some(filling))
     }

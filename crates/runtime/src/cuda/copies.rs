@@ -10,7 +10,7 @@ use super::stream::{Event, Stream};
 impl Stream {
     /// A new buffer with these values.
     pub fn upload<T: NoUninit>(&self, values: &[T]) -> Result<Buffer, CudaError> {
-        let buffer = self.device.alloc(std::mem::size_of_val(values))?;
+        let buffer = self.device().alloc(std::mem::size_of_val(values))?;
         self.write(&buffer, 0, values)?;
         Ok(buffer)
     }
@@ -132,7 +132,7 @@ impl Stream {
         if bytes == 0 {
             return Ok(());
         }
-        self.device.bind()?;
+        self.device().bind()?;
         let (source, target) = (from.address() + source.start as u64, to.address() + target.start as u64);
         // SAFETY: both ranges lie in their buffers, which are freed only after the work of this stream.
         unsafe { result::memcpy_dtod_async(target, source, bytes, self.raw.cu_stream()) }
@@ -159,12 +159,12 @@ impl Stream {
     ) -> Result<std::ops::Range<usize>, CudaError> {
         let range = buffer.range(offset, bytes)?;
         self.may_use(buffer)?;
-        self.device.bind()?;
+        self.device().bind()?;
         Ok(range)
     }
 
     pub(super) fn may_use(&self, buffer: &Buffer) -> Result<(), CudaError> {
-        if !buffer.device().is(&self.device) {
+        if !buffer.device().is(self.device()) {
             return Err(CudaError::Foreign { what: "the buffer is on another device than the stream" });
         }
         self.may_use_scratch(buffer)

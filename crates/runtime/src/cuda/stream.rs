@@ -11,7 +11,7 @@ use super::queue::Queue;
 /// A queue of work of one device. Cloning gives another handle to the same queue.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    pub(super) device: Device,
+    device: Device,
     pub(super) raw: Arc<CudaStream>,
     /// Tells the device of it.
     _queue: Arc<Queue>,

@@ -16,7 +16,13 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 impl Tensor {
     /// Reads a file of NumPy's `.npy` format.
     pub fn from_npy(path: impl AsRef<Path>) -> Result<Tensor, Diagnostic> {
-        read(path.as_ref())
+        let path = path.as_ref();
+        let origin = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|e| {
+            Diagnostic::new("read-file", format!("{origin} cannot be read: {e}"))
+                .help("name a .npy file that exists and may be read")
+        })?;
+        Tensor::from_npy_bytes(&origin, &bytes)
     }
 
     /// Reads the bytes of a `.npy` file; `origin` is what refusals call them.
@@ -26,29 +32,17 @@ impl Tensor {
 
     /// Writes a file of NumPy's `.npy` format.
     pub fn to_npy(&self, path: impl AsRef<Path>) -> Result<(), Diagnostic> {
-        write(self, path.as_ref())
+        let path = path.as_ref();
+        std::fs::write(path, self.to_npy_bytes()?).map_err(|e| {
+            Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
+                .help("name a file in a folder that exists and may be written to")
+        })
     }
 
     /// The bytes of a `.npy` file. Refused for bf16, which NumPy does not have.
     pub fn to_npy_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
         encode(self)
     }
-}
-
-fn read(path: &Path) -> Result<Tensor, Diagnostic> {
-    let origin = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|e| {
-        Diagnostic::new("read-file", format!("{origin} cannot be read: {e}"))
-            .help("name a .npy file that exists and may be read")
-    })?;
-    decode(&origin, &bytes)
-}
-
-fn write(tensor: &Tensor, path: &Path) -> Result<(), Diagnostic> {
-    std::fs::write(path, encode(tensor)?).map_err(|e| {
-        Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-            .help("name a file in a folder that exists and may be written to")
-    })
 }
 
 fn encode(tensor: &Tensor) -> Result<Vec<u8>, Diagnostic> {

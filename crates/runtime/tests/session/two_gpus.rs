@@ -6,15 +6,21 @@ use loopwright_runtime::{Args, Device, DeviceTensor};
 
 use super::{ADD, Outcome, elementwise, floats, ok};
 
+/// Why these tests are left out where they are.
+const ALONE: &str = "there is only one GPU";
+
+/// The second GPU, if there is one.
+fn second() -> Result<Option<Device>, Failed> {
+    match Device::cuda(1) {
+        Ok(second) => Ok(Some(second)),
+        Err(error) if error.code == "no-such-device" => Ok(None),
+        Err(error) => Err(error.to_string().into()),
+    }
+}
+
 /// Two GPUs at once, from one thread and from two; arrays of one are refused by the other.
 pub(super) fn several_gpus_work_side_by_side(first: &Device) -> Result<Completion, Failed> {
-    let second = match Device::cuda(1) {
-        Ok(second) => second,
-        Err(error) if error.code == "no-such-device" => {
-            return Ok(Completion::ignored_with("there is only one GPU"));
-        }
-        Err(error) => return Err(error.to_string().into()),
-    };
+    let Some(second) = second()? else { return Ok(Completion::ignored_with(ALONE)) };
     let devices = [first.clone(), second];
     let work = |device: &Device, d: f32| -> Outcome {
         let compiled = ok(device.compile(&elementwise(ADD)))?;
@@ -46,13 +52,7 @@ pub(super) fn several_gpus_work_side_by_side(first: &Device) -> Result<Completio
 
 /// Arrays copied from one GPU to another and back: on a stream of either, in order with it, and without a stream.
 pub(super) fn arrays_are_copied_between_gpus(here: &Device) -> Result<Completion, Failed> {
-    let there = match Device::cuda(1) {
-        Ok(there) => there,
-        Err(error) if error.code == "no-such-device" => {
-            return Ok(Completion::ignored_with("there is only one GPU"));
-        }
-        Err(error) => return Err(error.to_string().into()),
-    };
+    let Some(there) = second()? else { return Ok(Completion::ignored_with(ALONE)) };
     // Long enough that a copy which is not waited for is seen.
     let n = 1usize << 24;
     let x: Vec<f32> = (0..n).map(|k| (k % 1000) as f32).collect();
