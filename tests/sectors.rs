@@ -254,7 +254,16 @@ const SMALL: [u64; 3] = [8 * 3 + 2 + 4 * 4 + 1 + 4 * 9 + 3, 2 * 2 + 1 + 3 + 1, 4
 /// take nothing.
 const ONE_RUN: [u64; 3] = [8 * 3 + 2 + 4 * 4 + 1 + 15 * 64 + 4 * 64 + 3, 2 * 2 + 3 + 1, 4 * 16 * 3];
 
-const TILES: Values = &[("threads", 128), ("items", 16), ("tiles", 16)];
+/// One segment in eight runs of 2048 steps and one of 512, the last two of which are its end.
+const LAST_RUN: &[i32] = &[0, 16_894];
+const LAST_RUN_SIZES: Values = &[("nseg", 1), ("n", 16_894)];
+
+/// Starts: two blocks of 8 warps, as above; there are ten borders. Tiles: three blocks of 4 warps load their borders. One of them has the segment's end. 32 whole tiles, and a last one that is
+/// not whole, where three warps without points go through one as well. Each block leaves 3 numbers, which one lane loads at the end and stores the result.
+const NINE_RUNS: [u64; 3] =
+    [16 * 3 + 10 + 12 * 4 + 1 + 32 * 64 + 4 * 64 + 3 * 3, 10 * 2 + 3 * 3 + 1, 4 * 16 * 3];
+
+const TILES: Values = &[("threads", 128), ("items", 16), ("tiles", 16), ("runs", 0), ("rest", 0)];
 
 const RAGGED_SUM: &[Case] = &[
     // Six lanes load where their segments begin and end; as in `thread_per_segment`, each point is a sector.
@@ -269,6 +278,8 @@ const RAGGED_SUM: &[Case] = &[
     ragged("pipelines/ragged_sum/block_per_segment", BESIDE_SIZES, BESIDE, [8 * 2 + 13, 1, 0]),
     ragged("pipelines/ragged_sum/flattened", SIX, EVEN, SMALL),
     ragged("pipelines/ragged_sum/flattened", RUN_SIZES, WHOLE_RUN, ONE_RUN),
+    ragged("pipelines/ragged_sum/flattened_short_runs_last", SIX, EVEN, SMALL),
+    ragged("pipelines/ragged_sum/flattened_short_runs_last", LAST_RUN_SIZES, LAST_RUN, NINE_RUNS),
     Case { point: TILES, ..ragged("tuning/ragged_sum", SIX, EVEN, SMALL) },
     Case { point: TILES, ..ragged("tuning/ragged_sum_streaming", RUN_SIZES, WHOLE_RUN, ONE_RUN) },
 ];

@@ -4,7 +4,9 @@
 //
 // 2^28 floats are read by vectors of 16 bytes. Medians of 30 launches each, over two arrays of results in turn.
 //
-// - rows: sums of rows of 16 to 128 by shuffles, none of them stored, each stored where it comes out, or a block's stored as a burst by way of shared memory.
+// - rows: sums of rows of 16 to 128 by shuffles, none of them stored, or each stored where it comes out.
+// - bursts: a block stores all of its results at its end, by way of shared memory; the fastest and the slowest of some forms.
+// - held: resident blocks store their results when shared memory is full of them, all at about the same time.
 // - runs: for each 4 floats an offset is read and a result stored, as for segments of mean 4; a warp goes through so many tiles of 512 floats.
 
 #include <algorithm>
@@ -24,37 +26,84 @@
 constexpr size_t FLOATS = size_t(1) << 28;
 constexpr int VECTORS = 4;
 
-enum Results { NONE, SINGLE, BURST };
-
 __device__ float sum(float4 v) { return (v.x + v.y) + (v.z + v.w); }
 
-// A block takes chunks of COUNT rows, the next one `gridDim.x` further on.
-template <int LENGTH, int COUNT, Results RESULTS>
-__global__ void __launch_bounds__(512, 4) rows(const float4 *__restrict__ x, float *__restrict__ out, int chunks) {
+// The sum of a row in the first of its lanes.
+template <int LANES>
+__device__ float joined(float total) {
+#pragma unroll
+    for (int d = LANES / 2; d > 0; d /= 2) total += __shfl_down_sync(~0u, total, d, LANES);
+    return total;
+}
+
+template <int V>
+__device__ void load(float4 (&v)[V], const float4 *from) {
+#pragma unroll
+    for (int k = 0; k < V; ++k) v[k] = __ldg(from + 32 * k);
+}
+
+template <int LENGTH, bool STORED>
+__global__ void __launch_bounds__(512, 4) rows(const float4 *__restrict__ x, float *__restrict__ out) {
     constexpr int LANES = LENGTH / 4;
-    __shared__ float4 staged[2][RESULTS == BURST ? COUNT / 4 : 1];
-    int turn = 0;
-    for (int chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x, turn ^= 1) {
-        const float4 *from = x + size_t(chunk) * COUNT * LANES;
-        for (int first = threadIdx.x / 32 * 32 * VECTORS + threadIdx.x % 32; first < COUNT * LANES; first += blockDim.x * VECTORS) {
-            float4 v[VECTORS];
+    const size_t first = (size_t(blockIdx.x) * 16 + threadIdx.x / 32) * 32 * VECTORS + threadIdx.x % 32;
+    float4 v[VECTORS];
+    load(v, x + first);
 #pragma unroll
-            for (int k = 0; k < VECTORS; ++k) v[k] = __ldg(from + first + 32 * k);
+    for (int k = 0; k < VECTORS; ++k) {
+        const float total = joined<LANES>(sum(v[k]));
+        if (threadIdx.x % LANES == 0 && (STORED || total == 123.456f)) out[(first + 32 * k) / LANES] = total;
+    }
+}
+
+// The vectors of an iteration are on the way while those of the one before are summed up.
+template <int LENGTH, int V, int ITERATIONS, int THREADS>
+__global__ void __launch_bounds__(THREADS) bursts(const float4 *__restrict__ x, float *__restrict__ out) {
+    constexpr int LANES = LENGTH / 4, ROWS = THREADS * V / LANES;
+    __shared__ __align__(16) float staged[ROWS * ITERATIONS];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const float4 *from = x + size_t(blockIdx.x) * THREADS * V * ITERATIONS + warp * 32 * V + lane;
+    float4 v[2][V];
+    load(v[0], from);
 #pragma unroll
-            for (int k = 0; k < VECTORS; ++k) {
-                float total = sum(v[k]);
+    for (int i = 0; i < ITERATIONS; ++i) {
+        if (i + 1 < ITERATIONS) load(v[(i + 1) % 2], from + (i + 1) * THREADS * V);
 #pragma unroll
-                for (int d = LANES / 2; d > 0; d /= 2) total += __shfl_down_sync(~0u, total, d, LANES);
-                const int row = (first + 32 * k) / LANES;
-                if (threadIdx.x % LANES == 0) {
-                    if (RESULTS == BURST) reinterpret_cast<float *>(staged[turn])[row] = total;
-                    else if (RESULTS == SINGLE || total == 123.456f) out[size_t(chunk) * COUNT + row] = total;
-                }
-            }
+        for (int k = 0; k < V; ++k) {
+            const float total = joined<LANES>(sum(v[i % 2][k]));
+            if (lane % LANES == 0) staged[i * ROWS + (warp * V + k) * (32 / LANES) + lane / LANES] = total;
         }
-        if (RESULTS == BURST) {
-            __syncthreads();
-            for (int k = threadIdx.x; k < COUNT / 4; k += blockDim.x) reinterpret_cast<float4 *>(out)[size_t(chunk) * COUNT / 4 + k] = staged[turn][k];
+    }
+    __syncthreads();
+    float4 *to = reinterpret_cast<float4 *>(out) + size_t(blockIdx.x) * (ROWS * ITERATIONS / 4);
+    for (int k = threadIdx.x; k < ROWS * ITERATIONS / 4; k += THREADS) to[k] = reinterpret_cast<float4 *>(staged)[k];
+}
+
+// Warps of all blocks take pieces of 32 * VECTORS vectors in turn; `most` of them have results in shared memory before these are stored.
+template <int LENGTH>
+__global__ void __launch_bounds__(1024, 1) held(const float4 *__restrict__ x, float *__restrict__ out, int pieces, int most) {
+    constexpr int LANES = LENGTH / 4, ROWS = 32 * VECTORS / LANES;
+    extern __shared__ float staged[];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, stride = gridDim.x * 32;
+    float *own = staged + warp * most * ROWS;
+    int count = 0, first = blockIdx.x * 32 + warp;
+    float4 v[VECTORS];
+    if (first < pieces) load(v, x + size_t(first) * 32 * VECTORS + lane);
+    for (int piece = first; piece < pieces; piece += stride) {
+        float total[VECTORS];
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) total[k] = sum(v[k]);
+        if (piece + stride < pieces) load(v, x + size_t(piece + stride) * 32 * VECTORS + lane);
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) {
+            total[k] = joined<LANES>(total[k]);
+            if (lane % LANES == 0) own[count * ROWS + k * (32 / LANES) + lane / LANES] = total[k];
+        }
+        if (++count == most || piece + stride >= pieces) {
+            __syncwarp();
+            for (int k = lane; k < count * ROWS; k += 32) out[size_t(first + k / ROWS * stride) * ROWS + k % ROWS] = own[k];
+            __syncwarp();
+            first += count * stride;
+            count = 0;
         }
     }
 }
@@ -93,7 +142,7 @@ __global__ void copy(const float4 *__restrict__ x, float4 *__restrict__ out) {
 }
 
 float *x, *out[2];
-int *offsets, multiprocessors;
+int *offsets, multiprocessors, shared;
 
 template <class Launch>
 double median(Launch launch) {
@@ -118,24 +167,52 @@ void line(const char *what, double milliseconds, double bytes) {
     std::fflush(stdout);
 }
 
+struct Extremes {
+    double least = 1e9, most = 0;
+    void take(double time) { least = std::min(least, time), most = std::max(most, time); }
+};
+
+template <int LENGTH, int V, int ITERATIONS, int THREADS>
+void take_burst(Extremes &all) {
+    const int grid = FLOATS / 4 / (V * ITERATIONS * THREADS);
+    all.take(median([=](int k) { bursts<LENGTH, V, ITERATIONS, THREADS><<<grid, THREADS>>>(reinterpret_cast<float4 *>(x), out[k]); }));
+}
+
+template <int LENGTH, int THREADS>
+void take_bursts(Extremes &all) {
+    take_burst<LENGTH, 2, 2, THREADS>(all), take_burst<LENGTH, 2, 4, THREADS>(all), take_burst<LENGTH, 2, 8, THREADS>(all);
+    take_burst<LENGTH, 4, 1, THREADS>(all), take_burst<LENGTH, 4, 2, THREADS>(all), take_burst<LENGTH, 4, 4, THREADS>(all);
+    take_burst<LENGTH, 8, 1, THREADS>(all), take_burst<LENGTH, 8, 2, THREADS>(all);
+}
+
 template <int LENGTH>
 void all_rows() {
-    constexpr int FEW = 8192 / LENGTH, MANY = 4096;
     const size_t count = FLOATS / LENGTH;
+    const double read = FLOATS * 4.0, all = read + count * 4.0;
     char what[80];
-    auto take = [&](const char *how, auto kernel, int each, bool resident, bool stored) {
-        const int chunks = int(count / each), grid = resident ? std::min(4 * multiprocessors, chunks) : chunks;
-        const double time = median([=](int k) { kernel<<<grid, 512>>>(reinterpret_cast<float4 *>(x), out[k], chunks); });
-        std::snprintf(what, sizeof what, "rows of %d: %s", LENGTH, how);
-        line(what, time, FLOATS * 4.0 + (stored ? count * 4.0 : 0.0));
-    };
-    take("no results", rows<LENGTH, FEW, NONE>, FEW, false, false);
-    take("each stored where it comes out", rows<LENGTH, FEW, SINGLE>, FEW, false, true);
-    take("bursts of 4096, resident blocks", rows<LENGTH, MANY, BURST>, MANY, true, true);
+    auto name = [&](const char *how) { return std::snprintf(what, sizeof what, "rows of %d: %s", LENGTH, how), what; };
+    constexpr int GRID = FLOATS / 4 / (512 * VECTORS);
+    line(name("no results"), median([](int k) { rows<LENGTH, false><<<GRID, 512>>>(reinterpret_cast<float4 *>(x), out[k]); }), read);
+    line(name("each stored where it comes out"), median([](int k) { rows<LENGTH, true><<<GRID, 512>>>(reinterpret_cast<float4 *>(x), out[k]); }), all);
+    Extremes forms;
+    take_bursts<LENGTH, 128>(forms), take_bursts<LENGTH, 256>(forms), take_bursts<LENGTH, 512>(forms);
+    line(name("bursts, the fastest of 24 forms"), forms.least, all);
+    line(name("bursts, the slowest of them"), forms.most, all);
+    constexpr int PIECES = FLOATS / 4 / (32 * VECTORS), ROWS = 32 * VECTORS / (LENGTH / 4);
+    const int each = (PIECES + 32 * multiprocessors - 1) / (32 * multiprocessors);
+    for (int times : {each, 8, 4, 3, 2}) {
+        const int most = (each + times - 1) / times, bytes = most * ROWS * 32 * 4;
+        if (bytes > shared) continue;
+        CHECK(cudaFuncSetAttribute(held<LENGTH>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+        char how[40];
+        std::snprintf(how, sizeof how, times == each ? "held, stored at once" : "held, stored %d times", times);
+        line(name(how), median([=](int k) { held<LENGTH><<<multiprocessors, 1024, bytes>>>(reinterpret_cast<float4 *>(x), out[k], PIECES, most); }), all);
+    }
 }
 
 int main() {
     CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
+    CHECK(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
     CHECK(cudaMalloc(&x, FLOATS * 4));
     CHECK(cudaMalloc(&offsets, FLOATS));
     for (auto &array : out) CHECK(cudaMalloc(&array, FLOATS * 4));

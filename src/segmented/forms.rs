@@ -4,13 +4,14 @@
 //! multiple of them, of 8 or 4 bytes where that is the most, of single elements otherwise. The values are those between which the best
 //! points of the tuned sweeps lie (`benches/RESULTS.md`), in multiples of a vector, so that they mean the same bytes for every type.
 
-use crate::ir::{DType, Diagnostic, Flat};
+use crate::ir::{DType, Diagnostic};
 use crate::runtime::cuda::DeviceInfo;
 use crate::runtime::{Args, Tensor};
 use crate::transforms::Pipeline;
 use crate::tuner::{Machine, Space};
 
 use super::Shape;
+use super::cut::Cut;
 
 /// A pipeline with open parameters, and what to try for them.
 pub(super) struct Form {
@@ -79,12 +80,12 @@ pub(super) fn of(
             forms.into_iter().map(|form| if stream { form.streaming() } else { Ok(form) }).collect()
         }
         Shape::Ragged { count, elements, longest, .. } => {
-            let giant = longest.is_some_and(|longest| longest >= elements / GIANT);
-            let pieces = Pieces::of(dtype, state, elements.div_ceil(count.max(1)), giant, limits);
-            let mut forms = vec![flattened(&pieces, elements, count, machine)?];
+            let cut = Cut::of(dtype, state, [elements, count], longest, machine, limits);
+            let form = Form::new("flattened", &cut.step(), cut.space())?;
+            let mut forms = vec![if cut.streaming { form.streaming()? } else { form }];
             // Nothing is faster than full multiprocessors of flattened segments, even where each segment would keep a block busy: 0.99 and 0.87 of the
             // memory's limit for such ones of 65536 (benches/RESULTS.md).
-            if pieces.resident.is_none() {
+            if !cut.known {
                 forms.extend(even(count, elements, longest, machine)?);
             }
             Ok(forms)
@@ -262,76 +263,6 @@ fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<F
         .parameter("step", list([256 * v]))
         .parameter("tile", list([512 * v, 1024 * v]));
     Ok(Form { shared: true, ..Form::new(name, &steps, space)? })
-}
-
-/// Threads of a block of flattened segments.
-const FLAT_THREADS: usize = 128;
-/// The most tiles of a run.
-const MOST_TILES: usize = 512;
-/// Points of segments on average, from which on streaming loads of them are faster: measured between 16 and 64.
-const LONG_ENOUGH_TO_STREAM: usize = 32;
-/// And from which on tiles of twice as many points are, of 4 bytes each: measured between 4 and 16. Closing segments takes less of a tile's time then,
-/// and fewer warps with more of the loads ahead do better than more warps.
-const LONG_ENOUGH_FOR_LARGE_TILES: usize = 8;
-/// A segment with this part of all points is a giant: most runs have no end of a segment, are done sooner than the others, and leave them alone.
-const GIANT: usize = 8;
-
-/// How flattened segments are cut.
-struct Pieces {
-    /// Points of a thread in a tile.
-    items: usize,
-    /// How many blocks a multiprocessor is known to hold.
-    resident: Option<usize>,
-    /// How many rounds of such blocks there are.
-    rounds: usize,
-    /// Whether points are loaded by streaming loads.
-    stream: bool,
-}
-
-impl Pieces {
-    /// `state` is how many bytes a partial result has, `mean` how many points a segment has on average; `giant`, whether one is known to have much of all.
-    fn of(dtype: DType, state: usize, mean: usize, giant: bool, limits: &DeviceInfo) -> Pieces {
-        let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
-        // A point's value, what it completes unless that is the only value, an eighth more of both, and a mark.
-        let value = dtype.bytes().max(4);
-        let complete = if state == value { 0 } else { state };
-        let taken = |items: usize| FLAT_THREADS * items * ((value + complete) * 9 / 8 + 1);
-        let held = |items: usize| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
-        let asked = |items: usize| {
-            let flat = Flat { threads: FLAT_THREADS as u16, items: items as u16, tiles: 1 };
-            flat.resident(dtype.bytes(), state).map(|blocks| blocks as usize)
-        };
-        let large = dtype.bytes() == 4 && mean >= LONG_ENOUGH_FOR_LARGE_TILES;
-        let large = large && asked(32).is_some_and(|blocks| held(32) >= blocks);
-        let items = match large {
-            true => 32,
-            false => [16, 8].into_iter().find(|items| held(*items) >= 8).unwrap_or(8),
-        };
-        let resident = asked(items).filter(|blocks| held(items) >= *blocks);
-        // Long runs save borders and partial results: one round of blocks, where it is known how many a multiprocessor holds. Otherwise that may be
-        // too many, and three rounds lose less by a fourth that is not full; so they do where runs take unequal times, or where streaming loads
-        // leave room for what borders cost (benches/RESULTS.md).
-        let long = mean >= LONG_ENOUGH_TO_STREAM;
-        let rounds = if resident.is_none() || giant || (large && long) { 3 } else { 1 };
-        // Where segments are short, offsets and results are most of what the cache is asked for, and hints for the points gain nothing.
-        Pieces { items, resident, rounds, stream: resident.is_some() && long }
-    }
-}
-
-/// Segments of any length in runs of equal work.
-fn flattened(pieces: &Pieces, elements: usize, count: usize, machine: &Machine) -> Result<Form, Diagnostic> {
-    let Pieces { items, resident, rounds, stream } = *pieces;
-    let blocks = resident.unwrap_or(8);
-    let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
-    let round = 32 * items * blocks * multiprocessors * (FLAT_THREADS / 32);
-    let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
-    // Beyond so many tiles there is nothing left to save.
-    let rounds = rounds.max(steps.div_ceil(round * MOST_TILES));
-    let tiles = steps.div_ceil(round * rounds).clamp(1, MOST_TILES);
-    let space = Space::new().parameter("items", list([items])).parameter("tiles", list([tiles]));
-    let steps = format!("flatten_ragged(s, i, threads={FLAT_THREADS}, items=$items, tiles=$tiles)\n");
-    let form = Form::new("flattened", &steps, space)?;
-    if stream { form.streaming() } else { Ok(form) }
 }
 
 /// A warp or a block for each segment, where their lengths are known to be of one size.

@@ -38,6 +38,7 @@
 //! longer pipeline or a fused kernel of one's own goes on.
 
 mod compiled;
+mod cut;
 mod declare;
 mod forms;
 mod reduce;

@@ -228,7 +228,8 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
     let tuning = |kind: &str| example(&format!("tuning/ragged_sum.{kind}"));
     let (kernel, pipeline, log) =
         (example("kernels/ragged_sum.lw"), tuning("pipe"), folder.path("log.jsonl"));
-    let space = folder.file("few.space", "threads in [64]\nitems in [8, 16]\ntiles in [4]\n");
+    let space = folder
+        .file("few.space", "threads in [64]\nitems in [8, 16]\ntiles in [4]\nruns in [0]\nrest in [0]\n");
     let tune = |more: &[&str]| {
         let args = ["tune", &kernel, &pipeline, &space, "--device", "emulator", "--set", "n=40000000"];
         call(&[&args[..], more].concat())

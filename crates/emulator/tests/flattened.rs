@@ -1,16 +1,17 @@
 //! Flattened nests over segments of unequal length: the results of the declared kernel, no race and no stray access, whatever the lengths.
 
-use loopwright_emulator::{Arguments, Options, run};
+use loopwright_emulator::{Arguments, Options, Report, run};
 use loopwright_kernel_ir::{Buffer, DType, Flat, LoopKernel, Number};
 use loopwright_lowering::{LowerOptions, lower};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
 
 /// Small tiles, so that segments cross threads, warps, tiles and blocks; and the defaults, where all is in one tile.
-const PIPELINES: [&str; 4] = [
+const PIPELINES: [&str; 5] = [
     "flatten_ragged(s, i, threads=32, items=8, tiles=1)",
     "flatten_ragged(s, i, threads=64, items=8, tiles=2)",
     "flatten_ragged(s, i, threads=96, items=32, tiles=3)",
+    "flatten_ragged(s, i, threads=64, items=8, tiles=3, runs=3, rest=1)",
     "flatten_ragged(s, i)",
 ];
 
@@ -167,10 +168,63 @@ reduction compose(x) {
     check(&text, &[("p", DType::I32), ("q", DType::I32)]);
 }
 
+/// More blocks than the last launch takes at a time leave partial results: 4096, of 256 steps each.
+#[test]
+fn blocks_are_joined_in_several_rounds() {
+    let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
+    let steps = "flatten_ragged(s, i, threads=32, items=8, tiles=1)";
+    let program =
+        lower(&Pipeline::parse(steps).unwrap().apply(&declared).unwrap(), LowerOptions::default()).unwrap();
+    let blocks = 2 * 4096 + 700;
+    let n = 256 * blocks;
+    let x: Vec<i32> = (0..n).map(|k| k % 17 - 5).collect();
+    // A segment over several rounds, others over some blocks, and short ones.
+    let mut offsets = vec![0, 5];
+    while offsets[offsets.len() - 1] < n {
+        let length = [1_100_000, 700, 3, 0, 2900, 256][offsets.len() % 6];
+        offsets.push((offsets[offsets.len() - 1] + length).min(n));
+    }
+    let nseg = offsets.len() - 1;
+    let mut arguments = Arguments::new()
+        .array("x", Buffer::from_slice(&x))
+        .array("w", Buffer::from_slice(&vec![0i32; nseg]))
+        .array("offsets", Buffer::from_slice(&offsets))
+        .output("out", Buffer::zeros(DType::I32, nseg))
+        .scalar("n", Number::I32(n))
+        .scalar("nseg", Number::I32(nseg as i32));
+    let report =
+        run(&program, &mut arguments, &Options::default()).unwrap_or_else(|e| panic!("{}", e.diagnostic()));
+    assert!(report.kernels[1].1.blocks >= blocks as u64, "{report:?}");
+    let expected: Vec<i32> =
+        offsets.windows(2).map(|w| x[w[0] as usize..w[1] as usize].iter().sum()).collect();
+    assert_eq!(arguments.buffer("out").unwrap(), &Buffer::from_slice(&expected));
+}
+
+/// Runs behind the first ones are shorter: how many blocks there are, by hand. 10 000 points of 100 segments are 10 200 steps; three runs of 4 tiles of 256 have 3072 of them, runs of one
+/// tile the other 7128, which are 28.
+#[test]
+fn runs_behind_the_first_are_shorter() {
+    for (steps, runs) in [
+        ("flatten_ragged(s, i, threads=32, items=8, tiles=4)", 10),
+        ("flatten_ragged(s, i, threads=32, items=8, tiles=4, runs=3, rest=1)", 3 + 28),
+        // There are no more than 10 runs of 4 tiles.
+        ("flatten_ragged(s, i, threads=32, items=8, tiles=4, runs=20, rest=1)", 10),
+    ] {
+        assert_eq!(report_of(steps, &[100; 100]).kernels[1].1.blocks, runs, "{steps}");
+    }
+}
+
 /// What the launch over the tiles does for segments of these lengths: sectors of memory that it loads, and steps of its warps.
 fn work(lengths: &[i64]) -> (u64, u64) {
+    let report = report_of("flatten_ragged(s, i)", lengths);
+    let tiles = &report.kernels[1].1;
+    (tiles.global_loads.sectors, tiles.steps)
+}
+
+/// The report of a run over segments of these lengths.
+fn report_of(steps: &str, lengths: &[i64]) -> Report {
     let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
-    let kernel = Pipeline::parse("flatten_ragged(s, i)").unwrap().apply(&declared).unwrap();
+    let kernel = Pipeline::parse(steps).unwrap().apply(&declared).unwrap();
     let program = lower(&kernel, LowerOptions::default()).unwrap();
     let mut offsets = vec![0i32];
     for length in lengths {
@@ -184,10 +238,7 @@ fn work(lengths: &[i64]) -> (u64, u64) {
         .output("out", Buffer::zeros(DType::I32, nseg))
         .scalar("n", Number::I32(n))
         .scalar("nseg", Number::I32(nseg as i32));
-    let report =
-        run(&program, &mut arguments, &Options::default()).unwrap_or_else(|e| panic!("{}", e.diagnostic()));
-    let tiles = &report.kernels[1].1;
-    (tiles.global_loads.sectors, tiles.steps)
+    run(&program, &mut arguments, &Options::default()).unwrap_or_else(|e| panic!("{}", e.diagnostic()))
 }
 
 /// Neighbouring threads load neighbouring points and offsets, and all warps have the same to do, whatever the lengths.
@@ -235,17 +286,19 @@ fn lengths_change_neither_coalescing_nor_balance() {
 #[test]
 fn a_gigabyte_is_counted_in_32_bits() {
     let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
-    let kernel = Pipeline::parse("flatten_ragged(s, i, tiles=40)").unwrap().apply(&declared).unwrap();
-    let program = lower(&kernel, LowerOptions::default()).unwrap();
-    let check = |n: i64, nseg: i64| {
-        loopwright_lowering::index_range::check(&program, &|name| match name.as_str() {
-            "n" => Some(n),
-            "nseg" => Some(nseg),
-            _ => None,
-        })
-    };
-    for nseg in [0, 1, 1 << 12, 1 << 22, 1 << 26] {
-        assert_eq!(check(1 << 28, nseg), Ok(()), "{nseg} segments");
+    for steps in ["flatten_ragged(s, i, tiles=40)", "flatten_ragged(s, i, tiles=172, runs=4224, rest=11)"] {
+        let kernel = Pipeline::parse(steps).unwrap().apply(&declared).unwrap();
+        let program = lower(&kernel, LowerOptions::default()).unwrap();
+        let check = |n: i64, nseg: i64| {
+            loopwright_lowering::index_range::check(&program, &|name| match name.as_str() {
+                "n" => Some(n),
+                "nseg" => Some(nseg),
+                _ => None,
+            })
+        };
+        for nseg in [0, 1, 1 << 12, 1 << 22, 1 << 26] {
+            assert_eq!(check(1 << 28, nseg), Ok(()), "{steps}: {nseg} segments");
+        }
+        assert!(check(1 << 28, 1 << 30).is_err(), "{steps}: the ends of so many count for too much");
     }
-    assert!(check(1 << 28, 1 << 30).is_err(), "the ends of so many count for too much");
 }

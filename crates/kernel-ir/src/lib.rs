@@ -62,7 +62,7 @@ pub use loopwright_poly::{Aff, Constraint, Kind, Name, Term};
 pub use math::{MATH_FUNCTIONS, MathFunction, math_function};
 pub use part::{Part, PartRef};
 pub use reduction::{ReductionOp, StateType, StateVar};
-pub use tag::{Flat, Tag};
+pub use tag::{Flat, Shorter, Tag};
 pub use text::{parse_constraints, parse_domain, parse_expression};
 pub use tree::Tree;
 pub use types::{TypeTable, ValueType, computing_type, promote, state_type};

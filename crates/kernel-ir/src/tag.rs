@@ -39,6 +39,18 @@ pub struct Flat {
     pub items: u16,
     /// Tiles of a run.
     pub tiles: u16,
+    /// From which run on they are shorter, if they are.
+    pub shorter: Option<Shorter>,
+}
+
+/// Shorter runs behind the first ones. Blocks take runs in their order: the first runs fill the device, and where some of them are done sooner than others, the
+/// short ones are what is left to do in their place (guided self-scheduling: Polychronopoulos and Kuck, 1987, here with two lengths).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Shorter {
+    /// How many runs are not shorter.
+    pub after: u32,
+    /// Tiles of the others.
+    pub tiles: u16,
 }
 
 impl Flat {
@@ -52,7 +64,7 @@ impl Flat {
     /// ```
     /// use loopwright_kernel_ir::Flat;
     ///
-    /// let of_items = |items| Flat { threads: 128, items, tiles: 8 };
+    /// let of_items = |items| Flat { threads: 128, items, tiles: 8, shorter: None };
     /// assert_eq!(of_items(16).resident(4, 4), Some(8));
     /// assert_eq!(of_items(32).resident(4, 4), Some(5));
     /// // Points of 8 bytes, and a partial result of 8 bytes.
@@ -76,13 +88,25 @@ impl Flat {
         if !matches!(self.items, 8 | 16 | 32) {
             return Some("a thread takes 8, 16 or 32 items of a tile");
         }
-        (self.tiles == 0).then_some("a warp goes through at least one tile")
+        if self.tiles == 0 || self.shorter.is_some_and(|s| s.tiles == 0) {
+            return Some("a warp goes through at least one tile");
+        }
+        let shorter = self.shorter?;
+        if shorter.after == 0 || shorter.tiles > self.tiles {
+            return Some("behind at least one run, the others are shorter");
+        }
+        let first = u64::from(shorter.after) * u64::from(self.tiles) * u64::from(self.items) * 32;
+        (first > i32::MAX as u64).then_some("the first runs have 2^31 steps or more")
     }
 }
 
 impl fmt::Display for Flat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "flat_{}x{}x{}", self.threads, self.items, self.tiles)
+        write!(f, "flat_{}x{}x{}", self.threads, self.items, self.tiles)?;
+        match self.shorter {
+            Some(Shorter { after, tiles }) => write!(f, "_{after}x{tiles}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -137,9 +161,19 @@ impl Tag {
             "lane" => Tag::Lane,
             "host" => Tag::Host,
             _ if text.starts_with("flat_") => {
-                let mut numbers = text.strip_prefix("flat_")?.split('x');
+                let all = text.strip_prefix("flat_")?;
+                let (first, behind) = all.split_once('_').map_or((all, None), |(a, b)| (a, Some(b)));
+                let mut numbers = first.split('x');
                 let mut number = || numbers.next()?.parse().ok();
-                let flat = Flat { threads: number()?, items: number()?, tiles: number()? };
+                let (threads, items, tiles) = (number()?, number()?, number()?);
+                let shorter = match behind {
+                    Some(behind) => {
+                        let (after, tiles) = behind.split_once('x')?;
+                        Some(Shorter { after: after.parse().ok()?, tiles: tiles.parse().ok()? })
+                    }
+                    None => None,
+                };
+                let flat = Flat { threads, items, tiles, shorter };
                 // One spelling each: no sign, no leading zero, nothing behind.
                 return (flat.to_string() == text).then_some(Tag::Flat(flat));
             }

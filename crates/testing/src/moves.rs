@@ -366,7 +366,9 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         "flatten_ragged" => {
             let (s, i) = any(rng, &segments(kernel))?;
             let (threads, items) = (rng.pick(&[32, 32, 64]), rng.pick(&[8, 16, 32]));
-            format!("flatten_ragged({s}, {i}, threads={threads}, items={items}, tiles={})", rng.pick(&[1, 2]))
+            let runs =
+                rng.pick(&["tiles=1", "tiles=2", "tiles=2, runs=1, rest=1", "tiles=3, runs=2, rest=1"]);
+            format!("flatten_ragged({s}, {i}, threads={threads}, items={items}, {runs})")
         }
         "save_reload" => {
             let local = |t: &Array| t.space != AddressSpace::Global;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Tag};
+use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Shorter, Tag};
 use loopwright_legality::{Judgement, flat_nest};
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +28,10 @@ use crate::{
 /// launches of it: one that finds by bisection where each run begins, one that goes through the runs, and one that joins what blocks have of
 /// common segments.
 ///
+/// Blocks take the runs in their order. Runs of equal length do not take equal time: points inside of a long segment cost less than ends of short ones. With `runs`
+/// and `rest`, only the first `runs` runs have `tiles` tiles, and the others `rest`: if the first ones are as many as the device holds warps, and have nine tenths
+/// of all, warps that are done early take what is left in small pieces.
+///
 /// # Legality
 ///
 /// Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared with a range; the bounds of `i` are exactly
@@ -35,7 +39,7 @@ use crate::{
 /// loads of scalars and one reduction over `i`; the element that is written tells the segments apart; and nothing that the nest reads is written in it.
 /// Lowering asks all this once more of the finished kernel, so that a later step that breaks it is refused.
 ///
-/// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`.
+/// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, with `runs=4224, rest=1` behind it for shorter ones.
 ///
 /// # Before and after
 ///
@@ -94,6 +98,10 @@ pub struct FlattenRagged {
     pub items: Number,
     /// Tiles of a warp's run.
     pub tiles: Number,
+    /// How many runs have so many tiles; 0 if all have.
+    pub runs: Number,
+    /// Tiles of the others; 0 if there are none.
+    pub rest: Number,
 }
 
 impl FlattenRagged {
@@ -105,6 +113,8 @@ impl FlattenRagged {
             threads: Number::Known(128),
             items: Number::Known(16),
             tiles: Number::Known(16),
+            runs: Number::Known(0),
+            rest: Number::Known(0),
         }
     }
 
@@ -121,6 +131,11 @@ impl FlattenRagged {
     /// With so many tiles a run.
     pub fn tiles(self, tiles: impl Into<Number>) -> Self {
         FlattenRagged { tiles: tiles.into(), ..self }
+    }
+
+    /// With `rest` tiles a run, in the place of the others' number, behind the first `runs` runs.
+    pub fn shorter(self, runs: impl Into<Number>, rest: impl Into<Number>) -> Self {
+        FlattenRagged { runs: runs.into(), rest: rest.into(), ..self }
     }
 }
 
@@ -141,11 +156,17 @@ impl BuiltIn for FlattenRagged {
         if let Some(tiles) = args.key_number("tiles")? {
             step.tiles = tiles;
         }
+        if let Some(runs) = args.key_number("runs")? {
+            step.runs = runs;
+        }
+        if let Some(rest) = args.key_number("rest")? {
+            step.rest = rest;
+        }
         Ok(step)
     }
 
     fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.threads, &mut self.items, &mut self.tiles]
+        vec![&mut self.threads, &mut self.items, &mut self.tiles, &mut self.runs, &mut self.rest]
     }
 }
 
@@ -177,20 +198,32 @@ impl Transform for FlattenRagged {
             let value = n.value()?.clamp(0, u16::MAX.into());
             Ok(u16::try_from(value).unwrap_or(u16::MAX))
         };
+        let after = u32::try_from(self.runs.value()?.clamp(0, u32::MAX.into())).unwrap_or(u32::MAX);
+        let shorter = Shorter { after, tiles: number(&self.rest)? };
         let flat = Flat {
             threads: number(&self.threads)?,
             items: number(&self.items)?,
             tiles: number(&self.tiles)?,
+            shorter: Some(shorter).filter(|s| (s.after, s.tiles) != (0, 0)),
         };
         if let Some(wrong) = flat.wrong() {
+            let shorter = match flat.shorter {
+                Some(_) => format!(", behind {} runs of them {}", self.runs, self.rest),
+                None => String::new(),
+            };
             return Err(Diagnostic::new(
                 "step-arguments",
                 format!(
-                    "{} threads, {} items and {} tiles are not possible: {wrong}",
+                    "{} threads, {} items and {} tiles{shorter} are not possible: {wrong}",
                     self.threads, self.items, self.tiles
                 ),
             )
-            .help(format!("`flatten_ragged({s}, {i})` takes 128 threads, 16 items and 16 tiles")));
+            .help(match flat.shorter {
+                Some(_) => {
+                    "give both `runs` and `rest`, tiles of the runs behind these and no more than `tiles`, or neither".to_owned()
+                }
+                None => format!("`flatten_ragged({s}, {i})` takes 128 threads, 16 items and 16 tiles"),
+            }));
         }
         kernel.edit(|data| {
             data.tags.insert(s.clone(), Tag::Flat(flat));
@@ -209,8 +242,12 @@ impl fmt::Display for FlattenRagged {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "flatten_ragged({}, {}, threads={}, items={}, tiles={})",
+            "flatten_ragged({}, {}, threads={}, items={}, tiles={}",
             self.segment, self.point, self.threads, self.items, self.tiles
-        )
+        )?;
+        if (&self.runs, &self.rest) != (&Number::Known(0), &Number::Known(0)) {
+            write!(f, ", runs={}, rest={}", self.runs, self.rest)?;
+        }
+        f.write_str(")")
     }
 }

@@ -1,24 +1,16 @@
 //! The last launch: the partial results of the blocks, in their order.
 //!
-//! One block goes through them, one for each thread at a time. A scan over the lanes of a warp, then over the warps, gives each what is open before it; the
-//! first segment that ends in its block is what that is, and what the block has of it. What is open behind the last is carried on to the next round.
+//! One block goes through them, a few neighbouring ones for each thread at a time, which joins these. A scan over the lanes of a warp, then over the warps, gives each
+//! what is open before its own; the first segment that ends in these is what that is, and what they have of it. What is open behind the last is carried on to the next round.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
-use super::{JOINING_THREADS, State, Writer, values};
+use super::{JOINED, JOINING_THREADS, State, Writer, parts::Joined, values};
 use crate::{
     cell::names,
-    fold::add,
+    fold::{add, mul},
     program::{BinOp, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value},
 };
-
-/// The partial results of a thread's block of the launch before.
-struct Partial {
-    /// The first segment that ends in it, or -1.
-    ended: Value,
-    head: State,
-    tail: State,
-}
 
 /// Shared memory for the totals of the warps.
 struct Totals {
@@ -40,22 +32,25 @@ impl Writer<'_, '_, '_> {
         let warp = self.named("warp", warp, &mut body);
         let neutral = self.neutral()?;
         let carry = self.state("carry", neutral, &mut body)?;
+        let blocks = self.named("blocks", scratch.blocks.clone(), &mut body);
 
         let first = self.emitter.new_var("first_block", self.emitter.index(), false);
         self.emitter.vars[first.0].index = true;
         let mut round = Vec::new();
         // Two rounds have totals of their own, so that one barrier a round is enough.
-        let number = Value::binary(BinOp::TruncDiv, self.var(first), self.int(i64::from(JOINING_THREADS)));
+        let together = i64::from(JOINING_THREADS) * JOINED;
+        let number = Value::binary(BinOp::TruncDiv, self.var(first), self.int(together));
         let turn = Value::binary(BinOp::TruncRem, number, self.int(2));
         let turn = self.named("turn", turn, &mut round);
-        let block = self.named("block", add(self.var(first), self.thread()), &mut round);
-        let partial = self.partial(block, &mut round)?;
-        let ends = Value::binary(BinOp::Ge, partial.ended.clone(), self.int(0));
-        let open = self.state("open", values(&partial.tail), &mut round)?;
+        let own_first = add(self.var(first), mul(self.thread(), self.int(JOINED)));
+        let own_first = self.named("own_first", own_first, &mut round);
+        let joined = self.own_blocks(&own_first, &blocks, &mut round)?;
+        let (open, ended) = (&joined.open, self.first_ended(&joined));
+        let ends = Value::binary(BinOp::Ge, ended.clone(), self.int(0));
         let since = self.since_end(ends.clone(), &lane, &mut round);
-        self.scan_lanes(&open, since.clone(), &lane, &mut round)?;
+        self.scan_lanes(open, since.clone(), &lane, &mut round)?;
         let closed = Value::binary(BinOp::Lt, since, Value::int(DType::I32, 32));
-        round.push(self.leave_total(&totals, &open, closed.clone(), [&turn, &lane, &warp]));
+        round.push(self.leave_total(&totals, open, closed.clone(), [&turn, &lane, &warp]));
         round.push(Stmt::Sync {
             scope: Scope::Block,
             note: Note::new(
@@ -65,7 +60,7 @@ impl Writer<'_, '_, '_> {
         let before = self.before_warp(&totals, &carry, [&turn, &lane, &warp], &mut round)?;
         // The lanes before this one.
         let one = self.int(1);
-        let prior = self.shuffled_state(ShuffleMode::Up, &open, one.clone());
+        let prior = self.shuffled_state(ShuffleMode::Up, open, one.clone());
         let prior = self.named_state("prior", prior, &mut round);
         let number = closed.cast(DType::I32);
         let prior_closed = self.emitter.new_var("prior_closed", DType::I32, false);
@@ -81,14 +76,14 @@ impl Writer<'_, '_, '_> {
         );
         let has_prior = Value::binary(BinOp::Gt, lane.clone(), self.int(0));
         round.push(Self::when(has_prior, vec![choice], Vec::new(), "the lanes before this one"));
-        let mut close = self.combine(&before, values(&before), values(&partial.head))?;
-        close.extend(self.result(values(&before), partial.ended)?);
-        round.push(Self::when(ends, close, Vec::new(), "the first segment that ends in the block"));
+        let mut close = self.combine(&before, values(&before), values(&joined.head))?;
+        close.extend(self.result(values(&before), ended)?);
+        round.push(Self::when(ends, close, Vec::new(), "the first segment that ends in the thread's blocks"));
         body.push(Stmt::For {
             var: first,
             lower: self.int(0),
-            upper: scratch.blocks.clone(),
-            step: Step::Add(i64::from(JOINING_THREADS)),
+            upper: blocks,
+            step: Step::Add(together),
             unroll: false,
             body: round,
             note: Note::default(),
@@ -113,21 +108,55 @@ impl Writer<'_, '_, '_> {
         self.emitter.local_element(Memory::Shared(array), vec![turn.clone(), warp.clone()])
     }
 
-    /// Loads what a block has left, if there is one.
-    fn partial(&mut self, block: Value, body: &mut Vec<Stmt>) -> Result<Partial, Diagnostic> {
+    /// Loads what neighbouring blocks have left, as many of them as there are, and joins it.
+    fn own_blocks(
+        &mut self,
+        first: &Value,
+        blocks: &Value,
+        body: &mut Vec<Stmt>,
+    ) -> Result<Joined, Diagnostic> {
         let scratch = self.scratch()?;
-        let ended = self.counter("ended", self.int(-1), None, body);
-        let neutral = self.neutral()?;
-        let head = self.state("head", neutral.clone(), body)?;
-        let tail = self.state("tail", neutral, body)?;
-        let mut load = vec![self.set(ended, self.global_load(scratch.ended, block.clone()))];
-        for (arrays, state) in [(&scratch.head, &head), (&scratch.tail, &tail)] {
-            let values = arrays.iter().map(|array| self.global_load(*array, block.clone())).collect();
-            load.extend(Self::assign(state, values));
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let ended = self.private("ended", self.emitter.index(), JOINED);
+        let [heads, tails] = ["heads", "tails"].map(|like| -> Vec<usize> {
+            let names = names(&self.operator, like);
+            names.iter().zip(&types).map(|(name, dtype)| self.private(name, *dtype, JOINED)).collect()
+        });
+        let which = self.emitter.new_var("which", self.emitter.index(), false);
+        let at = self.var(which);
+        let mut each = Vec::new();
+        let block = self.named("block", add(first.clone(), at.clone()), &mut each);
+        let store = |to, value| Stmt::Store { to, value, leaf: None };
+        let mut load = vec![store(
+            self.private_element(ended, at.clone()),
+            self.global_load(scratch.ended, block.clone()),
+        )];
+        for (arrays, own) in [(&scratch.head, &heads), (&scratch.tail, &tails)] {
+            let left = arrays.iter().map(|array| self.global_load(*array, block.clone())).collect();
+            load.extend(Self::stored(own, |array| self.private_element(array, at.clone()), left));
         }
-        let exists = Value::binary(BinOp::Lt, block, scratch.blocks.clone());
-        body.push(Self::when(exists, load, Vec::new(), ""));
-        Ok(Partial { ended: self.var(ended), head, tail })
+        let mut none = vec![store(self.private_element(ended, at.clone()), self.int(-1))];
+        let neutral = self.neutral()?;
+        none.extend(Self::stored(&tails, |array| self.private_element(array, at.clone()), neutral));
+        let exists = Value::binary(BinOp::Lt, block, blocks.clone());
+        each.push(Self::when(exists, load, none, ""));
+        body.push(self.unrolled(which, JOINED, each, "what the thread's blocks have left"));
+
+        let joined = self.no_parts("thread", body)?;
+        let which = self.emitter.new_var("which", self.emitter.index(), false);
+        let at = self.var(which);
+        let mut each = Vec::new();
+        let index = self.emitter.index();
+        let ended = self.emitter.load(self.private_element(ended, at.clone()), index);
+        let ended = self.named("ended", ended, &mut each);
+        let [head, tail] = [&heads, &tails].map(|arrays| {
+            let elements = arrays.iter().map(|array| self.private_element(*array, at.clone()));
+            self.loaded(elements, &joined.open)
+        });
+        let note = "the first segment of these may have begun in an earlier block";
+        each.push(self.join_part(&joined, ended, [head, tail], note)?);
+        body.push(self.unrolled(which, JOINED, each, ""));
+        Ok(joined)
     }
 
     /// The last lane stores what is open behind its warp.

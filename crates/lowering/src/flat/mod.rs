@@ -2,7 +2,7 @@
 //!
 //! A step is a point of a segment, or one of the `END_WEIGHT` steps that its end counts for, since closing a segment is more work than adding a
 //! point; with `q(s) = end(s) - begin(0) + w * (s + 1)`, the steps from `q(s - 1)` up to `q(s)` are those of the segment `s`, its points first
-//! (`loopwright_legality::flat_nest`, which counts one for an end: any positive number does). The steps are cut into runs of `32 * items * tiles`.
+//! (`loopwright_legality::flat_nest`, which counts one for an end: any positive number does). The steps are cut into runs of `32 * items * tiles`, or shorter ones behind the first.
 //!
 //! 1. *starts*: a warp for each border of runs finds, digit by digit, how many segments have ended before it, and the first point behind it.
 //! 2. *runs*: a warp goes through the points of a run, a tile of `32 * items` at a time. Where no segment ends in a tile, its lanes add what they
@@ -24,6 +24,7 @@ mod ends;
 mod inside;
 mod join;
 mod load;
+mod parts;
 mod points;
 mod reduce;
 mod run;
@@ -57,6 +58,8 @@ const STARTING_THREADS: u32 = 256;
 const JOINING_THREADS: u32 = 1024;
 /// How many steps the end of a segment counts for.
 const END_WEIGHT: i64 = Flat::END_WEIGHT as i64;
+/// How many blocks' partial results a thread of the last launch takes at a time.
+const JOINED: i64 = 4;
 /// How many ends a lane holds of a group, and how many ends a group has.
 const ENDS: i64 = 4;
 const GROUP: i64 = 32 * ENDS;
@@ -201,13 +204,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     pub fn declare_scratch(&mut self) -> Result<Scratch, Diagnostic> {
         let ends = self.nest.count.scale(END_WEIGHT)?;
         let steps = self.nest.greatest.sub(&self.nest.least)?.add(&ends)?;
-        let pieces = |steps: &loopwright_kernel_ir::Aff, length: i64| -> Result<_, Diagnostic> {
-            Ok(steps.add_constant(length - 1)?.floor_div(length)?)
-        };
-        let runs = pieces(&steps, self.run_steps())?;
-        let blocks = pieces(&steps, self.run_steps() * self.warps())?;
-        let runs = self.emitter.aff_value(&runs, &self.env)?;
-        let blocks = self.emitter.aff_value(&blocks, &self.env)?;
+        let (runs, blocks) = self.count_runs(&steps)?;
         let count = self.emitter.aff_value(&self.nest.count, &self.env)?;
         let state = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
         let what = match self.instruction.targets.first() {
@@ -246,11 +243,6 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             streaming: false,
         });
         self.emitter.shared_state.globals.len() - 1
-    }
-
-    /// Steps of a run.
-    fn run_steps(&self) -> i64 {
-        self.tile_points() * i64::from(self.flat.tiles)
     }
 
     fn scratch(&self) -> Result<&'w Scratch, Diagnostic> {

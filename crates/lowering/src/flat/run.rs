@@ -143,9 +143,10 @@ impl Writer<'_, '_, '_> {
         let lane = self.named("lane", lane, body);
         let warp = self.emitter.thread_quotient(32);
         let warp = self.named("warp", warp, body);
+        let runs = self.named("runs", scratch.runs.clone(), body);
         let run = add(mul(self.block(), self.int(self.warps())), warp.clone());
-        let run = self.named("run", Value::binary(BinOp::Min, run, scratch.runs.clone()), body);
-        let next = Value::binary(BinOp::Min, add(run.clone(), self.int(1)), scratch.runs.clone());
+        let run = self.named("run", Value::binary(BinOp::Min, run, runs.clone()), body);
+        let next = Value::binary(BinOp::Min, add(run.clone(), self.int(1)), runs);
         let next = self.named("next_run", next, body);
         let mut read = |array: usize, at: &Value, like: &str| {
             let value = self.global_load(array, at.clone());
@@ -178,39 +179,25 @@ impl Writer<'_, '_, '_> {
             note: Note::new("all warps have stored their partial results of common segments"),
         });
         let mut join = Vec::new();
-        let neutral = self.neutral()?;
-        let open = self.state("open", neutral.clone(), &mut join)?;
-        let block_head = self.state("block_head", neutral, &mut join)?;
-        let first = self.counter("first_ended", self.int(-1), None, &mut join);
+        let joined = self.no_parts("block", &mut join)?;
         let other = self.emitter.new_var("other_warp", self.emitter.index(), false);
         let mut each = Vec::new();
         let index = self.emitter.index();
         let ended = self.emitter.load(self.shared_element(arrays.ended, self.var(other)), index);
         let ended = self.named("ended", ended, &mut each);
         let of_other = |this: &Self, list: &[usize]| {
-            this.loaded(list.iter().map(|array| this.shared_element(*array, this.var(other))), &open)
+            this.loaded(list.iter().map(|array| this.shared_element(*array, this.var(other))), &joined.open)
         };
-        let tail = of_other(self, &arrays.tail);
+        let (head, tail) = (of_other(self, &arrays.head), of_other(self, &arrays.tail));
         let tail = self.named_state("tail", tail, &mut each);
-        let mut close = Vec::new();
-        let head = of_other(self, &arrays.head);
-        let head = self.named_state("own_head", head, &mut close);
-        close.extend(self.combine(&open, values(&open), head)?);
-        let mut of_block = Self::assign(&block_head, values(&open));
-        of_block.push(self.set(first, ended.clone()));
-        let written = self.result(values(&open), ended.clone())?;
-        let is_first = Value::binary(BinOp::Lt, self.var(first), self.int(0));
         let note = "the block's first segment may have begun in an earlier block";
-        close.push(Self::when(is_first, of_block, written, note));
-        close.extend(Self::assign(&open, tail.clone()));
-        let through = self.combine(&open, values(&open), tail)?;
-        each.push(Self::when(Value::binary(BinOp::Ge, ended, self.int(0)), close, through, ""));
+        each.push(self.join_part(&joined, ended, [head, tail], note)?);
         join.push(self.unrolled(other, self.warps(), each, ""));
-        for (list, state) in [(&scratch.head, &block_head), (&scratch.tail, &open)] {
+        for (list, state) in [(&scratch.head, &joined.head), (&scratch.tail, &joined.open)] {
             join.extend(Self::stored(list, |array| Self::element(array, self.block()), values(state)));
         }
         let to = Self::element(scratch.ended, self.block());
-        join.push(Stmt::Store { to, value: self.var(first), leaf: None });
+        join.push(Stmt::Store { to, value: self.first_ended(&joined), leaf: None });
         let one = Value::binary(BinOp::Eq, self.thread(), self.int(0));
         body.push(Self::when(one, join, Vec::new(), "the warps' parts of common segments, in their order"));
         Ok(())

@@ -3,7 +3,7 @@
 //! A warp for each border between runs: how many segments have ended before it is found digit by digit, of five bits each. Every lane asks about one value of
 //! the digit; offsets do not fall, so that the last lane whose answer is yes has the digit.
 
-use loopwright_kernel_ir::{DType, Diagnostic};
+use loopwright_kernel_ir::{Aff, DType, Diagnostic, Shorter};
 
 use super::{END_WEIGHT, STARTING_THREADS, Writer};
 use crate::{
@@ -12,6 +12,44 @@ use crate::{
 };
 
 impl Writer<'_, '_, '_> {
+    /// How many runs so many steps make, and how many blocks.
+    pub(super) fn count_runs(&mut self, steps: &Aff) -> Result<(Value, Value), Diagnostic> {
+        let pieces = |steps: &Aff, length: i64| -> Result<_, Diagnostic> {
+            Ok(steps.add_constant(length - 1)?.floor_div(length)?)
+        };
+        let runs = self.emitter.aff_value(&pieces(steps, self.run_steps())?, &self.env)?;
+        let Some(Shorter { after, tiles }) = self.flat.shorter else {
+            let blocks = pieces(steps, self.run_steps() * self.warps())?;
+            return Ok((runs, self.emitter.aff_value(&blocks, &self.env)?));
+        };
+        let (after, length) = (i64::from(after), self.tile_points() * i64::from(tiles));
+        let first = Value::binary(BinOp::Min, runs, self.int(after));
+        // The constant has 32 bits: `Flat::wrong`.
+        let behind = steps.add_constant(length - 1 - after * self.run_steps())?;
+        let behind = self.emitter.aff_value(&behind, &self.env)?;
+        let behind = Value::binary(BinOp::Max, behind, self.int(0));
+        let behind = Value::binary(BinOp::TruncDiv, behind, self.int(length));
+        let runs = add(first, behind);
+        let warps = self.warps();
+        let whole = add(runs.clone(), self.int(warps - 1));
+        Ok((runs, Value::binary(BinOp::TruncDiv, whole, self.int(warps))))
+    }
+
+    /// Steps before a run.
+    fn steps_before(&self, run: Value) -> Value {
+        let length = self.int(self.run_steps());
+        let Some(Shorter { after, tiles }) = self.flat.shorter else { return mul(run, length) };
+        let after = self.int(after.into());
+        let first = Value::binary(BinOp::Min, run.clone(), after.clone());
+        let behind = Value::binary(BinOp::Max, sub(run, after), self.int(0));
+        add(mul(first, length), mul(behind, self.int(self.tile_points() * i64::from(tiles))))
+    }
+
+    /// Steps of a run; of the longer ones where some are shorter.
+    pub(super) fn run_steps(&self) -> i64 {
+        self.tile_points() * i64::from(self.flat.tiles)
+    }
+
     /// The number of segments that end before each border, and the first point behind it.
     pub fn starts(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let scratch = self.scratch()?;
@@ -22,7 +60,8 @@ impl Writer<'_, '_, '_> {
         let own = add(mul(self.block(), warps), self.emitter.thread_quotient(32));
         let own = self.named("own_run", own, &mut body);
         // All warps take part; there is one border more than runs.
-        let run = Value::binary(BinOp::Min, own.clone(), scratch.runs.clone());
+        let runs = self.named("runs", scratch.runs.clone(), &mut body);
+        let run = Value::binary(BinOp::Min, own.clone(), runs.clone());
         let run = self.named("run", run, &mut body);
         let base = self.base()?;
         let base = self.named("base", base, &mut body);
@@ -30,7 +69,7 @@ impl Writer<'_, '_, '_> {
         let last = self.named("last", last, &mut body);
         let weight = self.int(END_WEIGHT);
         let total = add(sub(last, base.clone()), mul(scratch.count.clone(), weight.clone()));
-        let border = mul(run, self.int(self.run_steps()));
+        let border = self.steps_before(run);
         let border = self.named("border", Value::binary(BinOp::Min, border, total), &mut body);
         let ended = self.counter("ended", self.int(0), None, &mut body);
         let wide = self.emitter.index().bytes() == 8;
@@ -80,7 +119,7 @@ impl Writer<'_, '_, '_> {
         // No point is before the first: so much is plain from what is written.
         let point = Value::binary(BinOp::Max, Value::binary(BinOp::Min, point, end), base);
         let points = Stmt::Store { to: Self::element(scratch.points, own.clone()), value: point, leaf: None };
-        let exists = Value::binary(BinOp::Le, own, scratch.runs.clone());
+        let exists = Value::binary(BinOp::Le, own, runs);
         let first = Value::binary(BinOp::Eq, lane, self.int(0));
         let one = Value::binary(BinOp::And, first, exists);
         body.push(Self::when(one, vec![starts, points], Vec::new(), "one border more than runs"));

@@ -1,0 +1,131 @@
+//! How segments of any length are cut: the points of a tile, the tiles of a run, and which runs are shorter.
+//!
+//! Tiles are as large as the registers and the shared memory of a full multiprocessor allow. Long runs save borders and partial results, so that there is one
+//! round of blocks; but the last warp that is done decides. Where all runs take about equal times, it ends with the others. Where they do not, since points inside of a
+//! long segment cost less than ends of short ones, the runs of the first round are shorter by a few per cent, and short runs behind them are left for the warps that are done early. The
+//! numbers were measured (`benches/RESULTS.md`).
+
+use crate::ir::{DType, Flat, Shorter};
+use crate::runtime::cuda::DeviceInfo;
+use crate::tuner::{Machine, Space};
+
+/// Threads of a block.
+const THREADS: u16 = 128;
+/// The most tiles of a run. Beyond so many there is nothing left to save.
+const MOST_TILES: usize = 512;
+/// Points of segments on average, from which on streaming loads of them are faster: measured between 16 and 64.
+const LONG_ENOUGH_TO_STREAM: usize = 32;
+/// And from which on tiles of twice as many points are, of 4 bytes each: measured between 4 and 16. Closing segments takes less of a tile's time then,
+/// and fewer warps with more of the loads ahead do better than more warps.
+const LONG_ENOUGH_FOR_LARGE_TILES: usize = 8;
+/// A segment with this part of all points is a giant.
+const GIANT: usize = 8;
+/// Per cent of the steps that the runs of the first round have.
+const FIRST: usize = 92;
+/// Tiles of a short run, in per cent of those that a run has where one round has all: the best pair of 18 on average, for uniform lengths and power laws.
+const SHORT: usize = 6;
+/// Below so many tiles a round there is nothing to cut short runs from.
+const ENOUGH_TO_CUT: usize = 16;
+
+/// How flattened segments are cut.
+pub(super) struct Cut {
+    flat: Flat,
+    /// Whether it is known how many blocks a multiprocessor holds.
+    pub known: bool,
+    /// Whether points are loaded by streaming loads.
+    pub streaming: bool,
+}
+
+impl Cut {
+    /// `state` is how many bytes a partial result has.
+    pub fn of(
+        dtype: DType,
+        state: usize,
+        [elements, count]: [usize; 2],
+        longest: Option<usize>,
+        machine: &Machine,
+        limits: &DeviceInfo,
+    ) -> Cut {
+        let mean = elements.div_ceil(count.max(1));
+        let (items, resident) = tile(dtype, state, mean, limits);
+        let known = resident.is_some();
+        let long = mean >= LONG_ENOUGH_TO_STREAM;
+        let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
+        let warps = resident.unwrap_or(8) * multiprocessors * usize::from(THREADS / 32);
+        let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
+        let points = 32 * usize::from(items);
+        // As many rounds, or more if their runs were too long.
+        let rounds = |asked: usize| {
+            let rounds = asked.max(steps.div_ceil(warps * points * MOST_TILES));
+            (rounds, steps.div_ceil(warps * rounds * points).clamp(1, MOST_TILES))
+        };
+        let alike =
+            |rounds: (usize, usize)| Flat { threads: THREADS, items, tiles: narrow(rounds.1), shorter: None };
+        let (first, tiles) = rounds(1);
+        let part = |per_cent: usize| narrow((tiles * per_cent + 50) / 100);
+        let after = u32::try_from(warps * first).unwrap_or(u32::MAX);
+        let uneven = Flat {
+            tiles: part(FIRST),
+            shorter: Some(Shorter { after, tiles: part(SHORT) }),
+            ..alike((first, tiles))
+        };
+        let giant = longest.is_some_and(|longest| longest >= elements / GIANT);
+        // No run is inside of one segment.
+        let even = !long && longest.is_some_and(|longest| longest < points * tiles);
+        let flat = if !known || (giant && !long) {
+            // Of three rounds, one that is not full costs less. Beside a giant they were measured to be 1 % better than short runs at the end.
+            alike(rounds(3))
+        } else if even {
+            alike((first, tiles))
+        } else if tiles < ENOUGH_TO_CUT || uneven.wrong().is_some() {
+            alike(rounds(if long { 3 } else { 1 }))
+        } else {
+            uneven
+        };
+        // Where segments are short, offsets and results are most of what the cache is asked for, and hints for the points gain nothing.
+        Cut { flat, known, streaming: known && long }
+    }
+
+    /// What is left open in [`Cut::step`], with one value each.
+    pub fn space(&self) -> Space {
+        let Flat { items, tiles, shorter, .. } = self.flat;
+        let space = Space::new().parameter("items", [items.into()]).parameter("tiles", [tiles.into()]);
+        match shorter {
+            Some(Shorter { after, tiles }) => {
+                space.parameter("runs", [after.into()]).parameter("rest", [tiles.into()])
+            }
+            None => space,
+        }
+    }
+
+    /// The step that flattens.
+    pub fn step(&self) -> String {
+        let more = if self.flat.shorter.is_some() { ", runs=$runs, rest=$rest" } else { "" };
+        format!("flatten_ragged(s, i, threads={THREADS}, items=$items, tiles=$tiles{more})\n")
+    }
+}
+
+/// Points of a thread in a tile, and how many blocks a multiprocessor holds then, if that is known.
+fn tile(dtype: DType, state: usize, mean: usize, limits: &DeviceInfo) -> (u16, Option<usize>) {
+    let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
+    // A point's value, what it completes unless that is the only value, an eighth more of both, and a mark.
+    let value = dtype.bytes().max(4);
+    let complete = if state == value { 0 } else { state };
+    let taken = |items: u16| usize::from(THREADS * items) * ((value + complete) * 9 / 8 + 1);
+    let held = |items: u16| if taken(items) > 44 * 1024 { 0 } else { shared / taken(items) };
+    let asked = |items: u16| {
+        let flat = Flat { threads: THREADS, items, tiles: 1, shorter: None };
+        flat.resident(dtype.bytes(), state).map(|blocks| blocks as usize)
+    };
+    let large = dtype.bytes() == 4 && mean >= LONG_ENOUGH_FOR_LARGE_TILES;
+    let large = large && asked(32).is_some_and(|blocks| held(32) >= blocks);
+    let items = match large {
+        true => 32,
+        false => [16, 8].into_iter().find(|items| held(*items) >= 8).unwrap_or(8),
+    };
+    (items, asked(items).filter(|blocks| held(items) >= *blocks))
+}
+
+fn narrow(tiles: usize) -> u16 {
+    u16::try_from(tiles).unwrap_or(u16::MAX)
+}
