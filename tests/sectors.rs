@@ -139,9 +139,22 @@ const SEGMENTED_SUM: &[Case] = &[
     case("pipelines/segmented_sum/rows_vec4", SHORT, [8 * (4 * (2 + 3) + 8) + (3 * (2 + 3) + 6), 8 + 1, 0]),
     // Rows of 256 bytes: nothing is asked for twice.
     case("pipelines/segmented_sum/rows_vec4", &[("nseg", 256), ("len", 64)], [256 * 8, 256 / 8, 0]),
+    // Which lines the cache keeps changes no sector.
+    case(
+        "pipelines/segmented_sum/rows_vec4_waves",
+        SHORT,
+        [8 * (4 * (2 + 3) + 8) + (3 * (2 + 3) + 6), 8 + 1, 0],
+    ),
+    case("pipelines/segmented_sum/rows_vec4_waves", &[("nseg", 256), ("len", 64)], [256 * 8, 256 / 8, 0]),
     // Lanes for a row and more, so that four rows are one request of 320 bytes; the last two are 160. Four results are stored by a request.
     tuned(
         "tuning/segmented_sum_short",
+        &[("width", 32), ("rows", 32), ("block_rows", 64)],
+        SHORT,
+        [17 * 10 + 5, 17 + 1, 0],
+    ),
+    tuned(
+        "tuning/segmented_sum_short_waves",
         &[("width", 32), ("rows", 32), ("block_rows", 64)],
         SHORT,
         [17 * 10 + 5, 17 + 1, 0],

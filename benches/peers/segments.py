@@ -104,8 +104,9 @@ def equal(length, x, ours, cub, limits):
 
 
 SPACES = {
-    # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache holds all results.
+    # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache holds all results, else these are stored in waves.
     "segmented_sum_short": lambda n: n % 4 == 0 and n < 64,
+    "segmented_sum_short_waves": lambda n: n % 4 == 0 and n < 64,
     "segmented_sum_short_streaming": lambda n: n % 4 == 0 and 64 <= n <= 2048,
     "segmented_sum_long": lambda n: n % 4 == 0 and n >= 256,
     "segmented_sum_odd_short": lambda n: n % 4 != 0 and n <= 64,

@@ -2,7 +2,7 @@
 
 use super::{Operator, SegmentedReduce, Shape};
 use crate::ir::{
-    DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, Type, TypeTable, UPDATES, computing_type,
+    Arg, DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, Type, TypeTable, UPDATES, computing_type,
     has_update, parse_expression,
 };
 
@@ -129,6 +129,17 @@ fn counter(number: usize) -> DType {
 /// The text's value, converted where its type is another.
 fn converted(value: &Expr, from: DType, to: DType) -> String {
     if from == to || computing_type(from) == to { value.to_string() } else { format!("cast({to}, {value})") }
+}
+
+/// The arrays of results, and how many bytes a segment's has in each.
+pub(super) fn results(kernel: &LoopKernel) -> Vec<(Name, usize)> {
+    let written =
+        |name: &Name| kernel.instructions.iter().any(|i| i.targets.iter().any(|t| t.array == *name));
+    let arrays = kernel.args.iter().filter_map(|arg| match arg {
+        Arg::Array(array) => Some((array.name.clone(), array.dtype.known()?.bytes())),
+        Arg::Scalar(_) => None,
+    });
+    arrays.filter(|(name, _)| written(name)).collect()
 }
 
 pub(super) fn kernel(reduce: &SegmentedReduce, shape: &Shape) -> Result<LoopKernel, Diagnostic> {

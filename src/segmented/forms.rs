@@ -4,7 +4,7 @@
 //! multiple of them, of 8 or 4 bytes where that is the most, of single elements otherwise. The values are those between which the best
 //! points of the tuned sweeps lie (`benches/RESULTS.md`), in multiples of a vector, so that they mean the same bytes for every type.
 
-use crate::ir::{DType, Diagnostic};
+use crate::ir::{DType, Diagnostic, Name};
 use crate::runtime::cuda::DeviceInfo;
 use crate::runtime::{Args, Tensor};
 use crate::transforms::Pipeline;
@@ -38,6 +38,18 @@ impl Form {
         } else {
             "blocks for chunks of a row, joined by atomic updates"
         };
+        Ok(())
+    }
+
+    /// The form with results that are stored in waves: see [`waves`].
+    pub(super) fn in_waves<'a>(
+        &mut self,
+        results: impl IntoIterator<Item = &'a Name>,
+        window: i64,
+    ) -> Result<(), Diagnostic> {
+        let steps: String =
+            results.into_iter().map(|array| format!("cache_waves({array}, window={window})\n")).collect();
+        self.pipeline = Pipeline::parse(&steps)?.then(&self.pipeline);
         Ok(())
     }
 
@@ -75,7 +87,7 @@ pub(super) fn of(
             // Where the cache holds all results beside what goes through it, they stay there if the elements are the first to go: rows of 64 and 128
             // take 3 and 4.5 % less so where nothing else has filled the cache, and no more where something has. Larger ones push each other out: rows of
             // 32 and 16 take 2 and 4 % more.
-            let stream = count as f64 * state as f64 <= machine.l2_bytes / 2.0;
+            let stream = are_held(count, state, machine);
             let forms = rows(dtype, state, count, length, machine)?;
             forms.into_iter().map(|form| if stream { form.streaming() } else { Ok(form) }).collect()
         }
@@ -91,6 +103,20 @@ pub(super) fn of(
             Ok(forms)
         }
     }
+}
+
+/// Whether the cache holds all results beside what goes through it.
+fn are_held(count: usize, state: usize, machine: &Machine) -> bool {
+    count as f64 * state as f64 <= machine.l2_bytes / 2.0
+}
+
+/// Elements of a window where results are stored in waves of 8: those of rows that are more than the cache holds. A sixth of it is kept back, which is what an H200
+/// grants to lines that are kept, or less. `row` is how many bytes the results of a row have.
+pub(super) fn waves(shape: &Shape, state: usize, row: usize, machine: &Machine) -> Option<i64> {
+    let Shape::Rows { count, .. } = *shape else { return None };
+    let elements = machine.l2_bytes / 6.0 / 7.0 / row as f64;
+    let window = (elements / 128.0) as i64 * 128;
+    (!are_held(count, state, machine) && window > 0).then_some(window)
 }
 
 fn rows(

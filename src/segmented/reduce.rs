@@ -165,9 +165,16 @@ impl SegmentedReduce {
         if let Some(known) = chosen_before().get(&key) {
             return Ok(known.clone());
         }
-        let mut forms = forms::of(self.dtype, declare::state_bytes(self)?, shape, machine, limits)?;
+        let state = declare::state_bytes(self)?;
+        let mut forms = forms::of(self.dtype, state, shape, machine, limits)?;
         for form in forms.iter_mut().filter(|f| self.atomic && f.shared) {
             form.join_atomically()?;
+        }
+        let results = declare::results(&kernel);
+        if let Some(window) = forms::waves(shape, state, results.iter().map(|r| r.1).sum(), machine) {
+            for form in forms.iter_mut().filter(|f| !(self.atomic && f.shared)) {
+                form.in_waves(results.iter().map(|r| &r.0), window)?;
+            }
         }
         let sample = forms::sample(self.dtype, shape)?;
         let sizes = forms::sizes(shape);

@@ -197,7 +197,9 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         "segmented_sum_odd_short" => ("segmented_sum", "nseg=1000 len=17"),
         "segmented_sum_peeled_chunks" => ("segmented_sum", "nseg=3 len=33333"),
         "segmented_sum_peeled_long" => ("segmented_sum", "nseg=5 len=4097"),
-        "segmented_sum_short" | "segmented_sum_short_streaming" => ("segmented_sum", "nseg=1000 len=68"),
+        "segmented_sum_short" | "segmented_sum_short_streaming" | "segmented_sum_short_waves" => {
+            ("segmented_sum", "nseg=1000 len=68")
+        }
         other => panic!("{other} has no sizes here"),
     };
     for name in names {

@@ -22,6 +22,8 @@ pub(crate) struct Needs {
     pub headers: RefCell<BTreeSet<&'static str>>,
     /// Helper functions: the name and the type that it is for.
     pub helpers: RefCell<BTreeSet<(&'static str, DType)>>,
+    /// Elements and vectors that are stored in waves.
+    pub waves: RefCell<BTreeSet<(DType, u8)>>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
     /// The first thing found wrong.

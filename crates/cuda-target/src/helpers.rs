@@ -2,7 +2,7 @@
 
 use loopwright_kernel_ir::DType;
 
-use crate::types::c_type;
+use crate::types::{c_type, vector_type};
 
 /// What a kernel calls first that may be started before the launch ahead of it has ended.
 pub(crate) const WAIT: &str = "wait_for_launch_ahead";
@@ -19,6 +19,68 @@ pub(crate) fn wait() -> Vec<String> {
         "#endif".into(),
         "}".into(),
     ]
+}
+
+/// What stores an element, or a vector, of an array whose stores come in waves.
+pub(crate) const WAVES: &str = "store_in_waves";
+
+/// The definition of [`WAVES`] for so many elements of a type; `index` is the type of offsets.
+pub(crate) fn waves(dtype: DType, lanes: u8, index: DType) -> Option<Vec<String>> {
+    let t = match lanes {
+        1 => c_type(dtype).to_string(),
+        _ => vector_type(dtype, lanes)?,
+    };
+    let bits = |kind: &str| format!("reinterpret_cast<const {kind} &>(value)");
+    // The vector of the instruction, its operands, and how the value is handed to it.
+    let (kind, operands, value) = match dtype.bytes() * usize::from(lanes) {
+        2 => ("b16", "%1", format!(r#""h"({})"#, bits("unsigned short"))),
+        4 => ("b32", "%1", format!(r#""r"({})"#, bits("unsigned int"))),
+        8 => ("b64", "%1", format!(r#""l"({})"#, bits("unsigned long long"))),
+        16 => {
+            let word = |part: char| format!(r#""r"({}.{part})"#, bits("uint4"));
+            ("v4.b32", "{%1, %2, %3, %4}", ['x', 'y', 'z', 'w'].map(word).join(", "))
+        }
+        _ => return None,
+    };
+    let policy = if lanes > 1 && kind.starts_with('v') { "%5" } else { "%2" };
+    let window = if lanes == 1 { "window".to_string() } else { format!("(window / {lanes})") };
+    let i = c_type(index);
+    let text = format!(
+        r#"// Of the windows of a wave, the second-level cache keeps all but the last one until that one is
+// stored, so that memory turns from reading to writing less often. Hints, from sm_80 on: they change
+// no value.
+__device__ __forceinline__ void {WAVES}({t} *to, const {t} value, const {i} at,
+                                               const {i} size, const int window, const int windows) {{
+#if __CUDA_ARCH__ >= 800
+    const int wave = window * windows;
+    // a wave that is whole
+    if (at / wave < size / wave) {{
+        if (at % wave < wave - window) {{
+            unsigned long long keep;
+            asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(keep));
+            asm volatile("st.global.L2::cache_hint.{kind} [%0], {operands}, {policy};"
+                         :
+                         : "l"(to), {value},
+                           "l"(keep)
+                         : "memory");
+            return;
+        }}
+        // the lines at this place of the windows before
+        if (reinterpret_cast<unsigned long long>(to) % 128 == 0) {{
+            #pragma unroll
+            for (int before = 1; before < windows; ++before) {{
+                asm volatile("applypriority.global.L2::evict_normal [%0], 128;"
+                             :
+                             : "l"(to - before * {window})
+                             : "memory");
+            }}
+        }}
+    }}
+#endif
+    *to = value;
+}}"#
+    );
+    Some(text.lines().map(String::from).collect())
 }
 
 /// The definition of a helper, `floor_div` or `floor_mod`, for a signed type.

@@ -93,7 +93,7 @@ pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
         });
     }
     let mut lines = Lines::default();
-    let Needs { headers, helpers, functions, error } = needs;
+    let Needs { headers, helpers, waves, functions, error } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
     }
@@ -108,6 +108,11 @@ pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
     };
     for (name, dtype) in helpers.into_inner() {
         paragraph(&mut lines, helpers::definition(name, dtype).join("\n"));
+    }
+    for (dtype, lanes) in waves.into_inner() {
+        if let Some(definition) = helpers::waves(dtype, lanes, program.index) {
+            paragraph(&mut lines, definition.join("\n"));
+        }
     }
     if program.kernels.iter().any(|kernel| kernel.early) {
         paragraph(&mut lines, helpers::wait().join("\n"));

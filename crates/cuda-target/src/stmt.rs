@@ -1,13 +1,14 @@
 //! Statements as lines of CUDA C.
 
-use loopwright_kernel_ir::{DType, Role};
+use loopwright_kernel_ir::{DType, Role, Waves};
 use loopwright_lowering::program::{
-    Atomic, BinOp, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
+    Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 
 use crate::{
     binary::operator,
     context::{Context, is_taken},
+    helpers::WAVES,
     types::{is_small, vector_type},
     wrap::{WIDTH, comment, wrap},
 };
@@ -107,6 +108,11 @@ impl Context<'_> {
             Stmt::Set { var, value, leaf } => {
                 let is_target = |v: &Value| matches!(v.kind, ValueKind::Var(id) if id == *var);
                 out.push(&self.assignment(&self.var(*var), value, &is_target), indent, *leaf);
+            }
+            Stmt::Store { to, value, leaf } if self.waves(to).is_some() => {
+                let text =
+                    self.store_in_waves(to, format!("&{}", self.element(to)), self.converted(value), 1);
+                out.push(&text, indent, *leaf);
             }
             Stmt::Store { to, value, leaf } if self.is_streaming(to) => {
                 let text = format!("__stcs(&{}, {});", self.element(to), self.converted(value));
@@ -273,10 +279,28 @@ impl Context<'_> {
             true => format!("__ldcs({source})"),
             false => format!("*{source}"),
         };
-        match self.is_streaming(to) {
-            true => format!("__stcs({target}, {source});"),
-            false => format!("*{target} = {source};"),
+        match (self.waves(to), self.is_streaming(to)) {
+            (Some(_), _) => self.store_in_waves(to, target, source, lanes),
+            (None, true) => format!("__stcs({target}, {source});"),
+            (None, false) => format!("*{target} = {source};"),
         }
+    }
+
+    /// The array of an element whose stores come in waves, and how. Elements of a byte have no such store.
+    fn waves(&self, to: &MemRef) -> Option<(&Global, Waves)> {
+        let Memory::Global(global) = to.memory else { return None };
+        let array = self.program.globals.get(global)?;
+        Some((array, array.waves.filter(|_| array.dtype.bytes() > 1)?))
+    }
+
+    /// A store of so many elements of such an array.
+    fn store_in_waves(&self, to: &MemRef, target: String, value: String, lanes: u8) -> String {
+        let Some((array, Waves { window, windows })) = self.waves(to) else { return String::new() };
+        self.needs.waves.borrow_mut().insert((array.dtype, lanes));
+        let of_data = self.of_data.replace(false);
+        let (at, size) = (self.converted(&to.offset), self.converted(&array.size));
+        self.of_data.set(of_data);
+        format!("{WAVES}({target}, {value}, {at}, {size}, {window}, {windows});")
     }
 
     /// `__align__(16) ` for an array that vector accesses go to; nothing where its elements' own alignment is enough.

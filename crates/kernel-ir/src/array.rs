@@ -63,6 +63,39 @@ pub struct Array {
     /// Whether accesses to it in global memory ask caches to give its lines up first, since each element is touched once. It changes no value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub streaming: bool,
+    /// How what is stored to it in global memory is written in waves, if it is. It changes no value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waves: Option<Waves>,
+}
+
+/// Stores in waves: of the windows of a wave, by the places of elements in storage, the second-level cache keeps all but the last one, and gives them up when that is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Waves {
+    /// Elements of a window.
+    pub window: u32,
+    /// Windows of a wave.
+    pub windows: u8,
+}
+
+impl Waves {
+    /// What is wrong with the numbers, if anything is.
+    pub fn wrong(self) -> Option<&'static str> {
+        // Lines of the cache have 128 bytes: of the narrowest elements, 128.
+        if self.window == 0 || !self.window.is_multiple_of(128) {
+            return Some("a window has a multiple of 128 elements");
+        }
+        if !(2..=64).contains(&self.windows) {
+            return Some("a wave has 2 to 64 windows");
+        }
+        let all = u64::from(self.window) * u64::from(self.windows);
+        (all > i32::MAX as u64).then_some("a wave has fewer than 2^31 elements")
+    }
+}
+
+impl fmt::Display for Waves {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "waves({}, {})", self.window, self.windows)
+    }
 }
 
 /// A scalar argument.

@@ -435,7 +435,7 @@ fn row_major<E: Into<Expr>>(
     space: AddressSpace,
 ) -> Array {
     let axes = shape.into_iter().map(|e| Axis::new(e.into())).collect();
-    Array { name, dtype, axes, order: Vec::new(), space, streaming: false }
+    Array { name, dtype, axes, order: Vec::new(), space, streaming: false, waves: None }
 }
 
 impl From<&str> for Type {

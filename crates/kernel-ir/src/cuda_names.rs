@@ -114,6 +114,7 @@ const RESERVED: &[&str] = &[
     "static_assert",
     "static_cast",
     "std",
+    "store_in_waves",
     "struct",
     "switch",
     "template",

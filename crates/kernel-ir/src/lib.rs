@@ -47,7 +47,7 @@ mod tree;
 mod types;
 mod validate;
 
-pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar};
+pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar, Waves};
 pub use builder::{ArrayRef, KernelBuilder, Targets, array, call, cast, reduce, select, sum, var};
 pub use cuda_names::{is_legal_name, is_reserved, legal_like};
 pub use data::{Buffer, Element, Number};

@@ -71,19 +71,24 @@ fn params(
     let read = globals_read(body);
     let mut written = BTreeSet::new();
     let mut scalars = BTreeSet::new();
+    let mut named = |v: &Value| {
+        v.visit(&mut |v| {
+            if let ValueKind::Param(name) = &v.kind {
+                scalars.insert(name.clone());
+            }
+        });
+    };
     Stmt::visit(body, &mut |s| {
         if let Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. } = s
             && let Memory::Global(g) = to.memory
         {
             written.insert(g);
+            // A wave is whole or not.
+            if let Some(array) = globals.get(g).filter(|array| array.waves.is_some()) {
+                named(&array.size);
+            }
         }
-        own_values(s, &mut |v| {
-            v.visit(&mut |v| {
-                if let ValueKind::Param(name) = &v.kind {
-                    scalars.insert(name.clone());
-                }
-            });
-        });
+        own_values(s, &mut named);
     });
     let mut params = Vec::new();
     for (global, array) in globals.iter().enumerate() {

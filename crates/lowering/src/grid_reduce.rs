@@ -259,6 +259,7 @@ fn one(
                 order: Vec::new(),
                 space: AddressSpace::Global,
                 streaming: false,
+                waves: None,
             });
         }
         bound_blocks(data, blocks);

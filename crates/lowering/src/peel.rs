@@ -237,6 +237,7 @@ fn shifted(kernel: &LoopKernel, row: &Row) -> Result<LoopKernel, Diagnostic> {
             order: Vec::new(),
             space: AddressSpace::Private,
             streaming: false,
+            waves: None,
         });
         let position = Aff::var(&row.iname).sub(&Aff::var(&shift))?;
         for domain in data.domains.iter_mut().filter(|d| d.inames.contains(&row.iname)) {

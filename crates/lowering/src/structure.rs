@@ -122,6 +122,7 @@ fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<P
             read: false,
             written: false,
             streaming: array.streaming,
+            waves: array.waves,
         });
     }
     let mut number = 0;
@@ -152,6 +153,7 @@ pub(crate) fn placeholder(array: &loopwright_kernel_ir::Array, index: DType) -> 
         read: false,
         written: false,
         streaming: array.streaming,
+        waves: array.waves,
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use loopwright_cuda_target::cuda_source;
-use loopwright_kernel_ir::LoopKernel;
+use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_lowering::{LowerOptions, lower};
 use loopwright_runtime::Arch;
 use loopwright_runtime::cache::{Cache, Lookup};
@@ -284,6 +284,44 @@ fn machine_code_is_shown() -> Result<Completion, Failed> {
     Ok(Completion::Completed)
 }
 
+/// Elements of all types, and vectors of them: the hints of a store are written by their size, and elements of a byte have none.
+fn stores_in_waves_of_every_type() -> Outcome {
+    let fail = |d: &dyn std::fmt::Display| Failed::from(d.to_string());
+    let mut sources = Vec::new();
+    for dtype in DType::ALL.into_iter().filter(|t| *t != DType::Bool) {
+        let kernel = format!(
+            "kernel k(x: {dtype}[n], y: {dtype}[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = x[i] + x[i]\n"
+        );
+        let lanes = (16 / dtype.bytes()).min(4);
+        let vectors = format!(
+            "assume(n % {lanes} = 0)\nsplit_iname(i, {lanes}, outer=i_most, inner=i_vec)\ntag_inames(i_vec: vec)\n"
+        );
+        for (steps, threads) in [(String::new(), "i"), (vectors, "i_most")] {
+            let steps = format!(
+                "{steps}split_iname({threads}, 128, outer=i_block, inner=i_thread)\n\
+                 tag_inames(i_block: block.x, i_thread: thread.x)\ncache_waves(y, window=128, windows=2)\n"
+            );
+            let declared = LoopKernel::parse(&kernel).map_err(|d| fail(&d))?;
+            let program = Pipeline::parse(&steps)
+                .and_then(|pipeline| pipeline.apply(&declared))
+                .and_then(|kernel| lower(&kernel, LowerOptions::default()))
+                .map_err(|d| fail(&d))?;
+            let source = cuda_source(&program).map_err(|d| fail(&d))?;
+            let called =
+                source.text.contains("        store_in_waves(") && source.text.contains("applypriority");
+            check(called || dtype.bytes() == 1, format!("no stores in waves:\n{}", source.text))?;
+            sources.push(source.text);
+        }
+    }
+    let each = ARCHITECTURES.iter().flat_map(|arch| sources.iter().map(move |text| (*arch, text)));
+    let each: Vec<(Arch, &String)> = each.collect();
+    each.into_par_iter().try_for_each(|(arch, text)| {
+        nvrtc::compile(text, &CompileOptions::new(arch))
+            .map(|_| ())
+            .map_err(|e| Failed::from(format!("{arch}: {e}\n{text}")))
+    })
+}
+
 /// Kernels with a pipeline, of which some launches come behind others.
 const SEVERAL_LAUNCHES: [(&str, &str); 3] = [
     (
@@ -372,7 +410,8 @@ fn main() -> ExitCode {
             Some("there is no NVRTC")
         }
     };
-    let tests: [Test; 12] = [
+    let tests: [Test; 13] = [
+        ("stores_in_waves_of_every_type", stores_in_waves_of_every_type),
         ("binaries_for_real_architectures", binaries_for_real_architectures),
         ("shared_memory_barriers_and_spills", shared_memory_barriers_and_spills),
         ("errors_have_lines_and_the_log", errors_have_lines_and_the_log),

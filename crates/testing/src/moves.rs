@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
-pub const KINDS: [(&str, usize); 42] = [
+pub const KINDS: [(&str, usize); 43] = [
     ("split_iname", 4),
     ("tag_inames", 16),
     ("untag_inames", 18),
@@ -52,6 +52,7 @@ pub const KINDS: [(&str, usize); 42] = [
     ("composite", 4),
     ("user", 9),
     ("cache_streaming", 6),
+    ("cache_waves", 6),
     ("join_atomically", 34),
 ];
 
@@ -212,10 +213,14 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         "pad_array_axis" => {
             format!("pad_array_axis({}, 0, 1)", any(rng, &temporaries(kernel, |t| !t.axes.is_empty()))?)
         }
-        "cache_streaming" => {
+        "cache_streaming" | "cache_waves" => {
             let arrays: Vec<Name> =
                 kernel.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(|a| a.name().clone()).collect();
-            format!("cache_streaming({})", any(rng, &arrays)?)
+            let array = any(rng, &arrays)?;
+            match kind {
+                "cache_waves" => format!("cache_waves({array}, window=128, windows={})", rng.pick(&[2, 3])),
+                _ => format!("cache_streaming({array})"),
+            }
         }
         "join_atomically" => {
             let global = |i: &&Instruction| {

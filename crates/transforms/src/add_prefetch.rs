@@ -458,6 +458,7 @@ impl Transform for AddPrefetch {
                 order: Vec::new(),
                 space: self.space,
                 streaming: false,
+                waves: None,
             });
             let index = spans
                 .iter()

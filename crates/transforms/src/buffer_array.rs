@@ -234,6 +234,7 @@ impl Transform for BufferArray {
                 order: Vec::new(),
                 space: self.space,
                 streaming: false,
+                waves: None,
             });
             for load in [true, false] {
                 if load && !self.load {

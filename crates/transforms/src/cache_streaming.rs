@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{AddressSpace, Arg, Array, Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
@@ -68,27 +68,33 @@ impl BuiltIn for CacheStreaming {
     }
 }
 
+/// The kernel with an array in global memory that is changed so.
+pub(crate) fn edit_global(
+    kernel: &LoopKernel,
+    name: &Name,
+    mut change: impl FnMut(&mut Array),
+) -> Result<LoopKernel, Diagnostic> {
+    let array = require_array(kernel, name)?;
+    if array.space != AddressSpace::Global {
+        return Err(Diagnostic::new(
+            "not-global",
+            format!("`{name}` is {}: caches are asked for what is in global memory", array.space),
+        )
+        .help(format!("`make_global({name})` moves it there")));
+    }
+    kernel.edit(|data| {
+        let arguments = data.args.iter_mut().filter_map(|a| match a {
+            Arg::Array(array) => Some(array),
+            Arg::Scalar(_) => None,
+        });
+        arguments.chain(&mut data.temporaries).filter(|a| a.name == *name).for_each(&mut change);
+        Ok(())
+    })
+}
+
 impl Transform for CacheStreaming {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-        let name = &self.array;
-        let array = require_array(kernel, name)?;
-        if array.space != AddressSpace::Global {
-            return Err(Diagnostic::new(
-                "not-global",
-                format!("`{name}` is {}: caches are asked for what is in global memory", array.space),
-            )
-            .help(format!("`make_global({name})` moves it there")));
-        }
-        kernel.edit(|data| {
-            let arguments = data.args.iter_mut().filter_map(|a| match a {
-                Arg::Array(array) => Some(array),
-                Arg::Scalar(_) => None,
-            });
-            for array in arguments.chain(&mut data.temporaries).filter(|a| a.name == *name) {
-                array.streaming = true;
-            }
-            Ok(())
-        })
+        edit_global(kernel, &self.array, |array| array.streaming = true)
     }
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {

@@ -3,10 +3,10 @@
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Precision};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, BufferArray, CacheStreaming, ChunkIname, Distribute, DoubleBuffer,
-    DuplicateInames, FixParameters, FuseLoops, JoinAtomically, JoinInames, Number, PadArrayAxis, Peel,
-    Pipeline, Precompute, PrivatizeTemporary, RealizeScan, RenameIname, Reorder, Reverse, SaveReload,
-    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, Step,
+    AddPrefetch, AliasTemporaries, Assume, BufferArray, CacheStreaming, CacheWaves, ChunkIname, Distribute,
+    DoubleBuffer, DuplicateInames, FixParameters, FuseLoops, JoinAtomically, JoinInames, Number,
+    PadArrayAxis, Peel, Pipeline, Precompute, PrivatizeTemporary, RealizeScan, RenameIname, Reorder, Reverse,
+    SaveReload, SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, Step,
     TagArrayAxes, TagInames, Tile, Together, Transform, UnprivatizeTemporary, Unroll, UntagInames,
 };
 
@@ -141,6 +141,10 @@ pub trait Transforms: Sized {
     /// See [`CacheStreaming`].
     fn cache_streaming(&self, array: &str) -> Result<Self, Diagnostic> {
         self.step(CacheStreaming::new(array))
+    }
+    /// See [`CacheWaves`]; 8 windows a wave.
+    fn cache_waves(&self, array: &str, window: i64) -> Result<Self, Diagnostic> {
+        self.step(CacheWaves::new(array, window))
     }
     /// See [`JoinAtomically`].
     fn join_atomically(&self, instruction: &str) -> Result<Self, Diagnostic> {

@@ -364,6 +364,7 @@ impl Transform for Precompute {
                 order: Vec::new(),
                 space: self.space,
                 streaming: false,
+                waves: None,
             });
             for writer in &writers {
                 data.tree = without(&data.tree, &writer.instruction.id);

@@ -365,6 +365,7 @@ impl Transform for SaveReload {
                 order: Vec::new(),
                 space: AddressSpace::Global,
                 streaming: false,
+                waves: None,
             });
             let copy = |id: Name, to: Access, from: Expr, source: &Name, within: Vec<Name>| Instruction {
                 id,

@@ -7,12 +7,12 @@ use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, CacheStreaming, ChunkIname, Composite,
-    Distribute, DoubleBuffer, DuplicateInames, FixParameters, FlattenRagged, FuseLoops, FuseMaximal,
-    IndexSetSplit, JoinAtomically, JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel, Precompute,
-    PrivatizeTemporary, RealizeScan, Registry, RenameIname, Reorder, Reverse, SaveReload, SetAddressSpace,
-    SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes, TagInames, Tile,
-    Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
+    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, CacheStreaming, CacheWaves, ChunkIname,
+    Composite, Distribute, DoubleBuffer, DuplicateInames, FixParameters, FlattenRagged, FuseLoops,
+    FuseMaximal, IndexSetSplit, JoinAtomically, JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel,
+    Precompute, PrivatizeTemporary, RealizeScan, Registry, RenameIname, Reorder, Reverse, SaveReload,
+    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes,
+    TagInames, Tile, Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
     call::{Args, Body, Call},
     judged::{Judged, apply_judged},
     names,
@@ -156,6 +156,7 @@ steps! {
     SaveReload,
     FlattenRagged,
     CacheStreaming,
+    CacheWaves,
     JoinAtomically,
 }
 

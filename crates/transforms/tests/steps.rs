@@ -16,6 +16,7 @@ fn segmented_sum() -> LoopKernel {
             order: vec![],
             space: AddressSpace::Global,
             streaming: false,
+            waves: None,
         })
     };
     let access = |array: &str, index: &[&str]| Access {

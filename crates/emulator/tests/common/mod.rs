@@ -114,6 +114,7 @@ pub fn global(name: &str, dtype: DType, shape: Vec<Value>) -> Global {
         read: true,
         written: true,
         streaming: false,
+        waves: None,
     }
 }
 pub fn leaf(id: &str, text: &str) -> Leaf {

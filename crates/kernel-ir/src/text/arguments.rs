@@ -1,7 +1,7 @@
 //! Arguments and temporaries: names, types and the layout of arrays.
 
 use crate::{
-    AddressSpace, Arg, Array, Axis, Name, Scalar, Type,
+    AddressSpace, Arg, Array, Axis, Name, Scalar, Type, Waves,
     text::{
         lexer::Tok,
         parser::{Parse, Parser},
@@ -23,8 +23,32 @@ impl Parser {
         }
         let (axes, order) = self.layout()?;
         let streaming = self.eat_word("streaming");
+        let waves = self.waves()?;
         self.eat_word("global");
-        Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global, streaming }))
+        Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global, streaming, waves }))
+    }
+
+    fn number(&mut self, what: &str) -> Parse<u64> {
+        let Tok::Int(number) = self.tok(0) else { return Err(self.unexpected(what)) };
+        self.advance();
+        Ok(number)
+    }
+
+    /// `waves(335872, 8)`
+    fn waves(&mut self) -> Parse<Option<Waves>> {
+        if !self.eat_word("waves") {
+            return Ok(None);
+        }
+        self.open("(")?;
+        let window = self.number("a number of elements")?;
+        self.expect(",")?;
+        let windows = self.number("a number of windows")?;
+        let waves = Waves {
+            window: u32::try_from(window).map_err(|_| self.huge())?,
+            windows: u8::try_from(windows).map_err(|_| self.huge())?,
+        };
+        self.close(")")?;
+        Ok(Some(waves))
     }
 
     /// `"text"`, without quotes inside.
@@ -44,11 +68,8 @@ impl Parser {
         while !self.at("]") {
             let mut axis = Axis::new(self.expr()?);
             if self.eat_word("pad") {
-                let Tok::Int(padding) = self.tok(0) else {
-                    return Err(self.unexpected("a number of elements"));
-                };
+                let padding = self.number("a number of elements")?;
                 axis.padding = u32::try_from(padding).map_err(|_| self.huge())?;
-                self.advance();
             }
             axes.push(axis);
             if !self.eat(",") {
@@ -123,12 +144,21 @@ impl Parser {
         let dtype = if self.eat(":") { self.dtype()? } else { Type::Open(UNTYPED.into()) };
         let (axes, order) = if self.at("[") { self.layout()? } else { Default::default() };
         let streaming = !axes.is_empty() && self.eat_word("streaming");
+        let waves = if axes.is_empty() { None } else { self.waves()? };
         let space = match self.word(0) {
             Some("private") => AddressSpace::Private,
             Some("shared" | "local") => AddressSpace::Shared,
             Some("global") => AddressSpace::Global,
             None => {
-                return Ok(Array { name, dtype, axes, order, space: AddressSpace::Private, streaming });
+                return Ok(Array {
+                    name,
+                    dtype,
+                    axes,
+                    order,
+                    space: AddressSpace::Private,
+                    streaming,
+                    waves,
+                });
             }
             Some(w) => {
                 let help = crate::suggest::did_you_mean(w, ["private", "shared", "global"])
@@ -137,6 +167,6 @@ impl Parser {
             }
         };
         self.advance();
-        Ok(Array { name, dtype, axes, order, space, streaming })
+        Ok(Array { name, dtype, axes, order, space, streaming, waves })
     }
 }

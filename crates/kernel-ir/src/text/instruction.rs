@@ -42,6 +42,7 @@ impl Parser {
                     order: Vec::new(),
                     space: AddressSpace::Private,
                     streaming: false,
+                    waves: None,
                 });
                 targets.push(crate::Access { array: name, index: Vec::new() });
                 if !self.eat(",") {

@@ -98,6 +98,9 @@ impl Printer<'_> {
         if a.streaming && !a.axes.is_empty() {
             text.push_str(" streaming");
         }
+        if let Some(waves) = a.waves.filter(|_| !a.axes.is_empty()) {
+            let _ = write!(text, " {waves}");
+        }
         text
     }
 

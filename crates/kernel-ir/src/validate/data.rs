@@ -79,6 +79,14 @@ fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
             format!("the order of the axes of `{}` is no order of them", a.name),
         )
         .help("name each axis once, the slowest first");
+        check.add(item.clone(), "", d);
+    }
+    if let Some(wrong) = a.waves.and_then(crate::Waves::wrong) {
+        let d = Diagnostic::new(
+            "wrong-waves",
+            format!("stores to `{}` cannot come in waves so: {wrong}", a.name),
+        )
+        .help("write `waves(335872, 8)`: eight windows of so many elements");
         check.add(item, "", d);
     }
 }

@@ -241,6 +241,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             read: false,
             written: false,
             streaming: false,
+            waves: None,
         });
         self.emitter.shared_state.globals.len() - 1
     }

@@ -22,7 +22,7 @@ pub use reason::{Condition, Dependence, End, Example, Note, Reason};
 pub use stmt::{Atomic, Instances, Join, Leaf, LeafId, Scope, Step, Stmt, Writes};
 pub use value::{BinOp, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
 
-use loopwright_kernel_ir::{Constraint, DType, DeviceFunction, Fact, Name};
+use loopwright_kernel_ir::{Constraint, DType, DeviceFunction, Fact, Name, Waves};
 
 /// A scalar argument of the program.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,6 +72,8 @@ pub struct Global {
     pub written: bool,
     /// Whether caches are asked to give its lines up first, as each element is touched once. A hint: it changes no value.
     pub streaming: bool,
+    /// How what is stored to it is written in waves, if it is. A hint: it changes no value.
+    pub waves: Option<Waves>,
 }
 
 /// What the host does.

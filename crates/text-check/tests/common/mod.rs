@@ -49,6 +49,7 @@ impl Builder {
         let number = self.program.globals.len();
         self.program.globals.push(Global {
             streaming: false,
+            waves: None,
             name: name.into(),
             dtype,
             shape: vec![size.clone()],
