@@ -42,7 +42,7 @@ pub(crate) fn waves(dtype: DType, lanes: u8, index: DType) -> Option<Vec<String>
         }
         _ => return None,
     };
-    let policy = if lanes > 1 && kind.starts_with('v') { "%5" } else { "%2" };
+    let policy = if kind.starts_with('v') { "%5" } else { "%2" };
     let window = if lanes == 1 { "window".to_string() } else { format!("(window / {lanes})") };
     let i = c_type(index);
     let text = format!(
