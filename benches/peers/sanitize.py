@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Every example pipeline, and a point of every space of examples/tuning, on a GPU: the result against the declared kernel, and compute-sanitizer.
+
+    benches/peers/sanitize.py                    # about 2^20 elements, memcheck, racecheck and synccheck of each
+    benches/peers/sanitize.py --only waves       # those whose names contain it
+    benches/peers/sanitize.py --device emulator  # the results alone, on the emulator
+
+Needs `cargo build --release`, and compute-sanitizer of the CUDA toolkit on the PATH. Each line is a pipeline; the exit status is 1 if any failed.
+"""
+
+import argparse
+import array
+import random
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+TOOLS = ["memcheck", "racecheck", "synccheck"]
+
+# What is read, and sizes; of several, the first that a pipeline takes.
+KERNELS = {
+    "axpy": ("x y", ["a=2 n=1048576"]),
+    "column_sum": ("x", ["m=8192 n=128"]),
+    "layer_norm": ("x gain bias", ["eps=0.00001 m=1024 n=1024", "eps=0.00001 m=256 n=4096", "eps=0.00001 m=64 n=16384"]),
+    "matmul": ("a b", ["m=256 n=256 l=256"]),
+    # What is declared is quadratic in the length.
+    "prefix_sum": ("x", ["nseg=1024 len=128"]),
+    "ragged_sum": ("x", ["n=1048576"]),
+    "segmented_sum": ("x", ["nseg=16384 len=64"]),
+    "softmax": ("x", ["m=1024 n=1024", "m=256 n=4096", "m=64 n=16384"]),
+    "stencil": ("u", ["m=1024 n=1024"]),
+    "transpose": ("a", ["m=1024 n=1024"]),
+    "argmax": ("x", ["nseg=16384 len=64"]),
+}
+
+# A point of each space, and sizes where they are not those of the kernel.
+POINTS = {
+    "argmax_chunks": ("chunk=16384 step=512 tile=1024", "nseg=4 len=262144"),
+    "argmax_long": ("step=512 tile=1024", "nseg=256 len=4096"),
+    "argmax_short": ("width=32 rows=16 block_rows=32", None),
+    "column_sum": ("columns=128 rows=16 parts=16 chunk=1024", None),
+    "matmul": ("bm=64 bn=64 bk=8 hm=32 hn=32", None),
+    "ragged_sum": ("threads=128 items=16 tiles=8 runs=0 rest=0", None),
+    "ragged_sum_streaming": ("threads=128 items=32 tiles=16 runs=32 rest=1", None),
+    "segmented_sum_chunks": ("chunk=16384 step=1024 tile=2048", "nseg=4 len=262144"),
+    "segmented_sum_long": ("step=512 tile=1024", "nseg=256 len=4096"),
+    "segmented_sum_odd_chunks": ("chunk=16384 tile=1024 threads=256", "nseg=3 len=262147"),
+    "segmented_sum_odd_long": ("tile=1024 threads=256", "nseg=255 len=4097"),
+    "segmented_sum_odd_short": ("rows=64 width=9", "nseg=61680 len=17"),
+    "segmented_sum_peeled_chunks": ("chunk=16384 step=1024 tile=2048", "nseg=3 len=262147"),
+    "segmented_sum_peeled_long": ("step=1024 tile=2048", "nseg=255 len=4097"),
+    "segmented_sum_short": ("width=16 rows=32 block_rows=128", "nseg=65536 len=16"),
+    "segmented_sum_short_streaming": ("width=32 rows=8 block_rows=32", None),
+    "segmented_sum_short_waves": ("width=16 rows=32 block_rows=128", "nseg=65536 len=16"),
+}
+
+
+def offsets(folder, points):
+    """Lengths by a power law, empty ones among them, and a long one at the end: a .npy file."""
+    draw, ends = random.Random(1), [0]
+    while ends[-1] < points * 7 // 8:
+        ends.append(min(points, ends[-1] + int(1.3 * draw.random() ** (-1 / 1.5))))
+    ends.append(points)
+    header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({len(ends)},), }}"
+    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
+    path = Path(folder) / "offsets.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + array.array("i", ends).tobytes())
+    return path
+
+
+def cases():
+    """Name, kernel, pipeline, options, and the options of sizes to try."""
+    for pipeline in sorted((EXAMPLES / "pipelines").glob("*/*.pipe")):
+        kernel = pipeline.parent.name
+        reads, sizes = KERNELS[kernel]
+        yield f"{kernel}/{pipeline.stem}", EXAMPLES / "kernels" / f"{kernel}.lw", pipeline, reads, [], sizes
+    for pipeline in sorted((EXAMPLES / "tuning").glob("*.pipe")):
+        point, sizes = POINTS[pipeline.stem]
+        kernel = max((k for k in KERNELS if pipeline.stem.startswith(k)), key=len)
+        folder = "tuning" if kernel == "argmax" else "kernels"
+        reads, usual = KERNELS[kernel]
+        options = [f"-p{value}" for value in point.split()]
+        yield f"tuning/{pipeline.stem}", EXAMPLES / folder / f"{kernel}.lw", pipeline, reads, options, [sizes] if sizes else usual
+
+
+def check(case, options, ends):
+    """What failed, and how many runs there were."""
+    _, kernel, pipeline, reads, given, sizes = case
+    for size in sizes:
+        run = [options.loopwright, "run", kernel, pipeline, *given, "--device", options.device]
+        run += [f"--set={value}" for value in size.split()] + [f"--random={name}" for name in reads.split()]
+        run += [f"--input=offsets={ends}"] if kernel.stem == "ragged_sum" else []
+        done = subprocess.run([*map(str, run), "--verify"], capture_output=True, text=True)
+        if "error[assumption]" not in done.stderr:
+            break
+    if done.returncode != 0 or "verified: equal" not in done.stdout:
+        return [f"verify: {(done.stdout + done.stderr).strip()[-600:]}"], 1
+    wrong = []
+    tools = TOOLS if options.device == "gpu" else []
+    for tool in tools:
+        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *map(str, run)]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0 or not ("ERROR SUMMARY: 0 errors" in done.stdout or "0 hazards displayed" in done.stdout):
+            wrong.append(f"{tool}: {(done.stdout + done.stderr).strip()[-600:]}")
+    return wrong, 1 + len(tools)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="a part of the names")
+    parser.add_argument("--device", default="gpu", choices=["gpu", "emulator"])
+    parser.add_argument("--jobs", type=int, default=4, help="how many run at a time")
+    parser.add_argument("--loopwright", default=str(ROOT / "target" / "release" / "loopwright"))
+    options = parser.parse_args()
+    chosen = [case for case in cases() if options.only in case[0]]
+    runs = failed = 0
+    with tempfile.TemporaryDirectory(prefix="sanitize-") as folder, ThreadPoolExecutor(options.jobs) as pool:
+        ends = offsets(folder, 1 << 20)
+        for case, (wrong, count) in zip(chosen, pool.map(lambda case: check(case, options, ends), chosen)):
+            runs, failed = runs + count, failed + len(wrong)
+            print(f"{case[0]}: {'ok' if not wrong else 'FAILED'}, {count} runs", flush=True)
+            for text in wrong:
+                print(f"    {text}")
+    print(f"{len(chosen)} pipelines, {runs} runs, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
