@@ -10,6 +10,8 @@ from pathlib import Path
 
 import torch
 
+from npy import head
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 
@@ -159,11 +161,8 @@ class Ours:
         """NAME=FILE of an option: the values, of the problem or its sample, in a .npy file."""
         path = self.work / f"{of}{self.count}_{name}.npy"
         descr = {torch.int32: "<i4", torch.int64: "<i8", torch.float32: "<f4"}[values.dtype]
-        header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {tuple(values.shape)}, }}"
-        # Magic, version and length take 10 bytes, a newline ends the header, the data begin at a multiple of 64.
-        header += " " * (-(10 + len(header) + 1) % 64) + "\n"
         with open(path, "wb") as file:
-            file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode())
+            file.write(head(descr, values.shape))
             raw = values.cpu().contiguous()
             file.write(ctypes.string_at(raw.data_ptr(), raw.numel() * raw.element_size()))
         return f"{name}={path}"

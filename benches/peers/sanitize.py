@@ -17,6 +17,8 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from npy import head
+
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 TOOLS = ["memcheck", "racecheck", "synccheck"]
@@ -65,10 +67,8 @@ def offsets(folder, points):
     while ends[-1] < points * 7 // 8:
         ends.append(min(points, ends[-1] + int(1.3 * draw.random() ** (-1 / 1.5))))
     ends.append(points)
-    header = f"{{'descr': '<i4', 'fortran_order': False, 'shape': ({len(ends)},), }}"
-    header += " " * (-(10 + len(header) + 1) % 64) + "\n"
     path = Path(folder) / "offsets.npy"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + array.array("i", ends).tobytes())
+    path.write_bytes(head("<i4", [len(ends)]) + array.array("i", ends).tobytes())
     return path
 
 

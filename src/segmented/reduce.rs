@@ -172,7 +172,7 @@ impl SegmentedReduce {
         }
         let results = declare::results(&kernel);
         if let Some(window) = forms::waves(shape, state, results.iter().map(|r| r.1).sum(), machine) {
-            for form in forms.iter_mut().filter(|f| !(self.atomic && f.shared)) {
+            for form in &mut forms {
                 form.in_waves(results.iter().map(|r| &r.0), window)?;
             }
         }

@@ -109,19 +109,7 @@ impl Context<'_> {
                 let is_target = |v: &Value| matches!(v.kind, ValueKind::Var(id) if id == *var);
                 out.push(&self.assignment(&self.var(*var), value, &is_target), indent, *leaf);
             }
-            Stmt::Store { to, value, leaf } if self.waves(to).is_some() => {
-                let text =
-                    self.store_in_waves(to, format!("&{}", self.element(to)), self.converted(value), 1);
-                out.push(&text, indent, *leaf);
-            }
-            Stmt::Store { to, value, leaf } if self.is_streaming(to) => {
-                let text = format!("__stcs(&{}, {});", self.element(to), self.converted(value));
-                out.push(&text, indent, *leaf);
-            }
-            Stmt::Store { to, value, leaf } => {
-                let is_target = |v: &Value| matches!(&v.kind, ValueKind::Load(from) if from == to);
-                out.push(&self.assignment(&self.element(to), value, &is_target), indent, *leaf);
-            }
+            Stmt::Store { to, value, leaf } => out.push(&self.store(to, value), indent, *leaf),
             Stmt::Update { atomic, to, value, leaf } => {
                 out.push(&self.update(*atomic, to, value), indent, *leaf);
             }
@@ -265,6 +253,17 @@ impl Context<'_> {
         format!("{function}(&{element}, {value});")
     }
 
+    fn store(&self, to: &MemRef, value: &Value) -> String {
+        if let Some(of) = self.waves(to) {
+            return self.store_in_waves(of, to, format!("&{}", self.element(to)), self.converted(value), 1);
+        }
+        if self.is_streaming(to) {
+            return format!("__stcs(&{}, {});", self.element(to), self.converted(value));
+        }
+        let is_target = |v: &Value| matches!(&v.kind, ValueKind::Load(from) if from == to);
+        self.assignment(&self.element(to), value, &is_target)
+    }
+
     fn vector_copy(&self, to: &MemRef, from: &MemRef, lanes: u8) -> String {
         let (_, dtype) = self.array(to.memory);
         self.needs.note(dtype);
@@ -280,7 +279,7 @@ impl Context<'_> {
             false => format!("*{source}"),
         };
         match (self.waves(to), self.is_streaming(to)) {
-            (Some(_), _) => self.store_in_waves(to, target, source, lanes),
+            (Some(of), _) => self.store_in_waves(of, to, target, source, lanes),
             (None, true) => format!("__stcs({target}, {source});"),
             (None, false) => format!("*{target} = {source};"),
         }
@@ -294,8 +293,14 @@ impl Context<'_> {
     }
 
     /// A store of so many elements of such an array.
-    fn store_in_waves(&self, to: &MemRef, target: String, value: String, lanes: u8) -> String {
-        let Some((array, Waves { window, windows })) = self.waves(to) else { return String::new() };
+    fn store_in_waves(
+        &self,
+        (array, Waves { window, windows }): (&Global, Waves),
+        to: &MemRef,
+        target: String,
+        value: String,
+        lanes: u8,
+    ) -> String {
         self.needs.waves.borrow_mut().insert((array.dtype, lanes));
         let of_data = self.of_data.replace(false);
         let (at, size) = (self.converted(&to.offset), self.converted(&array.size));

@@ -171,10 +171,6 @@ reduction compose(x) {
 /// More blocks than the last launch takes at a time leave partial results: 4096, of 256 steps each.
 #[test]
 fn blocks_are_joined_in_several_rounds() {
-    let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
-    let steps = "flatten_ragged(s, i, threads=32, items=8, tiles=1)";
-    let program =
-        lower(&Pipeline::parse(steps).unwrap().apply(&declared).unwrap(), LowerOptions::default()).unwrap();
     let blocks = 2 * 4096 + 700;
     let n = 256 * blocks;
     let x: Vec<i32> = (0..n).map(|k| k % 17 - 5).collect();
@@ -184,16 +180,7 @@ fn blocks_are_joined_in_several_rounds() {
         let length = [1_100_000, 700, 3, 0, 2900, 256][offsets.len() % 6];
         offsets.push((offsets[offsets.len() - 1] + length).min(n));
     }
-    let nseg = offsets.len() - 1;
-    let mut arguments = Arguments::new()
-        .array("x", Buffer::from_slice(&x))
-        .array("w", Buffer::from_slice(&vec![0i32; nseg]))
-        .array("offsets", Buffer::from_slice(&offsets))
-        .output("out", Buffer::zeros(DType::I32, nseg))
-        .scalar("n", Number::I32(n))
-        .scalar("nseg", Number::I32(nseg as i32));
-    let report =
-        run(&program, &mut arguments, &Options::default()).unwrap_or_else(|e| panic!("{}", e.diagnostic()));
+    let (report, arguments) = sums_of("flatten_ragged(s, i, threads=32, items=8, tiles=1)", &x, &offsets);
     assert!(report.kernels[1].1.blocks >= blocks as u64, "{report:?}");
     let expected: Vec<i32> =
         offsets.windows(2).map(|w| x[w[0] as usize..w[1] as usize].iter().sum()).collect();
@@ -223,22 +210,29 @@ fn work(lengths: &[i64]) -> (u64, u64) {
 
 /// The report of a run over segments of these lengths.
 fn report_of(steps: &str, lengths: &[i64]) -> Report {
-    let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
-    let kernel = Pipeline::parse(steps).unwrap().apply(&declared).unwrap();
-    let program = lower(&kernel, LowerOptions::default()).unwrap();
     let mut offsets = vec![0i32];
     for length in lengths {
         offsets.push(offsets[offsets.len() - 1] + *length as i32);
     }
-    let (n, nseg) = (offsets[lengths.len()], lengths.len());
+    sums_of(steps, &vec![1; offsets[lengths.len()] as usize], &offsets).0
+}
+
+/// The sums of segments of `x`: the report of the run, and the arguments behind it.
+fn sums_of(steps: &str, x: &[i32], offsets: &[i32]) -> (Report, Arguments) {
+    let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
+    let kernel = Pipeline::parse(steps).unwrap().apply(&declared).unwrap();
+    let program = lower(&kernel, LowerOptions::default()).unwrap();
+    let nseg = offsets.len() - 1;
     let mut arguments = Arguments::new()
-        .array("x", Buffer::from_slice(&vec![1i32; n as usize]))
+        .array("x", Buffer::from_slice(x))
         .array("w", Buffer::from_slice(&vec![0i32; nseg]))
-        .array("offsets", Buffer::from_slice(&offsets))
+        .array("offsets", Buffer::from_slice(offsets))
         .output("out", Buffer::zeros(DType::I32, nseg))
-        .scalar("n", Number::I32(n))
+        .scalar("n", Number::I32(x.len() as i32))
         .scalar("nseg", Number::I32(nseg as i32));
-    run(&program, &mut arguments, &Options::default()).unwrap_or_else(|e| panic!("{}", e.diagnostic()))
+    let report =
+        run(&program, &mut arguments, &Options::default()).unwrap_or_else(|e| panic!("{}", e.diagnostic()));
+    (report, arguments)
 }
 
 /// Neighbouring threads load neighbouring points and offsets, and all warps have the same to do, whatever the lengths.

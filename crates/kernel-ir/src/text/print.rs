@@ -95,11 +95,8 @@ impl Printer<'_> {
                 false => write!(text, " order({})", order.join(", ")),
             };
         }
-        if a.streaming && !a.axes.is_empty() {
-            text.push_str(" streaming");
-        }
-        if let Some(waves) = a.waves.filter(|_| !a.axes.is_empty()) {
-            let _ = write!(text, " {waves}");
+        if !a.axes.is_empty() {
+            text.push_str(&hints(a));
         }
         text
     }
@@ -111,7 +108,7 @@ impl Printer<'_> {
             .iter()
             .map(|arg| match arg {
                 Arg::Array(a) if a.axes.is_empty() => {
-                    format!("{}[]{}", self.array(a), if a.streaming { " streaming" } else { "" })
+                    format!("{}[]{}", self.array(a), hints(a))
                 }
                 Arg::Array(a) => self.array(a),
                 Arg::Scalar(s) => format!("{}: {}", s.name, s.dtype),
@@ -305,6 +302,12 @@ impl Printer<'_> {
         }
         out
     }
+}
+
+/// What an array asks of the caches, each behind a blank.
+fn hints(a: &Array) -> String {
+    let streaming = if a.streaming { " streaming" } else { "" };
+    a.waves.map_or_else(|| streaming.to_string(), |waves| format!("{streaming} {waves}"))
 }
 
 /// Whether the inames of instructions, and whether the tree have to be written because they do not follow from the rest.
