@@ -9,38 +9,7 @@
 // - held: resident blocks store their results when shared memory is full of them, all at about the same time.
 // - runs: for each 4 floats an offset is read and a result stored, as for segments of mean 4; a warp goes through so many tiles of 512 floats.
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-
-#define CHECK(call)                                                                    \
-    do {                                                                               \
-        cudaError_t status = (call);                                                   \
-        if (status != cudaSuccess) {                                                   \
-            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status));       \
-            std::exit(1);                                                              \
-        }                                                                              \
-    } while (0)
-
-constexpr size_t FLOATS = size_t(1) << 28;
-constexpr int VECTORS = 4;
-
-__device__ float sum(float4 v) { return (v.x + v.y) + (v.z + v.w); }
-
-// The sum of a row in the first of its lanes.
-template <int LANES>
-__device__ float joined(float total) {
-#pragma unroll
-    for (int d = LANES / 2; d > 0; d /= 2) total += __shfl_down_sync(~0u, total, d, LANES);
-    return total;
-}
-
-template <int V>
-__device__ void load(float4 (&v)[V], const float4 *from) {
-#pragma unroll
-    for (int k = 0; k < V; ++k) v[k] = __ldg(from + 32 * k);
-}
+#include "launches.cuh"
 
 template <int LENGTH, bool STORED>
 __global__ void __launch_bounds__(512, 4) rows(const float4 *__restrict__ x, float *__restrict__ out) {
@@ -115,8 +84,7 @@ runs(const float4 *__restrict__ x, const int *__restrict__ offsets, float *__res
     const int end = min(tile + length, tiles);
     if (tile >= end) return;
     float4 v[4];
-#pragma unroll
-    for (int k = 0; k < 4; ++k) v[k] = __ldg(x + size_t(tile) * 128 + k * 32 + lane);
+    load(v, x + size_t(tile) * 128 + lane);
     for (; tile < end; ++tile) {
         float total[4];
         int offset[4];
@@ -124,9 +92,7 @@ runs(const float4 *__restrict__ x, const int *__restrict__ offsets, float *__res
         for (int k = 0; k < 4; ++k) total[k] = sum(v[k]);
 #pragma unroll
         for (int k = 0; k < 4; ++k) offset[k] = __ldg(offsets + size_t(tile) * 128 + k * 32 + lane);
-        if (tile + 1 < end)
-#pragma unroll
-            for (int k = 0; k < 4; ++k) v[k] = __ldg(x + size_t(tile + 1) * 128 + k * 32 + lane);
+        if (tile + 1 < end) load(v, x + size_t(tile + 1) * 128 + lane);
 #pragma unroll
         for (int k = 0; k < 4; ++k) out[size_t(tile) * 128 + k * 32 + lane] = total[k] + offset[k];
     }
@@ -143,24 +109,6 @@ __global__ void copy(const float4 *__restrict__ x, float4 *__restrict__ out) {
 
 float *x, *out[2];
 int *offsets, multiprocessors, shared;
-
-template <class Launch>
-double median(Launch launch) {
-    constexpr int COUNT = 30;
-    std::vector<cudaEvent_t> events(COUNT + 1);
-    for (auto &event : events) CHECK(cudaEventCreate(&event));
-    for (int k = 0; k < 3; ++k) launch(k % 2);
-    for (int k = 0; k <= COUNT; ++k) {
-        CHECK(cudaEventRecord(events[k]));
-        if (k < COUNT) launch(k % 2);
-    }
-    CHECK(cudaDeviceSynchronize());
-    std::vector<float> times(COUNT);
-    for (int k = 0; k < COUNT; ++k) CHECK(cudaEventElapsedTime(&times[k], events[k], events[k + 1]));
-    for (auto &event : events) CHECK(cudaEventDestroy(event));
-    std::sort(times.begin(), times.end());
-    return times[COUNT / 2];
-}
 
 void line(const char *what, double milliseconds, double bytes) {
     std::printf("%-52s %.4f ms %6.0f GB/s\n", what, milliseconds, bytes / milliseconds / 1e6);

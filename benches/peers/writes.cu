@@ -9,33 +9,16 @@
 // - waves: sums of rows of 16 and 32, stored where they come out, as plain stores and as `cache_waves` has them stored: of the windows of a wave, the
 //   second-level cache keeps all but the last one, and gives them up when that one is stored.
 
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
-
-#define CHECK(call)                                                                    \
-    do {                                                                               \
-        cudaError_t status = (call);                                                   \
-        if (status != cudaSuccess) {                                                   \
-            std::fprintf(stderr, "%s: %s\n", #call, cudaGetErrorString(status));       \
-            std::exit(1);                                                              \
-        }                                                                              \
-    } while (0)
-
-constexpr size_t FLOATS = size_t(1) << 28;
-
-__device__ __forceinline__ float sum(float4 v) { return (v.x + v.y) + (v.z + v.w); }
+#include "launches.cuh"
 
 // A block of 256 threads reads 16 KB. Those of every `every`-th window of blocks store `every` times `per` vectors, the others nothing.
 __global__ void __launch_bounds__(256) strewn(const float4 *__restrict__ x, float4 *__restrict__ out, int per, unsigned window, unsigned every) {
     const size_t first = (size_t(blockIdx.x) * 8 + threadIdx.x / 32) * 128 + threadIdx.x % 32;
-    float4 v[4];
-#pragma unroll
-    for (int k = 0; k < 4; ++k) v[k] = __ldg(x + first + 32 * k);
+    float4 v[VECTORS];
+    load(v, x + first);
     float total = 0;
 #pragma unroll
-    for (int k = 0; k < 4; ++k) total += sum(v[k]);
+    for (int k = 0; k < VECTORS; ++k) total += sum(v[k]);
     if (per == 0) {
         if (total == 123.456f) out[0] = v[0];
         return;
@@ -59,14 +42,11 @@ template <int LENGTH, bool WAVES>
 __global__ void __launch_bounds__(128) rows(const float4 *__restrict__ x, float *__restrict__ out, int window, int windows, int size) {
     constexpr int LANES = LENGTH / 4;
     const size_t first = (size_t(blockIdx.x) * 4 + threadIdx.x / 32) * 128 + threadIdx.x % 32;
-    float4 v[4];
+    float4 v[VECTORS];
+    load(v, x + first);
 #pragma unroll
-    for (int k = 0; k < 4; ++k) v[k] = __ldg(x + first + 32 * k);
-#pragma unroll
-    for (int k = 0; k < 4; ++k) {
-        float total = sum(v[k]);
-#pragma unroll
-        for (int d = LANES / 2; d > 0; d /= 2) total += __shfl_down_sync(~0u, total, d, LANES);
+    for (int k = 0; k < VECTORS; ++k) {
+        const float total = joined<LANES>(sum(v[k]));
         if (threadIdx.x % LANES == 0) {
             const int at = (first + 32 * k) / LANES, wave = window * windows;
             const bool whole = WAVES && at / wave < size / wave;
@@ -83,24 +63,6 @@ __global__ void __launch_bounds__(128) rows(const float4 *__restrict__ x, float 
 
 float4 *x;
 float *out[2];
-
-template <class Launch>
-double median(Launch launch) {
-    constexpr int COUNT = 30;
-    std::vector<cudaEvent_t> events(COUNT + 1);
-    for (auto &event : events) CHECK(cudaEventCreate(&event));
-    for (int k = 0; k < 4; ++k) launch(k % 2);
-    for (int k = 0; k <= COUNT; ++k) {
-        CHECK(cudaEventRecord(events[k]));
-        if (k < COUNT) launch(k % 2);
-    }
-    CHECK(cudaDeviceSynchronize());
-    std::vector<float> times(COUNT);
-    for (int k = 0; k < COUNT; ++k) CHECK(cudaEventElapsedTime(&times[k], events[k], events[k + 1]));
-    for (auto &event : events) CHECK(cudaEventDestroy(event));
-    std::sort(times.begin(), times.end());
-    return times[COUNT / 2];
-}
 
 template <int LENGTH>
 void waves() {
