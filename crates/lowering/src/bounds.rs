@@ -23,6 +23,20 @@ pub(crate) struct LoopBounds {
     pub upper: Vec<Bound>,
 }
 
+impl LoopBounds {
+    /// What they say of the iname is known from here on.
+    pub fn learn(&self, iname: &Name, env: &mut Env) -> Result<(), Diagnostic> {
+        for b in &self.lower {
+            // d*i >= aff
+            env.learn(&[Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?])?;
+        }
+        for b in &self.upper {
+            env.learn(&[Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?])?;
+        }
+        Ok(())
+    }
+}
+
 /// The value of an iname whose bounds say that it has one, and exactly one.
 pub(crate) fn one_value<'b>(lower: &'b [Bound], upper: &[Bound]) -> Option<&'b Aff> {
     match (lower, upper) {
@@ -31,10 +45,23 @@ pub(crate) fn one_value<'b>(lower: &'b [Bound], upper: &[Bound]) -> Option<&'b A
     }
 }
 
+/// Where the first of two bounds is no tighter than the second: a/d against b/e, as fractions, or, if `exact`, as the integers that they are
+/// rounded to, if the first is one. ceil(b/e) >= a is b >= e*a - (e - 1), and floor(b/e) <= a is b <= e*a + (e - 1).
+fn weaker(first: &Bound, second: &Bound, lower: bool, exact: bool) -> Result<Constraint, Diagnostic> {
+    let (a, b) = (first.aff.scale(second.denominator)?, second.aff.scale(first.denominator)?);
+    let slack = if exact && first.denominator == 1 { second.denominator - 1 } else { 0 };
+    let constraint = if lower {
+        Constraint::le(&a, &b.add_constant(slack)?)
+    } else {
+        Constraint::le(&b, &a.add_constant(slack)?)
+    };
+    Ok(constraint?)
+}
+
 impl Emitter<'_, '_> {
     /// The bounds of the loop over an iname. `converges`: threads of the block meet inside; `unroll`: the bounds are to be constant.
     pub fn loop_bounds(
-        &mut self,
+        &self,
         items: &[Item],
         iname: &Name,
         env: &Env,
@@ -45,12 +72,13 @@ impl Emitter<'_, '_> {
         let mut all: Vec<(Vec<Bound>, Vec<Bound>)> = Vec::new();
         let mut unbounded = None;
         for part in Item::parts(items) {
-            let info = &analysis.parts[part];
+            let info = self.part(part);
             if matches!(info.execution.part.part, Part::Init(_)) && !info.inames.contains(iname) {
                 continue;
             }
             let mut system = System::new(&analysis.context)?;
-            for g in &info.guards {
+            let inside = self.piece.as_ref().map_or(&[][..], |p| &p.inside);
+            for g in info.guards.iter().filter(|g| !inside.contains(&g.canonical)) {
                 system.add(&g.canonical)?;
             }
             // The coordinates' ranges matter where they are eliminated.
@@ -138,26 +166,22 @@ impl Emitter<'_, '_> {
             return Ok(bounds);
         }
         let mut kept = bounds;
-        let mut k = 0;
-        while k < kept.len() && kept.len() > 1 {
-            let mut implied = false;
-            for n in 0..kept.len() {
-                if n == k {
-                    continue;
+        for exact in [false, true] {
+            let mut k = 0;
+            while k < kept.len() && kept.len() > 1 {
+                let mut implied = false;
+                for n in (0..kept.len()).filter(|n| *n != k) {
+                    let weaker = weaker(&kept[k], &kept[n], lower, exact)?;
+                    if env.implies(&weaker)? {
+                        implied = true;
+                        break;
+                    }
                 }
-                // a/d against b/e: a*e <= b*d everywhere makes the weaker one superfluous.
-                let (a, b) =
-                    (kept[k].aff.scale(kept[n].denominator)?, kept[n].aff.scale(kept[k].denominator)?);
-                let weaker = if lower { Constraint::le(&a, &b)? } else { Constraint::le(&b, &a)? };
-                if env.implies(&weaker)? {
-                    implied = true;
-                    break;
+                if implied {
+                    kept.remove(k);
+                } else {
+                    k += 1;
                 }
-            }
-            if implied {
-                kept.remove(k);
-            } else {
-                k += 1;
             }
         }
         Ok(kept)

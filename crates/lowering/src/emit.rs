@@ -116,10 +116,9 @@ impl Emitter<'_, '_> {
         }
         let Some((first, rest)) = parts.split_first() else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for guard in &self.analysis.parts[*first].guards {
-            let common = rest
-                .iter()
-                .all(|p| self.analysis.parts[*p].guards.iter().any(|g| g.canonical == guard.canonical));
+        for guard in &self.part(*first).guards {
+            let common =
+                rest.iter().all(|p| self.part(*p).guards.iter().any(|g| g.canonical == guard.canonical));
             if common
                 && !found.iter().any(|g: &Guard| g.canonical == guard.canonical)
                 && self.testable(&guard.canonical, env)
@@ -188,7 +187,7 @@ impl Emitter<'_, '_> {
 
     /// A part in the loops over its lanes.
     fn emit_part(&mut self, number: usize, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
-        let info = self.analysis.parts[number].clone();
+        let info = self.part(number).clone();
         let is_init = matches!(info.execution.part.part, Part::Init(_));
         let lanes = if is_init { self.init_lanes(&info) } else { info.lanes.clone() };
         let stmts = match self.emit_loaded(number, &info, &lanes, env)? {
@@ -422,18 +421,25 @@ impl Emitter<'_, '_> {
         items: &[Item],
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
+        match self.emit_loop_apart(item, iname, items, env)? {
+            Some(stmts) => Ok(stmts),
+            None => self.emit_one_loop(item, iname, items, env),
+        }
+    }
+
+    pub fn emit_one_loop(
+        &mut self,
+        item: &Item,
+        iname: &Name,
+        items: &[Item],
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let converges = item.converges();
         let unroll = self.analysis.kernel.tag(iname) == Tag::Unroll;
         let bounds = self.loop_bounds(items, iname, env, converges, unroll)?;
         let mut inner = env.clone();
         inner.bound.insert(iname.clone());
-        for b in &bounds.lower {
-            // d*i >= aff
-            inner.learn(&[Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?])?;
-        }
-        for b in &bounds.upper {
-            inner.learn(&[Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?])?;
-        }
+        bounds.learn(iname, &mut inner)?;
         if let Some(only) = one_value(&bounds.lower, &bounds.upper) {
             inner.learn(&[Constraint::equal(&Aff::var(iname), only)?])?;
             let value = self.aff_value(only, env)?;

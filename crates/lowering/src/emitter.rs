@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, DType, Diagnostic, Name, ReductionOp, Type, legal_like,
+    Access, AddressSpace, Aff, Array, Constraint, DType, Diagnostic, Name, ReductionOp, Type, legal_like,
 };
 
 use crate::{
-    analysis::Analysis,
+    analysis::{Analysis, PartInfo},
     fold::{add, mul},
     layout::{constant_dims, storage_order},
     program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Value, ValueKind, Var, VarId},
@@ -56,8 +56,21 @@ pub(crate) struct Emitter<'a, 'k> {
     pub data: BTreeSet<Name>,
     /// What the vectors of the statement in hand have been loaded into.
     pub loaded_ahead: Vec<(Access, usize)>,
+    /// What the loop in hand is for, where it is not for all instances of its part.
+    pub piece: Option<Piece>,
     names: BTreeSet<String>,
     leaf_ids: BTreeMap<usize, LeafId>,
+}
+
+/// Some instances of a part, which have a loop of their own (see `partial`).
+pub(crate) struct Piece {
+    pub number: usize,
+    /// The part, with guards that only these instances fulfil.
+    pub info: PartInfo,
+    /// Those of the guards that are tested inside of the loop and do not bound it.
+    pub inside: Vec<Constraint>,
+    /// Whether it has the whole vectors; otherwise those of one end, which the loop says.
+    pub whole: bool,
 }
 
 /// What an emitter has made at some point.
@@ -97,8 +110,17 @@ impl<'a, 'k> Emitter<'a, 'k> {
             relevant: BTreeSet::new(),
             data: BTreeSet::new(),
             loaded_ahead: Vec::new(),
+            piece: None,
             names,
             leaf_ids: BTreeMap::new(),
+        }
+    }
+
+    /// A part, or the piece of it that is in hand.
+    pub fn part(&self, number: usize) -> &PartInfo {
+        match &self.piece {
+            Some(piece) if piece.number == number => &piece.info,
+            _ => &self.analysis.parts[number],
         }
     }
 

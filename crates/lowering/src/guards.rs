@@ -30,7 +30,13 @@ enum Purpose {
 impl Emitter<'_, '_> {
     /// Why the guards of an item stand there.
     pub fn guard_note(&self, guards: &[Guard], item: &Item, env: &Env) -> Note {
-        let part = Item::parts(std::slice::from_ref(item)).first().map(|p| &self.analysis.parts[*p]);
+        let part = Item::parts(std::slice::from_ref(item)).first().map(|p| self.part(*p));
+        // What makes instances those of one end of a range is no guard of the part, and the loop says it.
+        let own = |g: &&Guard| match &self.piece {
+            Some(piece) if !piece.whole => self.analysis.parts[piece.number].guards.contains(g),
+            _ => true,
+        };
+        let guards: Vec<Guard> = guards.iter().filter(own).cloned().collect();
         let Some(part) = part.filter(|_| !guards.is_empty()) else { return Note::default() };
         let name = &part.execution.part;
         let instruction = self.analysis.instruction(part);

@@ -1,7 +1,18 @@
 //! Vectors of which some lanes lie beside the range that a loop goes over: whole ones by vector accesses, the others element by element.
 //!
 //! An update over `vec` lanes whose guards tell lanes apart would move all its elements one by one. Where whole vectors can move at once, it is
-//! written twice:
+//! written more than once. A loop with nothing else in it is written for whole vectors, and behind it once for each end of the range, where it
+//! has an iteration at most:
+//!
+//! ```text
+//! for (vectors that lie in the range)                         one access, all lanes
+//! for (the vector that the range begins in, if part of it)    for each lane:  if (it is in range)  one element
+//! for (the vector that the range ends in, if another part)    for each lane:  if (it is in range)  one element
+//! ```
+//!
+//! So the first loop, in which nearly all the time goes by, has neither the ends' code nor a test for them, and compilers unroll it. Its vectors
+//! are those of which the first guard holds for all lanes, and the second; the others are those of which the first does not, and those of which
+//! the first does and the second does not: none is in two, none is in no loop. Elsewhere the update is written in place, twice:
 //!
 //! ```text
 //! for each part:  if (all lanes are in range)  one access, all lanes
@@ -9,15 +20,16 @@
 //!     for each part:  if (some lane is, and some is not)  for each lane:  if (it is in range)  one element
 //! ```
 //!
-//! The first loop is straight, so that its loads are on the way together; what the second one is for, the ends of a row, few threads have. Threads
+//! The loop over parts is straight, so that its loads are on the way together; what the second one is for, the ends of a row, few threads have. Threads
 //! that lie behind the end of a row altogether are not among them: in the last round that is most of a block.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part, Tag};
 
 use crate::{
     analysis::{Guard, PartInfo},
-    emitter::Emitter,
+    emitter::{Emitter, Piece},
     env::Env,
+    items::Item,
     program::{BinOp, Note, Stmt, Value},
 };
 
@@ -36,7 +48,93 @@ impl Ends {
     }
 }
 
+/// A guard that tells the lanes of a vector apart.
+struct Apart {
+    guard: Guard,
+    /// Over the lanes of the vector.
+    vector: Ends,
+    /// Over all lanes of the thread.
+    thread: Ends,
+}
+
+impl Apart {
+    /// Whether it is a lower bound of the lane.
+    fn is_lower(&self, lane: Option<&Name>) -> bool {
+        lane.is_some_and(|lane| self.guard.canonical.aff.coefficient(lane) > 0)
+    }
+}
+
+/// The part with its whole vectors only.
+fn whole(info: &PartInfo, apart: &[Apart]) -> PartInfo {
+    let mut whole = info.clone();
+    for of in apart {
+        let least = Guard { declared: of.vector.least.clone(), canonical: of.vector.least.clone() };
+        match whole.guards.iter_mut().find(|g| **g == of.guard) {
+            Some(guard) => *guard = least,
+            None => whole.guards.push(least),
+        }
+    }
+    whole
+}
+
 impl Emitter<'_, '_> {
+    /// The loop over `iname` around an update and nothing else, written once for whole vectors and once for each end; `None` where no guard tells the
+    /// lanes of a vector apart or nothing moves at once.
+    pub fn emit_loop_apart(
+        &mut self,
+        item: &Item,
+        iname: &Name,
+        items: &[Item],
+        env: &Env,
+    ) -> Result<Option<Vec<Stmt>>, Diagnostic> {
+        let [Item::Leaf(number)] = items else { return Ok(None) };
+        let kernel = self.analysis.kernel;
+        let of_vectors = |info: &PartInfo| info.lanes.last().is_some_and(|lane| kernel.tag(lane) == Tag::Vec);
+        if self.piece.is_some() || kernel.tag(iname) == Tag::Unroll || !of_vectors(self.part(*number)) {
+            return Ok(None);
+        }
+        let mut info = self.analysis.parts[*number].clone();
+        let mut inner = env.clone();
+        inner.bound.insert(iname.clone());
+        let bounds = self.loop_bounds(items, iname, env, false, false)?;
+        bounds.learn(iname, &mut inner)?;
+        let Some(apart) = self.apart(&info, &info.lanes, &inner)? else { return Ok(None) };
+        info.guards = self.irredundant(&info.guards, env)?;
+        let of_piece = |this: &mut Self, info: PartInfo, inside: Option<&[Constraint]>| {
+            let whole = inside.is_none();
+            let inside = inside.unwrap_or_default().to_vec();
+            this.piece = Some(Piece { number: *number, info, inside, whole });
+            let stmts = this.emit_one_loop(item, iname, items, env);
+            this.piece = None;
+            stmts
+        };
+        // What is known of the numbers that the ends hang on, as that a row begins less than a vector behind a multiple.
+        let of_data = |c: &&Constraint| {
+            let names = c.names();
+            !names.is_empty() && names.iter().all(|n| self.data.contains(n))
+        };
+        let known: Vec<Constraint> = inner.system().constraints().iter().filter(of_data).cloned().collect();
+        let mut stmts = of_piece(self, whole(&info, &apart), None)?;
+        // A vector that a short row both begins and ends in is among the first.
+        let mut others = Vec::new();
+        for end in &apart {
+            let mut piece = info.clone();
+            let least = &end.vector.least;
+            let outside = Constraint::nonneg(least.aff.neg()?.add_constant(-1)?);
+            for c in others.iter().chain([&outside]).chain(&known) {
+                piece.guards.push(Guard { declared: c.clone(), canonical: c.clone() });
+            }
+            let mut loops = of_piece(self, piece, Some(&others))?;
+            others.push(least.clone());
+            if let Some(Stmt::For { note, .. }) = loops.first_mut() {
+                let does = if end.is_lower(info.lanes.last()) { "begins" } else { "ends" };
+                *note = Note::new(format!("the elements of the vector that the row {does} in"));
+            }
+            stmts.extend(loops);
+        }
+        Ok(Some(stmts))
+    }
+
     /// An update in the loops over its lanes, written twice; `None` where no guard tells the lanes of a vector apart or nothing moves at once.
     pub fn emit_peeled(
         &mut self,
@@ -45,8 +143,32 @@ impl Emitter<'_, '_> {
         lanes: &[Name],
         env: &Env,
     ) -> Result<Option<Vec<Stmt>>, Diagnostic> {
-        let analysis = self.analysis;
+        if self.piece.is_some() {
+            return Ok(None);
+        }
+        let Some(apart) = self.apart(info, lanes, env)? else { return Ok(None) };
         let Some((vector, outer)) = lanes.split_last() else { return Ok(None) };
+        let mut stmts = self.emit_lanes(number, &whole(info, &apart), lanes, env)?;
+        // The others.
+        let note = "the elements of vectors that the row begins or ends in";
+        let own = [vector.clone()];
+        let (vectors, threads): (Vec<Ends>, Vec<Ends>) =
+            apart.into_iter().map(|a| (a.vector, a.thread)).unzip();
+        let cond = self.parted(&threads, env)?;
+        let peeled = self.lane_loops(outer, env, &mut |this, env| {
+            let cond = this.parted(&vectors, env)?;
+            let body =
+                this.lane_loops(&own, env, &mut |this, env| this.emit_lanes(number, info, &[], env))?;
+            Ok(vec![Stmt::If { cond, body, otherwise: Vec::new(), note: Note::default() }])
+        })?;
+        stmts.push(Stmt::If { cond, body: peeled, otherwise: Vec::new(), note: Note::new(note) });
+        Ok(Some(stmts))
+    }
+
+    /// The guards of an update that tell the lanes of a vector apart; `None` where none does or nothing moves at once.
+    fn apart(&self, info: &PartInfo, lanes: &[Name], env: &Env) -> Result<Option<Vec<Apart>>, Diagnostic> {
+        let analysis = self.analysis;
+        let Some(vector) = lanes.last() else { return Ok(None) };
         let instruction = analysis.instruction(info);
         if !self.shared_state.peel
             || analysis.kernel.tag(vector) != Tag::Vec
@@ -105,42 +227,19 @@ impl Emitter<'_, '_> {
         let mut any = inside.clone();
         any.learn(&mixed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
         // Where the first lane decides for all of them, the whole vector is in range or none of it is.
-        let mut apart = false;
+        let mut parted = false;
         let mut all = Vec::new();
-        for guard in &mixed {
+        for guard in mixed {
             let c = &guard.canonical;
             let (Some(vector), Some(thread)) =
                 (Ends::of(|least| extreme(c, &own, least))?, Ends::of(|least| extreme(c, lanes, least))?)
             else {
                 return Ok(None);
             };
-            apart |= !any.implies(&vector.least)?;
-            all.push((guard.clone(), vector, thread));
+            parted |= !any.implies(&vector.least)?;
+            all.push(Apart { guard, vector, thread });
         }
-        if !apart {
-            return Ok(None);
-        }
-        // Whole vectors.
-        let mut whole = info.clone();
-        for guard in &mut whole.guards {
-            if let Some((_, vector, _)) = all.iter().find(|(g, ..)| g == guard) {
-                let c = vector.least.clone();
-                *guard = Guard { declared: c.clone(), canonical: c };
-            }
-        }
-        let mut stmts = self.emit_lanes(number, &whole, lanes, env)?;
-        // The others.
-        let note = "the elements of vectors that the row begins or ends in";
-        let (vectors, threads): (Vec<Ends>, Vec<Ends>) = all.into_iter().map(|(_, v, t)| (v, t)).unzip();
-        let cond = self.parted(&threads, env)?;
-        let peeled = self.lane_loops(outer, env, &mut |this, env| {
-            let cond = this.parted(&vectors, env)?;
-            let body =
-                this.lane_loops(&own, env, &mut |this, env| this.emit_lanes(number, info, &[], env))?;
-            Ok(vec![Stmt::If { cond, body, otherwise: Vec::new(), note: Note::default() }])
-        })?;
-        stmts.push(Stmt::If { cond, body: peeled, otherwise: Vec::new(), note: Note::new(note) });
-        Ok(Some(stmts))
+        Ok(parted.then_some(all))
     }
 
     /// Whether some lane is in range, as far as each guard by itself tells, and some lane is not.
