@@ -249,7 +249,7 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -
         vector_tag(v)
     );
     // A vector has as many loads under way as parts otherwise have. Beside whole vectors from before a row's beginning there is the work of finding it, and
-    // of the ends: the longer the rows, the more threads go through them, as was measured at sixteen lengths from 515 to 200001 f32. One vector a thread
+    // of the ends: the longer the rows, the more threads go through them, as was measured at seventeen lengths from 515 to 200001 f32. One vector a thread
     // is best where compilers unroll the loop; rows that threads go through a few times only are left over from that, and have parts.
     let (threads, parts): (&[usize], &[usize]) = match (v, aligned) {
         (1, _) => (&[128, 256], &[4, 8]),
