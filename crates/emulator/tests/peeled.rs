@@ -108,6 +108,60 @@ fn the_ends_of_a_row_are_all_that_is_loaded_one_by_one() {
     assert!(sectors <= least + 8 * 40, "{sectors} sectors, not about {least}");
 }
 
+/// Ends that are constants, or bounded twice, or in a piece of a chunk that its tiles do not divide: whole vectors all the same.
+#[test]
+fn ends_of_other_kinds_leave_whole_vectors() {
+    let text = |assumed: &str, domain: &str| {
+        SUM.replace("0 <= nseg and 0 <= len", assumed).replace("{ [i] : 0 <= i < len }", domain)
+    };
+    let parted_chunks = "split_iname(i, 384, outer=i_chunk, inner=i_in)
+split_iname(i_in, 256, outer=i_round, inner=i_tile)
+split_iname(i_tile, 128, outer=i_part, inner=i_rest)
+split_iname(i_rest, 4, outer=i_thread, inner=i_vec)
+tag_inames(s: block.x, i_chunk: block.y, i_thread: thread.x, i_vec: vec, i_part: ilp)";
+    for steps in PIPELINES.into_iter().chain([parted_chunks]) {
+        for end in [126, 129, 257, 513] {
+            let constant = text(
+                &format!("0 <= nseg and {end} <= len and len % 4 = 0"),
+                &format!("{{ [i] : 0 <= i < {end} }}"),
+            );
+            check(&constant, steps, DType::I32, 3, 516 + 4);
+            let lowered = lowered(&LoopKernel::parse(&constant).unwrap(), steps, DType::I32);
+            assert_eq!(vectors(&lowered), [4], "{steps}, {end}");
+        }
+        for len in [1, 6, 130, 700] {
+            check(SUM, steps, DType::I32, 3, len);
+        }
+    }
+    // No chunks here: how many there are has to be known ahead.
+    let twice = text("0 <= nseg and 0 <= len", "{ [i] : 0 <= i < len and i <= 2*s + 1 }");
+    for steps in &PIPELINES[..4] {
+        for len in [1, 6, 130] {
+            check(&twice, steps, DType::I32, 70, len);
+        }
+    }
+}
+
+/// A reduction over two inames, the vectors' loop not the innermost: as many products.
+#[test]
+fn loops_inside_of_that_over_vectors_are_left_in_one() {
+    let text = SUM
+        .replace("domain { [i] : 0 <= i < len }", "domain { [i, k] : 0 <= i < len and 0 <= k < 3 }")
+        .replace("sum(i, x[s, i])", "sum([i, k], x[s, i] * (k + 1))");
+    for steps in PIPELINES {
+        for len in [1, 6, 130, 517] {
+            check(&text, steps, DType::I32, 3, len);
+        }
+    }
+}
+
+/// Where rows have no points, by a bound that hangs on them, blocks have results of none to store.
+#[test]
+fn partial_results_of_rows_without_points_have_room() {
+    let text = SUM.replace("{ [i] : 0 <= i < len }", "{ [i] : 0 <= i < len and 2*i <= -s }");
+    check(&text, PIPELINES[4], DType::I32, 9, 13);
+}
+
 /// Rows inside of an array of three axes, with padding, from a place beside their beginning on.
 #[test]
 fn rows_begin_where_lengths_padding_and_constants_say() {

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The bounds of a loop.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct LoopBounds {
     pub lower: Vec<Bound>,
     pub upper: Vec<Bound>,
@@ -144,6 +144,14 @@ impl Emitter<'_, '_> {
             let part = &analysis.parts[part].execution.part;
             return Err(Diagnostic::new("no-bound", format!("the loop over `{iname}` has no bound for {part} here"))
                 .help("give the iname a lower and an upper bound, loaded before the loop if they are read from data"));
+        }
+        // A projection says nothing of a loop where it is not gone round; the loop of an end stays within that over all instances.
+        if let (Some(whole), [(lower, upper)]) =
+            (self.piece.as_ref().and_then(|p| p.ends_of.as_ref()), all.as_mut_slice())
+        {
+            let taken = |own: &mut Vec<Bound>| std::mem::take(own);
+            *lower = self.needed_bounds([taken(lower), whole.lower.clone()].concat(), env, true)?;
+            *upper = self.needed_bounds([taken(upper), whole.upper.clone()].concat(), env, false)?;
         }
         let Some((first_low, first_high)) = all.first().cloned() else { return Ok(result) };
         let same_low = all.iter().all(|(l, _)| *l == first_low);

@@ -472,7 +472,8 @@ impl Emitter<'_, '_> {
             if u <= l {
                 return Ok(Vec::new());
             }
-            if u == l + 1 {
+            // What is known of the iname outside of the loop is that of all instances of a part, not of a piece of it.
+            if u == l + 1 && self.piece.is_none() {
                 inner.set(iname.clone(), self.index_int(l));
                 inner.learn(&[Constraint::equal(&Aff::var(iname), &Aff::constant(l))?])?;
                 let mut body = self.lets(&mut inner)?;

@@ -8,7 +8,9 @@ use loopwright_kernel_ir::{
 };
 
 use crate::{
+    Peel,
     analysis::{Analysis, PartInfo},
+    bounds::LoopBounds,
     fold::{add, mul},
     layout::{constant_dims, storage_order},
     program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Value, ValueKind, Var, VarId},
@@ -33,8 +35,8 @@ pub(crate) struct Shared {
     pub leaves: Vec<Leaf>,
     pub index: DType,
     pub hazards: crate::Hazards,
-    /// Whether vectors of which some lanes lie beside a range move apart from the others (see `partial`).
-    pub peel: bool,
+    /// How vectors move of which some lanes lie beside a range.
+    pub peel: Peel,
 }
 
 /// The state of writing one device kernel.
@@ -69,8 +71,8 @@ pub(crate) struct Piece {
     pub info: PartInfo,
     /// Those of the guards that are tested inside of the loop and do not bound it.
     pub inside: Vec<Constraint>,
-    /// Whether it has the whole vectors; otherwise those of one end, which the loop says.
-    pub whole: bool,
+    /// Of the elements at one end: the bounds of the loop over all instances.
+    pub ends_of: Option<LoopBounds>,
 }
 
 /// What an emitter has made at some point.

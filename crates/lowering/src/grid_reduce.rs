@@ -115,7 +115,7 @@ fn one(
         leaves: Vec::new(),
         index,
         hazards: crate::Hazards::Refused,
-        peel: true,
+        peel: crate::Peel::Behind,
     };
     for arg in &kernel.args {
         if let Arg::Array(a) = arg {
@@ -174,10 +174,22 @@ fn one(
         let (first, second) = if neighbours { (blocks, within) } else { (within, blocks) };
         first.iter().chain(second).cloned().collect()
     };
+    // There is room for all that is stored, which may be more than has points: what the blocks are counted by leaves out what only data say.
+    let mut stored = analysis.context.clone();
+    for declared in analysis.lookup.instances(&instruction.within) {
+        stored.push(Constraint { kind: declared.kind, aff: analysis.lookup.expand(&declared.aff)? });
+    }
+    for iname in instruction.within.iter().chain(&on_grid) {
+        if let Some(extent) = analysis.extents.get(iname) {
+            stored.push(Constraint::le(&extent.lower, &Aff::var(iname))?);
+        }
+    }
+    stored.extend(blocks.iter().cloned());
+    let stored = System::new(&stored)?;
     let mut axes = Vec::new();
     for iname in &ordered(&on_grid) {
-        let bounds = system.bounds(iname, &parameter)?;
-        let least = system.constant_range(&Aff::var(iname))?.0;
+        let bounds = stored.bounds(iname, &parameter)?;
+        let least = stored.constant_range(&Aff::var(iname))?.0;
         let ends = bounds.upper.iter().map(|upper| upper.floor()).collect::<Result<Vec<_>, _>>()?;
         // The inner iname of a split has its constant length, and what the length of the whole leaves of it.
         let constant = ends.iter().filter_map(Aff::as_constant).min().map(Aff::constant);

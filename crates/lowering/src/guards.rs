@@ -33,7 +33,7 @@ impl Emitter<'_, '_> {
         let part = Item::parts(std::slice::from_ref(item)).first().map(|p| self.part(*p));
         // What makes instances those of one end of a range is no guard of the part, and the loop says it.
         let own = |g: &&Guard| match &self.piece {
-            Some(piece) if !piece.whole => self.analysis.parts[piece.number].guards.contains(g),
+            Some(piece) if piece.ends_of.is_some() => self.analysis.parts[piece.number].guards.contains(g),
             _ => true,
         };
         let guards: Vec<Guard> = guards.iter().filter(own).cloned().collect();

@@ -83,11 +83,14 @@ impl Default for LowerOptions {
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let program = lower_unverified(kernel, options)?;
     let Some(why) = refused(kernel, &program) else { return Ok(program) };
-    // Ends of rows that are moved apart may be more than the question can follow: then vectors move as their guards say.
-    match lower_with(kernel, options, Hazards::Refused, false) {
-        Ok(plain) if plain != program && refused(kernel, &plain).is_none() => Ok(plain),
-        _ => Err(kernel.locate(*why)),
+    // Ends of rows that are moved apart may be more than the question can follow: then they stay in their loops, or all moves as the guards say.
+    for peel in [Peel::InPlace, Peel::Never] {
+        match lower_with(kernel, options, Hazards::Refused, peel) {
+            Ok(plain) if plain != program && refused(kernel, &plain).is_none() => return Ok(plain),
+            _ => {}
+        }
     }
+    Err(kernel.locate(*why))
 }
 
 /// Why the last question refuses a program.
@@ -108,14 +111,14 @@ const INSTANCES: [&str; 3] = ["lost-instance", "extra-instance", "wrong-index"];
 
 /// As [`lower`], without the last question about the finished program. For measurements of what the question costs.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    lower_with(kernel, options, Hazards::Refused, true)
+    lower_with(kernel, options, Hazards::Refused, Peel::Behind)
 }
 
 /// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order, values that cannot reach their readers
 /// are read as they are, lanes that are not aligned move one by one, and the finished program is not asked about. For tests that show, by running it, that what was refused
 /// really goes wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    lower_with(kernel, options, Hazards::Left, true)
+    lower_with(kernel, options, Hazards::Left, Peel::Behind)
 }
 
 /// What becomes of executions that nothing can order, and of values that do not reach their readers.
@@ -127,11 +130,22 @@ pub(crate) enum Hazards {
     Left,
 }
 
+/// How vectors move of which some lanes lie beside a range (see `partial`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Peel {
+    /// Apart from whole ones, behind their loop where it can be.
+    Behind,
+    /// Apart from whole ones, in their loop.
+    InPlace,
+    /// Element by element, as whole ones beside them.
+    Never,
+}
+
 fn lower_with(
     kernel: &LoopKernel,
     options: LowerOptions,
     hazards: Hazards,
-    peel: bool,
+    peel: Peel,
 ) -> Result<program::Program, Diagnostic> {
     scan_order::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
     let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel, options.index)? {
@@ -139,7 +153,7 @@ fn lower_with(
         None => structure::lower(kernel, options, hazards, peel, BTreeMap::new()),
     };
     // Where rows begin anywhere, a reduction can begin its vectors before them.
-    if peel
+    if peel != Peel::Never
         && hazards == Hazards::Refused
         && let Some(shifted) = peel::rows_from_multiples(kernel)?
         && let Ok(program) = lower(&shifted)

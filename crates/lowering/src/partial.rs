@@ -1,8 +1,8 @@
 //! Vectors of which some lanes lie beside the range that a loop goes over: whole ones by vector accesses, the others element by element.
 //!
 //! An update over `vec` lanes whose guards tell lanes apart would move all its elements one by one. Where whole vectors can move at once, it is
-//! written more than once. A loop with nothing else in it is written for whole vectors, and behind it once for each end of the range, where it
-//! has an iteration at most:
+//! written more than once. A loop over such vectors with nothing else in it is written for whole ones, and behind it once for each end of the range,
+//! where a thread goes round once or not at all:
 //!
 //! ```text
 //! for (vectors that lie in the range)                         one access, all lanes
@@ -10,9 +10,10 @@
 //! for (the vector that the range ends in, if another part)    for each lane:  if (it is in range)  one element
 //! ```
 //!
-//! So the first loop, in which nearly all the time goes by, has neither the ends' code nor a test for them, and compilers unroll it. Its vectors
+//! So the code of the ends is not in the loop in which nearly all the time goes by, and compilers unroll that. Its vectors
 //! are those of which the first guard holds for all lanes, and the second; the others are those of which the first does not, and those of which
-//! the first does and the second does not: none is in two, none is in no loop. Elsewhere the update is written in place, twice:
+//! the first does and the second does not: none is in two, none is in no loop. Where that cannot be written, as where guards do not speak of the loop's iname, or
+//! a side has two bounds, the update is written in place, twice:
 //!
 //! ```text
 //! for each part:  if (all lanes are in range)  one access, all lanes
@@ -26,7 +27,9 @@
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part, Tag};
 
 use crate::{
+    Peel,
     analysis::{Guard, PartInfo},
+    bounds::LoopBounds,
     emitter::{Emitter, Piece},
     env::Env,
     items::Item,
@@ -55,6 +58,8 @@ struct Apart {
     vector: Ends,
     /// Over all lanes of the thread.
     thread: Ends,
+    /// Whether it can hold for a part of a vector's lanes only, where all other guards hold for some lane.
+    parts: bool,
 }
 
 impl Apart {
@@ -79,7 +84,7 @@ fn whole(info: &PartInfo, apart: &[Apart]) -> PartInfo {
 
 impl Emitter<'_, '_> {
     /// The loop over `iname` around an update and nothing else, written once for whole vectors and once for each end; `None` where no guard tells the
-    /// lanes of a vector apart or nothing moves at once.
+    /// lanes of a vector apart or nothing moves at once, and where it cannot be written so.
     pub fn emit_loop_apart(
         &mut self,
         item: &Item,
@@ -90,49 +95,87 @@ impl Emitter<'_, '_> {
         let [Item::Leaf(number)] = items else { return Ok(None) };
         let kernel = self.analysis.kernel;
         let of_vectors = |info: &PartInfo| info.lanes.last().is_some_and(|lane| kernel.tag(lane) == Tag::Vec);
-        if self.piece.is_some() || kernel.tag(iname) == Tag::Unroll || !of_vectors(self.part(*number)) {
+        if self.shared_state.peel != Peel::Behind
+            || self.piece.is_some()
+            || kernel.tag(iname) == Tag::Unroll
+            || !of_vectors(self.part(*number))
+        {
             return Ok(None);
         }
-        let mut info = self.analysis.parts[*number].clone();
+        let bounds = self.loop_bounds(items, iname, env, false, false)?;
         let mut inner = env.clone();
         inner.bound.insert(iname.clone());
-        let bounds = self.loop_bounds(items, iname, env, false, false)?;
         bounds.learn(iname, &mut inner)?;
+        let info = self.analysis.parts[*number].clone();
         let Some(apart) = self.apart(&info, &info.lanes, &inner)? else { return Ok(None) };
-        info.guards = self.irredundant(&info.guards, env)?;
-        let of_piece = |this: &mut Self, info: PartInfo, inside: Option<&[Constraint]>| {
-            let whole = inside.is_none();
-            let inside = inside.unwrap_or_default().to_vec();
-            this.piece = Some(Piece { number: *number, info, inside, whole });
-            let stmts = this.emit_one_loop(item, iname, items, env);
-            this.piece = None;
-            stmts
-        };
+        let lane = info.lanes.last();
+        let ends: Vec<&Apart> = apart.iter().filter(|a| a.parts).collect();
+        let lower = ends.iter().filter(|a| a.is_lower(lane)).count();
+        if lower > 1 || ends.len() - lower > 1 || ends.iter().any(|a| !a.guard.canonical.aff.mentions(iname))
+        {
+            return Ok(None);
+        }
+        let mark = self.mark();
+        let stmts = self.pieces(item, iname, items, env, &inner, &bounds, &info, &apart);
+        self.piece = None;
+        // What is wrong with the loop itself, the loop in one will say.
+        if stmts.is_err() {
+            self.back_to(mark);
+        }
+        Ok(stmts.ok())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn pieces(
+        &mut self,
+        item: &Item,
+        iname: &Name,
+        items: &[Item],
+        env: &Env,
+        inner: &Env,
+        bounds: &LoopBounds,
+        info: &PartInfo,
+        apart: &[Apart],
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let [Item::Leaf(number)] = items else { return Ok(Vec::new()) };
+        let number = *number;
+        self.piece = Some(Piece { number, info: whole(info, apart), inside: Vec::new(), ends_of: None });
+        let mut stmts = self.emit_one_loop(item, iname, items, env)?;
+        let guards = self.irredundant(&info.guards, env)?;
         // What is known of the numbers that the ends hang on, as that a row begins less than a vector behind a multiple.
         let of_data = |c: &&Constraint| {
             let names = c.names();
             !names.is_empty() && names.iter().all(|n| self.data.contains(n))
         };
         let known: Vec<Constraint> = inner.system().constraints().iter().filter(of_data).cloned().collect();
-        let mut stmts = of_piece(self, whole(&info, &apart), None)?;
+        let mut inside = inner.clone();
+        for lane in &info.lanes {
+            self.learn_lane(lane, &mut inside)?;
+        }
         // A vector that a short row both begins and ends in is among the first.
         let mut others = Vec::new();
-        for end in &apart {
-            let mut piece = info.clone();
+        for end in apart.iter().filter(|a| a.parts) {
             let least = &end.vector.least;
             let outside = Constraint::nonneg(least.aff.neg()?.add_constant(-1)?);
-            for c in others.iter().chain([&outside]).chain(&known) {
-                piece.guards.push(Guard { declared: c.clone(), canonical: c.clone() });
-            }
-            let mut loops = of_piece(self, piece, Some(&others))?;
+            let own: Vec<Constraint> = others.iter().chain([&outside]).chain(&known).cloned().collect();
+            let mut piece = PartInfo { guards: guards.clone(), ..info.clone() };
+            piece.guards.extend(own.into_iter().map(|c| Guard { declared: c.clone(), canonical: c }));
+            let all: Vec<Constraint> = piece.guards.iter().map(|g| g.canonical.clone()).collect();
+            let tested_inside = others.clone();
             others.push(least.clone());
+            if inside.system().with(&all)?.is_empty()? {
+                continue;
+            }
+            self.piece =
+                Some(Piece { number, info: piece, inside: tested_inside, ends_of: Some(bounds.clone()) });
+            let mut loops = self.emit_one_loop(item, iname, items, env)?;
             if let Some(Stmt::For { note, .. }) = loops.first_mut() {
                 let does = if end.is_lower(info.lanes.last()) { "begins" } else { "ends" };
                 *note = Note::new(format!("the elements of the vector that the row {does} in"));
             }
             stmts.extend(loops);
         }
-        Ok(Some(stmts))
+        Ok(stmts)
     }
 
     /// An update in the loops over its lanes, written twice; `None` where no guard tells the lanes of a vector apart or nothing moves at once.
@@ -170,7 +213,7 @@ impl Emitter<'_, '_> {
         let analysis = self.analysis;
         let Some(vector) = lanes.last() else { return Ok(None) };
         let instruction = analysis.instruction(info);
-        if !self.shared_state.peel
+        if self.shared_state.peel == Peel::Never
             || analysis.kernel.tag(vector) != Tag::Vec
             || !matches!(info.execution.part.part, Part::Update(_))
             || instruction.predicate.is_some()
@@ -227,7 +270,6 @@ impl Emitter<'_, '_> {
         let mut any = inside.clone();
         any.learn(&mixed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
         // Where the first lane decides for all of them, the whole vector is in range or none of it is.
-        let mut parted = false;
         let mut all = Vec::new();
         for guard in mixed {
             let c = &guard.canonical;
@@ -236,10 +278,10 @@ impl Emitter<'_, '_> {
             else {
                 return Ok(None);
             };
-            parted |= !any.implies(&vector.least)?;
-            all.push(Apart { guard, vector, thread });
+            let parts = !any.implies(&vector.least)?;
+            all.push(Apart { guard, vector, thread, parts });
         }
-        Ok(parted.then_some(all))
+        Ok(all.iter().any(|a| a.parts).then_some(all))
     }
 
     /// Whether some lane is in range, as far as each guard by itself tells, and some lane is not.

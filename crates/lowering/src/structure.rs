@@ -39,7 +39,7 @@ pub(crate) fn lower(
     kernel: &LoopKernel,
     options: LowerOptions,
     hazards: Hazards,
-    peel: bool,
+    peel: crate::Peel,
     updates: BTreeMap<Name, Atomic>,
 ) -> Result<Program, Diagnostic> {
     let mut analysis = Analysis::new(kernel)?;
