@@ -10,11 +10,11 @@ use loopwright_kernel_ir::{Aff, Diagnostic, Name};
 use loopwright_legality::THREAD_COORDINATES;
 
 use crate::{
-    bounds::LoopBounds,
     emitter::Emitter,
     env::Env,
     fold::{add, mul},
     items::Item,
+    loop_bounds::LoopBounds,
     program::{BinOp, Note, Step, Stmt, Value},
 };
 

@@ -12,11 +12,11 @@ use loopwright_legality::{Presence, THREAD_COORDINATES};
 
 use crate::{
     analysis::{Guard, PartInfo},
-    bounds::one_value,
     emitter::Emitter,
     env::Env,
     fold::and,
     items::Item,
+    loop_bounds::one_value,
     program::{Note, Scope, Step, Stmt, ValueKind},
 };
 

@@ -10,9 +10,9 @@ use loopwright_kernel_ir::{
 use crate::{
     Peel,
     analysis::{Analysis, PartInfo},
-    bounds::LoopBounds,
     fold::{add, mul},
     layout::{constant_dims, storage_order},
+    loop_bounds::LoopBounds,
     program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Value, ValueKind, Var, VarId},
 };
 

@@ -39,6 +39,7 @@ mod items;
 mod join;
 mod layout;
 mod loads;
+mod loop_bounds;
 mod partial;
 mod paths;
 mod peel;

@@ -29,10 +29,10 @@ use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part, Tag};
 use crate::{
     Peel,
     analysis::{Guard, PartInfo},
-    bounds::LoopBounds,
     emitter::{Emitter, Piece},
     env::Env,
     items::Item,
+    loop_bounds::LoopBounds,
     program::{BinOp, Note, Stmt, Value},
 };
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::{Bound, System};
 
-use crate::bounds;
+use crate::loop_bounds;
 
 /// Adds that coordinates are not negative: constraints that follow from it have been left out of those of parts.
 pub(crate) fn with_coordinates(rows: &mut Vec<Constraint>) {
@@ -20,7 +20,7 @@ pub(crate) fn with_coordinates(rows: &mut Vec<Constraint>) {
 /// The value of an iname whose only bounds say that it has one.
 pub(crate) fn one_value<'b>(lowers: &'b [Vec<Bound>], uppers: &[Vec<Bound>]) -> Option<&'b Aff> {
     match (lowers, uppers) {
-        ([lower], [upper]) => bounds::one_value(lower, upper),
+        ([lower], [upper]) => loop_bounds::one_value(lower, upper),
         _ => None,
     }
 }
