@@ -121,9 +121,10 @@ impl Emitter<'_, '_> {
         if let (Some(whole), [(lower, upper)]) =
             (self.piece.as_ref().and_then(|p| p.ends_of.as_ref()), all.as_mut_slice())
         {
-            let taken = |own: &mut Vec<Bound>| std::mem::take(own);
-            *lower = self.needed_bounds([taken(lower), whole.lower.clone()].concat(), env, true)?;
-            *upper = self.needed_bounds([taken(upper), whole.upper.clone()].concat(), env, false)?;
+            lower.extend(whole.lower.iter().cloned());
+            upper.extend(whole.upper.iter().cloned());
+            *lower = self.needed_bounds(std::mem::take(lower), env, true)?;
+            *upper = self.needed_bounds(std::mem::take(upper), env, false)?;
         }
         let Some((first_low, first_high)) = all.first().cloned() else { return Ok(result) };
         let same_low = all.iter().all(|(l, _)| *l == first_low);

@@ -181,7 +181,7 @@ impl Emitter<'_, '_> {
             Item::Join(join) if join.scan => self.emit_scan(join, env),
             Item::Join(join) => self.emit_join(join, env),
             Item::Start(join) => self.emit_start(join, env),
-            Item::Loop { iname, body } => self.emit_loop(item, iname, body, env),
+            Item::Loop { iname, body } => self.emit_loop(iname, body, env),
         }
     }
 
@@ -414,27 +414,21 @@ impl Emitter<'_, '_> {
         Ok(body)
     }
 
-    fn emit_loop(
-        &mut self,
-        item: &Item,
-        iname: &Name,
-        items: &[Item],
-        env: &Env,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
-        match self.emit_loop_apart(item, iname, items, env)? {
+    fn emit_loop(&mut self, iname: &Name, items: &[Item], env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        match self.emit_loop_apart(iname, items, env) {
             Some(stmts) => Ok(stmts),
-            None => self.emit_one_loop(item, iname, items, env),
+            None => self.emit_one_loop(iname, items, env),
         }
     }
 
+    /// The loop over `iname`, in one.
     pub fn emit_one_loop(
         &mut self,
-        item: &Item,
         iname: &Name,
         items: &[Item],
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let converges = item.converges();
+        let converges = items.iter().any(Item::converges);
         let unroll = self.analysis.kernel.tag(iname) == Tag::Unroll;
         let bounds = self.loop_bounds(items, iname, env, converges, unroll)?;
         let mut inner = env.clone();

@@ -131,17 +131,15 @@ fn one(
     // Lengths of the inames that index the partial results, and the domain of the joined ones.
     let update = PartRef { instruction: instruction.id.clone(), part: Part::Update(n) };
     // All that is declared of its instances: guards leave out what coordinates fulfil anyway, as that they are not negative.
-    let mut rows = analysis.context.clone();
-    for declared in analysis.lookup.instances(&analysis.lookup.part_inames(&update)) {
-        rows.push(Constraint { kind: declared.kind, aff: analysis.lookup.expand(&declared.aff)? });
-    }
     // Guards that follow from coordinates not being negative are not among those.
+    let mut least = Vec::new();
     for iname in instruction.within.iter().chain(&on_grid) {
         if let Some(extent) = analysis.extents.get(iname) {
-            rows.push(Constraint::le(&extent.lower, &Aff::var(iname))?);
+            least.push(Constraint::le(&extent.lower, &Aff::var(iname))?);
         }
     }
-    let system = System::new(&rows)?;
+    let points = declared(&analysis, &analysis.lookup.part_inames(&update))?;
+    let system = System::new(&[analysis.context.as_slice(), &points, &least].concat())?;
     let parameter = |name: &Name| analysis.is_parameter(name);
     let joined: Vec<Name> = on_grid.iter().map(|b| fresh(kernel, &format!("{b}_join"))).collect();
     let kept = system.keep_only(&|name: &Name| {
@@ -160,10 +158,7 @@ fn one(
     }
     if instruction.atomic {
         // Those of the reduction's own points would leave out results of none.
-        let mut bounds = Vec::new();
-        for declared in analysis.lookup.instances(&instruction.within) {
-            bounds.push(Constraint { kind: declared.kind, aff: analysis.lookup.expand(&declared.aff)? });
-        }
+        let bounds = declared(&analysis, &instruction.within)?;
         let operator = (operator, state.first().copied());
         return by_updates(kernel, number, operator, [&on_grid, &rest], [blocks, bounds]);
     }
@@ -175,17 +170,8 @@ fn one(
         first.iter().chain(second).cloned().collect()
     };
     // There is room for all that is stored, which may be more than has points: what the blocks are counted by leaves out what only data say.
-    let mut stored = analysis.context.clone();
-    for declared in analysis.lookup.instances(&instruction.within) {
-        stored.push(Constraint { kind: declared.kind, aff: analysis.lookup.expand(&declared.aff)? });
-    }
-    for iname in instruction.within.iter().chain(&on_grid) {
-        if let Some(extent) = analysis.extents.get(iname) {
-            stored.push(Constraint::le(&extent.lower, &Aff::var(iname))?);
-        }
-    }
-    stored.extend(blocks.iter().cloned());
-    let stored = System::new(&stored)?;
+    let results = declared(&analysis, &instruction.within)?;
+    let stored = System::new(&[analysis.context.as_slice(), &results, &least, &blocks].concat())?;
     let mut axes = Vec::new();
     for iname in &ordered(&on_grid) {
         let bounds = stored.bounds(iname, &parameter)?;
@@ -297,6 +283,12 @@ fn one(
         Ok::<(), Diagnostic>(())
     })?;
     Ok((edited, None))
+}
+
+/// What is declared of instances over these inames, over base inames.
+fn declared(analysis: &Analysis<'_>, inames: &[Name]) -> Result<Vec<Constraint>, Diagnostic> {
+    let over_base = |c: Constraint| Ok(Constraint { kind: c.kind, aff: analysis.lookup.expand(&c.aff)? });
+    analysis.lookup.instances(inames).into_iter().map(over_base).collect()
 }
 
 /// The axis of the block that nobody has results on, and how many threads there join the partial results of each result; `None` where the

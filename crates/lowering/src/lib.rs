@@ -86,9 +86,11 @@ pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Prog
     let Some(why) = refused(kernel, &program) else { return Ok(program) };
     // Ends of rows that are moved apart may be more than the question can follow: then they stay in their loops, or all moves as the guards say.
     for peel in [Peel::InPlace, Peel::Never] {
-        match lower_with(kernel, options, Hazards::Refused, peel) {
-            Ok(plain) if plain != program && refused(kernel, &plain).is_none() => return Ok(plain),
-            _ => {}
+        if let Ok(plain) = lower_with(kernel, options, Hazards::Refused, peel)
+            && plain != program
+            && refused(kernel, &plain).is_none()
+        {
+            return Ok(plain);
         }
     }
     Err(kernel.locate(*why))

@@ -32,7 +32,6 @@ use crate::{
     emitter::{Emitter, Piece},
     env::Env,
     items::Item,
-    loop_bounds::LoopBounds,
     program::{BinOp, Note, Stmt, Value},
 };
 
@@ -64,8 +63,8 @@ struct Apart {
 
 impl Apart {
     /// Whether it is a lower bound of the lane.
-    fn is_lower(&self, lane: Option<&Name>) -> bool {
-        lane.is_some_and(|lane| self.guard.canonical.aff.coefficient(lane) > 0)
+    fn is_lower(&self, lane: &Name) -> bool {
+        self.guard.canonical.aff.coefficient(lane) > 0
     }
 }
 
@@ -85,97 +84,88 @@ fn whole(info: &PartInfo, apart: &[Apart]) -> PartInfo {
 impl Emitter<'_, '_> {
     /// The loop over `iname` around an update and nothing else, written once for whole vectors and once for each end; `None` where no guard tells the
     /// lanes of a vector apart or nothing moves at once, and where it cannot be written so.
-    pub fn emit_loop_apart(
-        &mut self,
-        item: &Item,
+    pub fn emit_loop_apart(&mut self, iname: &Name, items: &[Item], env: &Env) -> Option<Vec<Stmt>> {
+        // What is wrong with the loop itself, the loop in one will say.
+        let pieces = self.pieces(iname, items, env).ok()??;
+        let mark = self.mark();
+        let mut stmts = Vec::new();
+        for (piece, does) in pieces {
+            self.piece = Some(piece);
+            let loops = self.emit_one_loop(iname, items, env);
+            self.piece = None;
+            let Ok(mut loops) = loops else {
+                self.back_to(mark);
+                return None;
+            };
+            if let Some(Stmt::For { note, .. }) = loops.first_mut() {
+                *note = does;
+            }
+            stmts.extend(loops);
+        }
+        Some(stmts)
+    }
+
+    /// What the loops are for into which the one over `iname` is taken apart, in their order, and what is said of them.
+    fn pieces(
+        &self,
         iname: &Name,
         items: &[Item],
         env: &Env,
-    ) -> Result<Option<Vec<Stmt>>, Diagnostic> {
-        let [Item::Leaf(number)] = items else { return Ok(None) };
+    ) -> Result<Option<Vec<(Piece, Note)>>, Diagnostic> {
+        let &[Item::Leaf(number)] = items else { return Ok(None) };
         let kernel = self.analysis.kernel;
-        let of_vectors = |info: &PartInfo| info.lanes.last().is_some_and(|lane| kernel.tag(lane) == Tag::Vec);
+        let info = &self.analysis.parts[number];
+        let Some(lane) = info.lanes.last().filter(|lane| kernel.tag(lane) == Tag::Vec) else {
+            return Ok(None);
+        };
         if self.shared_state.peel != Peel::Behind
             || self.piece.is_some()
             || kernel.tag(iname) == Tag::Unroll
-            || !of_vectors(self.part(*number))
+            || !info.guards.iter().any(|g| g.canonical.aff.mentions(lane))
         {
             return Ok(None);
         }
         let bounds = self.loop_bounds(items, iname, env, false, false)?;
-        let mut inner = env.clone();
-        inner.bound.insert(iname.clone());
-        bounds.learn(iname, &mut inner)?;
-        let info = self.analysis.parts[*number].clone();
-        let Some(apart) = self.apart(&info, &info.lanes, &inner)? else { return Ok(None) };
-        let lane = info.lanes.last();
+        let mut inside = env.clone();
+        inside.bound.insert(iname.clone());
+        bounds.learn(iname, &mut inside)?;
+        let Some(apart) = self.apart(info, &info.lanes, &inside)? else { return Ok(None) };
         let ends: Vec<&Apart> = apart.iter().filter(|a| a.parts).collect();
         let lower = ends.iter().filter(|a| a.is_lower(lane)).count();
         if lower > 1 || ends.len() - lower > 1 || ends.iter().any(|a| !a.guard.canonical.aff.mentions(iname))
         {
             return Ok(None);
         }
-        let mark = self.mark();
-        let stmts = self.pieces(item, iname, items, env, &inner, &bounds, &info, &apart);
-        self.piece = None;
-        // What is wrong with the loop itself, the loop in one will say.
-        if stmts.is_err() {
-            self.back_to(mark);
+        for lane in &info.lanes {
+            self.learn_lane(lane, &mut inside)?;
         }
-        Ok(stmts.ok())
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn pieces(
-        &mut self,
-        item: &Item,
-        iname: &Name,
-        items: &[Item],
-        env: &Env,
-        inner: &Env,
-        bounds: &LoopBounds,
-        info: &PartInfo,
-        apart: &[Apart],
-    ) -> Result<Vec<Stmt>, Diagnostic> {
-        let [Item::Leaf(number)] = items else { return Ok(Vec::new()) };
-        let number = *number;
-        self.piece = Some(Piece { number, info: whole(info, apart), inside: Vec::new(), ends_of: None });
-        let mut stmts = self.emit_one_loop(item, iname, items, env)?;
+        let piece = |info, inside, ends_of| Piece { number, info, inside, ends_of };
+        let mut pieces = vec![(piece(whole(info, &apart), Vec::new(), None), Note::default())];
         let guards = self.irredundant(&info.guards, env)?;
         // What is known of the numbers that the ends hang on, as that a row begins less than a vector behind a multiple.
         let of_data = |c: &&Constraint| {
             let names = c.names();
             !names.is_empty() && names.iter().all(|n| self.data.contains(n))
         };
-        let known: Vec<Constraint> = inner.system().constraints().iter().filter(of_data).cloned().collect();
-        let mut inside = inner.clone();
-        for lane in &info.lanes {
-            self.learn_lane(lane, &mut inside)?;
-        }
+        let known: Vec<Constraint> = inside.system().constraints().iter().filter(of_data).cloned().collect();
         // A vector that a short row both begins and ends in is among the first.
         let mut others = Vec::new();
-        for end in apart.iter().filter(|a| a.parts) {
+        for end in ends {
             let least = &end.vector.least;
             let outside = Constraint::nonneg(least.aff.neg()?.add_constant(-1)?);
-            let own: Vec<Constraint> = others.iter().chain([&outside]).chain(&known).cloned().collect();
-            let mut piece = PartInfo { guards: guards.clone(), ..info.clone() };
-            piece.guards.extend(own.into_iter().map(|c| Guard { declared: c.clone(), canonical: c }));
-            let all: Vec<Constraint> = piece.guards.iter().map(|g| g.canonical.clone()).collect();
-            let tested_inside = others.clone();
+            let own = others.iter().chain([&outside]).chain(&known).cloned();
+            let own = own.map(|c| Guard { declared: c.clone(), canonical: c });
+            let guards: Vec<Guard> = guards.iter().cloned().chain(own).collect();
+            let all: Vec<Constraint> = guards.iter().map(|g| g.canonical.clone()).collect();
+            if !inside.system().with(&all)?.is_empty()? {
+                let does = if end.is_lower(lane) { "begins" } else { "ends" };
+                let note = Note::new(format!("the elements of the vector that the row {does} in"));
+                let info = PartInfo { guards, ..info.clone() };
+                pieces.push((piece(info, others.clone(), Some(bounds.clone())), note));
+            }
             others.push(least.clone());
-            if inside.system().with(&all)?.is_empty()? {
-                continue;
-            }
-            self.piece =
-                Some(Piece { number, info: piece, inside: tested_inside, ends_of: Some(bounds.clone()) });
-            let mut loops = self.emit_one_loop(item, iname, items, env)?;
-            if let Some(Stmt::For { note, .. }) = loops.first_mut() {
-                let does = if end.is_lower(info.lanes.last()) { "begins" } else { "ends" };
-                *note = Note::new(format!("the elements of the vector that the row {does} in"));
-            }
-            stmts.extend(loops);
         }
-        Ok(stmts)
+        Ok(Some(pieces))
     }
 
     /// An update in the loops over its lanes, written twice; `None` where no guard tells the lanes of a vector apart or nothing moves at once.
