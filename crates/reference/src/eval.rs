@@ -14,9 +14,9 @@ impl Machine<'_> {
     pub fn value(&self, e: &Expr, dtype: DType, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
         let cast = |v: Val, to: DType| v.cast(self.held(to));
         Ok(match e {
-            Expr::Int(v) => cast(Val::plain(Number::I64(*v)), dtype),
-            Expr::Float(v) => cast(Val::plain(Number::F64(v.0)), dtype),
-            Expr::Bool(v) => cast(Val::plain(Number::Bool(*v)), dtype),
+            Expr::Int(v) => cast(self.plain(Number::I64(*v)), dtype),
+            Expr::Float(v) => cast(self.plain(Number::F64(v.0)), dtype),
+            Expr::Bool(v) => cast(self.plain(Number::Bool(*v)), dtype),
             Expr::Name(name) => cast(self.name_value(name, scope)?, dtype),
             Expr::Subscript(access) => cast(self.read(access, scope)?, dtype),
             Expr::Reduce(r) => cast(self.result_of(r, scope)?, dtype),
@@ -28,14 +28,14 @@ impl Machine<'_> {
                 };
                 let a = self.value(a, own, scope)?;
                 let number = unary(*op, a.number)?;
-                cast(Val { number, hash: mix(&format!("{op:?}"), &[a.hash]) }, dtype)
+                cast(Val { number, hash: self.hash(|| mix(&format!("{op:?}"), &[a.hash])) }, dtype)
             }
             Expr::Binary(op, a, b) => cast(self.binary(*op, a, b, dtype, scope)?, dtype),
             Expr::If(c, a, b) => {
                 let c = self.value(c, DType::Bool, scope)?;
                 let chosen = if c.number == Number::Bool(true) { a } else { b };
                 let value = self.value(chosen, computing(dtype), scope)?;
-                let hash = mix("if", &[c.hash, value.hash]);
+                let hash = self.hash(|| mix("if", &[c.hash, value.hash]));
                 cast(Val { hash, ..value }, dtype)
             }
             Expr::Cast(to, a) => {
@@ -45,7 +45,7 @@ impl Machine<'_> {
                     _ => to,
                 };
                 let a = self.value(a, from, scope)?;
-                let hash = mix("cast", &[to as u64, a.hash]);
+                let hash = self.hash(|| mix("cast", &[to as u64, a.hash]));
                 cast(cast(Val { hash, ..a }, to), dtype)
             }
             Expr::Call { function, args, .. } => cast(self.call(e, function, args, dtype, scope)?, dtype),
@@ -88,13 +88,13 @@ impl Machine<'_> {
         let a = self.value(a, own, scope)?;
         match (op, a.number) {
             (BinaryOp::And, Number::Bool(false)) | (BinaryOp::Or, Number::Bool(true)) => {
-                return Ok(Val { hash: mix(&format!("{op:?}"), &[a.hash]), ..a });
+                return Ok(Val { hash: self.hash(|| mix(&format!("{op:?}"), &[a.hash])), ..a });
             }
             _ => {}
         }
         let b = self.value(b, own, scope)?;
         let number = binary(op, a.number, b.number)?;
-        Ok(Val { number, hash: mix(&format!("{op:?}"), &[a.hash, b.hash]) })
+        Ok(Val { number, hash: self.hash(|| mix(&format!("{op:?}"), &[a.hash, b.hash])) })
     }
 
     fn call(
@@ -107,7 +107,7 @@ impl Machine<'_> {
     ) -> Result<Val, Diagnostic> {
         match &**function {
             "lowest" | "highest" => {
-                return Ok(Val::plain(end_of_range(self.held(dtype), &**function == "lowest")));
+                return Ok(self.plain(end_of_range(self.held(dtype), &**function == "lowest")));
             }
             _ => {}
         }
@@ -126,7 +126,7 @@ impl Machine<'_> {
             let wanted = declared.and_then(|f| f.params.get(k)).copied().unwrap_or(own);
             values.push(self.value(a, wanted, scope)?);
         }
-        let hash = mix(function, &values.iter().map(|v| v.hash).collect::<Vec<_>>());
+        let hash = self.hash(|| mix(function, &values.iter().map(|v| v.hash).collect::<Vec<_>>()));
         let mut numbers: Vec<_> = values.iter().map(|v| v.number).collect();
         let number = match declared {
             None => math(function, &numbers)?,

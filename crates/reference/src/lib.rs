@@ -19,6 +19,8 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+mod accumulate;
+mod accumulator;
 mod eval;
 mod machine;
 mod number;

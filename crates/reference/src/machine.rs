@@ -5,14 +5,15 @@ use std::time::Instant;
 
 use loopwright_kernel_ir::{
     Access, Arg, Array, Buffer, Constraint, DType, Diagnostic, Expr, Instruction, LoopKernel, Name, Number,
-    Part, PartRef, Reduce, ReductionOp, Tree, Type,
+    Part, PartRef, Tree, Type,
 };
 
 use crate::{
     Inputs, Mode,
+    accumulator::Accumulator,
     points::points,
-    types::{computing, state_type},
-    val::{Val, mix},
+    types::computing,
+    val::{Val, hash_of, mix},
 };
 
 /// An array: one storage for the whole run, temporaries too, since the declared kernel is one sequence of instances.
@@ -26,8 +27,8 @@ struct Store {
 /// Names that mean something only inside of an operator, and the results of the reductions of the instruction at hand.
 #[derive(Default)]
 pub(crate) struct Scope<'s> {
-    locals: Option<&'s BTreeMap<Name, Val>>,
-    instruction: Option<&'s Instruction>,
+    pub locals: Option<&'s BTreeMap<Name, Val>>,
+    pub instruction: Option<&'s Instruction>,
 }
 
 pub(crate) struct Machine<'a> {
@@ -36,8 +37,8 @@ pub(crate) struct Machine<'a> {
     mode: Mode,
     stores: BTreeMap<Name, Store>,
     inames: BTreeMap<Name, i64>,
-    /// Instruction and number of a reduction: its state. At the finish, its results.
-    states: BTreeMap<(Name, usize), Vec<Val>>,
+    /// Instruction and number of a reduction: how it goes, and its state.
+    pub accumulators: BTreeMap<(Name, usize), Accumulator>,
     /// Leaves that were executed.
     leaves: u64,
 }
@@ -45,7 +46,7 @@ pub(crate) struct Machine<'a> {
 /// Leaves between two looks at the clock: less than a millisecond.
 const LEAVES_A_LOOK: u64 = 256;
 
-fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {
+pub(crate) fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {
     Diagnostic::new(code, message)
 }
 
@@ -60,7 +61,7 @@ pub(crate) fn run(
         mode,
         stores: BTreeMap::new(),
         inames: BTreeMap::new(),
-        states: BTreeMap::new(),
+        accumulators: BTreeMap::new(),
         leaves: 0,
     };
     let arrays = kernel.args.iter().filter_map(|a| match a {
@@ -76,6 +77,16 @@ pub(crate) fn run(
 }
 
 impl Machine<'_> {
+    /// How a value came about, where the mode keeps that.
+    pub fn hash(&self, hash: impl FnOnce() -> u64) -> u64 {
+        if self.mode == Mode::Hash { hash() } else { 0 }
+    }
+
+    /// A value that stands for itself.
+    pub fn plain(&self, number: Number) -> Val {
+        Val { number, hash: self.hash(|| hash_of(number)) }
+    }
+
     /// The type in which values of a type are held.
     pub fn held(&self, dtype: DType) -> DType {
         if self.mode == Mode::Wide && dtype.is_float() { DType::F64 } else { dtype }
@@ -138,7 +149,7 @@ impl Machine<'_> {
                 return Err(error("argument", format!("`{name}` is {len} x {is}, not {size} x {dtype}")));
             }
             for (k, (cell, number)) in cells.iter_mut().zip(buffer.numbers()).enumerate() {
-                let hash = mix("cell", &[mix(name, &[]), k as u64]);
+                let hash = self.hash(|| mix("cell", &[mix(name, &[]), k as u64]));
                 *cell = Some(Val { number: number.cast(self.held(dtype)), hash });
             }
         }
@@ -270,120 +281,6 @@ impl Machine<'_> {
         }
     }
 
-    fn operator(&self, r: &Reduce) -> Result<ReductionOp, Diagnostic> {
-        let unknown = || error("unknown-operator", format!("there is no reduction operator `{}`", r.op));
-        self.kernel.operator(&r.op).ok_or_else(unknown)
-    }
-
-    fn reduction(&self, instruction: &Instruction, n: usize) -> Result<std::sync::Arc<Reduce>, Diagnostic> {
-        let missing = || error("unknown-name", format!("`{}` has no reduction {n}", instruction.id));
-        instruction.reductions().get(n).cloned().ok_or_else(missing)
-    }
-
-    /// The types of an operator's inputs and of its state.
-    fn state_types(
-        &self,
-        r: &Reduce,
-        op: &ReductionOp,
-        scope: &Scope<'_>,
-    ) -> Result<(Vec<DType>, Vec<DType>), Diagnostic> {
-        let inputs = r.args.iter().map(|a| self.natural(a, scope)).collect::<Result<Vec<_>, _>>()?;
-        let state = op.state.iter().map(|s| state_type(&s.dtype, &inputs, &op.name)).collect();
-        Ok((inputs, state))
-    }
-
-    fn init(&mut self, instruction: &Instruction, n: usize) -> Result<(), Diagnostic> {
-        let r = self.reduction(instruction, n)?;
-        let op = self.operator(&r)?;
-        let scope = Scope { locals: None, instruction: Some(instruction) };
-        let (_, types) = self.state_types(&r, &op, &scope)?;
-        let mut state = Vec::new();
-        for (neutral, dtype) in op.neutral.iter().zip(types) {
-            // A sum of no hashes.
-            state.push(Val { hash: 0, ..self.value(neutral, dtype, &scope)? });
-        }
-        self.states.insert((instruction.id.clone(), n), state);
-        Ok(())
-    }
-
-    fn update(&mut self, instruction: &Instruction, n: usize) -> Result<(), Diagnostic> {
-        let r = self.reduction(instruction, n)?;
-        let op = self.operator(&r)?;
-        let scope = Scope { locals: None, instruction: Some(instruction) };
-        let (inputs, types) = self.state_types(&r, &op, &scope)?;
-        let mut locals = BTreeMap::new();
-        for ((name, arg), dtype) in op.inputs.iter().zip(&r.args).zip(inputs) {
-            locals.insert(name.clone(), self.value(arg, computing(dtype), &scope)?);
-        }
-        let hashes: Vec<_> = op.inputs.iter().filter_map(|i| locals.get(i)).map(|v| v.hash).collect();
-        let before =
-            self.states.get(&(instruction.id.clone(), n)).cloned().ok_or_else(|| {
-                error("uninitialised-read", format!("`{}` has no accumulator", instruction.id))
-            })?;
-        let mut both = BTreeMap::new();
-        let lifted = Scope { locals: Some(&locals), instruction: Some(instruction) };
-        for (k, state) in op.state.iter().enumerate() {
-            both.insert(Name::new(format!("a.{}", state.name)), before[k]);
-            let value = self.value(&op.lift[k], types[k], &lifted)?;
-            both.insert(Name::new(format!("b.{}", state.name)), value);
-        }
-        let combining = Scope { locals: Some(&both), instruction: Some(instruction) };
-        let mut after = Vec::new();
-        for (k, combine) in op.combine.iter().enumerate() {
-            let value = self.value(combine, types[k], &combining)?;
-            let update = mix(&format!("update {k}"), &hashes);
-            let hash = if op.commutes {
-                before[k].hash.wrapping_add(update)
-            } else {
-                mix("then", &[before[k].hash, update])
-            };
-            after.push(Val { hash, ..value });
-        }
-        self.states.insert((instruction.id.clone(), n), after);
-        Ok(())
-    }
-
-    /// All that a reduction of the instruction delivers.
-    fn results(&self, r: &Reduce, scope: &Scope<'_>) -> Result<Vec<Val>, Diagnostic> {
-        let missing = || error("uninitialised-read", format!("the reduction `{}` has no result here", r.op));
-        let instruction = scope.instruction.ok_or_else(missing)?;
-        // The same node of the expression, not an equal one: equal ones have equal results.
-        let number = instruction.reductions().iter().position(|other| **other == *r).ok_or_else(missing)?;
-        let state = self.states.get(&(instruction.id.clone(), number)).ok_or_else(missing)?;
-        let op = self.operator(r)?;
-        let mut locals = BTreeMap::new();
-        for (var, value) in op.state.iter().zip(state) {
-            let hash = mix(&r.op, &[mix(&var.name, &[]), value.hash]);
-            locals.insert(var.name.clone(), Val { hash, ..*value });
-        }
-        let inner = Scope { locals: Some(&locals), instruction: None };
-        let mut results = Vec::new();
-        for result in &op.result {
-            let dtype = self.natural(result, &inner)?;
-            results.push(self.value(result, dtype, &inner)?);
-        }
-        Ok(results)
-    }
-
-    /// The type of the first of them, which may be asked for before there is one.
-    pub fn result_type(&self, r: &Reduce, scope: &Scope<'_>) -> Result<DType, Diagnostic> {
-        let op = self.operator(r)?;
-        let (_, types) = self.state_types(r, &op, scope)?;
-        let state = op.state.iter().zip(types);
-        let zero = |t: DType| Val::plain(Number::from_bits(self.held(t), 0));
-        let locals = state.map(|(s, t)| (s.name.clone(), zero(t))).collect();
-        match op.result.first() {
-            Some(result) => self.natural(result, &Scope { locals: Some(&locals), instruction: None }),
-            None => Err(error("targets", format!("`{}` delivers nothing", r.op))),
-        }
-    }
-
-    /// The first of them.
-    pub fn result_of(&self, r: &Reduce, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
-        let first = self.results(r, scope)?.first().copied();
-        first.ok_or_else(|| error("targets", format!("`{}` delivers nothing", r.op)))
-    }
-
     pub fn element_type(&self, array: &Name) -> Result<DType, Diagnostic> {
         let unknown = || error("unknown-name", format!("there is no array `{array}`"));
         self.stores.get(array).map(|s| s.dtype).ok_or_else(unknown)
@@ -409,7 +306,7 @@ impl Machine<'_> {
         if let Some(value) = self.inames.get(name) {
             let value = i32::try_from(*value)
                 .map_err(|_| error("overflow", format!("`{name}` = {value} is beyond 32 bits")))?;
-            return Ok(Val::plain(Number::I32(value)));
+            return Ok(self.plain(Number::I32(value)));
         }
         if self.stores.contains_key(name) {
             return self.read(&Access { array: name.clone(), index: Vec::new() }, scope);
@@ -424,8 +321,8 @@ impl Machine<'_> {
         let dtype = self.bound_type(dtype)?;
         match self.inputs.scalars.get(name) {
             Some(v) if v.dtype() == dtype => {
-                let held = Val::plain(v.cast(self.held(computing(dtype))));
-                let hash = mix("scalar", &[mix(name, &[])]);
+                let held = self.plain(v.cast(self.held(computing(dtype))));
+                let hash = self.hash(|| mix("scalar", &[mix(name, &[])]));
                 Ok(if dtype.is_float() { Val { hash, ..held } } else { held })
             }
             _ => Err(error("argument", format!("the scalar `{name}` of type {dtype} is missing"))),

@@ -21,16 +21,15 @@ pub(crate) fn mix(what: &str, hashes: &[u64]) -> u64 {
     hashes.iter().fold(step(named, hashes.len() as u64), |h, x| step(h, *x))
 }
 
-impl Val {
-    /// A value that stands for itself.
-    pub fn plain(number: Number) -> Val {
-        let hash = match number.as_i128() {
-            Some(v) => mix("integer", &[v as u64]),
-            None => mix("float", &[number.as_f64().to_bits()]),
-        };
-        Val { number, hash }
+/// The hash of a value that stands for itself.
+pub(crate) fn hash_of(number: Number) -> u64 {
+    match number.as_i128() {
+        Some(v) => mix("integer", &[v as u64]),
+        None => mix("float", &[number.as_f64().to_bits()]),
     }
+}
 
+impl Val {
     /// The same value in another type; what the language converts by itself leaves no trace.
     pub fn cast(self, dtype: DType) -> Val {
         Val { number: self.number.cast(dtype), ..self }
