@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example launch_cost` prints both; with `-- --json` one JSON object: `launch` with the medians of all rounds in
 //! nanoseconds (`ours_ns`, `bare_ns`, and `bare_again_ns`, the same call measured a second time beside it), `ratio` and `spread` of the medians, and the
-//! same for a graph of as many launches; `first_launch` with the milliseconds of each kernel in turn, `cold` and `from_disk`, divided
+//! same for a graph of as many launches; `first_launch` with the milliseconds of opening the device and of each kernel in turn, `cold` and `from_disk`, divided
 //! into `declare` (text, steps and their proofs), `compile` (lowering, the check of the lowered program, printing, NVRTC, loading) and
 //! `launch` (checking the arguments, launching). Each of the two is a process of its own with the device opened and nothing compiled, so that the
 //! first kernel also pays for what is done once a process.
@@ -57,12 +57,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (what, key) in [("compiled anew", "cold"), ("from the disk", "from_disk")] {
         let run = &report["first_launch"][key];
         println!(
-            "declaration to first launch, {what}: median {:.2} ms ({}); first of the process {:.2} ms",
+            "declaration to first launch, {what}: median {:.2} ms ({}); first of the process {:.2} ms, the device opened in {:.0} ms before",
             number(&run["median_ms"]),
             ["declare", "compile", "launch"]
                 .map(|part| format!("{part} {:.2}", number(&run["median_parts_ms"][part])))
                 .join(", "),
-            number(&run["total_ms"][0])
+            number(&run["total_ms"][0]),
+            number(&run["open_ms"])
         );
     }
     Ok(())
@@ -128,7 +129,9 @@ fn child(folder: &std::path::Path) -> Result<Value, Box<dyn Error>> {
 }
 
 fn first_launches() -> Result<Value, Box<dyn Error>> {
+    let start = Instant::now();
     let device = Device::best();
+    let opened = start.elapsed().as_secs_f64() * 1e3;
     let zeros = Tensor::zeros(&[1000], DType::F32)?;
     let (x, y) = (device.upload(&zeros)?, device.upload(&zeros)?);
     device.synchronize()?;
@@ -163,6 +166,7 @@ fn first_launches() -> Result<Value, Box<dyn Error>> {
     }
     let [declare, compile, launch] = parts.map(median);
     Ok(json!({
+        "open_ms": opened,
         "total_ms": totals,
         "median_ms": median(totals.clone()),
         "median_parts_ms": { "declare": declare, "compile": compile, "launch": launch },

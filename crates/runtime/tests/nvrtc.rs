@@ -203,6 +203,22 @@ fn fast_math_and_line_information_reach_the_compiler() -> Outcome {
     )
 }
 
+fn minimal_leaves_declarations_out_and_the_code_as_it_is() -> Outcome {
+    let base = CompileOptions::new(Arch::SM_90A);
+    let minimal = CompileOptions { minimal: true, ..base.clone() };
+    let halves = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\nextern \"C\" __global__ void f(__half* x, __nv_bfloat16* y)\n{ x[0] = __hmul(x[1], __float2half(__bfloat162float(y[0]))); }\n";
+    for source in [REVERSE, halves] {
+        let (all, fewer) = (nvrtc::compile(source, &base)?, nvrtc::compile(source, &minimal)?);
+        check(all.cubin == fewer.cubin && all.ptx == fewer.ptx, "another binary")?;
+    }
+    let texture = "extern \"C\" __global__ void f(cudaTextureObject_t t, float* x) { x[0] = tex1Dfetch<float>(t, 0); }\n";
+    nvrtc::compile(texture, &base)?;
+    match nvrtc::compile(texture, &minimal) {
+        Err(CompileError::Rejected { .. }) => Ok(()),
+        other => check(nvrtc::library()?.version < (12, 4), format!("{other:?}")),
+    }
+}
+
 fn threads_compile_side_by_side() -> Outcome {
     let numbered: Vec<(u32, Arch)> =
         (1..=4).flat_map(|number| ARCHITECTURES.map(|arch| (number, arch))).collect();
@@ -410,7 +426,11 @@ fn main() -> ExitCode {
             Some("there is no NVRTC")
         }
     };
-    let tests: [Test; 13] = [
+    let tests: [Test; 14] = [
+        (
+            "minimal_leaves_declarations_out_and_the_code_as_it_is",
+            minimal_leaves_declarations_out_and_the_code_as_it_is,
+        ),
         ("stores_in_waves_of_every_type", stores_in_waves_of_every_type),
         ("binaries_for_real_architectures", binaries_for_real_architectures),
         ("shared_memory_barriers_and_spills", shared_memory_barriers_and_spills),

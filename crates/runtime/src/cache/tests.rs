@@ -65,10 +65,11 @@ fn everything_that_the_binary_depends_on_is_in_the_key() {
     let base = key("s", &options(), "nvrtc 13.0");
     assert_eq!(base, key("s", &options(), "nvrtc 13.0"));
     let header = |name: &str, text: &str| Header { name: name.into(), text: text.into() };
-    let changes: [fn(&mut CompileOptions); 5] = [
+    let changes: [fn(&mut CompileOptions); 6] = [
         |options| options.arch = Arch::SM_90A,
         |options| options.fast_math = true,
         |options| options.line_info = true,
+        |options| options.minimal = true,
         |options| options.name = "other.cu".into(),
         |options| options.extra.push("--maxrregcount=32".into()),
     ];

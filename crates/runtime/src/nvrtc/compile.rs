@@ -27,6 +27,9 @@ pub struct CompileOptions {
     pub fast_math: bool,
     /// `--generate-line-info`: ties machine code to lines of the source, for the profiler and the sanitizer. Changes no code.
     pub line_info: bool,
+    /// `--minimal`, with compilers that know it (12.4 and newer): the source uses no textures, no surfaces and nothing of the CUDA runtime, whose
+    /// declarations are left out then. Changes no code; a small kernel is compiled in about five sixths of the time.
+    pub minimal: bool,
     /// The name that the source goes by in messages and line information, where a relative name is taken from the working folder. A tool
     /// that is to show the source beside the machine code needs the full path of a file that holds it.
     pub name: String,
@@ -45,6 +48,7 @@ impl CompileOptions {
             arch,
             fast_math: false,
             line_info: false,
+            minimal: false,
             name: "kernel.cu".to_owned(),
             headers: Vec::new(),
             include: Vec::new(),
@@ -52,7 +56,7 @@ impl CompileOptions {
         }
     }
 
-    /// The options as NVRTC takes them, without the folder of CUDA's own headers.
+    /// The options as the newest NVRTC takes them, without the folder of CUDA's own headers.
     pub fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             format!("--gpu-architecture={}", self.arch),
@@ -66,6 +70,9 @@ impl CompileOptions {
         }
         if self.line_info {
             arguments.push("--generate-line-info".to_owned());
+        }
+        if self.minimal {
+            arguments.push(MINIMAL.to_owned());
         }
         arguments.extend(self.include.iter().map(|folder| format!("--include-path={}", folder.display())));
         arguments.extend(self.extra.iter().cloned());
@@ -219,6 +226,14 @@ impl From<NotFound> for CompileError {
     }
 }
 
+/// The option that leaves declarations out.
+const MINIMAL: &str = "--minimal";
+
+/// Whether NVRTC of this version, major and minor, knows an option: one that it does not know it refuses.
+fn knows(version: (u32, u32), argument: &str) -> bool {
+    argument != MINIMAL || version >= (12, 4)
+}
+
 /// The longest source that is taken, with its headers, in bytes: what the stack of its compilation is reserved for.
 const LONGEST: usize = 1 << 20;
 
@@ -254,6 +269,7 @@ fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Re
         });
     }
     let mut arguments = options.arguments();
+    arguments.retain(|argument| knows(library.version, argument));
     if let Some(headers) = &library.headers {
         arguments.push(format!("--include-path={}", headers.display()));
     }
@@ -391,4 +407,17 @@ fn c_strings<'a>(texts: impl IntoIterator<Item = &'a str>, what: &str) -> Result
 fn text(bytes: Vec<u8>) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_compiler_is_not_given_what_it_would_refuse() {
+        let options = CompileOptions { minimal: true, ..CompileOptions::new(Arch::SM_80) };
+        let given = |version| options.arguments().iter().filter(|a| knows(version, a)).count();
+        assert_eq!(given((12, 3)) + 1, given((12, 4)));
+        assert_eq!(given((12, 4)), given((13, 0)));
+    }
 }

@@ -7,8 +7,10 @@ mod compile;
 mod library;
 mod locate;
 mod log;
+mod warm_up;
 
 pub use compile::{CompileError, CompileOptions, Compiled, Header, compile};
 pub use library::{Library, NotFound, library};
 pub(crate) use library::{fingerprint, is_loaded, situation};
 pub use log::{KernelResources, Message, Severity};
+pub(crate) use warm_up::warm_up_beside;

@@ -9,6 +9,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, Name, Number};
 use super::stream::Stream;
 use super::{DeviceTensor, Tensor};
 use crate::cuda::{self, DeviceInfo, PoolUse};
+use crate::nvrtc;
 
 /// What runs kernels: a GPU, or the emulator on this machine's cores. Cloning gives another handle to the same one.
 #[derive(Clone)]
@@ -40,9 +41,14 @@ impl Device {
         Device::cuda(0).unwrap_or_else(|_| Device::emulator())
     }
 
-    /// The GPU of this number, counted from 0.
+    /// The GPU of this number, counted from 0. The first time in a process, the compiler is loaded beside, so that the first kernel does not wait for
+    /// it.
     pub fn cuda(ordinal: usize) -> Result<Device, Diagnostic> {
-        let device = cuda::Device::open(ordinal)?;
+        let device = if ordinal < cuda::Device::count() {
+            nvrtc::warm_up_beside(|| cuda::Device::open(ordinal))?
+        } else {
+            cuda::Device::open(ordinal)?
+        };
         let stream = device.stream()?;
         Ok(Device { inner: Arc::new(Inner::Cuda { device, stream }) })
     }

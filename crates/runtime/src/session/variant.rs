@@ -118,6 +118,8 @@ pub(super) fn compile_source(
     let mut nvrtc_options = nvrtc::CompileOptions::new(arch);
     nvrtc_options.fast_math = options.fast_math;
     nvrtc_options.line_info = options.line_info;
+    // The printer writes nothing of what this leaves out.
+    nvrtc_options.minimal = true;
     if options.line_info {
         // The profiler and the sanitizer show lines of a file, so there has to be one.
         let folder = cache.folder().map_or_else(|| std::env::temp_dir().join("loopwright"), PathBuf::from);
