@@ -40,6 +40,15 @@ fn cannot_win(cost: &Cost, best_ms: f64) -> bool {
     cost.bound_ms > MEASURED_SHORT * best_ms
 }
 
+/// Launches after which a candidate is left that is clearly behind the best so far.
+const BRIEF: usize = 3;
+
+/// Whether the first launches say that a candidate is clearly behind: the fastest of them takes twice the best median so far. No figure that
+/// hangs on such a candidate has to be exact, and to time the slowest of a space in full takes longer than all the others.
+fn is_clearly_behind(first: &[f64], best: Option<f64>) -> bool {
+    best.is_some_and(|best| first.iter().all(|ms| *ms > 2.0 * best))
+}
+
 /// What the compiler says of its kernels, and what the driver knows of those that it says nothing of: of 196 kernels that 16 threads compiled
 /// at once, the logs of 70 had no registers.
 fn completed<'i>(
@@ -147,7 +156,12 @@ impl Plan<'_> {
                 cost.compiled(&stages.program, &resources, self.device.limits());
             }
             let rounds = self.launches.div_ceil(all.len());
-            Ok(match Times::of(Bound::time_in_turn(&all, rounds)?) {
+            let brief = BRIEF.div_ceil(all.len()).min(rounds);
+            let mut times = Bound::time_in_turn(&all, brief)?;
+            if brief < rounds && !is_clearly_behind(&times, best) {
+                times.extend(Bound::time_in_turn(&all, rounds - brief)?);
+            }
+            Ok(match Times::of(times) {
                 Some(times) => Outcome::Timed { cost, times },
                 None => Outcome::Counted { cost },
             })
@@ -207,6 +221,13 @@ mod tests {
         assert!(!cannot_win(&bound(0.2364), 0.2356));
         assert!(cannot_win(&bound(0.2364), 0.2200));
         assert!(!cannot_win(&bound(0.0), 0.2356));
+    }
+
+    #[test]
+    fn only_what_takes_twice_the_best_in_each_of_its_first_launches_is_left_early() {
+        assert!(is_clearly_behind(&[2.5, 2.1, 9.0], Some(1.0)));
+        assert!(!is_clearly_behind(&[2.5, 1.9, 9.0], Some(1.0)), "a launch that something else held up");
+        assert!(!is_clearly_behind(&[2.5, 2.1, 9.0], None), "the first of all");
     }
 
     #[test]

@@ -5,7 +5,8 @@
 //!    the emulator's checks find, and what differs from the declared kernel are results with a reason. What is left has a [`Cost`].
 //! 2. On a GPU the strategy hands out batches. The kernels of a batch are compiled side by side while the device measures the batch
 //!    before. Each is run on the sample and compared, then timed on the problem: medians of launches over sets of arrays that together
-//!    exceed the second-level cache. A point whose bound lies clearly above the best time so far is not timed.
+//!    exceed the second-level cache. A point whose bound lies clearly above the best time so far is not timed, and one whose first
+//!    launches all take twice that time is left with these.
 //! 3. The best few are timed again in alternation, and the best of those is named.
 //!
 //! Outcomes go to the log as they come, from each thread, so that a run that was killed goes on where it stopped.

@@ -115,7 +115,8 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// How many launches a median is of, at least one; 20 by default.
+    /// How many launches a median is of, at least one; 20 by default. A point of which each of the first three takes more than twice the best
+    /// median so far is left with these, as its [`Times`](crate::Times) say.
     pub fn launches(mut self, launches: usize) -> Self {
         self.plan.launches = launches;
         self

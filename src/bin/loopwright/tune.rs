@@ -73,7 +73,7 @@ pub struct Tune {
     /// all their points. No device is needed, and no kernel.
     #[arg(long, value_name = "LOG", conflicts_with_all = ["kernel", "log", "html", "best", "record", "compile_only", "measure", "budget"])]
     replay: Option<PathBuf>,
-    /// How many launches a median is of.
+    /// How many launches a median is of; three for points that take over twice the best time so far.
     #[arg(long, value_name = "N", default_value_t = 20)]
     launches: usize,
     /// Leave out points whose bodies have more statements than this once their loops are unrolled: the compiler would take long.
