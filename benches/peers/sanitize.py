@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Every example pipeline, and a point of every space of examples/tuning, on a GPU: the result against the declared kernel, and compute-sanitizer.
+"""Every example pipeline, a point of every space of examples/tuning, and the untuned forms of `segmented_reduce`, on a GPU: the result
+against the declared kernel, and compute-sanitizer.
 
     benches/peers/sanitize.py                    # about 2^20 elements, memcheck, racecheck and synccheck of each
-    benches/peers/sanitize.py --only waves       # those whose names contain it
+    benches/peers/sanitize.py --only waves       # those whose names contain it ("untuned f16", "tuning/argmax")
     benches/peers/sanitize.py --device emulator  # the results alone, on the emulator
 
-Needs `cargo build --release`, and compute-sanitizer of the CUDA toolkit on the PATH. Each line is a pipeline; the exit status is 1 if any failed.
+Needs `cargo build --release --bin loopwright --example segmented_reduce`, and compute-sanitizer of the CUDA toolkit on the PATH. Each line
+is a pipeline; the exit status is 1 if any failed.
 """
 
 import argparse
@@ -60,6 +62,17 @@ POINTS = {
     "segmented_sum_short_waves": ("width=16 rows=32 block_rows=128", "nseg=65536 len=16"),
 }
 
+# Untuned, chosen for 2^30 bytes: equal rows by type and operator with the lengths that are timed, and segments of mean 64.
+UNTUNED_ROWS = [("sum", "f32", length) for length in (16, 17, 64, 100, 512, 1000, 4096, 4097, 100003, 1 << 20)]
+UNTUNED_ROWS += [
+    (operator, dtype, length)
+    for operator, dtype in (("sum", "f16"), ("sum", "bf16"), ("sum", "f64"), ("sum", "i64"), ("mean", "f16"), ("argmax", "f32"), ("argmin", "f64"))
+    for length in (64, 4096, 1 << 20)
+]
+UNTUNED_ROWS += [("sum", dtype, length) for dtype in ("f16", "f64") for length in (17, 4097)]
+UNTUNED_RAGGED = [("sum", "f32"), ("sum", "f16"), ("sum", "bf16"), ("sum", "f64"), ("max", "i32"), ("mean", "f16"), ("argmax", "f32")]
+BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i32": 4, "f64": 8, "i64": 8}
+
 
 def offsets(folder, points):
     """Lengths by a power law, empty ones among them, and a long one at the end: a .npy file."""
@@ -72,8 +85,8 @@ def offsets(folder, points):
     return path
 
 
-def cases():
-    """Name, kernel, pipeline, options, and the options of sizes to try."""
+def examples():
+    """Name, kernel, pipeline, options, and the options of sizes to try, of what is shipped."""
     for pipeline in sorted((EXAMPLES / "pipelines").glob("*/*.pipe")):
         kernel = pipeline.parent.name
         reads, sizes = KERNELS[kernel]
@@ -87,13 +100,26 @@ def cases():
         yield f"tuning/{pipeline.stem}", EXAMPLES / folder / f"{kernel}.lw", pipeline, reads, options, [sizes] if sizes else usual
 
 
+def untuned(example, folder):
+    """The same of what `segmented_reduce` chooses for this device; a type whose choice fails ends the run."""
+    kinds = [(*row[:2], ["rows", str((1 << 30) // BYTES[row[1]] // row[2]), str(row[2])]) for row in UNTUNED_ROWS]
+    kinds += [(*kind, ["ragged", str((1 << 24) // BYTES[kind[1]]), str((1 << 30) // BYTES[kind[1]])]) for kind in UNTUNED_RAGGED]
+    for operator, dtype, shape in kinds:
+        equal = shape[0] == "rows"
+        name = f"untuned {dtype} {operator}, {'rows of ' + shape[2] if equal else 'ragged'}"
+        place = Path(folder) / name.replace(" ", "_")
+        subprocess.run([example, place, operator, dtype, *shape], check=True, stdout=subprocess.DEVNULL)
+        size = f"nseg={max(1, (1 << 20) // int(shape[2]))} len={shape[2]}" if equal else "n=1048576"
+        yield name, place / "kernel.lw", place / "default.pipe", "x", [], [size]
+
+
 def check(case, options, ends):
     """What failed, and how many runs there were."""
-    _, kernel, pipeline, reads, given, sizes = case
+    name, kernel, pipeline, reads, given, sizes = case
     for size in sizes:
         run = [options.loopwright, "run", kernel, pipeline, *given, "--device", options.device]
         run += [f"--set={value}" for value in size.split()] + [f"--random={name}" for name in reads.split()]
-        run += [f"--input=offsets={ends}"] if kernel.stem == "ragged_sum" else []
+        run += [f"--input=offsets={ends}"] if "ragged" in name else []
         done = subprocess.run([*map(str, run), "--verify"], capture_output=True, text=True)
         if "error[assumption]" not in done.stderr:
             break
@@ -116,10 +142,11 @@ def main():
     parser.add_argument("--jobs", type=int, default=4, help="how many run at a time")
     parser.add_argument("--loopwright", default=str(ROOT / "target" / "release" / "loopwright"))
     options = parser.parse_args()
-    chosen = [case for case in cases() if options.only in case[0]]
     runs = failed = 0
     with tempfile.TemporaryDirectory(prefix="sanitize-") as folder, ThreadPoolExecutor(options.jobs) as pool:
         ends = offsets(folder, 1 << 20)
+        example = Path(options.loopwright).parent / "examples" / "segmented_reduce"
+        chosen = [case for case in (*examples(), *untuned(example, folder)) if options.only in case[0]]
         for case, (wrong, count) in zip(chosen, pool.map(lambda case: check(case, options, ends), chosen)):
             runs, failed = runs + count, failed + len(wrong)
             print(f"{case[0]}: {'ok' if not wrong else 'FAILED'}, {count} runs", flush=True)
