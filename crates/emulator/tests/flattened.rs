@@ -62,8 +62,13 @@ fn cases() -> Vec<(&'static str, Vec<i64>, [i64; 2])> {
 
 /// Holds a kernel of segments `s` of `x` to its reference. `outputs` are its outputs with their types.
 fn check(text: &str, outputs: &[(&str, DType)]) {
+    check_by(&PIPELINES, text, outputs);
+}
+
+/// The same by some pipelines.
+fn check_by(pipelines: &[&str], text: &str, outputs: &[(&str, DType)]) {
     let declared = LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
-    for steps in PIPELINES {
+    for steps in pipelines {
         let kernel =
             Pipeline::parse(steps).unwrap().apply(&declared).unwrap_or_else(|e| panic!("{steps}: {e}"));
         kernel.validate().unwrap_or_else(|e| panic!("{steps}: {e}\n{kernel}"));
@@ -166,6 +171,46 @@ reduction compose(x) {
 ";
     let text = kernel(operator, "p: i32[nseg], q: i32[nseg]", "p[s], q[s] = compose(i, x[i])");
     check(&text, &[("p", DType::I32), ("q", DType::I32)]);
+}
+
+/// What stands for points behind the last one is neutral in all of the state: in counts beside values, in least values of another type than the points'.
+#[test]
+fn operators_whose_state_is_more_than_their_input() {
+    // What 32 items of such a state take is more than shared memory has.
+    let small = [PIPELINES[0], PIPELINES[1], PIPELINES[3], PIPELINES[4]];
+    let count = "\
+reduction mean(x) {
+    state t: i32 = 0, c: i32 = 0
+    lift t = x, c = 1
+    combine t = a.t + b.t, c = a.c + b.c
+    result t, c
+    commutes
+}
+";
+    let text = kernel(count, "t: i32[nseg], c: i32[nseg]", "t[s], c[s] = mean(i, x[i])");
+    check_by(&small, &text, &[("t", DType::I32), ("c", DType::I32)]);
+    let least = "\
+reduction least(x) {
+    state m: i64 = 9000000000
+    lift m = x
+    combine m = min(a.m, b.m)
+    result m
+    commutes
+}
+";
+    let text = kernel(least, "m: i64[nseg]", "m[s] = least(i, x[i])");
+    check_by(&small, &text, &[("m", DType::I64)]);
+    let twice = "\
+reduction twice(x) {
+    state low: i32 = highest(), high: i32 = lowest(), k: i32 = 0
+    lift low = x, high = x, k = 0
+    combine low = min(a.low, b.low), high = max(a.high, b.high), k = a.k + b.k
+    result low, high
+    commutes
+}
+";
+    let text = kernel(twice, "p: i32[nseg], q: i32[nseg]", "p[s], q[s] = twice(i, x[i])");
+    check_by(&small, &text, &[("p", DType::I32), ("q", DType::I32)]);
 }
 
 /// More blocks than the last launch takes at a time leave partial results: 4096, of 256 steps each.

@@ -126,23 +126,29 @@ impl Writer<'_, '_, '_> {
         self.emitter.value(&arg, dtype, Scope::of(&env))
     }
 
-    /// For each staged input what stands for a point that is none, so that reducing it changes nothing: `None` unless all inputs are staged, each is a
-    /// value of the state as it is, and the neutral element says what.
+    /// For each staged input what stands for a point that is none, so that its term is the neutral element: `None` unless all inputs are staged, each
+    /// is one value of the state as it is, whose neutral element its type holds, and what is left of the state is neutral whatever the point.
     fn filling(&mut self, arrays: &Arrays) -> Result<Option<Vec<Value>>, Diagnostic> {
-        let mut filling = Vec::new();
-        for (k, input) in self.operator.inputs.clone().iter().enumerate() {
-            let is_input = |e: &Expr| matches!(e, Expr::Name(n) if n == input);
-            let plain = self.operator.lift.iter().all(|e| is_input(e) || count(e, input) == 0);
-            let places = self.operator.lift.iter().zip(self.operator.neutral.clone());
-            let mut neutrals = places.filter(|(e, _)| is_input(e)).map(|(_, neutral)| neutral);
-            let (Some(neutral), None) = (neutrals.next(), neutrals.next()) else { return Ok(None) };
-            if !plain || !arrays.points.contains_key(&k) {
-                return Ok(None);
+        let operator = self.operator.clone();
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let mut filling: Vec<Option<Value>> = vec![None; operator.inputs.len()];
+        for ((lift, neutral), state) in operator.lift.iter().zip(&operator.neutral).zip(types) {
+            let number = operator.inputs.iter().position(|input| matches!(lift, Expr::Name(n) if n == input));
+            match number {
+                Some(k) if arrays.points.contains_key(&k) && filling[k].is_none() => {
+                    let dtype = self.input_type(&self.args[k].clone())?;
+                    if dtype != state && !matches!(neutral, Expr::Int(0 | 1)) {
+                        return Ok(None);
+                    }
+                    filling[k] = Some(self.emitter.value(neutral, dtype, Scope::of(&self.env))?);
+                }
+                Some(_) => return Ok(None),
+                None if lift == neutral && operator.inputs.iter().all(|input| count(lift, input) == 0) => {}
+                None => return Ok(None),
             }
-            let dtype = self.input_type(&self.args[k].clone())?;
-            filling.push(self.emitter.value(&neutral, dtype, Scope::of(&self.env))?);
         }
-        Ok((!filling.is_empty()).then_some(filling))
+        let filling: Option<Vec<Value>> = filling.into_iter().collect();
+        Ok(filling.filter(|values| !values.is_empty()))
     }
 
     /// Whether all points of a tile belong to the run.
