@@ -190,6 +190,21 @@ const SEGMENTED_SUM: &[Case] = &[
         &[("nseg", 70), ("len", 17)],
         [34 * 4 + 3 * 4 + 1, 8 + 1, 0],
     ),
+    // Rows one behind the other, as they lie in memory: the same requests.
+    tuned(
+        "tuning/segmented_sum_whole_rows",
+        &[("len", 17), ("rows", 64), ("pad", 0)],
+        &[("nseg", 70), ("len", 17)],
+        [34 * 4 + 3 * 4 + 1, 8 + 1, 0],
+    ),
+    // Eight lanes a row. Row 0: 4 requests of 32 elements from a sector on, 1 element behind. Row 1, from element 129 on: 3 elements before; from the middle of a
+    // sector on 3 requests of 32 elements and one of 28; 2 elements behind.
+    tuned(
+        "tuning/segmented_sum_peeled_short",
+        &[("rows", 2), ("width", 32)],
+        &[("nseg", 2), ("len", 129)],
+        [(4 * 4 + 1) + (3 + 3 * 5 + 4 + 2), 1, 0],
+    ),
     // Whole vectors from the last multiple of four elements before row `s`, `s mod 4` elements ahead of it; requests of 128 elements, 7 full ones and one of what is
     // left. Elements of vectors that are not whole are asked for one by one.
     //   row 0: 1000 elements from a sector on are 125 sectors; 1 element behind them.
@@ -319,10 +334,12 @@ const ROW_BY_ROW: &[Case] = &[
     case("pipelines/layer_norm/row_1024", ROW_1024, [2 * (1 + 2) * 128, 2 * 128, 0]),
     case("pipelines/layer_norm/row_4096", ROW_4096, [2 * (1 + 2) * 512, 2 * 512, 0]),
     case("pipelines/layer_norm/row_16384", ROW_16384, [(1 + 2) * 2048, 2048, 0]),
+    // One pass over a row, and a result of each.
+    case("pipelines/log_sum_exp/block_vec4", ANY_LENGTH, [3 * 125, 3, 0]),
 ];
 
 #[test]
-fn softmax_and_layer_norm() {
+fn row_by_row() {
     check(ROW_BY_ROW);
 }
 
@@ -407,8 +424,17 @@ fn axpy_and_matmul() {
 fn every_pipeline_is_in_the_table() {
     let tables = [SEGMENTED_SUM, ARGMAX, RAGGED_SUM, ROW_BY_ROW, TRANSPOSE, COLUMN_SUM, AXPY, MATMUL];
     let listed: BTreeSet<&str> = tables.into_iter().flatten().map(|case| case.pipeline).collect();
-    let folders =
-        ["segmented_sum", "ragged_sum", "softmax", "layer_norm", "transpose", "column_sum", "axpy", "matmul"];
+    let folders = [
+        "segmented_sum",
+        "ragged_sum",
+        "softmax",
+        "layer_norm",
+        "log_sum_exp",
+        "transpose",
+        "column_sum",
+        "axpy",
+        "matmul",
+    ];
     let folders = folders.iter().map(|kernel| format!("pipelines/{kernel}")).chain(["tuning".to_owned()]);
     let mut found = 0;
     for folder in folders {

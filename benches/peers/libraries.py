@@ -74,7 +74,7 @@ def triton_rows(x, out, length):
 
     whole = triton.next_power_of_2(part)
     best = None
-    for step in (16, 32, 64, 128, 256, 1024, 4096):
+    for step in (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192):
         # All of a row at once, or by steps of many; of those that leave a rest, where there is no other.
         if step > whole or (step < whole and step < 256) or (part % step and step < 1024 and step != whole):
             continue
@@ -82,7 +82,7 @@ def triton_rows(x, out, length):
             rows = tile // step
             if rows == 0 or (part % step == 0 and segments * parts % rows):
                 continue
-            for warps in (4, 8):
+            for warps in (2, 4, 8, 16):
                 launch = candidate(rows, step, warps)
                 try:
                     time = statistics.median(times(launch, 5))

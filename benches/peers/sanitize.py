@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every example pipeline, a point of every space of examples/tuning, and the untuned forms of `segmented_reduce`, on a GPU: the result
-against the declared kernel, and compute-sanitizer.
+against the declared kernel, a second run's to the bit against the first's, and compute-sanitizer.
 
     benches/peers/sanitize.py                    # about 2^20 elements, memcheck, racecheck and synccheck of each
     benches/peers/sanitize.py --only waves       # those whose names contain it ("untuned f16", "tuning/argmax")
@@ -13,6 +13,7 @@ is a pipeline; the exit status is 1 if any failed.
 import argparse
 import array
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,7 @@ KERNELS = {
     "axpy": ("x y", ["a=2 n=1048576"]),
     "column_sum": ("x", ["m=8192 n=128"]),
     "layer_norm": ("x gain bias", ["eps=0.00001 m=1024 n=1024", "eps=0.00001 m=256 n=4096", "eps=0.00001 m=64 n=16384"]),
+    "log_sum_exp": ("x", ["m=256 n=4096"]),
     "matmul": ("a b", ["m=256 n=256 l=256"]),
     # What is declared is quadratic in the length.
     "prefix_sum": ("x", ["nseg=1024 len=128"]),
@@ -56,6 +58,8 @@ POINTS = {
     "segmented_sum_odd_long": ("tile=1024 threads=256", "nseg=255 len=4097"),
     "segmented_sum_odd_short": ("rows=64 width=9", "nseg=61680 len=17"),
     "segmented_sum_peeled_chunks": ("chunk=16384 step=1024 tile=2048", "nseg=3 len=262147"),
+    "segmented_sum_peeled_short": ("rows=16 width=32", "nseg=8128 len=129"),
+    "segmented_sum_whole_rows": ("len=17 rows=128 pad=0", "nseg=61680 len=17"),
     "segmented_sum_peeled_long": ("step=1024 tile=2048", "nseg=255 len=4097"),
     "segmented_sum_short": ("width=16 rows=32 block_rows=128", "nseg=65536 len=16"),
     "segmented_sum_short_streaming": ("width=32 rows=8 block_rows=32", None),
@@ -63,13 +67,13 @@ POINTS = {
 }
 
 # Untuned, chosen for 2^30 bytes: equal rows by type and operator with the lengths that are timed, and segments of mean 64.
-UNTUNED_ROWS = [("sum", "f32", length) for length in (16, 17, 64, 100, 512, 1000, 4096, 4097, 100003, 1 << 20)]
+UNTUNED_ROWS = [("sum", "f32", length) for length in (16, 17, 33, 64, 98, 100, 129, 385, 512, 1000, 4096, 4097, 100003, 1 << 20)]
 UNTUNED_ROWS += [
     (operator, dtype, length)
     for operator, dtype in (("sum", "f16"), ("sum", "bf16"), ("sum", "f64"), ("sum", "i64"), ("mean", "f16"), ("argmax", "f32"), ("argmin", "f64"))
     for length in (64, 4096, 1 << 20)
 ]
-UNTUNED_ROWS += [("sum", dtype, length) for dtype in ("f16", "f64") for length in (17, 4097)]
+UNTUNED_ROWS += [("sum", dtype, length) for dtype in ("f16", "f64") for length in (17, 97, 513, 4097)]
 UNTUNED_RAGGED = [("sum", "f32"), ("sum", "f16"), ("sum", "bf16"), ("sum", "f64"), ("max", "i32"), ("mean", "f16"), ("argmax", "f32")]
 BYTES = {"f16": 2, "bf16": 2, "f32": 4, "i32": 4, "f64": 8, "i64": 8}
 
@@ -113,6 +117,27 @@ def untuned(example, folder):
         yield name, place / "kernel.lw", place / "default.pipe", "x", [], [size]
 
 
+def differs(name, kernel, run, folder):
+    """The results that are not the same to the bit in two runs. Atomic updates come in any order. For bf16, .npy files have no type: the
+    first values, as they are printed."""
+    text = kernel.read_text()
+    head, body = text[: text.index(")")], text[text.index(")") :]
+    arrays = [array for array in re.findall(r"(\w+): \w+\[", head) if re.search(rf"\b{array}\[[^=\n]*\](, .*)? = ", body)]
+    if "atomic" in name:
+        return []
+    results = []
+    for turn in range(2):
+        if "bf16[" in head:
+            done = subprocess.run([*map(str, run)], check=True, capture_output=True, text=True)
+            results.append([line for line in done.stdout.splitlines() if line.split(":")[0] in arrays])
+            continue
+        files = [Path(folder) / f"{name.replace('/', '_')}_{array}_{turn}.npy" for array in arrays]
+        subprocess.run([*map(str, run), *(f"--output={a}={f}" for a, f in zip(arrays, files))], check=True, capture_output=True)
+        results.append([file.read_bytes() for file in files])
+    assert arrays, f"{name} writes nothing"
+    return [f"{array} is not the same in two runs" for array, *two in zip(arrays, *results) if two[0] != two[1]]
+
+
 def check(case, options, ends):
     """What failed, and how many runs there were."""
     name, kernel, pipeline, reads, given, sizes = case
@@ -125,14 +150,14 @@ def check(case, options, ends):
             break
     if done.returncode != 0 or "verified: equal" not in done.stdout:
         return [f"verify: {(done.stdout + done.stderr).strip()[-600:]}"], 1
-    wrong = []
+    wrong = differs(name, kernel, run, ends.parent)
     tools = TOOLS if options.device == "gpu" else []
     for tool in tools:
         command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *map(str, run)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 or not ("ERROR SUMMARY: 0 errors" in done.stdout or "0 hazards displayed" in done.stdout):
             wrong.append(f"{tool}: {(done.stdout + done.stderr).strip()[-600:]}")
-    return wrong, 1 + len(tools)
+    return wrong, 1 + 2 * ("atomic" not in name) + len(tools)
 
 
 def main():

@@ -56,7 +56,7 @@ TYPES = [
 DEFAULTS = ["equal:16", "equal:100", "equal:512", "equal:4096", "equal:100003", "equal:1048576", "power:64", "giant:64"]
 DEFAULTS += ["equal:68", "equal:3000"]
 ROWS = [f"{kernel}:{length}" for kernel in ("softmax", "layer_norm") for length in (1024, 4096, 16384)]
-ROWS += ["transpose:16384", "column_sum:1024", "column_sum:16384"]
+ROWS += ["log_sum_exp:4096", "transpose:16384", "column_sum:1024", "column_sum:16384"]
 RAGGED = [f"{kind}:{mean}" for kind in ("uniform", "power", "giant") for mean in (4, 16, 64, 1024, 65536)]
 
 
@@ -110,6 +110,8 @@ SPACES = {
     "segmented_sum_short_streaming": lambda n: n % 4 == 0 and 64 <= n <= 2048,
     "segmented_sum_long": lambda n: n % 4 == 0 and n >= 256,
     "segmented_sum_odd_short": lambda n: n % 4 != 0 and n <= 64,
+    "segmented_sum_whole_rows": lambda n: n in (5, 6, 7, 9, 10, 11, 13, 15, 17, 22, 25, 33, 34, 49, 50, 65, 66, 97, 98, 129),
+    "segmented_sum_peeled_short": lambda n: n % 4 != 0 and 128 < n <= 1024,
     "segmented_sum_odd_long": lambda n: n % 4 != 0 and n > 64,
     "segmented_sum_odd_chunks": lambda n: n % 4 != 0 and n > 16384,
     "segmented_sum_peeled_long": lambda n: n % 4 != 0 and n > 512,
@@ -261,7 +263,7 @@ def untuned(kind, number, x, ours, cub, limits):
 
 
 def row_work(kind, number, x, ours, cub, limits):
-    """Softmax and layer norm of rows of that many, the transpose of a square of that side, the sums of that many columns."""
+    """Softmax, layer norm and log-sum-exp, a user's operator, of rows of that many, the transpose of a square of that side, the sums of that many columns."""
     kernel = EXAMPLES / "kernels" / f"{kind}.lw"
     count = x.numel() // number
     rows, bytes_of_x = x.view(count, number), x.numel() * 4
@@ -273,6 +275,12 @@ def row_work(kind, number, x, ours, cub, limits):
         launch = ours.exported(kernel, pipeline, sizes, {"x": rows, "out": out})
         expected = torch.stack([part.double().sum(0) for part in rows.split(max(1, (1 << 26) // number))]).sum(0)
         peers, limit, depth = {"torch.sum": lambda: torch.sum(rows, 0, out=out)}, limits.of(bytes_of_x, number * 4), count
+    elif kind == "log_sum_exp":
+        out, point = torch.empty(count, device="cuda"), "block_vec4"
+        ours.count += 1
+        launch = ours.exported(kernel, EXAMPLES / "pipelines" / kind / f"{point}.pipe", sizes, {"x": rows, "y": out})
+        expected, limit, depth = torch.logsumexp(rows, -1), limits.of(bytes_of_x, count * 4), 1
+        peers = {"torch.logsumexp": lambda: torch.logsumexp(rows, -1, out=out)}
     else:
         point = "tiled_vec4" if kind == "transpose" else f"row_{number}"
         pipeline = EXAMPLES / "pipelines" / kind / f"{point}.pipe"
@@ -311,7 +319,7 @@ def main():
     parser.add_argument("--untuned", action="store_true", help="unequal segments as they are reduced without a search")
     parser.add_argument("--types", nargs="?", const=",".join(TYPES), help="OPERATOR:TYPE:LENGTH, only these")
     parser.add_argument("--defaults", nargs="?", const=",".join(DEFAULTS), help="equal:LENGTH or KIND:MEAN, only these")
-    parser.add_argument("--rows", nargs="?", const=",".join(ROWS), help="KERNEL:LENGTH of softmax, layer_norm, transpose, column_sum, only these")
+    parser.add_argument("--rows", nargs="?", const=",".join(ROWS), help="KERNEL:LENGTH of softmax, layer_norm, log_sum_exp, transpose, column_sum, only these")
     parser.add_argument("--elements", type=int, default=1 << 28)
     parser.add_argument("--json", type=Path, help="write the results there, a line a case")
     parser.add_argument("--cccl", help="CCCL's headers, newer than the toolkit's: CUB's fixed-size form needs them")

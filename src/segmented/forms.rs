@@ -127,16 +127,9 @@ fn rows(
     // Below this many rows, a block for each leaves multiprocessors without work.
     let few = count < 8 * multiprocessors;
     let mut forms = Vec::new();
-    if v == 1 && length <= 64 && dtype.bytes() <= 8 {
-        forms.push(Form::new(
-            "rows by way of shared memory, a thread each",
-            "split_iname(s, $rows)\n\
-             split_iname(i, $width)\n\
-             tag_inames(s_outer: block.x, s_inner: thread.x)\n\
-             add_prefetch(x, [s_inner, i_inner])\n\
-             tag_inames(i_inner: unroll, x_f_outer: unroll)\n",
-            Space::new().parameter("rows", [64, 128]).parameter("width", [9, 17]),
-        )?);
+    if let Some(form) = whole_rows(dtype, v, length)? {
+        // Copies of all elements of a row at once are dearer by the estimate than measured.
+        return Ok(vec![form]);
     }
     if whole <= 512 {
         // A join of lanes costs what its shuffles take: more of them where a partial result is more than a value.
@@ -152,23 +145,100 @@ fn rows(
     // Whole vectors all the same, counted from the last multiple of 16 bytes before each row.
     let full = 16 / dtype.bytes();
     let whole = length.div_ceil(full);
-    if v < full && whole >= 128 {
+    if v < full && if v == 1 { whole > 32 } else { full > 2 * v && whole >= 128 } {
         // Loads of single elements take longer than estimated, the more so the longer rows are: measured, whole vectors win by 0.5 % at 1001 f32, by 1 % at 4097,
-        // and by half at 100003.
-        let wide = |form: Form| Form { wide: Some(if whole >= 1024 { 1.25 } else { 1.05 }), ..form };
-        forms.push(wide(block(
-            "a block a row, by vectors from before its beginning",
-            full,
-            whole,
-            false,
-            few,
-        )?));
+        // and by half at 100003; by 17 % at 161, which eight lanes go through five times; and by half at 513 and 1025 f16.
+        let near = match whole {
+            37.. if dtype.bytes() <= 2 => 1.5,
+            1024.. => 1.25,
+            37..=60 => 1.15,
+            _ => 1.05,
+        };
+        let wide = |form: Form| Form { wide: Some(near), ..form };
+        forms.push(wide(if v == 1 && whole <= 256 {
+            lanes_from_before(full, whole)?
+        } else {
+            block("a block a row, by vectors from before its beginning", full, whole, false, few)?
+        }));
         if few && whole >= 2048 {
             let name = "blocks for chunks of a row, by vectors from before its beginning";
             forms.push(wide(chunks(name, full, whole, false)?));
         }
     }
     Ok(forms)
+}
+
+/// Rows that do not all begin at a multiple of 16 bytes, and are too short for vectors counted from before their beginnings: a block copies some
+/// of them, which lie one behind the other, to shared memory, element by element but with all threads beside each other and all loads under way at once,
+/// and a thread adds a row. The kernel is made for this length.
+///
+/// Rows in shared memory begin an odd number of words apart, so that threads beside each other read from different banks. From sweeps at 24 lengths of
+/// f32, 12 of f64 and 12 of f16 (`benches/RESULTS.md`): how long such rows may be, that those of 80 bytes and fewer want 128 rows a block for enough loads
+/// under way and longer ones small blocks, of which more are at different stages, and that two threads add rows of 256 bytes and more of which each
+/// takes half.
+fn whole_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Diagnostic> {
+    let bytes = dtype.bytes();
+    let fits = match bytes {
+        4 => v < 4 && (5..=132).contains(&length),
+        8 => v == 1 && (3..=80).contains(&length),
+        1 | 2 => v == 1 && (5..=80).contains(&length),
+        _ => false,
+    };
+    if !fits {
+        return Ok(None);
+    }
+    let word = (4 / bytes).max(1);
+    let pad = if length.is_multiple_of(2 * word) { word } else { 0 };
+    let (rows, threads) = match length * bytes {
+        41.. if bytes < 4 => (64, 1),
+        0..=80 => (128, 1),
+        256.. if length.is_multiple_of(2) => (64, 2),
+        _ => (32, 1),
+    };
+    let copy = format!(
+        "fix_parameters(len={length})\n\
+         split_iname(s, $rows)\n\
+         tag_inames(s_outer: block.x)\n\
+         add_prefetch(x, [s_inner, i], inames=[r, c], pad={pad})\n\
+         join_inames([r, c], rc)\n\
+         split_iname(rc, {})\n",
+        rows * threads
+    );
+    let (name, add) = if threads == 1 {
+        (
+            "whole rows by way of shared memory, a thread each",
+            "tag_inames(s_inner: thread.x, rc_outer: unroll, rc_inner: thread.x, i: unroll)\n",
+        )
+    } else {
+        (
+            "whole rows by way of shared memory, two threads each",
+            "split_iname(rc_inner, 2)\n\
+             split_iname(i, 2)\n\
+             tag_inames(s_inner: thread.y, i_inner: thread.x, i_outer: unroll)\n\
+             tag_inames(rc_outer: unroll, rc_inner_outer: thread.y, rc_inner_inner: thread.x)\n",
+        )
+    };
+    Form::new(name, &(copy + add), Space::new().parameter("rows", list([rows]))).map(Some)
+}
+
+/// Several rows for each block, which some lanes of a warp go through by whole vectors, counted from the last multiple of 16 bytes before each row: so
+/// many lanes that they go four to eight times, as was measured at 19 lengths from 113 to 897 f32, and at 97 to 257 f64 and f16.
+fn lanes_from_before(full: usize, whole: usize) -> Result<Form, Diagnostic> {
+    let lanes = if whole <= 60 {
+        8
+    } else if whole <= 120 {
+        16
+    } else {
+        32
+    };
+    let steps = format!(
+        "split_iname(s, $rows)\n\
+         split_iname(i, $width)\n\
+         split_iname(i_inner, {full}, outer=i_lane, inner=i_vec)\n\
+         tag_inames(s_outer: block.x, s_inner: thread.y, i_lane: thread.x, i_vec: vec)\n"
+    );
+    let space = Space::new().parameter("width", list([lanes * full])).parameter("rows", list([128 / lanes]));
+    Form::new("a few lanes a row, by vectors from before its beginning", &steps, space)
 }
 
 /// The split of a loop's tail into vectors, where there are any.

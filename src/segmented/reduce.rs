@@ -188,11 +188,12 @@ impl SegmentedReduce {
             Ok((format!("{} ({})", fit[choice.form].name, choice.point), choice))
         };
         let mut best = best_of(false)?;
-        // Where estimates are near, fewer loads are taken.
+        // Where estimates are near, fewer loads are taken: half as many, or nearly, where a vector has no more than two elements.
+        let fewer = (14.0 / self.dtype.bytes() as f64).min(2.0);
         if let Some(near) = forms.iter().find_map(|f| f.wide)
             && let Ok(wide) = best_of(true)
             && wide.1.cost.estimate_ms < near * best.1.cost.estimate_ms
-            && 2.0 * wide.1.cost.global_requests < best.1.cost.global_requests
+            && fewer * wide.1.cost.global_requests < best.1.cost.global_requests
         {
             best = wide;
         }

@@ -196,6 +196,8 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         "segmented_sum_odd_long" => ("segmented_sum", "nseg=5 len=4097"),
         "segmented_sum_odd_short" => ("segmented_sum", "nseg=1000 len=17"),
         "segmented_sum_peeled_chunks" => ("segmented_sum", "nseg=3 len=33333"),
+        "segmented_sum_peeled_short" => ("segmented_sum", "nseg=100 len=129"),
+        "segmented_sum_whole_rows" => ("segmented_sum", "nseg=300 len=17"),
         "segmented_sum_peeled_long" => ("segmented_sum", "nseg=5 len=4097"),
         "segmented_sum_short" | "segmented_sum_short_streaming" | "segmented_sum_short_waves" => {
             ("segmented_sum", "nseg=1000 len=68")

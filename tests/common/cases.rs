@@ -24,7 +24,7 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
         "transpose" => {
             [(70, 40), (68, 132), (32, 32), (1, 5), (0, 3)].map(|(m, n)| vec![("m", m), ("n", n)]).to_vec()
         }
-        "softmax" | "layer_norm" => {
+        "softmax" | "layer_norm" | "log_sum_exp" => {
             [(3, 1000), (2, 4), (0, 8), (2, 1024), (1, 1024), (2, 4096), (1, 4096), (2, 16384), (1, 16384)]
                 .map(|(m, n)| vec![("m", m), ("n", n)])
                 .to_vec()
@@ -98,7 +98,7 @@ pub fn expected(kernel: &LoopKernel, arguments: &Arguments) -> BTreeMap<Name, Bu
 
 /// Kernels with functions and quotients that are rounded: their expected results are those in f64.
 fn inexact(kernel: &str) -> bool {
-    ["softmax", "layer_norm"].contains(&kernel)
+    ["softmax", "layer_norm", "log_sum_exp"].contains(&kernel)
 }
 
 /// Whether a result is what is expected: to the bit, except where it is rounded.

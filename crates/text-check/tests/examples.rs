@@ -161,6 +161,21 @@ fn softmax() {
     check_within(1e-5, "softmax", &cases);
 }
 
+/// A user's operator.
+#[test]
+fn log_sum_exp() {
+    let cases = [(3, 1000), (0, 4), (2, 4), (5, 0), (1, 16384)].map(|(m, n): (usize, usize)| {
+        let x: Vec<f32> = numbers(m * n).iter().map(|v| v / 8.0).collect();
+        let mut wanted = vec![f32::NEG_INFINITY; m];
+        for (row, wanted) in x.chunks(n.max(1)).zip(&mut wanted) {
+            *wanted = row.iter().map(|v| f64::from(*v).exp()).sum::<f64>().ln() as f32;
+        }
+        let arguments = Arguments::new().floats("x", &x).floats("y", &vec![f32::NAN; m]);
+        (arguments.scalar("m", m as i64).scalar("n", n as i64), "y", wanted)
+    });
+    check_within(1e-5, "log_sum_exp", &cases);
+}
+
 #[test]
 fn layer_norm() {
     let cases = rows(|row| {
