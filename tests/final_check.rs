@@ -61,16 +61,16 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
         for (what, variants) in spoilt.into_iter().chain([small]) {
             for (number, variant) in variants.iter().enumerate() {
                 let verdict = verify(variant);
-                // A gap: an update of several values is one leaf, and the check sees that the leaf runs for its instances, not that each
-                // of its values is stored.
-                let one_of_several = what == "NoStatement" && example.kernel == "log_sum_exp";
-                if matches!(verdict, Finding::Proved { .. }) && !one_of_several {
+                if matches!(verdict, Finding::Proved { .. }) {
                     passed.push(format!("{}: {what} {number}", example.name()));
                 }
             }
         }
     }
-    assert!(passed.is_empty(), "{}", passed.join("\n"));
+    // A gap: first values and updates of a state of several values are a leaf each, and the check sees that a leaf runs for its instances, not that
+    // each of its values is stored. Nothing else passes.
+    let gap: Vec<String> = (0..4).map(|k| format!("log_sum_exp/block_vec4: NoStatement {k}")).collect();
+    assert_eq!(passed, gap);
 }
 
 fn program(kernel: &str, pipeline: &str) -> Program {

@@ -104,13 +104,15 @@ def examples():
         yield f"tuning/{pipeline.stem}", EXAMPLES / folder / f"{kernel}.lw", pipeline, reads, options, [sizes] if sizes else usual
 
 
-def untuned(example, folder):
-    """The same of what `segmented_reduce` chooses for this device; a type whose choice fails ends the run."""
+def untuned(example, folder, only):
+    """The same of what `segmented_reduce` chooses for this device, of those whose names contain `only`; a choice that fails ends the run."""
     kinds = [(*row[:2], ["rows", str((1 << 30) // BYTES[row[1]] // row[2]), str(row[2])]) for row in UNTUNED_ROWS]
     kinds += [(*kind, ["ragged", str((1 << 24) // BYTES[kind[1]]), str((1 << 30) // BYTES[kind[1]])]) for kind in UNTUNED_RAGGED]
     for operator, dtype, shape in kinds:
         equal = shape[0] == "rows"
         name = f"untuned {dtype} {operator}, {'rows of ' + shape[2] if equal else 'ragged'}"
+        if only not in name:
+            continue
         place = Path(folder) / name.replace(" ", "_")
         subprocess.run([example, place, operator, dtype, *shape], check=True, stdout=subprocess.DEVNULL)
         size = f"nseg={max(1, (1 << 20) // int(shape[2]))} len={shape[2]}" if equal else "n=1048576"
@@ -118,24 +120,25 @@ def untuned(example, folder):
 
 
 def differs(name, kernel, run, folder):
-    """The results that are not the same to the bit in two runs. Atomic updates come in any order. For bf16, .npy files have no type: the
-    first values, as they are printed."""
+    """The results that are not the same to the bit in two runs, and how many runs there were: none of atomic updates, which come in any order. For
+    bf16, .npy files have no type: the first values, as they are printed."""
+    if "atomic" in name:
+        return [], 0
     text = kernel.read_text()
     head, body = text[: text.index(")")], text[text.index(")") :]
     arrays = [array for array in re.findall(r"(\w+): \w+\[", head) if re.search(rf"\b{array}\[[^=\n]*\](, .*)? = ", body)]
-    if "atomic" in name:
-        return []
+    assert arrays, f"{name} writes nothing"
     results = []
     for turn in range(2):
         if "bf16[" in head:
-            done = subprocess.run([*map(str, run)], check=True, capture_output=True, text=True)
+            done = subprocess.run(list(map(str, run)), check=True, capture_output=True, text=True)
             results.append([line for line in done.stdout.splitlines() if line.split(":")[0] in arrays])
             continue
-        files = [Path(folder) / f"{name.replace('/', '_')}_{array}_{turn}.npy" for array in arrays]
+        files = [folder / f"{name.replace('/', '_')}_{array}_{turn}.npy" for array in arrays]
         subprocess.run([*map(str, run), *(f"--output={a}={f}" for a, f in zip(arrays, files))], check=True, capture_output=True)
         results.append([file.read_bytes() for file in files])
-    assert arrays, f"{name} writes nothing"
-    return [f"{array} is not the same in two runs" for array, *two in zip(arrays, *results) if two[0] != two[1]]
+    wrong = [f"{array} is not the same in two runs" for array, first, second in zip(arrays, *results, strict=True) if first != second]
+    return wrong, len(results)
 
 
 def check(case, options, ends):
@@ -150,14 +153,14 @@ def check(case, options, ends):
             break
     if done.returncode != 0 or "verified: equal" not in done.stdout:
         return [f"verify: {(done.stdout + done.stderr).strip()[-600:]}"], 1
-    wrong = differs(name, kernel, run, ends.parent)
+    wrong, repeated = differs(name, kernel, run, ends.parent)
     tools = TOOLS if options.device == "gpu" else []
     for tool in tools:
         command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *map(str, run)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0 or not ("ERROR SUMMARY: 0 errors" in done.stdout or "0 hazards displayed" in done.stdout):
             wrong.append(f"{tool}: {(done.stdout + done.stderr).strip()[-600:]}")
-    return wrong, 1 + 2 * ("atomic" not in name) + len(tools)
+    return wrong, 1 + repeated + len(tools)
 
 
 def main():
@@ -171,7 +174,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sanitize-") as folder, ThreadPoolExecutor(options.jobs) as pool:
         ends = offsets(folder, 1 << 20)
         example = Path(options.loopwright).parent / "examples" / "segmented_reduce"
-        chosen = [case for case in (*examples(), *untuned(example, folder)) if options.only in case[0]]
+        chosen = [case for case in examples() if options.only in case[0]] + list(untuned(example, folder, options.only))
         for case, (wrong, count) in zip(chosen, pool.map(lambda case: check(case, options, ends), chosen)):
             runs, failed = runs + count, failed + len(wrong)
             print(f"{case[0]}: {'ok' if not wrong else 'FAILED'}, {count} runs", flush=True)

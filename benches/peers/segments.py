@@ -35,6 +35,7 @@ Results are compared with sums in f64 before anything is timed. What the launche
 import argparse
 import json
 import math
+import re
 import statistics
 import sys
 import tempfile
@@ -103,6 +104,9 @@ def equal(length, x, ours, cub, limits):
     return {"case": f"equal:{length}", "pipeline": name, "point": point, **result}
 
 
+# The lengths that the space has kernels for.
+WHOLE_ROWS = json.loads(re.search(r"len in (\[.*\])", (EXAMPLES / "tuning" / "segmented_sum_whole_rows.space").read_text())[1])
+
 SPACES = {
     # As `segmented_reduce` does: loads are streaming ones where half of the second-level cache holds all results, else these are stored in waves.
     "segmented_sum_short": lambda n: n % 4 == 0 and n < 64,
@@ -110,7 +114,7 @@ SPACES = {
     "segmented_sum_short_streaming": lambda n: n % 4 == 0 and 64 <= n <= 2048,
     "segmented_sum_long": lambda n: n % 4 == 0 and n >= 256,
     "segmented_sum_odd_short": lambda n: n % 4 != 0 and n <= 64,
-    "segmented_sum_whole_rows": lambda n: n in (5, 6, 7, 9, 10, 11, 13, 15, 17, 22, 25, 33, 34, 49, 50, 65, 66, 97, 98, 129),
+    "segmented_sum_whole_rows": lambda n: n in WHOLE_ROWS,
     "segmented_sum_peeled_short": lambda n: n % 4 != 0 and 128 < n <= 1024,
     "segmented_sum_odd_long": lambda n: n % 4 != 0 and n > 64,
     "segmented_sum_odd_chunks": lambda n: n % 4 != 0 and n > 16384,
