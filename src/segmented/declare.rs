@@ -2,8 +2,8 @@
 
 use super::{Operator, SegmentedReduce, Shape};
 use crate::ir::{
-    Arg, DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, Type, TypeTable, UPDATES, computing_type,
-    has_update, parse_expression,
+    Arg, DType, Diagnostic, Diagnostics, Expr, LoopKernel, Name, TypeTable, UPDATES, ValueType,
+    computing_type, has_update, parse_expression,
 };
 
 /// The first of several refusals: the texts here are short, and the rest follows from it.
@@ -34,9 +34,13 @@ pub(super) fn checked_map(map: Expr, dtype: DType) -> Result<Expr, Diagnostic> {
 fn value_type(map: &Expr, dtype: DType) -> Result<DType, Diagnostic> {
     let text = format!("kernel types(x: {dtype}, out: i32[1])\nout[0] = 0\n");
     let kernel = LoopKernel::parse(&text).map_err(first)?;
-    let known = TypeTable::new(&kernel).type_of(map)?.alone();
-    let open = |t: &Type| Diagnostic::new("internal", format!("`{map}` of {dtype} is of the open type {t}"));
-    known.known().ok_or_else(|| open(&known))
+    let table = TypeTable::new(&kernel);
+    match table.type_of(map)? {
+        // Made of integers: the kernel says the type, since its result is of that type.
+        ValueType::FloatLiteral if dtype.bytes() == 8 => Ok(DType::F64),
+        ValueType::FloatLiteral => Ok(DType::F32),
+        _ => table.alone(map),
+    }
 }
 
 /// The type in which values are accumulated, and that of the result.

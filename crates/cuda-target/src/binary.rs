@@ -87,6 +87,9 @@ impl Context<'_> {
         if let Some(printed) = self.minus_a_constant(op, a, b) {
             return printed;
         }
+        if let (BinOp::Shl | BinOp::Shr, false) = (op, is_amount(b)) {
+            return self.shift_by_any(op, a, b);
+        }
         let (mut pa, mut pb) = (self.raw(a), self.raw(b));
         match op {
             BinOp::Add | BinOp::Sub | BinOp::Mul if self.wraps_in(op, a, b) => {
@@ -144,6 +147,15 @@ impl Context<'_> {
         Some(self.binary(opposite, a, &Value { dtype: b.dtype, kind }, a.dtype))
     }
 
+    /// A shift by an amount that may be beyond the bits of the type, of which C does not say what it gives.
+    fn shift_by_any(&self, op: BinOp, a: &Value, b: &Value) -> Printed {
+        let of = if is_small(a.dtype) { DType::I32 } else { a.dtype };
+        let name = self.needs.helper(if op == BinOp::Shl { "shift_left" } else { "shift_right" }, of);
+        let operand = |v: &Value| if is_small(v.dtype) { self.exact(v).text } else { self.typed(v).text };
+        let call = Printed::primary(format!("{name}({}, {})", operand(a), operand(b)));
+        if is_small(a.dtype) { call.with(Rep::Int { exact: op == BinOp::Shr }) } else { call }
+    }
+
     /// What is a function in CUDA C.
     fn function(&self, op: BinOp, a: &Value, b: &Value) -> Printed {
         let of = a.dtype;
@@ -169,6 +181,12 @@ impl Context<'_> {
             false => call,
         }
     }
+}
+
+/// Whether it is a constant below the number of bits of its type.
+fn is_amount(b: &Value) -> bool {
+    let bits = 8 * b.dtype.bytes() as i64;
+    b.as_int().is_some_and(|v| (0..bits).contains(&v))
 }
 
 /// A signed value in the unsigned type of its size, whose arithmetic wraps: the piece, and how it stands to the value.

@@ -159,15 +159,17 @@ impl<'a> Context<'a> {
         self.data.contains(&var)
     }
 
-    /// Whether signed arithmetic with this result is to wrap: it is printed as data, and is no small multiple of indices, which are known
-    /// to fit.
+    /// Whether signed arithmetic with this result is to wrap: it is printed as data, and is no small multiple of indices in the
+    /// index type, which a launch checks to fit (`lowering::index_range`).
     pub(crate) fn wraps(&self, value: &Value) -> bool {
-        self.of_data.get() && self.weight(value).is_none_or(|w| w > SMALL)
+        let known = value.dtype == self.program.index;
+        self.of_data.get() && (!known || self.weight(value).is_none_or(|w| w > SMALL))
     }
 
     /// As [`Self::wraps`], of `a op b`.
     pub(crate) fn wraps_in(&self, op: BinOp, a: &Value, b: &Value) -> bool {
-        self.of_data.get() && self.weight_of(op, a, b).is_none_or(|w| w > SMALL)
+        let known = a.dtype == self.program.index;
+        self.of_data.get() && (!known || self.weight_of(op, a, b).is_none_or(|w| w > SMALL))
     }
 
     /// How many times an index the value is at most, constants counted as they are; `None` for what is no function of indices.

@@ -221,7 +221,32 @@ impl Context<'_> {
                 };
                 Printed::own(format!("{} != {zero}", operand.within(prec::LESS)), prec::EQUAL)
             }
+            to if a.dtype.is_float() && to.is_integer() => {
+                // Of f16 and bf16 the float that they have become.
+                let from = if a.dtype == DType::F64 { DType::F64 } else { DType::F32 };
+                self.to_integer(operand, from, to)
+            }
             to => operand.cast(to),
+        }
+    }
+
+    /// An integer from a floating-point value: towards zero, kept in its range, 0 of NaN. C leaves open what comes of values
+    /// beyond the range; the hardware's conversions to 32 bits and more keep to it, and of NaN make 0 where neither
+    /// side has 64 bits.
+    fn to_integer(&self, operand: Printed, from: DType, to: DType) -> Printed {
+        let text = operand.text;
+        let call = |function: &str| Printed::primary(format!("{function}({text})"));
+        match (from, to) {
+            (DType::F32, DType::I32) => call("__float2int_rz"),
+            (DType::F32, DType::U32) => call("__float2uint_rz"),
+            (_, DType::I64) => call(self.needs.helper("to_long", from)),
+            (_, DType::U64) => call(self.needs.helper("to_unsigned_long", from)),
+            (_, DType::I32) => call(self.needs.helper("to_int", from)),
+            (_, DType::U32) => call(self.needs.helper("to_unsigned", from)),
+            (_, DType::I8) => call(self.needs.helper("to_signed_char", from)),
+            (_, DType::I16) => call(self.needs.helper("to_short", from)),
+            (_, DType::U8) => call(self.needs.helper("to_unsigned_char", from)),
+            _ => call(self.needs.helper("to_unsigned_short", from)),
         }
     }
 
@@ -247,8 +272,11 @@ impl Context<'_> {
             ("abs", t) if t.is_unsigned() => self.raw(&args[0]),
             ("abs", t) if is_small(t) => Printed::primary(format!("abs({})", self.exact(&args[0]).text))
                 .with(Rep::Int { exact: false }),
-            ("abs", DType::I32) => Printed::primary(format!("abs({})", self.typed(&args[0]).text)),
-            ("abs", DType::I64) => Printed::primary(format!("llabs({})", self.typed(&args[0]).text)),
+            // The least value has no opposite.
+            ("abs", t @ (DType::I32 | DType::I64)) => {
+                let function = self.needs.helper("absolute", t);
+                Printed::primary(format!("{function}({})", self.typed(&args[0]).text))
+            }
             (_, DType::F32 | DType::F64) => {
                 let name = function_name(math, precision, operand);
                 let call = Printed::primary(format!(

@@ -83,21 +83,81 @@ __device__ __forceinline__ void {WAVES}({t} *to, const {t} value, const {i} at,
     Some(text.lines().map(String::from).collect())
 }
 
-/// The definition of a helper, `floor_div` or `floor_mod`, for a signed type.
+/// The definition of a helper: a quotient, a remainder, a magnitude or a shift of a type, or a conversion from one.
 pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
     let t = c_type(dtype);
-    let head = format!("__device__ __forceinline__ {t} {name}(const {t} a, const {t} b) {{");
-    let (meaning, operation, result) = match name {
-        "floor_div" => (
-            "// The quotient rounded towards minus infinity.",
-            format!("    const {t} quotient = a / b;"),
-            "    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;",
-        ),
-        _ => (
-            "// The remainder with the sign of the divisor.",
-            format!("    const {t} rest = a % b;"),
-            "    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;",
-        ),
+    let unsigned = match dtype {
+        DType::I64 | DType::U64 => "unsigned long long",
+        _ => "unsigned int",
     };
-    vec![meaning.into(), head, operation, result.into(), "}".into()]
+    let head = |parameters: &str| format!("__device__ __forceinline__ {t} {name}({parameters}) {{");
+    let two = format!("const {t} a, const {t} b");
+    let lines: Vec<String> = match name {
+        "floor_div" => vec![
+            "// The quotient rounded towards minus infinity. The least value by -1 wraps.".into(),
+            head(&two),
+            format!("    if (b == -1) return ({t})(0 - ({unsigned})a);"),
+            format!("    const {t} quotient = a / b;"),
+            "    return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;".into(),
+        ],
+        "floor_mod" => vec![
+            "// The remainder with the sign of the divisor.".into(),
+            head(&two),
+            "    if (b == -1) return 0;".into(),
+            format!("    const {t} rest = a % b;"),
+            "    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;".into(),
+        ],
+        "absolute" => vec![
+            "// The magnitude. That of the least value wraps.".into(),
+            head(&format!("const {t} a")),
+            format!("    return a < 0 ? ({t})(0 - ({unsigned})a) : a;"),
+        ],
+        "shift_left" => vec![
+            "// A shift by less than 0 or by all bits moves every bit out.".into(),
+            head(&two),
+            format!("    return ({unsigned})b < {} ? ({t})(({unsigned})a << b) : 0;", 8 * dtype.bytes()),
+        ],
+        "shift_right" => {
+            let all_out = if dtype.is_unsigned() { "0" } else { "a < 0 ? -1 : 0" };
+            vec![
+                "// A shift by less than 0 or by all bits moves every bit out.".into(),
+                head(&two),
+                format!("    return ({unsigned})b < {} ? a >> b : ({all_out});", 8 * dtype.bytes()),
+            ]
+        }
+        _ => conversion(name, dtype),
+    };
+    lines.into_iter().chain(["}".to_string()]).collect()
+}
+
+/// The definition of a conversion from float or double to an integer.
+fn conversion(name: &str, from: DType) -> Vec<String> {
+    let (f, hardware) = if from == DType::F64 { ("double", "__double2") } else { ("float", "__float2") };
+    // What the hardware makes of NaN is 0 between types of 32 bits only.
+    let guarded = |function: &str| format!("    return a == a ? {hardware}{function}_rz(a) : 0;");
+    let clamped = |function: &str, low: Option<i32>, high: i32, t: &str| {
+        let wide = match (from, low) {
+            (DType::F64, _) => format!("(a == a ? {hardware}{function}_rz(a) : 0)"),
+            _ => format!("{hardware}{function}_rz(a)"),
+        };
+        match low {
+            Some(low) => format!("    return ({t})max(min({wide}, {high}), {low});"),
+            None => format!("    return ({t})min({wide}, {high}u);"),
+        }
+    };
+    let (t, body) = match name {
+        "to_int" => ("int", guarded("int")),
+        "to_unsigned" => ("unsigned int", guarded("uint")),
+        "to_long" => ("long long", guarded("ll")),
+        "to_unsigned_long" => ("unsigned long long", guarded("ull")),
+        "to_signed_char" => ("signed char", clamped("int", Some(-128), 127, "signed char")),
+        "to_short" => ("short", clamped("int", Some(-32768), 32767, "short")),
+        "to_unsigned_char" => ("unsigned char", clamped("uint", None, 255, "unsigned char")),
+        _ => ("unsigned short", clamped("uint", None, 65535, "unsigned short")),
+    };
+    vec![
+        "// Towards zero, kept in the range of the type; 0 of NaN.".into(),
+        format!("__device__ __forceinline__ {t} {name}(const {f} a) {{"),
+        body,
+    ]
 }

@@ -178,7 +178,7 @@ impl Context<'_> {
                 out.comment(&note.text, indent, leaf);
             }
             // A guard is of indices, a predicate may be of data.
-            self.of_data.set(is_taken(cond));
+            self.of_data.set(note.is_predicate() || is_taken(cond));
             out.push(&format!("{before}if ({}) {{", self.condition(cond).text), indent, leaf);
             self.of_data.set(false);
             if !before.is_empty() {

@@ -417,9 +417,9 @@ impl<'a> Compiler<'a> {
                 self.leave();
                 self.scope = scope;
             }
-            Stmt::If { cond, body, otherwise, .. } => {
+            Stmt::If { cond, body, otherwise, note } => {
                 self.speak_of(None, "the condition of a guard")?;
-                self.index = true;
+                self.index = !note.is_predicate();
                 let cond = self.typed(cond, DType::Bool, None)?;
                 self.index = false;
                 let slot = self.enter();

@@ -174,11 +174,14 @@ impl Number {
     }
 
     /// Converted as kernels do it: integers wrap, floating-point to integer goes towards zero and stays in the type's range (NaN
-    /// becomes 0), to floating-point rounds to nearest, to bool asks for "not zero".
+    /// becomes 0), to floating-point rounds to nearest (integers to f16 and bf16 by way of f32), to bool asks for "not zero".
     pub fn cast(self, dtype: DType) -> Number {
         match (dtype, self.as_i128()) {
             (DType::Bool, Some(v)) => Number::Bool(v != 0),
             (DType::Bool, None) => Number::Bool(self.as_f64() != 0.0),
+            // Integers become f16 and bf16 by way of f32.
+            (DType::F16, Some(v)) => Number::F16(f16::from_f32(v as f32)),
+            (DType::BF16, Some(v)) => Number::BF16(bf16::from_f32(v as f32)),
             (DType::F16, _) => Number::F16(f16::from_f32(round_to_odd(self.as_f64()))),
             (DType::BF16, _) => Number::BF16(bf16::from_f32(round_to_odd(self.as_f64()))),
             (DType::F32, Some(v)) => Number::F32(v as f32),

@@ -1,13 +1,17 @@
 //! The types of temporaries that were declared without one.
+//!
+//! A temporary has the type in which the values meet that are assigned to it. Where those are floating-point values of any
+//! type, as `0.1*i`, it takes the kernel's one floating-point type; where the kernel has several, the type of what the
+//! temporary meets in the values that are assigned to it, or else in those that read it.
 
 use std::collections::BTreeMap;
 
 use crate::{
-    Expr, KernelData, Name, Type,
+    Access, Expr, Instruction, KernelData, Name, Type, ValueType,
     types::{TypeTable, is_untyped, promote},
 };
 
-/// Gives every temporary without a type the one of the values that are assigned to it. What cannot be decided stays open.
+/// Gives every temporary without a type the one that its values and readers say. What cannot be decided stays open.
 pub(crate) fn infer_temporaries(data: &mut KernelData) {
     let mut pending: Vec<usize> =
         (0..data.temporaries.len()).filter(|k| is_untyped(&data.temporaries[*k].dtype)).collect();
@@ -28,11 +32,26 @@ pub(crate) fn infer_temporaries(data: &mut KernelData) {
     let mut found = Vec::new();
     loop {
         let before = pending.len();
-        pending.retain(|k| {
-            let Some(t) = type_of_writers(&table, data, writers(*k)) else { return true };
-            table.learn(&data.temporaries[*k], t.clone());
-            found.push((*k, t));
-            false
+        let mut settle = |decide: &dyn Fn(&TypeTable<'_>, usize) -> Option<Type>| {
+            let before = pending.len();
+            pending.retain(|k| {
+                let Some(t) = decide(&table, *k) else { return true };
+                table.learn(&data.temporaries[*k], t.clone());
+                found.push((*k, t));
+                false
+            });
+            pending.len() < before
+        };
+        while settle(&|table, k| decided(table, type_of_writers(table, data, writers(k))?)) {}
+        // Readers speak only where values do not.
+        settle(&|table, k| {
+            let name = &data.temporaries[k].name;
+            let adapting = table.adapting(name);
+            match type_of_writers(&adapting, data, writers(k))? {
+                ValueType::Of(t) => Some(t),
+                ValueType::FloatLiteral => type_of_readers(&adapting, data, name),
+                _ => None,
+            }
         });
         if pending.len() == before {
             break;
@@ -43,22 +62,77 @@ pub(crate) fn infer_temporaries(data: &mut KernelData) {
     }
 }
 
+/// The type that values of this one have by themselves in this kernel.
+fn decided(table: &TypeTable<'_>, own: ValueType) -> Option<Type> {
+    match (own, table.floats()) {
+        (ValueType::FloatLiteral, [one]) => Some(one.clone()),
+        (ValueType::FloatLiteral, _) => None,
+        (own, _) => Some(own.alone()),
+    }
+}
+
 /// The type in which the values meet that these instructions assign (each with the number of its target). Values of a type
 /// that is not known yet are passed over: they may speak of the target itself.
-fn type_of_writers(table: &TypeTable<'_>, data: &KernelData, writers: &[(usize, usize)]) -> Option<Type> {
-    let mut found: Option<Type> = None;
+fn type_of_writers(
+    table: &TypeTable<'_>,
+    data: &KernelData,
+    writers: &[(usize, usize)],
+) -> Option<ValueType> {
+    use ValueType::{FloatLiteral, Of};
+    let mut found: Option<ValueType> = None;
     for (k, n) in writers {
-        let value = match &data.instructions[*k].value {
-            e @ Expr::Reduce(r) => table.reduction(e, r).ok().and_then(|t| t.get(*n).cloned()),
-            e => table.infer(e).ok(),
-        };
-        let Some(t) = value.map(|v| v.alone()) else { continue };
-        found = Some(match found {
-            None => t,
-            Some(a) if a == t => a,
-            Some(Type::Known(a)) => Type::Known(promote(a, t.known()?)?),
-            Some(_) => return None,
+        let Some(t) = value_type(table, &data.instructions[*k], *n) else { continue };
+        // An integer literal is i32 here, as it is alone.
+        let t = if t == FloatLiteral { t } else { Of(t.alone()) };
+        found = Some(match (found, t) {
+            (None, t) => t,
+            (Some(a), b) if a == b => a,
+            (Some(FloatLiteral), Of(t)) | (Some(Of(t)), FloatLiteral) => match t.known() {
+                Some(known) if !known.is_float() => FloatLiteral,
+                _ => Of(t),
+            },
+            (Some(Of(a)), Of(b)) => Of(Type::Known(promote(a.known()?, b.known()?)?)),
+            _ => return None,
         });
     }
+    found
+}
+
+/// The type of the value that an instruction assigns to its target of this number.
+fn value_type(table: &TypeTable<'_>, instruction: &Instruction, n: usize) -> Option<ValueType> {
+    match &instruction.value {
+        e @ Expr::Reduce(r) => table.reduction(e, r).ok().and_then(|t| t.get(n).cloned()),
+        e => table.infer(e).ok(),
+    }
+}
+
+/// The one floating-point type that a temporary meets where it is read: that of the value it is part of, or of the target.
+fn type_of_readers(table: &TypeTable<'_>, data: &KernelData, name: &Name) -> Option<Type> {
+    let mut found: Option<Type> = None;
+    for instruction in data.instructions.iter().filter(|i| reads(&i.value, name)) {
+        for (n, Access { array, .. }) in instruction.targets.iter().enumerate() {
+            let t = match value_type(table, instruction, n) {
+                Some(ValueType::Of(t)) => Some(t),
+                Some(ValueType::FloatLiteral) => table.element(array).cloned(),
+                _ => None,
+            };
+            let Some(t) = t.filter(|t| t.known().is_none_or(|t| t.is_float())) else { continue };
+            if found.get_or_insert_with(|| t.clone()) != &t {
+                return None;
+            }
+        }
+    }
+    found
+}
+
+fn reads(e: &Expr, name: &Name) -> bool {
+    let mut found = false;
+    e.visit(&mut |e| {
+        found |= match e {
+            Expr::Name(n) => n == name,
+            Expr::Subscript(a) => a.array == *name,
+            _ => false,
+        }
+    });
     found
 }

@@ -21,6 +21,7 @@
 
 mod array;
 mod builder;
+mod conditions;
 mod cuda_names;
 mod data;
 mod diagnostic;
@@ -29,6 +30,8 @@ mod expr;
 mod function;
 #[doc = include_str!("../grammar.md")]
 pub mod grammar {}
+#[doc = include_str!("../values.md")]
+pub mod values {}
 mod infer;
 mod instruction;
 mod kernel;
@@ -36,6 +39,7 @@ mod locate;
 mod lookup;
 mod math;
 mod nest;
+mod notes;
 mod open_types;
 mod part;
 mod reduction;
@@ -44,11 +48,13 @@ mod suggest;
 mod tag;
 mod text;
 mod tree;
+mod typed;
 mod types;
 mod validate;
 
 pub use array::{AddressSpace, Arg, Array, Axis, Fact, Scalar, Waves};
 pub use builder::{ArrayRef, KernelBuilder, Targets, array, call, cast, reduce, select, sum, var};
+pub use conditions::{FAR_SCALAR, Standing};
 pub use cuda_names::{is_legal_name, is_reserved, legal_like};
 pub use data::{Buffer, Element, Number};
 pub use diagnostic::{Diagnostic, Diagnostics, Place};
@@ -65,5 +71,6 @@ pub use reduction::{ReductionOp, StateType, StateVar};
 pub use tag::{Flat, Shorter, Tag};
 pub use text::{parse_constraints, parse_domain, parse_expression};
 pub use tree::Tree;
+pub use typed::{ReductionTypes, Typed, TypedKind, end_of_range};
 pub use types::{TypeTable, ValueType, computing_type, promote, state_type};
 pub use validate::check_name;

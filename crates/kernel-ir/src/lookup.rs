@@ -9,7 +9,8 @@ use std::cell::OnceCell;
 use loopwright_poly::{Aff, Constraint, Name, Table, table_for};
 
 use crate::{
-    Arg, Array, Domain, Instruction, KernelData, Part, PartRef, Scalar, reduction::enclosing_reductions,
+    Arg, Array, Domain, Instruction, KernelData, Part, PartRef, Scalar, TypeTable,
+    reduction::enclosing_reductions,
 };
 
 /// Tables of a kernel's names. Where a name is declared twice, which validation refuses, the first declaration counts.
@@ -29,6 +30,7 @@ pub struct Lookup<'k> {
     domains: Table<Name, Vec<usize>>,
     /// For each array, the instructions that write it. Few passes ask.
     writers: OnceCell<Table<&'k str, Vec<usize>>>,
+    types: OnceCell<TypeTable<'k>>,
 }
 
 impl<'k> Lookup<'k> {
@@ -45,6 +47,7 @@ impl<'k> Lookup<'k> {
             base: table_for(kernel.definitions.len()),
             domains: table_for(kernel.domains.len()),
             writers: OnceCell::new(),
+            types: OnceCell::new(),
         };
         // Backwards, so that of equal names the first stays.
         for (k, i) in kernel.instructions.iter().enumerate().rev() {
@@ -92,6 +95,11 @@ impl<'k> Lookup<'k> {
 
     fn find_base(&self, value: &Aff) -> Vec<Name> {
         value.names().iter().flat_map(|name| self.base_of(name).iter().cloned()).collect()
+    }
+
+    /// The types of its names.
+    pub fn types(&self) -> &TypeTable<'k> {
+        self.types.get_or_init(|| TypeTable::new(self.kernel))
     }
 
     /// The kernel.

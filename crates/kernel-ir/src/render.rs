@@ -25,8 +25,17 @@ impl Place {
 impl Diagnostic {
     /// The diagnostic with the lines of the text that it is about, as plain text without a line break at its end.
     pub fn render(&self) -> String {
+        self.render_as(Level::ERROR)
+    }
+
+    /// As [`Self::render`], of what is worth knowing and no error.
+    pub fn render_warning(&self) -> String {
+        self.render_as(Level::WARNING)
+    }
+
+    fn render_as(&self, level: Level<'_>) -> String {
         let mut group: Group<'_> =
-            Group::with_title(Level::ERROR.primary_title(self.message.as_str()).id(self.code));
+            Group::with_title(level.primary_title(self.message.as_str()).id(self.code));
         if let Some(place) = &self.place
             && place.text.get(place.span.clone()).is_some()
         {

@@ -1,24 +1,28 @@
-//! Types of expressions.
+//! Types of expressions, as far as they follow from the expressions themselves.
 //!
-//! * A literal adapts to its context: `2 * x[i]` is of the type of `x`. Alone, an integer literal is `i32` (`i64` where it needs it),
-//!   a floating-point literal `f32`.
-//! * Two floating-point types meet in the wider; arithmetic on `f16` and `bf16` is done in `f32`. A floating-point type
-//!   and an integer type meet in the floating-point type; an integer and a floating-point literal in `f32` (`f64` for 64-bit integers).
-//! * Two integer types meet in the wider, at least 32 bits. Signed and unsigned types meet only where the signed one is wider.
+//! The page on values (`values.md`) has the rules; [`crate::typed`] adds what follows from where an expression stands.
+//!
+//! * A literal adapts to its context: `2 * x[i]` is of the type of `x`. An integer literal that i32 does not hold is i64.
+//! * Arithmetic is done in at least 32 bits: of narrow integers in i32, of f16 and bf16 in f32.
+//! * Two floating-point types meet in the wider one, two integer types likewise; signed and unsigned types meet only where
+//!   the signed one is wider. An integer and a floating-point type meet in the floating-point type.
+//! * What is computed from integers and floating-point literals alone, as `0.1*i`, `1.0/n` and `sqrt(i)`, has no type of its
+//!   own: it takes the floating-point type of what it meets, as a literal does.
 //! * `bool` is no number: `cast(i32, c)` makes it one. `sum` and `product` of `bool` and of narrow integers are 32 bits wide.
-//! * `/` divides floating-point values; `//` and `%` round down.
-//! * An iname is `i32`, or `i64` where a bound of its domain is of 64 bits. Index arithmetic itself has the width that
-//!   it needs, whatever this type.
+//! * An iname is `i32`, or `i64` where a bound of its declared domain is of 64 bits, whatever transforms make of it.
 //! * An open type meets itself and literals; anything else is cast first.
 //! * An assignment converts between integer types and between floating-point types, and from integers to floating-point types.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Arg, Array, BinaryOp, DType, Diagnostic, Expr, KernelData, MathFunction, Name, Reduce, ReductionOp,
-    StateType, Type, UnaryOp, math_function,
+    Arg, Array, BinaryOp, DType, DeviceFunction, Diagnostic, Expr, KernelData, MathFunction, Name, Reduce,
+    ReductionOp, StateType, Type, UnaryOp, math_function,
 };
 
 /// Stands for the type of a temporary that is still to be inferred.
@@ -34,7 +38,7 @@ pub(crate) fn is_untyped(t: &Type) -> bool {
 pub enum ValueType {
     /// An integer literal: any type of numbers.
     IntLiteral,
-    /// A floating-point literal: any floating-point type.
+    /// A floating-point literal, or what is computed from such and integers alone: any floating-point type.
     FloatLiteral,
     /// `lowest()` or `highest()`: any type of numbers.
     AnyNumber,
@@ -43,8 +47,9 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// The type where no context asks for one.
-    pub fn alone(&self) -> Type {
+    /// The type where no context asks for one and the kernel has no floating-point type; [`TypeTable::alone`] knows the
+    /// kernel.
+    pub(crate) fn alone(&self) -> Type {
         match self {
             ValueType::IntLiteral | ValueType::AnyNumber => Type::Known(DType::I32),
             ValueType::FloatLiteral => Type::Known(DType::F32),
@@ -73,7 +78,7 @@ impl std::fmt::Display for ValueType {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             ValueType::IntLiteral => f.write_str("an integer literal"),
-            ValueType::FloatLiteral => f.write_str("a floating-point literal"),
+            ValueType::FloatLiteral => f.write_str("a floating-point value of any type"),
             ValueType::AnyNumber => f.write_str("any number"),
             ValueType::Of(t) => write!(f, "{t}"),
         }
@@ -149,59 +154,189 @@ pub fn state_type(op: &ReductionOp, state: &StateType, inputs: &[Type]) -> Type 
     }
 }
 
+/// Stands in an operator for the type of an input that has none of its own.
+const ADAPTS: &str = "?float";
+
+/// The inames of a kernel that are `i64` as values: a bound of their domain is of 64 bits, directly or by another iname.
+fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
+    let is_wide_scalar = |n: &Name| {
+        let of = |t: &Type| t.known().is_some_and(|t| t.is_integer() && t.bytes() == 8);
+        data.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == *n && of(&s.dtype)))
+            || data.temporaries.iter().any(|t| t.name == *n && t.axes.is_empty() && of(&t.dtype))
+    };
+    let mut wide: BTreeSet<Name> = BTreeSet::new();
+    for domain in &data.domains {
+        let names = domain.constraints.iter().flat_map(|c| c.names());
+        if names.into_iter().any(|n| wide.contains(&n) || is_wide_scalar(&n)) {
+            wide.extend(domain.inames.iter().cloned());
+        }
+    }
+    let Some(declared) = &data.declared else { return wide };
+    // Transforms may fix a parameter or rename an iname, which changes no value: the declared inames decide, and other
+    // inames are of the type of those that they are part of.
+    let declared_wide = wide_inames(declared);
+    wide.retain(|n| !declared.is_iname(n));
+    wide.extend(declared_wide.iter().cloned());
+    for i in &data.instructions {
+        for (iname, value) in &i.map {
+            if declared_wide.contains(iname) {
+                wide.extend(value.names().into_iter().filter(|n| data.is_iname(n) && !declared.is_iname(n)));
+            }
+        }
+    }
+    for d in &data.definitions {
+        let names = d.value.names();
+        if wide.contains(&d.iname) {
+            wide.extend(names.into_iter().filter(|n| data.is_iname(n) && !declared.is_iname(n)));
+        } else if !declared.is_iname(&d.iname) && names.iter().any(|n| wide.contains(n)) {
+            wide.insert(d.iname.clone());
+        }
+    }
+    wide
+}
+
+fn inames_of(data: &KernelData) -> impl Iterator<Item = &Name> {
+    data.domains.iter().flat_map(|d| &d.inames).chain(data.definitions.iter().map(|d| &d.iname))
+}
+
+/// The floating-point types in which a kernel computes, as it was declared: those of its arguments and temporaries.
+fn floating_types(data: &KernelData) -> Vec<Type> {
+    let data = data.declared.as_deref().unwrap_or(data);
+    let mut floats: Vec<Type> = Vec::new();
+    let arguments = data.args.iter().map(|arg| match arg {
+        Arg::Scalar(s) => &s.dtype,
+        Arg::Array(a) => &a.dtype,
+    });
+    for t in arguments.chain(data.temporaries.iter().map(|t| &t.dtype)).filter(|t| !is_untyped(t)) {
+        let t = computing(t);
+        if t.known().is_none_or(DType::is_float) && !floats.contains(&t) {
+            floats.push(t);
+        }
+    }
+    floats
+}
+
 /// The types of the names of a kernel.
 #[derive(Clone, Debug)]
 pub struct TypeTable<'a> {
     data: &'a KernelData,
-    scalars: BTreeMap<Name, Type>,
-    arrays: BTreeMap<Name, Type>,
+    scalars: Arc<BTreeMap<Name, Type>>,
+    arrays: Arc<BTreeMap<Name, Type>>,
+    floats: Arc<Vec<Type>>,
+    /// The inames, where they have another type than in values.
+    inames: Option<(Arc<BTreeSet<Name>>, DType)>,
+    /// The type of names that are not known.
+    unknown: Option<DType>,
+    /// A temporary that takes the floating-point type of what it meets, while its own is looked for.
+    adapting: Option<Name>,
 }
 
 impl<'a> TypeTable<'a> {
     /// The table of a kernel. Temporaries whose type is still open are not in it.
     pub fn new(data: &'a KernelData) -> Self {
-        let mut table = TypeTable { data, scalars: BTreeMap::new(), arrays: BTreeMap::new() };
+        let mut table = TypeTable {
+            data,
+            scalars: Arc::default(),
+            arrays: Arc::default(),
+            floats: Arc::new(floating_types(data)),
+            inames: None,
+            unknown: None,
+            adapting: None,
+        };
+        let (mut scalars, mut arrays) = (BTreeMap::new(), BTreeMap::new());
         for arg in &data.args {
             match arg {
-                Arg::Scalar(s) => table.scalars.insert(s.name.clone(), s.dtype.clone()),
-                Arg::Array(a) => table.arrays.insert(a.name.clone(), a.dtype.clone()),
+                Arg::Scalar(s) => scalars.insert(s.name.clone(), s.dtype.clone()),
+                Arg::Array(a) => arrays.insert(a.name.clone(), a.dtype.clone()),
             };
         }
-        for t in &data.temporaries {
-            if is_untyped(&t.dtype) {
-                continue;
-            }
-            table.learn(t, t.dtype.clone());
+        for t in data.temporaries.iter().filter(|t| !is_untyped(&t.dtype)) {
+            let names = if t.axes.is_empty() { &mut scalars } else { &mut arrays };
+            names.insert(t.name.clone(), t.dtype.clone());
         }
-        let mut wide: BTreeSet<&Name> = BTreeSet::new();
-        for domain in &data.domains {
-            let is_wide = domain.constraints.iter().flat_map(|c| c.names()).any(|n| {
-                wide.contains(&n)
-                    || matches!(table.scalars.get(&n), Some(Type::Known(t)) if t.is_integer() && t.bytes() == 8)
-            });
-            if is_wide {
-                wide.extend(&domain.inames);
-            }
-        }
-        for iname in data.domains.iter().flat_map(|d| &d.inames) {
+        let wide = wide_inames(data);
+        for iname in inames_of(data) {
             let dtype = if wide.contains(iname) { DType::I64 } else { DType::I32 };
-            table.scalars.insert(iname.clone(), dtype.into());
+            scalars.insert(iname.clone(), dtype.into());
         }
-        for d in &data.definitions {
-            table.scalars.entry(d.iname.clone()).or_insert(DType::I32.into());
-        }
+        (table.scalars, table.arrays) = (Arc::new(scalars), Arc::new(arrays));
         table
+    }
+
+    /// The table for subscripts and bounds, which are integers: inames, and names that are not known, are of the type in
+    /// which those are computed.
+    pub fn of_indices(&self, index: DType) -> TypeTable<'a> {
+        let inames = inames_of(self.data).cloned().collect();
+        TypeTable { inames: Some((Arc::new(inames), index)), unknown: Some(index), ..self.clone() }
+    }
+
+    /// The table in which names that are not known are of this type.
+    pub fn or_else(&self, unknown: DType) -> TypeTable<'a> {
+        TypeTable { unknown: Some(unknown), ..self.clone() }
     }
 
     /// Adds the type of a temporary.
     pub(crate) fn learn(&mut self, temporary: &Array, dtype: Type) {
         let names = if temporary.axes.is_empty() { &mut self.scalars } else { &mut self.arrays };
-        names.insert(temporary.name.clone(), dtype);
+        Arc::make_mut(names).insert(temporary.name.clone(), dtype);
     }
 
     /// The table with other scalars: the names that the parts of an operator speak of.
     pub fn with_scalars(&self, scalars: impl IntoIterator<Item = (Name, Type)>) -> TypeTable<'a> {
-        TypeTable { data: self.data, scalars: scalars.into_iter().collect(), arrays: BTreeMap::new() }
+        TypeTable {
+            data: self.data,
+            scalars: Arc::new(scalars.into_iter().collect()),
+            arrays: Arc::default(),
+            floats: self.floats.clone(),
+            inames: None,
+            unknown: self.unknown,
+            adapting: None,
+        }
+    }
+
+    /// The table in which a temporary counts as a floating-point value of any type.
+    pub(crate) fn adapting(&self, temporary: &Name) -> TypeTable<'a> {
+        TypeTable { adapting: Some(temporary.clone()), ..self.clone() }
+    }
+
+    /// The kernel whose names these are.
+    pub fn data(&self) -> &'a KernelData {
+        self.data
+    }
+
+    /// The floating-point types in which the declared kernel computes. Where it is one, it is the type of floating-point values
+    /// of which nothing else says one.
+    pub fn floats(&self) -> &[Type] {
+        &self.floats
+    }
+
+    /// The user's device function of this name.
+    pub(crate) fn function(&self, name: &str) -> Option<&'a DeviceFunction> {
+        self.data.functions.iter().find(|f| *f.name == *name)
+    }
+
+    /// The operator of this name.
+    pub(crate) fn operator(&self, name: &Name) -> Option<ReductionOp> {
+        self.data.operator(name)
+    }
+
+    /// The type in which the operands of `e` meet.
+    pub(crate) fn meet_of(&self, e: &Expr, a: &Expr, b: &Expr) -> std::result::Result<ValueType, Diagnostic> {
+        let meet = || {
+            let types = (self.infer(a)?, self.infer(b)?);
+            if types.0.is_bool() && types.1.is_bool() {
+                return Ok(types.0);
+            }
+            self.meet(e, (a, &types.0), (b, &types.1))
+        };
+        meet().map_err(|e: Box<TypeError>| e.diagnostic)
+    }
+
+    fn scalar_type(&self, name: &Name) -> Option<Type> {
+        match &self.inames {
+            Some((inames, t)) if inames.contains(name) => Some((*t).into()),
+            _ => self.scalars.get(name).cloned(),
+        }
     }
 
     /// The type of a scalar or an iname.
@@ -226,7 +361,10 @@ impl<'a> TypeTable<'a> {
         };
         let mut inputs = Vec::new();
         for a in &r.args {
-            inputs.push(self.infer(a)?.alone());
+            inputs.push(match self.infer(a)? {
+                ValueType::FloatLiteral => Type::Open(ADAPTS.into()),
+                own => own.alone(),
+            });
         }
         if let (Some(Type::Known(t)), true) = (inputs.first(), matches!(&*op.name, "any" | "all"))
             && *t != DType::Bool
@@ -246,7 +384,21 @@ impl<'a> TypeTable<'a> {
     pub(crate) fn operator_results(&self, op: &ReductionOp, inputs: &[Type]) -> Result<Vec<ValueType>> {
         let state = op.state.iter().map(|s| (s.name.clone(), state_type(op, &s.dtype, inputs)));
         let table = self.with_scalars(state);
-        op.result.iter().map(|e| table.infer(e)).collect()
+        let adapts = |t: ValueType| match t {
+            ValueType::Of(Type::Open(name)) if *name == *ADAPTS => ValueType::FloatLiteral,
+            t => t,
+        };
+        let results: Result<Vec<ValueType>> = op.result.iter().map(|e| table.infer(e)).collect();
+        let open = |t: &Type| matches!(t, Type::Open(name) if **name == *ADAPTS);
+        match (results, &self.floats[..]) {
+            // Beside values of fixed types it has to be a type that meets them.
+            (Err(_), [one]) if inputs.iter().any(open) => {
+                let inputs: Vec<Type> =
+                    inputs.iter().map(|t| if open(t) { one.clone() } else { t.clone() }).collect();
+                self.operator_results(op, &inputs)
+            }
+            (results, _) => Ok(results?.into_iter().map(adapts).collect()),
+        }
     }
 
     pub(crate) fn infer(&self, e: &Expr) -> Result<ValueType> {
@@ -255,9 +407,11 @@ impl<'a> TypeTable<'a> {
             Expr::Int(_) => ValueType::IntLiteral,
             Expr::Float(_) => ValueType::FloatLiteral,
             Expr::Bool(_) => ValueType::Of(DType::Bool.into()),
-            Expr::Name(name) => match self.scalars.get(name) {
-                Some(t) => ValueType::Of(t.clone()),
-                None => {
+            Expr::Name(name) if self.adapting.as_ref() == Some(name) => ValueType::FloatLiteral,
+            Expr::Name(name) => match (self.scalar_type(name), self.unknown) {
+                (Some(t), _) => ValueType::Of(t),
+                (None, Some(t)) => ValueType::Of(t.into()),
+                (None, None) => {
                     return error(
                         e,
                         "unknown-type",
@@ -266,6 +420,7 @@ impl<'a> TypeTable<'a> {
                     );
                 }
             },
+            Expr::Subscript(a) if self.adapting.as_ref() == Some(&a.array) => ValueType::FloatLiteral,
             Expr::Subscript(access) => match self.element(&access.array) {
                 Some(t) => ValueType::Of(t.clone()),
                 None => {
@@ -447,9 +602,7 @@ impl<'a> TypeTable<'a> {
                 (Type::Known(DType::Bool), _) => {
                     return refuse("cast the truth value: `cast(i32, c)`".into());
                 }
-                (Type::Known(t), FloatLiteral) if !t.is_float() => {
-                    Of(if t.bytes() == 8 { DType::F64 } else { DType::F32 }.into())
-                }
+                (Type::Known(t), FloatLiteral) if !t.is_float() => FloatLiteral,
                 _ => Of(computing(t)),
             },
             (FloatLiteral, _) | (_, FloatLiteral) => FloatLiteral,
@@ -514,10 +667,8 @@ impl<'a> TypeTable<'a> {
             return Ok(ValueType::Of(DType::Bool.into()));
         }
         Ok(match meet {
-            ValueType::Of(Type::Known(t)) if t.is_integer() && !math.integers => {
-                ValueType::Of(if t.bytes() == 8 { DType::F64 } else { DType::F32 }.into())
-            }
-            ValueType::Of(t) => ValueType::Of(computing(&t)),
+            ValueType::Of(Type::Known(t)) if t.is_integer() && !math.integers => ValueType::FloatLiteral,
+            ValueType::Of(t) => ValueType::Of(widened(&t)),
             ValueType::IntLiteral if !math.integers => ValueType::FloatLiteral,
             literal => literal,
         })

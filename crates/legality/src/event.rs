@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    Access, Aff, BinaryOp, Constraint, Expr, Instruction, KernelData, Lookup, Name, Part, PartRef, Reduce,
+    Access, Aff, Constraint, Expr, Instruction, KernelData, Lookup, Name, Part, PartRef, Reduce, Standing,
 };
 
 use crate::{DataReads, Load};
@@ -122,31 +122,12 @@ pub fn reads(lookup: &Lookup<'_>, instruction: &Instruction, part: Part) -> Vec<
     found
 }
 
-/// The constraints that a predicate consists of, if it is a conjunction of comparisons of affine functions of inames and parameters.
-pub fn affine_predicate(lookup: &Lookup<'_>, e: &Expr) -> Option<Vec<Constraint>> {
-    let aff =
-        |e: &Expr| e.to_aff().filter(|a| !a.mentions_any(&|n| !lookup.is_iname(n) && !lookup.is_scalar(n)));
-    match e {
-        Expr::Bool(true) => Some(Vec::new()),
-        Expr::Binary(BinaryOp::And, a, b) => {
-            let mut all = affine_predicate(lookup, a)?;
-            all.extend(affine_predicate(lookup, b)?);
-            Some(all)
-        }
-        Expr::Binary(op, a, b) => {
-            let (a, b) = (aff(a)?, aff(b)?);
-            let c = match op {
-                BinaryOp::Lt => Constraint::lt(&a, &b),
-                BinaryOp::Le => Constraint::le(&a, &b),
-                BinaryOp::Gt => Constraint::lt(&b, &a),
-                BinaryOp::Ge => Constraint::le(&b, &a),
-                BinaryOp::Eq => Constraint::equal(&a, &b),
-                _ => return None,
-            };
-            Some(vec![c.ok()?])
-        }
-        _ => None,
-    }
+/// The constraints that the predicate of an instruction consists of, if it is a conjunction of comparisons of affine functions of inames
+/// and parameters that cannot wrap.
+pub fn affine_predicate(lookup: &Lookup<'_>, instruction: &Instruction) -> Option<Vec<Constraint>> {
+    let rows = Standing::new(lookup, &instruction.within).constraints(instruction.predicate.as_ref()?)?;
+    let known = |n: &Name| lookup.is_iname(n) || lookup.is_scalar(n);
+    rows.iter().all(|c| !c.aff.mentions_any(&|n| !known(n))).then_some(rows)
 }
 
 /// The values that a part reads from arrays which the kernel does not write, as far as they stand in subscripts and bounds.

@@ -222,8 +222,8 @@ impl<'k> Model<'k> {
         let loads = loads.found;
         let from_domains = constraints.len();
         let mut may = false;
-        if let Some(predicate) = &instruction.predicate {
-            match affine_predicate(&self.lookup, predicate) {
+        if instruction.predicate.is_some() {
+            match affine_predicate(&self.lookup, instruction) {
                 Some(rows) => {
                     for c in rows {
                         constraints.push(Constraint { kind: c.kind, aff: self.lookup.expand(&c.aff)? });

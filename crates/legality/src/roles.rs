@@ -163,7 +163,7 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
             (None, None) => true,
             (Some(a), Some(b)) => a == b || same_value(model, instruction, &fix(a), b),
             // A condition on inames only says which instances run.
-            (None, Some(b)) => affine_predicate(&model.lookup, b).is_some(),
+            (None, Some(_)) => affine_predicate(&model.lookup, instruction).is_some(),
             (Some(_), None) => false,
         };
         if !same || !condition || original.targets.len() != instruction.targets.len() {

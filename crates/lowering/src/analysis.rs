@@ -5,13 +5,14 @@
 //! were declared, for printing (`i < n`), and canonical, for reasoning.
 
 use std::{
-    cell::OnceCell,
+    cell::{OnceCell, RefCell},
     collections::{BTreeMap, BTreeSet},
+    rc::Rc,
 };
 
 use loopwright_kernel_ir::{
-    Access as Element, AddressSpace, Aff, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel,
-    Name, Part, PartRef, Reduce, Tag, Tree,
+    Access as Element, AddressSpace, Aff, Constraint, DType, Diagnostic, Expr, Instruction, Lookup,
+    LoopKernel, Name, Part, PartRef, Reduce, ReductionTypes, Tag, Tree, TypeTable,
 };
 use loopwright_legality::{
     Access, BLOCK_COORDINATES, DataReads, Execution, Load, Presence, THREAD_COORDINATES, context, evaluated,
@@ -133,9 +134,39 @@ pub(crate) struct Analysis<'k> {
     pub updates: BTreeMap<Name, Atomic>,
     reads: DataReads<'k>,
     declared: OnceCell<(Lookup<'k>, Paths<'k>)>,
+    /// For indices of 32 and of 64 bits.
+    types: [OnceCell<Types<'k>>; 2],
+    reduction_types: RefCell<Table<usize, Rc<Vec<ReductionTypes>>>>,
+}
+
+/// The types of names in values, and in subscripts and bounds.
+pub(crate) struct Types<'k> {
+    pub values: TypeTable<'k>,
+    pub indices: TypeTable<'k>,
 }
 
 impl<'k> Analysis<'k> {
+    /// The types of the kernel's names where indices are of this type.
+    pub fn types(&self, index: DType) -> &Types<'k> {
+        self.types[usize::from(index == DType::I64)].get_or_init(|| {
+            let table = TypeTable::new(self.kernel);
+            Types { values: table.or_else(index), indices: table.of_indices(index) }
+        })
+    }
+
+    /// In which types the reductions of the instruction of this number work, by number.
+    pub fn reduction_types(&self, instruction: usize) -> Result<Rc<Vec<ReductionTypes>>, Diagnostic> {
+        if let Some(found) = self.reduction_types.borrow().get(&instruction) {
+            return Ok(found.clone());
+        }
+        let i = &self.kernel.instructions[instruction];
+        let table = &self.types(DType::I32).values;
+        let wanted = i.targets.iter().filter_map(|t| table.element(&t.array)?.known());
+        let found = Rc::new(table.reduction_types(&i.value, &wanted.collect::<Vec<_>>())?);
+        self.reduction_types.borrow_mut().insert(instruction, found.clone());
+        Ok(found)
+    }
+
     /// The kind of update by which a part writes its target, if it is one.
     pub fn update(&self, info: &PartInfo) -> Option<Atomic> {
         let part = &info.execution.part;
@@ -158,6 +189,8 @@ impl<'k> Analysis<'k> {
             updates: BTreeMap::new(),
             reads: DataReads::new(kernel),
             declared: OnceCell::new(),
+            types: Default::default(),
+            reduction_types: RefCell::default(),
         };
         let mut leaves = Vec::new();
         Tree::visit_leaves(&kernel.tree, &mut |path, part| {

@@ -1,6 +1,24 @@
 //! Sums and products of values without the parts that change nothing.
+//!
+//! Constants are folded where their type holds the result: what wraps is left to be computed, and what an index would not hold
+//! is left to be found.
+
+use loopwright_kernel_ir::{DType, Number};
 
 use crate::program::{BinOp, UnOp, Value, ValueKind};
+
+/// The constant, where its type holds it. A negative one of an unsigned type stands for its bits.
+fn constant(dtype: DType, value: i64) -> Option<Value> {
+    let holds = match Number::I64(value).cast(dtype).as_i64() {
+        Some(same) => {
+            same == value
+                || (dtype.is_unsigned() && value < 0 && value >= -(1i64 << (8 * dtype.bytes() - 1).min(62)))
+        }
+        // Greater than i64 holds.
+        None => dtype == DType::U64,
+    };
+    holds.then(|| Value::int(dtype, value))
+}
 
 /// `a + b`, constants folded to the right: `(i + 1) + 2` becomes `i + 3`, `i + -1` becomes `i - 1`.
 pub(crate) fn add(a: Value, b: Value) -> Value {
@@ -12,7 +30,9 @@ pub(crate) fn add(a: Value, b: Value) -> Value {
         return if *op == BinOp::Add { add(sum, (**right).clone()) } else { sub(sum, (**right).clone()) };
     }
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if x.checked_add(y).is_some() => return Value::int(a.dtype, x + y),
+        (Some(x), Some(y)) if let Some(sum) = x.checked_add(y).and_then(|v| constant(a.dtype, v)) => {
+            return sum;
+        }
         (Some(0), _) => return b,
         (_, Some(0)) => return a,
         (Some(_), None) => return add(b, a),
@@ -21,12 +41,12 @@ pub(crate) fn add(a: Value, b: Value) -> Value {
                 && let Some(x) = right.as_int()
             {
                 let x = if *op == BinOp::Add { Some(x) } else { x.checked_neg() };
-                if let Some(sum) = x.and_then(|x| x.checked_add(y)) {
-                    return add((**left).clone(), Value::int(a.dtype, sum));
+                if let Some(sum) = x.and_then(|x| x.checked_add(y)).and_then(|v| constant(a.dtype, v)) {
+                    return add((**left).clone(), sum);
                 }
             }
-            if y < 0 && y != i64::MIN {
-                return Value::binary(BinOp::Sub, a, Value::int(b.dtype, -y));
+            if let Some(opposite) = y.checked_neg().filter(|_| y < 0).and_then(|v| constant(b.dtype, v)) {
+                return Value::binary(BinOp::Sub, a, opposite);
             }
         }
         _ => {}
@@ -37,8 +57,10 @@ pub(crate) fn add(a: Value, b: Value) -> Value {
 /// `a - b`.
 pub(crate) fn sub(a: Value, b: Value) -> Value {
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if x.checked_sub(y).is_some() => Value::int(a.dtype, x - y),
-        (_, Some(y)) if y != i64::MIN => add(a, Value::int(b.dtype, -y)),
+        (Some(x), Some(y)) if let Some(rest) = x.checked_sub(y).and_then(|v| constant(a.dtype, v)) => rest,
+        (_, Some(y)) if let Some(opposite) = y.checked_neg().and_then(|v| constant(b.dtype, v)) => {
+            add(a, opposite)
+        }
         _ if a == b => Value::int(a.dtype, 0),
         _ => Value::binary(BinOp::Sub, a, b),
     }
@@ -47,7 +69,9 @@ pub(crate) fn sub(a: Value, b: Value) -> Value {
 /// `a * b`, a constant factor to the right.
 pub(crate) fn mul(a: Value, b: Value) -> Value {
     match (a.as_int(), b.as_int()) {
-        (Some(x), Some(y)) if x.checked_mul(y).is_some() => Value::int(a.dtype, x * y),
+        (Some(x), Some(y)) if let Some(product) = x.checked_mul(y).and_then(|v| constant(a.dtype, v)) => {
+            product
+        }
         (Some(0), _) | (_, Some(1)) => a,
         (Some(1), _) | (_, Some(0)) => b,
         (Some(_), None) => Value::binary(BinOp::Mul, b, a),

@@ -15,16 +15,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Arg, Array, Axis, Constraint, Diagnostic, Domain, Expr, Instruction,
-    KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag, Tree, Type,
+    Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Domain, Expr, Instruction, KernelData,
+    LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag, Tree, Type,
 };
 use loopwright_poly::System;
 
 use crate::{
     analysis::Analysis,
-    emitter::Emitter,
-    emitter::Shared,
-    env::Env,
     grid_update::by_updates,
     program::Atomic,
     rewrite::{bound_blocks, fresh, over_threads},
@@ -38,15 +35,12 @@ const JOINING_BLOCK: i64 = 256;
 const JOINING_ROWS: i64 = 16;
 
 /// The kernel with its reductions over blocks taken apart, or `None` where there are none.
-pub(crate) fn take_apart(
-    kernel: &LoopKernel,
-    index: loopwright_kernel_ir::DType,
-) -> Result<Option<Apart>, Diagnostic> {
+pub(crate) fn take_apart(kernel: &LoopKernel) -> Result<Option<Apart>, Diagnostic> {
     let mut apart: Option<Apart> = None;
     while let Some((instruction, reduction)) = find(apart.as_ref().map_or(kernel, |a| &a.kernel))? {
         let Apart { kernel: current, mut updates } =
             apart.unwrap_or_else(|| Apart { kernel: kernel.clone(), updates: BTreeMap::new() });
-        let (next, update) = one(&current, instruction, reduction, index)?;
+        let (next, update) = one(&current, instruction, reduction)?;
         updates.extend(update.map(|atomic| (current.instructions[instruction].id.clone(), atomic)));
         apart = Some(Apart { kernel: next, updates });
     }
@@ -84,12 +78,7 @@ fn find(kernel: &LoopKernel) -> Result<Option<(usize, usize)>, Diagnostic> {
     Ok(None)
 }
 
-fn one(
-    kernel: &LoopKernel,
-    number: usize,
-    n: usize,
-    index: loopwright_kernel_ir::DType,
-) -> Result<(LoopKernel, Option<Atomic>), Diagnostic> {
+fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Option<Atomic>), Diagnostic> {
     let analysis = Analysis::new(kernel)?;
     let instruction = kernel.instructions[number].clone();
     let reduce = instruction
@@ -109,24 +98,7 @@ fn one(
     }
     let (on_grid, rest): (Vec<Name>, Vec<Name>) =
         reduce.inames.iter().cloned().partition(|i| kernel.tag(i).block_axis().is_some());
-    // The types of the operator's state.
-    let mut shared = Shared {
-        globals: Vec::new(),
-        leaves: Vec::new(),
-        index,
-        hazards: crate::Hazards::Refused,
-        peel: crate::Peel::Behind,
-    };
-    for arg in &kernel.args {
-        if let Arg::Array(a) = arg {
-            shared.globals.push(crate::structure::placeholder(a, index));
-        }
-    }
-    for t in kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global) {
-        shared.globals.push(crate::structure::placeholder(t, index));
-    }
-    let env = Env::new(&analysis.context)?;
-    let state = Emitter::new(&analysis, &mut shared, [1; 3], "").accumulator_types(number, n, &env)?;
+    let state = analysis.reduction_types(number)?[n].state.clone();
 
     // Lengths of the inames that index the partial results, and the domain of the joined ones.
     let update = PartRef { instruction: instruction.id.clone(), part: Part::Update(n) };

@@ -4,14 +4,16 @@
 //! (intervals in 128 bits, from the values of the scalar arguments, the grids and the loops' bounds) and compares it with the index
 //! type. An interval contains every value that the expression takes, so that "fits" is a proof; "does not fit" may be too careful.
 //!
-//! What is checked: grids, bounds and counters of loops, subscripts, conditions, and named indices where those use them. An offset
+//! What is checked: grids, bounds and counters of loops, subscripts, conditions, and named indices where those use them; and in values of
+//! the kernel what is computed from indices in the index type: it wraps, but signed arithmetic on indices is printed as it stands, so that a
+//! program of wider indices, where conversions stand between indices and values, takes the launches in which something would. An offset
 //! needs no check of its own: every access lies in its array, so that the offset and its partial sums are below the size of the
 //! storage, which is checked. Values read from memory have the range of a declared fact, otherwise that of their type; in
 //! 64-bit code arithmetic on such values is taken to fit, since subscripts made of them lie in their arrays.
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{DType, Diagnostic, Expr, Fact, Name};
+use loopwright_kernel_ir::{DType, Diagnostic, Expr, FAR_SCALAR, Fact, Name};
 
 use crate::program::{
     BinOp, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, Var,
@@ -131,6 +133,7 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
         vars: Vec::new(),
         silent: false,
         found: None,
+        of_indices: None,
     };
     checker.globals();
     // What the program stores itself may be read before it in the text, by a later launch of a loop on the host.
@@ -164,6 +167,8 @@ struct Checker<'a> {
     /// While the ranges of variables are still growing, nothing is reported.
     silent: bool,
     found: Option<TooWide>,
+    /// The first operation on indices that leaves the index type.
+    of_indices: Option<(i128, i128)>,
 }
 
 /// An array that only the program itself writes.
@@ -228,6 +233,32 @@ impl<'a> Checker<'a> {
             self.report(place, (range.low, range.high));
         }
         Some(range)
+    }
+
+    /// Evaluates a value of the kernel, in which what is computed from data wraps as it is printed.
+    fn data(&mut self, value: &Value, place: &str) -> Option<Range> {
+        self.of_indices = None;
+        let range = self.value(value);
+        if let Some(wrapped) = self.of_indices.take() {
+            self.report(place, wrapped);
+        }
+        range
+    }
+
+    /// Reports a scalar in a condition of a value that is farther from 0 than proofs about conditions take it to be.
+    fn far_scalars(&mut self, condition: &Value) {
+        let mut far = None;
+        condition.visit(&mut |v| {
+            if let ValueKind::Param(name) = &v.kind
+                && v.dtype.is_integer()
+                && let Some(value) = (self.scalars)(name).filter(|v| v.unsigned_abs() > FAR_SCALAR as u64)
+            {
+                far = Some((name.clone(), i128::from(value)));
+            }
+        });
+        if let Some((name, value)) = far {
+            self.report(&format!("`{name}` in a condition"), (value, value));
+        }
     }
 
     fn globals(&mut self) {
@@ -309,19 +340,23 @@ impl<'a> Checker<'a> {
     fn body(&mut self, body: &'a [Stmt]) {
         for stmt in body {
             match stmt {
-                Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
+                Stmt::Let { var, value, leaf: None } | Stmt::Set { var, value, leaf: None } => {
                     let range = self.value(value);
+                    self.assign(*var, range);
+                }
+                Stmt::Let { var, value, .. } | Stmt::Set { var, value, .. } => {
+                    let range = self.data(value, "a value");
                     self.assign(*var, range);
                 }
                 Stmt::Declare(_) | Stmt::Sync { .. } => {}
                 Stmt::Store { to, value, .. } => {
                     self.element(to);
-                    let range = self.value(value);
+                    let range = self.data(value, "a value");
                     self.hold(to.memory, range);
                 }
                 Stmt::Update { to, value, .. } => {
                     self.element(to);
-                    self.value(value);
+                    self.data(value, "a value");
                     self.hold(to.memory, None);
                 }
                 Stmt::VectorCopy { to, from, .. } => {
@@ -359,8 +394,13 @@ impl<'a> Checker<'a> {
                     }
                     self.body(body);
                 }
-                Stmt::If { cond, body, otherwise, .. } => {
-                    self.index(cond, "a condition");
+                Stmt::If { cond, body, otherwise, note } => {
+                    if note.is_predicate() {
+                        self.far_scalars(cond);
+                        self.data(cond, "a predicate");
+                    } else {
+                        self.index(cond, "a condition");
+                    }
                     self.body(body);
                     self.body(otherwise);
                 }
@@ -439,6 +479,7 @@ impl<'a> Checker<'a> {
                 }
             }
             ValueKind::Select(c, a, b) => {
+                self.far_scalars(c);
                 let (c, a, b) = (self.value(c), self.value(a), self.value(b));
                 let marks: Vec<Range> = c.into_iter().collect();
                 Some(a?.union(b?).from(&marks))
@@ -477,6 +518,9 @@ impl<'a> Checker<'a> {
             && !range.is_within(limits)
         {
             if value.dtype == self.program.index {
+                if !range.data && !matches!(value.kind, ValueKind::Cast(_)) {
+                    self.of_indices = self.of_indices.or(Some((range.low, range.high)));
+                }
                 range.wrapped = range.wrapped.or(Some((range.low, range.high)));
             } else {
                 // Other integers wrap by definition.

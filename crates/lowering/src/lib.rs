@@ -55,7 +55,6 @@ mod scope;
 mod structure;
 mod sync;
 mod translate;
-mod typing;
 mod vectorize;
 pub mod verify;
 
@@ -151,7 +150,7 @@ fn lower_with(
     peel: Peel,
 ) -> Result<program::Program, Diagnostic> {
     scan_order::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
-    let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel, options.index)? {
+    let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel)? {
         Some(apart) => structure::lower(&apart.kernel, options, hazards, peel, apart.updates),
         None => structure::lower(kernel, options, hazards, peel, BTreeMap::new()),
     };

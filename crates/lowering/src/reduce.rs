@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp, Type, state_type};
+use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp};
 
 use crate::{
     analysis::{Filling, PartInfo, reduction},
@@ -17,7 +17,6 @@ use crate::{
     scan_order,
     scope::Scope,
     translate::Target,
-    typing::Typing,
 };
 
 impl Emitter<'_, '_> {
@@ -84,7 +83,7 @@ impl Emitter<'_, '_> {
         }
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
-            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note: Note::default() }];
+            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note: Note::predicate() }];
         }
         Ok(stmts)
     }
@@ -144,9 +143,10 @@ impl Emitter<'_, '_> {
             let local: BTreeMap<Name, Value> =
                 operator.state.iter().map(|s| s.name.clone()).zip(state).collect();
             let scope = Scope { env, local: Some(&local), results: None };
+            let types = analysis.reduction_types(info.instruction)?;
             let mut tuple = Vec::new();
-            for result in &operator.result {
-                tuple.push(self.natural(result, scope)?);
+            for (result, dtype) in operator.result.iter().zip(&types[n].results) {
+                tuple.push(self.value(result, *dtype, scope)?);
             }
             let Some(first) = tuple.first().cloned() else {
                 return Err(Diagnostic::new("operator", format!("`{}` delivers nothing", operator.name)));
@@ -158,12 +158,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The storage of an accumulator, one for each value of the operator's state.
-    pub fn accumulator(
-        &mut self,
-        instruction: usize,
-        n: usize,
-        env: &Env,
-    ) -> Result<Vec<(Storage, DType)>, Diagnostic> {
+    pub fn accumulator(&mut self, instruction: usize, n: usize) -> Result<Vec<(Storage, DType)>, Diagnostic> {
         if let Some(found) = self.accumulators.get(&(instruction, n)) {
             return Ok(found.clone());
         }
@@ -173,10 +168,7 @@ impl Emitter<'_, '_> {
             return Err(Diagnostic::new("internal", "a part of a reduction that does not exist"));
         };
         let operator = self.operator(&reduce.op)?;
-        let mut inputs = Vec::new();
-        for a in &reduce.args {
-            inputs.push(Type::Known(self.input_type(a, instruction, env)?));
-        }
+        let dtypes = analysis.reduction_types(instruction)?[n].state.clone();
         let lanes = self.accumulator_lanes(instruction, n);
         let single = analysis.kernel.instructions.iter().map(|i| i.reductions().len()).sum::<usize>() == 1;
         let base = if single {
@@ -185,53 +177,14 @@ impl Emitter<'_, '_> {
             let target = i.targets.first().map(|t| t.array.to_string()).unwrap_or_else(|| i.id.to_string());
             format!("acc_{target}")
         };
-        let mut dtypes = Vec::new();
-        for s in &operator.state {
-            dtypes.push(known(&state_type(&operator, &s.dtype, &inputs), &s.name)?);
-        }
         let found = self.state_storage(&operator, &base, dtypes, &lanes);
         self.accumulators.insert((instruction, n), found.clone());
         Ok(found)
     }
 
     /// The types of an accumulator, one for each value of the operator's state.
-    pub fn accumulator_types(
-        &mut self,
-        instruction: usize,
-        n: usize,
-        env: &Env,
-    ) -> Result<Vec<DType>, Diagnostic> {
-        Ok(self.accumulator(instruction, n, env)?.into_iter().map(|(_, dtype)| dtype).collect())
-    }
-
-    /// The type of an input of a reduction, before any of its inames has a value.
-    pub fn input_type(&mut self, e: &Expr, instruction: usize, env: &Env) -> Result<DType, Diagnostic> {
-        let mut probe = env.clone();
-        let zero = self.index_int(0);
-        let analysis = self.analysis;
-        let kernel = analysis.kernel;
-        for name in kernel.domains.iter().flat_map(|d| &d.inames) {
-            if !probe.values.contains_key(name) {
-                probe.set(name.clone(), zero.clone());
-            }
-        }
-        // Inner reductions have a type as well.
-        let i = &kernel.instructions[instruction];
-        let mut results = BTreeMap::new();
-        for (n, r) in i.reductions().iter().enumerate() {
-            if e.reductions().iter().any(|x| std::sync::Arc::ptr_eq(x, r) || x == r) {
-                let accumulators = self.accumulator(instruction, n, env)?;
-                if let Some((_, dtype)) = accumulators.first() {
-                    results.insert(results.len(), Value { dtype: *dtype, kind: ValueKind::Int(0) });
-                }
-            }
-        }
-        let scope = Scope { env: &probe, local: None, results: Some(&results) };
-        Ok(match self.typing(e, scope, &mut 0)? {
-            Typing::Known(t) => t,
-            Typing::FloatLiteral => DType::F32,
-            Typing::IntLiteral | Typing::Any => DType::I32,
-        })
+    pub fn accumulator_types(&mut self, instruction: usize, n: usize) -> Result<Vec<DType>, Diagnostic> {
+        Ok(self.accumulator(instruction, n)?.into_iter().map(|(_, dtype)| dtype).collect())
     }
 
     fn cell(&mut self, storage: &Storage, env: &Env) -> Result<Cell, Diagnostic> {
@@ -251,7 +204,7 @@ impl Emitter<'_, '_> {
         n: usize,
         env: &Env,
     ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
-        let storages = self.accumulator(instruction, n, env)?;
+        let storages = self.accumulator(instruction, n)?;
         self.cells_in(&storages, env)
     }
 
@@ -322,7 +275,7 @@ impl Emitter<'_, '_> {
     ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
         if !self.carries.contains_key(&(instruction, n)) {
             let lanes = self.carry_lanes(instruction, n);
-            let dtypes = self.accumulator_types(instruction, n, env)?;
+            let dtypes = self.accumulator_types(instruction, n)?;
             let i = &self.analysis.kernel.instructions[instruction];
             let Some(reduce) = reduction(i, n) else {
                 return Err(Diagnostic::new("internal", "a part of a reduction that does not exist"));
@@ -391,7 +344,8 @@ impl Emitter<'_, '_> {
         let mut stmts = Vec::new();
         let mut local = BTreeMap::new();
         let mut first = n - reduce.args.iter().map(|a| a.reductions().len()).sum::<usize>();
-        for (name, arg) in operator.inputs.iter().zip(&reduce.args) {
+        let types = analysis.reduction_types(info.instruction)?;
+        for ((name, arg), dtype) in operator.inputs.iter().zip(&reduce.args).zip(&types[n].inputs) {
             let shifted: BTreeMap<usize, Value> = results
                 .first
                 .iter()
@@ -399,8 +353,7 @@ impl Emitter<'_, '_> {
                 .collect();
             first += arg.reductions().len();
             let scope = Scope { env, local: None, results: Some(&shifted) };
-            let dtype = self.input_type(arg, info.instruction, env)?;
-            let value = self.value(arg, computing(dtype), scope)?;
+            let value = self.value(arg, *dtype, scope)?;
             let uses: usize = operator.lift.iter().map(|e| count(e, name)).sum();
             let value = if uses > 1 && !value.children().is_empty() {
                 let var = self.new_var(name, value.dtype, false);
@@ -420,7 +373,7 @@ impl Emitter<'_, '_> {
         stmts.extend(self.combine(&operator, &cells, lifted, Some(leaf), env)?);
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
-            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note: Note::default() }];
+            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note: Note::predicate() }];
         }
         Ok(stmts)
     }

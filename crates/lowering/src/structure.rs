@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, DType, Diagnostic, Flat, LoopKernel, Name, PartRef, Tag, Tree,
+    AddressSpace, Aff, Arg, Constraint, Diagnostic, Flat, LoopKernel, Name, PartRef, Tag, Tree,
 };
 use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time, flat_nest};
 use loopwright_poly::{Bound, System};
@@ -139,22 +139,6 @@ fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<P
     }
     shared.globals = globals;
     Ok(args)
-}
-
-/// A global array of which only name and type matter.
-pub(crate) fn placeholder(array: &loopwright_kernel_ir::Array, index: DType) -> Global {
-    Global {
-        name: array.name.clone(),
-        dtype: array.dtype.known().unwrap_or(DType::F32),
-        shape: Vec::new(),
-        strides: Vec::new(),
-        size: Value::int(index, 0),
-        owner: Owner::Caller,
-        read: false,
-        written: false,
-        streaming: array.streaming,
-        waves: array.waves,
-    }
 }
 
 /// The note of a dependence on what is launched before.

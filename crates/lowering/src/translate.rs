@@ -1,10 +1,14 @@
-//! Expressions of the kernel as typed values.
+//! Expressions of the kernel as values of the program.
 //!
-//! Literals adapt to the type of their context. Arithmetic on f16 and bf16 is done in f32. Where an integer expression is wanted in the
-//! index type, its leaves are converted, so that nothing overflows on the way.
+//! What an expression means, and of which type each part of it is, `kernel-ir` says ([`Typed`]). Subscripts and bounds are
+//! integers and are computed in the index type, which a launch checks to hold them; values wrap in their types. What is known
+//! of integers, as that a dividend is not negative, is used for values only where they cannot have wrapped.
+
+use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
-    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Kind, Name, Precision, Term, UnaryOp,
+    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Kind, Name, Number, Precision, Term,
+    TypeTable, Typed, TypedKind, UnaryOp,
 };
 
 use crate::{
@@ -14,23 +18,23 @@ use crate::{
     layout::{layout, offset},
     program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind},
     scope::Scope,
-    typing::{Typing, join},
 };
 
 impl Emitter<'_, '_> {
-    /// The expression in a type of its own choice; literals that stand alone become I32 or F32.
-    pub fn natural(&mut self, e: &Expr, scope: Scope<'_>) -> Result<Value, Diagnostic> {
-        let dtype = match self.typing(e, scope, &mut 0)? {
-            Typing::Known(t) => t,
-            Typing::FloatLiteral => DType::F32,
-            Typing::IntLiteral | Typing::Any => DType::I32,
-        };
-        self.value(e, dtype, scope)
-    }
-
     /// The expression in this type.
     pub fn value(&mut self, e: &Expr, dtype: DType, scope: Scope<'_>) -> Result<Value, Diagnostic> {
-        self.translate(e, dtype, scope, &mut 0)
+        let types = self.analysis.types(self.index());
+        let typed = match scope.local {
+            None => types.values.typed(e, dtype, None)?,
+            Some(local) => of_operator(&types.values, local).typed(e, dtype, None)?,
+        };
+        self.translate(&typed, scope, Context::Value)
+    }
+
+    /// An integer expression in the index type, as it stands.
+    pub fn integer(&mut self, e: &Expr, env: &Env) -> Result<Value, Diagnostic> {
+        let typed = self.analysis.types(self.index()).indices.typed(e, self.index(), None)?;
+        self.translate(&typed, Scope::of(env), Context::Index)
     }
 
     /// An integer expression in the index type.
@@ -47,11 +51,10 @@ impl Emitter<'_, '_> {
                     || crate::analysis::coordinate_name(self.analysis.kernel.tag(n)).is_some()
             };
             if named.terms().len() < aff.terms().len() || !aff.names().iter().all(has_value) {
-                let e = Expr::from_aff(&named);
-                return self.value(&e, self.index(), Scope::of(env));
+                return self.integer(&Expr::from_aff(&named), env);
             }
         }
-        self.value(e, self.index(), Scope::of(env))
+        self.integer(e, env)
     }
 
     /// A function in the index type.
@@ -60,180 +63,121 @@ impl Emitter<'_, '_> {
         self.index_value(&expr, env)
     }
 
-    fn translate(
-        &mut self,
-        e: &Expr,
-        dtype: DType,
-        scope: Scope<'_>,
-        number: &mut usize,
-    ) -> Result<Value, Diagnostic> {
-        let value = match e {
-            Expr::Int(v) if dtype.is_float() => Value { dtype, kind: ValueKind::Float(*v as f64) },
-            Expr::Int(v) if dtype == DType::Bool => Value { dtype, kind: ValueKind::Bool(*v != 0) },
-            Expr::Int(v) => Value::int(dtype, *v),
-            Expr::Float(v) if dtype.is_float() => Value { dtype, kind: ValueKind::Float(v.0) },
-            Expr::Float(v) => Value { dtype: DType::F64, kind: ValueKind::Float(v.0) }.cast(dtype),
-            Expr::Bool(v) => Value { dtype: DType::Bool, kind: ValueKind::Bool(*v) }.cast(dtype),
-            Expr::Name(name) => self.name_value(name, scope)?.cast(dtype),
-            Expr::Unary(op, a) => {
-                let start = *number;
-                let own = match (op, self.typing(e, scope, &mut { start })?) {
-                    (UnaryOp::Not, _) => DType::Bool,
-                    (_, Typing::Known(t)) if !(t.is_integer() && dtype.is_integer()) => t,
-                    _ => computing(dtype),
-                };
-                let a = self.translate(a, own, scope, number)?;
-                let kind = match (op, a.as_int()) {
-                    (UnaryOp::Neg, Some(v)) if v != i64::MIN => ValueKind::Int(-v),
-                    (UnaryOp::Neg, _) => ValueKind::Unary(UnOp::Neg, Box::new(a)),
-                    (UnaryOp::Not, _) => return Ok(not(a).cast(dtype)),
-                    (UnaryOp::BitNot, _) => ValueKind::Unary(UnOp::BitNot, Box::new(a)),
-                };
-                Value { dtype: own, kind }.cast(dtype)
-            }
-            Expr::Binary(op, a, b) => self.binary(*op, a, b, dtype, scope, number)?,
-            Expr::If(c, a, b) => {
-                let c = self.translate(c, DType::Bool, scope, number)?;
-                let own = computing(dtype);
-                let a = self.translate(a, own, scope, number)?;
-                let b = self.translate(b, own, scope, number)?;
-                select(c, a, b).cast(dtype)
-            }
-            Expr::Cast(t, a) => {
-                let to = known(t, &Name::new("cast"))?;
-                let start = *number;
-                let from = match self.typing(a, scope, &mut { start })? {
-                    Typing::Known(t) => t,
-                    _ => to,
-                };
-                self.translate(a, from, scope, number)?.cast(to).cast(dtype)
-            }
-            Expr::Call { function, precision, args } => {
-                self.call(e, function, *precision, args, dtype, scope, number)?
-            }
-            Expr::Subscript(access) => self.read(access, scope.env)?.cast(dtype),
-            Expr::Reduce(r) => {
-                *number += r.args.iter().map(|a| a.reductions().len()).sum::<usize>();
-                let here = *number;
-                *number += 1;
-                let value = scope.results.and_then(|r| r.get(&here)).cloned();
+    fn translate(&mut self, e: &Typed, scope: Scope<'_>, context: Context) -> Result<Value, Diagnostic> {
+        let dtype = e.dtype;
+        Ok(match &e.kind {
+            TypedKind::Constant(number) => constant(*number),
+            TypedKind::Name(name) => self.name_value(name, scope)?.cast(dtype),
+            TypedKind::Element { access, .. } => self.read(access, scope.env)?.cast(dtype),
+            TypedKind::Reduction(number) => {
+                let value = scope.results.and_then(|r| r.get(number)).cloned();
                 value
                     .ok_or_else(|| Diagnostic::new("internal", "a reduction has no result here"))?
                     .cast(dtype)
             }
-        };
-        Ok(value)
+            TypedKind::Unary(op, a) => {
+                let a = self.translate(a, scope, context)?;
+                match op {
+                    UnaryOp::Not => not(a),
+                    UnaryOp::Neg => Value { dtype, kind: ValueKind::Unary(UnOp::Neg, Box::new(a)) },
+                    UnaryOp::BitNot => Value { dtype, kind: ValueKind::Unary(UnOp::BitNot, Box::new(a)) },
+                }
+            }
+            TypedKind::Binary(op, a, b) => self.binary(*op, a, b, scope, context)?,
+            TypedKind::If(c, a, b) => {
+                let c = self.translate(c, scope, context)?;
+                let a = self.translate(a, scope, context)?;
+                let b = self.translate(b, scope, context)?;
+                select(c, a, b)
+            }
+            TypedKind::Convert(a) | TypedKind::Cast(a) => self.translate(a, scope, context)?.cast(dtype),
+            TypedKind::Call { function, precision, args } => {
+                let mut values = Vec::new();
+                for a in args {
+                    values.push(self.translate(a, scope, context)?);
+                }
+                self.call(function, *precision, values, dtype)?
+            }
+        })
     }
 
     fn binary(
         &mut self,
         op: BinaryOp,
-        a: &Expr,
-        b: &Expr,
-        dtype: DType,
+        a: &Typed,
+        b: &Typed,
         scope: Scope<'_>,
-        number: &mut usize,
+        context: Context,
     ) -> Result<Value, Diagnostic> {
-        let start = *number;
-        let mut counter = start;
-        let typing = join(self.typing(a, scope, &mut counter)?, self.typing(b, scope, &mut counter)?);
-        let is_logic = matches!(op, BinaryOp::And | BinaryOp::Or);
-        let comparison = matches!(
-            op,
-            BinaryOp::Lt | BinaryOp::Le | BinaryOp::Gt | BinaryOp::Ge | BinaryOp::Eq | BinaryOp::Ne
-        );
-        let own = match typing {
-            _ if is_logic => DType::Bool,
-            // Sums of integers are computed in the type that is wanted, if it is an integer type.
-            Typing::Known(t) if !comparison && t.is_integer() && dtype.is_integer() => {
-                if dtype.bytes() >= t.bytes() { dtype } else { t }
-            }
-            Typing::Known(t) => t,
-            Typing::FloatLiteral if comparison => DType::F32,
-            Typing::IntLiteral | Typing::Any if comparison => DType::I32,
-            _ => computing(dtype),
-        };
-        let own = if own == DType::Bool && !is_logic && !comparison { DType::I32 } else { own };
-        let x = self.translate(a, own, scope, number)?;
-        let y = self.translate(b, own, scope, number)?;
+        let own = a.dtype;
+        let x = self.translate(a, scope, context)?;
+        let y = self.translate(b, scope, context)?;
         if op == BinaryOp::Div && !own.is_float() {
             return Err(Diagnostic::new("integer-division", "`/` divides floating-point values only")
                 .help("write `//` for the quotient of integers, rounded down"));
         }
         let integers = own.is_integer();
-        let value = match op {
-            BinaryOp::Add if integers => add(x, y),
-            BinaryOp::Sub if integers => sub(x, y),
-            BinaryOp::Mul if integers => mul(x, y),
-            BinaryOp::And => logic(BinOp::And, x, y),
-            BinaryOp::Or => logic(BinOp::Or, x, y),
-            BinaryOp::FloorDiv | BinaryOp::Mod if integers => self.divide(op, a, b, x, y, scope)?,
+        let op = match op {
+            BinaryOp::Add if integers => return Ok(add(x, y)),
+            BinaryOp::Sub if integers => return Ok(sub(x, y)),
+            BinaryOp::Mul if integers => return Ok(mul(x, y)),
+            BinaryOp::And => return Ok(logic(BinOp::And, x, y)),
+            BinaryOp::Or => return Ok(logic(BinOp::Or, x, y)),
+            BinaryOp::FloorDiv | BinaryOp::Mod if integers => {
+                return self.divide(op, a, b, x, y, scope, context);
+            }
             BinaryOp::FloorDiv => {
-                let quotient = Value::binary(BinOp::Div, x, y);
                 let kind = ValueKind::Call {
                     function: Name::new("floor"),
                     precision: Precision::Precise,
-                    args: vec![quotient],
+                    args: vec![Value::binary(BinOp::Div, x, y)],
                 };
-                Value { dtype: own, kind }
+                return Ok(Value { dtype: own, kind });
             }
-            _ => {
-                let op = match op {
-                    BinaryOp::Add => BinOp::Add,
-                    BinaryOp::Sub => BinOp::Sub,
-                    BinaryOp::Mul => BinOp::Mul,
-                    BinaryOp::Div => BinOp::Div,
-                    BinaryOp::FloorDiv => BinOp::FloorDiv,
-                    BinaryOp::Mod => BinOp::FloorMod,
-                    BinaryOp::Lt => BinOp::Lt,
-                    BinaryOp::Le => BinOp::Le,
-                    BinaryOp::Gt => BinOp::Gt,
-                    BinaryOp::Ge => BinOp::Ge,
-                    BinaryOp::Eq => BinOp::Eq,
-                    BinaryOp::Ne => BinOp::Ne,
-                    BinaryOp::And | BinaryOp::Or => {
-                        return Err(Diagnostic::new("internal", "logic is translated before"));
-                    }
-                    BinaryOp::BitAnd => BinOp::BitAnd,
-                    BinaryOp::BitOr => BinOp::BitOr,
-                    BinaryOp::BitXor => BinOp::BitXor,
-                    BinaryOp::Shl => BinOp::Shl,
-                    BinaryOp::Shr => BinOp::Shr,
-                };
-                Value::binary(op, x, y)
-            }
+            BinaryOp::Add => BinOp::Add,
+            BinaryOp::Sub => BinOp::Sub,
+            BinaryOp::Mul => BinOp::Mul,
+            BinaryOp::Div => BinOp::Div,
+            BinaryOp::Mod => BinOp::FloorMod,
+            BinaryOp::Lt => BinOp::Lt,
+            BinaryOp::Le => BinOp::Le,
+            BinaryOp::Gt => BinOp::Gt,
+            BinaryOp::Ge => BinOp::Ge,
+            BinaryOp::Eq => BinOp::Eq,
+            BinaryOp::Ne => BinOp::Ne,
+            BinaryOp::BitAnd => BinOp::BitAnd,
+            BinaryOp::BitOr => BinOp::BitOr,
+            BinaryOp::BitXor => BinOp::BitXor,
+            BinaryOp::Shl => BinOp::Shl,
+            BinaryOp::Shr => BinOp::Shr,
         };
-        Ok(value.cast(dtype))
+        Ok(Value::binary(op, x, y))
     }
 
     /// A quotient or remainder of integers: C's where nothing is negative.
+    #[allow(clippy::too_many_arguments)]
     fn divide(
         &mut self,
         op: BinaryOp,
-        a: &Expr,
-        b: &Expr,
+        a: &Typed,
+        b: &Typed,
         x: Value,
         y: Value,
         scope: Scope<'_>,
+        context: Context,
     ) -> Result<Value, Diagnostic> {
         let quotient = op == BinaryOp::FloorDiv;
         if let (Some(p), Some(q)) = (x.as_int(), y.as_int())
             && q > 0
+            && (p >= 0 || !x.dtype.is_unsigned())
         {
             return Ok(Value::int(x.dtype, if quotient { p.div_euclid(q) } else { p.rem_euclid(q) }));
         }
         if y.as_int() == Some(1) {
             return Ok(if quotient { x } else { Value::int(x.dtype, 0) });
         }
-        let nonneg = |e: &Expr, v: &Value| -> Result<bool, Diagnostic> {
-            if v.dtype.is_unsigned() {
-                return Ok(true);
-            }
-            let Some(aff) = e.to_aff() else { return Ok(false) };
-            let aff = self.analysis.canonical(&aff)?;
-            scope.env.implies(&Constraint::nonneg(aff))
-        };
-        let truncates = nonneg(a, &x)? && (y.as_int().is_some_and(|v| v > 0) || nonneg(b, &y)?);
+        let truncates = self.is_natural(a, scope, context)?
+            && (y.as_int().is_some_and(|v| v > 0) || self.is_natural(b, scope, context)?);
         let op = match (quotient, truncates) {
             (true, true) => BinOp::TruncDiv,
             (true, false) => BinOp::FloorDiv,
@@ -243,70 +187,59 @@ impl Emitter<'_, '_> {
         Ok(Value::binary(op, x, y))
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// Whether the value is known not to be negative. Index arithmetic is that of the integers; a value wraps, so that its
+    /// integer has to lie in its type as well.
+    fn is_natural(&mut self, e: &Typed, scope: Scope<'_>, context: Context) -> Result<bool, Diagnostic> {
+        if e.dtype.is_unsigned() {
+            return Ok(true);
+        }
+        let Some(aff) = integer_form(e, context) else { return Ok(false) };
+        let aff = self.analysis.canonical(&aff)?;
+        if !scope.env.implies(&Constraint::nonneg(aff.clone()))? {
+            return Ok(false);
+        }
+        if context == Context::Index || self.keeps_its_value(e, scope)? {
+            return Ok(true);
+        }
+        let greatest = if e.dtype.bytes() == 8 { i64::MAX } else { i32::MAX.into() };
+        match Constraint::le(&aff, &Aff::constant(greatest)) {
+            Ok(fits) => scope.env.implies(&fits),
+            Err(_) => Ok(false),
+        }
+    }
+
+    /// Whether the value is that of one name which no conversion changes.
+    fn keeps_its_value(&mut self, e: &Typed, scope: Scope<'_>) -> Result<bool, Diagnostic> {
+        match &e.kind {
+            TypedKind::Name(name) => Ok(self.name_value(name, scope)?.dtype.bytes() <= e.dtype.bytes()),
+            TypedKind::Convert(a) => Ok(a.dtype.is_integer()
+                && a.dtype.bytes() <= e.dtype.bytes()
+                && self.keeps_its_value(a, scope)?),
+            _ => Ok(false),
+        }
+    }
+
     fn call(
         &mut self,
-        e: &Expr,
         function: &Name,
         precision: Option<Precision>,
-        args: &[Expr],
+        mut args: Vec<Value>,
         dtype: DType,
-        scope: Scope<'_>,
-        number: &mut usize,
     ) -> Result<Value, Diagnostic> {
         let kernel = self.analysis.kernel;
-        match &**function {
-            "lowest" | "highest" => return Ok(end_of_range(dtype, &**function == "lowest")),
-            _ => {}
+        let is_declared = kernel.functions.iter().any(|f| f.name == *function);
+        if let ("min" | "max", 2, false) = (&**function, args.len(), is_declared) {
+            let op = if &**function == "min" { BinOp::Min } else { BinOp::Max };
+            return match (args.pop(), args.pop()) {
+                (Some(y), Some(x)) => Ok(Value::binary(op, x, y)),
+                _ => Err(Diagnostic::new("internal", "min without operands")),
+            };
         }
-        if let Some(f) = kernel.functions.iter().find(|f| f.name == *function) {
-            let mut values = Vec::new();
-            for (a, t) in args.iter().zip(&f.params) {
-                values.push(self.translate(a, *t, scope, number)?);
-            }
-            let kind =
-                ValueKind::Call { function: function.clone(), precision: Precision::Precise, args: values };
-            return Ok(Value { dtype: f.result, kind }.cast(dtype));
-        }
-        let start = *number;
-        let own = match self.typing(e, scope, &mut { start })? {
-            Typing::Known(DType::Bool) => {
-                // isnan: the type of what is asked about.
-                let mut counter = start;
-                match self.typing(&args[0], scope, &mut counter)? {
-                    Typing::Known(t) if t.is_float() => computing(t),
-                    _ => DType::F32,
-                }
-            }
-            Typing::Known(t) => computing(t),
-            Typing::FloatLiteral if !dtype.is_float() => DType::F32,
-            _ => computing(dtype),
+        let precision = match is_declared {
+            true => Precision::Precise,
+            false => precision.unwrap_or(kernel.options.precision),
         };
-        let mut values = Vec::new();
-        for a in args {
-            values.push(self.translate(a, own, scope, number)?);
-        }
-        let result = if &**function == "isnan" { DType::Bool } else { own };
-        let value = match (&**function, values.len()) {
-            ("min" | "max", 2) => {
-                let op = if &**function == "min" { BinOp::Min } else { BinOp::Max };
-                let y = values.pop();
-                let x = values.pop();
-                match (x, y) {
-                    (Some(x), Some(y)) => Value::binary(op, x, y),
-                    _ => return Err(Diagnostic::new("internal", "min without operands")),
-                }
-            }
-            _ => Value {
-                dtype: result,
-                kind: ValueKind::Call {
-                    function: function.clone(),
-                    precision: precision.unwrap_or(kernel.options.precision),
-                    args: values,
-                },
-            },
-        };
-        Ok(value.cast(dtype))
+        Ok(Value { dtype, kind: ValueKind::Call { function: function.clone(), precision, args } })
     }
 
     /// The value of a name.
@@ -477,24 +410,68 @@ pub(crate) enum Target {
     Element(MemRef, DType),
 }
 
-/// The least or greatest value of a type; infinities for floating-point types.
-pub(crate) fn end_of_range(dtype: DType, lowest: bool) -> Value {
-    let kind = match dtype {
-        DType::F16 | DType::BF16 | DType::F32 | DType::F64 => {
-            ValueKind::Float(if lowest { f64::NEG_INFINITY } else { f64::INFINITY })
-        }
-        DType::Bool => ValueKind::Bool(!lowest),
-        DType::I8 => ValueKind::Int(if lowest { i8::MIN.into() } else { i8::MAX.into() }),
-        DType::I16 => ValueKind::Int(if lowest { i16::MIN.into() } else { i16::MAX.into() }),
-        DType::I32 => ValueKind::Int(if lowest { i32::MIN.into() } else { i32::MAX.into() }),
-        DType::I64 => ValueKind::Int(if lowest { i64::MIN } else { i64::MAX }),
-        DType::U8 => ValueKind::Int(if lowest { 0 } else { u8::MAX.into() }),
-        DType::U16 => ValueKind::Int(if lowest { 0 } else { u16::MAX.into() }),
-        DType::U32 => ValueKind::Int(if lowest { 0 } else { u32::MAX.into() }),
-        // As the bits of all ones.
-        DType::U64 => ValueKind::Int(if lowest { 0 } else { -1 }),
+/// What an expression is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Context {
+    /// A value that the kernel's text computes: it wraps in its type.
+    Value,
+    /// A subscript or a bound: an integer.
+    Index,
+}
+
+/// The types of the parts of an operator, whose names stand for these values.
+fn of_operator<'k>(table: &TypeTable<'k>, local: &BTreeMap<Name, Value>) -> TypeTable<'k> {
+    table.with_scalars(local.iter().map(|(name, value)| (name.clone(), value.dtype.into())))
+}
+
+fn constant(number: Number) -> Value {
+    let dtype = number.dtype();
+    let kind = match number {
+        Number::Bool(v) => ValueKind::Bool(v),
+        // As the bits of one that i64 does not hold.
+        Number::U64(v) => ValueKind::Int(v as i64),
+        n => match n.as_i64() {
+            Some(v) => ValueKind::Int(v),
+            None => ValueKind::Float(n.as_f64()),
+        },
     };
     Value { dtype, kind }
+}
+
+/// The integer that an expression stands for before anything wraps, if it is quasi-affine. Of values no quotients and remainders inside,
+/// which are not those of what wraps.
+fn integer_form(e: &Typed, context: Context) -> Option<Aff> {
+    match &e.kind {
+        TypedKind::Constant(number) => number.as_i64().map(Aff::constant),
+        TypedKind::Name(name) => Some(Aff::var(name)),
+        TypedKind::Convert(a) if a.dtype.is_integer() && e.dtype.is_integer() => {
+            // A narrower value on the way is another one.
+            (context == Context::Index || a.dtype.bytes() >= e.dtype.bytes() || is_name(a))
+                .then(|| integer_form(a, context))?
+        }
+        TypedKind::Unary(UnaryOp::Neg, a) => integer_form(a, context)?.neg().ok(),
+        TypedKind::Binary(op, a, b) => {
+            let (a, b) = (integer_form(a, context)?, integer_form(b, context)?);
+            let divisor = || b.as_constant().filter(|d| *d > 0 && context == Context::Index);
+            match op {
+                BinaryOp::Add => a.add(&b).ok(),
+                BinaryOp::Sub => a.sub(&b).ok(),
+                BinaryOp::Mul => match (a.as_constant(), b.as_constant()) {
+                    (Some(c), _) => b.scale(c).ok(),
+                    (_, Some(c)) => a.scale(c).ok(),
+                    _ => None,
+                },
+                BinaryOp::FloorDiv => a.floor_div(divisor()?).ok(),
+                BinaryOp::Mod => a.modulo(divisor()?).ok(),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_name(e: &Typed) -> bool {
+    matches!(e.kind, TypedKind::Name(_))
 }
 
 /// The builtin of a coordinate.

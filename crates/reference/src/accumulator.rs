@@ -1,27 +1,84 @@
-//! Where a reduction stands.
-//!
-//! What its operator is and in which types it works does not change while a kernel runs, so that it is looked up once.
+//! Where a reduction stands, and its steps: sequential, one update after the other.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{DType, Name, Reduce, ReductionOp};
+use loopwright_kernel_ir::Diagnostic;
 
-use crate::val::Val;
+use crate::{
+    machine::{Machine, Scope, error},
+    prepared::{Plan, Prepared},
+    val::{Val, mix},
+};
 
-/// A reduction of an instruction, and where it stands.
-pub(crate) struct Accumulator {
-    pub plan: Arc<Plan>,
-    pub state: Vec<Val>,
+fn plan(instruction: &Prepared, n: usize) -> Result<&Plan, Diagnostic> {
+    let missing = || error("unknown-name", format!("the instruction has no reduction {n}"));
+    instruction.reductions.get(n).ok_or_else(missing)
 }
 
-/// How a reduction goes.
-pub(crate) struct Plan {
-    pub reduce: Arc<Reduce>,
-    pub op: ReductionOp,
-    /// The types of the operator's inputs, and of its state.
-    pub inputs: Vec<DType>,
-    pub state: Vec<DType>,
-    /// What `combine` calls the state before an update, and what the update brings.
-    pub before: Vec<Name>,
-    pub brought: Vec<Name>,
+impl Machine<'_> {
+    /// Begins a reduction anew.
+    pub fn init(&mut self, instruction: usize, n: usize) -> Result<(), Diagnostic> {
+        let prepared = self.prepared.clone();
+        let plan = plan(&prepared[instruction], n)?;
+        let mut state = Vec::new();
+        for neutral in &plan.neutral {
+            // A sum of no hashes.
+            state.push(Val { hash: 0, ..self.value(neutral, &Scope::default())? });
+        }
+        self.accumulators.insert((instruction, n), state);
+        Ok(())
+    }
+
+    /// One update of it.
+    pub fn update(&mut self, instruction: usize, n: usize) -> Result<(), Diagnostic> {
+        let prepared = self.prepared.clone();
+        let plan = plan(&prepared[instruction], n)?;
+        let Some(before) = self.accumulators.get(&(instruction, n)) else {
+            return Err(error("uninitialised-read", format!("a reduction `{}` has not begun", plan.op.name)));
+        };
+        let op = &plan.op;
+        let scope = Scope { locals: None, instruction: Some(instruction) };
+        let mut locals = BTreeMap::new();
+        for (name, arg) in op.inputs.iter().zip(&plan.args) {
+            locals.insert(name.clone(), self.value(arg, &scope)?);
+        }
+        let mut both = BTreeMap::new();
+        let lifted = Scope { locals: Some(&locals), instruction: Some(instruction) };
+        for (k, lift) in plan.lift.iter().enumerate() {
+            both.insert(plan.before[k].clone(), before[k]);
+            both.insert(plan.brought[k].clone(), self.value(lift, &lifted)?);
+        }
+        let combining = Scope { locals: Some(&both), instruction: Some(instruction) };
+        let mut after = Vec::new();
+        for (k, combine) in plan.combine.iter().enumerate() {
+            let value = self.value(combine, &combining)?;
+            let hash = self.hash(|| {
+                let inputs: Vec<_> = op.inputs.iter().filter_map(|i| locals.get(i)).map(|v| v.hash).collect();
+                let update = mix(&format!("update {k}"), &inputs);
+                match op.commutes {
+                    true => before[k].hash.wrapping_add(update),
+                    false => mix("then", &[before[k].hash, update]),
+                }
+            });
+            after.push(Val { hash, ..value });
+        }
+        self.accumulators.insert((instruction, n), after);
+        Ok(())
+    }
+
+    /// All that a reduction of the instruction delivers.
+    pub fn results(&self, instruction: usize, n: usize) -> Result<Vec<Val>, Diagnostic> {
+        let plan = plan(&self.prepared[instruction], n)?;
+        let Some(state) = self.accumulators.get(&(instruction, n)) else {
+            let message = format!("the reduction `{}` has no result here", plan.op.name);
+            return Err(error("uninitialised-read", message));
+        };
+        let mut locals = BTreeMap::new();
+        for (var, value) in plan.op.state.iter().zip(state) {
+            let hash = self.hash(|| mix(&plan.op.name, &[mix(&var.name, &[]), value.hash]));
+            locals.insert(var.name.clone(), Val { hash, ..*value });
+        }
+        let inner = Scope { locals: Some(&locals), instruction: None };
+        plan.result.iter().map(|result| self.value(result, &inner)).collect()
+    }
 }

@@ -1,134 +1,67 @@
-//! The value of an expression.
+//! The value of an expression, every node of which has a type already.
 
-use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Expr, Name, Number, UnaryOp};
+use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Name, Number, Typed, TypedKind};
 
 use crate::{
-    machine::{Machine, Scope},
-    number::{binary, end_of_range, math, unary},
-    types::{Typing, computing, is_comparison, is_logic, join},
+    machine::{Machine, Scope, error},
+    number::{binary, math, unary},
     val::{Val, mix},
 };
 
 impl Machine<'_> {
-    /// The value in this type, which is widened as the mode wants.
-    pub fn value(&self, e: &Expr, dtype: DType, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
-        let cast = |v: Val, to: DType| v.cast(self.held(to));
-        Ok(match e {
-            Expr::Int(v) => cast(self.plain(Number::I64(*v)), dtype),
-            Expr::Float(v) => cast(self.plain(Number::F64(v.0)), dtype),
-            Expr::Bool(v) => cast(self.plain(Number::Bool(*v)), dtype),
-            Expr::Name(name) => cast(self.name_value(name, scope)?, dtype),
-            Expr::Subscript(access) => cast(self.read(access, scope)?, dtype),
-            Expr::Reduce(r) => cast(self.result_of(r, scope)?, dtype),
-            Expr::Unary(op, a) => {
-                let own = match (op, self.typing(e, scope)?) {
-                    (UnaryOp::Not, _) => DType::Bool,
-                    (_, Typing::Known(t)) if !(t.is_integer() && dtype.is_integer()) => t,
-                    _ => computing(dtype),
-                };
-                let a = self.value(a, own, scope)?;
-                let number = unary(*op, a.number)?;
-                cast(Val { number, hash: self.hash(|| mix(&format!("{op:?}"), &[a.hash])) }, dtype)
+    /// The value in the node's type, which is widened as the mode wants.
+    pub fn value(&self, e: &Typed, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
+        let held = self.held(e.dtype);
+        let value = match &e.kind {
+            TypedKind::Constant(number) => self.plain(*number).cast(held),
+            TypedKind::Name(name) => self.name_value(name, e.dtype, scope)?.cast(held),
+            TypedKind::Element { access, index } => self.read(&access.array, index, scope)?.cast(held),
+            TypedKind::Reduction(n) => {
+                let missing = || error("uninitialised-read", "a reduction has no result here");
+                let results = self.results(scope.instruction.ok_or_else(missing)?, *n)?;
+                results.first().copied().ok_or_else(missing)?.cast(held)
             }
-            Expr::Binary(op, a, b) => cast(self.binary(*op, a, b, dtype, scope)?, dtype),
-            Expr::If(c, a, b) => {
-                let c = self.value(c, DType::Bool, scope)?;
+            TypedKind::Unary(op, a) => {
+                let a = self.value(a, scope)?;
+                Val { number: unary(*op, a.number)?, hash: self.hash(|| mix(&format!("{op:?}"), &[a.hash])) }
+            }
+            TypedKind::Binary(op, a, b) => self.binary(*op, a, b, scope)?,
+            TypedKind::If(c, a, b) => {
+                let c = self.value(c, scope)?;
                 let chosen = if c.number == Number::Bool(true) { a } else { b };
-                let value = self.value(chosen, computing(dtype), scope)?;
-                let hash = self.hash(|| mix("if", &[c.hash, value.hash]));
-                cast(Val { hash, ..value }, dtype)
+                let value = self.value(chosen, scope)?;
+                Val { hash: self.hash(|| mix("if", &[c.hash, value.hash])), ..value }
             }
-            Expr::Cast(to, a) => {
-                let to = self.bound_type(to)?;
-                let from = match self.typing(a, scope)? {
-                    Typing::Known(t) => t,
-                    _ => to,
-                };
-                let a = self.value(a, from, scope)?;
-                let hash = self.hash(|| mix("cast", &[to as u64, a.hash]));
-                cast(cast(Val { hash, ..a }, to), dtype)
+            // What the language converts by itself leaves no trace.
+            TypedKind::Convert(a) => self.value(a, scope)?.cast(held),
+            TypedKind::Cast(a) => {
+                let a = self.value(a, scope)?;
+                Val { hash: self.hash(|| mix("cast", &[e.dtype as u64, a.hash])), ..a }.cast(held)
             }
-            Expr::Call { function, args, .. } => cast(self.call(e, function, args, dtype, scope)?, dtype),
-        })
-    }
-
-    /// The type that two operands are brought to, where a result of type `dtype` is wanted.
-    fn operands_type(
-        &self,
-        op: BinaryOp,
-        a: &Expr,
-        b: &Expr,
-        dtype: DType,
-        scope: &Scope<'_>,
-    ) -> Result<DType, Diagnostic> {
-        if is_logic(op) {
-            return Ok(DType::Bool);
-        }
-        let own = match join(self.typing(a, scope)?, self.typing(b, scope)?) {
-            Typing::Known(t) if !is_comparison(op) && t.is_integer() && dtype.is_integer() => {
-                if dtype.bytes() >= t.bytes() { dtype } else { t }
-            }
-            Typing::Known(t) => t,
-            Typing::Fraction if is_comparison(op) => DType::F32,
-            Typing::Integer | Typing::Any if is_comparison(op) => DType::I32,
-            _ => computing(dtype),
+            TypedKind::Call { function, args, .. } => self.call(function, args, scope)?.cast(held),
         };
-        Ok(if own == DType::Bool && !is_comparison(op) { DType::I32 } else { own })
+        debug_assert_eq!(value.number.dtype(), held);
+        Ok(value)
     }
 
-    fn binary(
-        &self,
-        op: BinaryOp,
-        a: &Expr,
-        b: &Expr,
-        dtype: DType,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Diagnostic> {
-        let own = self.operands_type(op, a, b, dtype, scope)?;
-        let a = self.value(a, own, scope)?;
+    fn binary(&self, op: BinaryOp, a: &Typed, b: &Typed, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
+        let a = self.value(a, scope)?;
         match (op, a.number) {
             (BinaryOp::And, Number::Bool(false)) | (BinaryOp::Or, Number::Bool(true)) => {
                 return Ok(Val { hash: self.hash(|| mix(&format!("{op:?}"), &[a.hash])), ..a });
             }
             _ => {}
         }
-        let b = self.value(b, own, scope)?;
+        let b = self.value(b, scope)?;
         let number = binary(op, a.number, b.number)?;
         Ok(Val { number, hash: self.hash(|| mix(&format!("{op:?}"), &[a.hash, b.hash])) })
     }
 
-    fn call(
-        &self,
-        e: &Expr,
-        function: &Name,
-        args: &[Expr],
-        dtype: DType,
-        scope: &Scope<'_>,
-    ) -> Result<Val, Diagnostic> {
-        match &**function {
-            "lowest" | "highest" => {
-                return Ok(self.plain(end_of_range(self.held(dtype), &**function == "lowest")));
-            }
-            _ => {}
-        }
-        let declared = self.kernel.functions.iter().find(|f| f.name == *function);
-        let own = match (self.typing(e, scope)?, args.first()) {
-            (Typing::Known(DType::Bool), Some(asked)) => match self.typing(asked, scope)? {
-                Typing::Known(t) if t.is_float() => computing(t),
-                _ => DType::F32,
-            },
-            (Typing::Known(t), _) => computing(t),
-            (Typing::Fraction, _) if !dtype.is_float() => DType::F32,
-            _ => computing(dtype),
-        };
-        let mut values = Vec::new();
-        for (k, a) in args.iter().enumerate() {
-            let wanted = declared.and_then(|f| f.params.get(k)).copied().unwrap_or(own);
-            values.push(self.value(a, wanted, scope)?);
-        }
+    fn call(&self, function: &Name, args: &[Typed], scope: &Scope<'_>) -> Result<Val, Diagnostic> {
+        let values = args.iter().map(|a| self.value(a, scope)).collect::<Result<Vec<_>, _>>()?;
         let hash = self.hash(|| mix(function, &values.iter().map(|v| v.hash).collect::<Vec<_>>()));
         let mut numbers: Vec<_> = values.iter().map(|v| v.number).collect();
-        let number = match declared {
+        let number = match self.kernel.functions.iter().find(|f| f.name == *function) {
             None => math(function, &numbers)?,
             Some(f) => {
                 // The user's function takes and gives what it declares, whatever the mode.
@@ -142,5 +75,10 @@ impl Machine<'_> {
             }
         };
         Ok(Val { number, hash })
+    }
+
+    /// The type in which values of a type are held.
+    pub fn held(&self, dtype: DType) -> DType {
+        if self.is_wide() && dtype.is_float() { DType::F64 } else { dtype }
     }
 }

@@ -19,14 +19,12 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
-mod accumulate;
 mod accumulator;
 mod eval;
 mod machine;
 mod number;
 mod points;
-mod types;
-mod typing;
+mod prepared;
 mod val;
 
 use std::{collections::BTreeMap, sync::Arc, time::Instant};

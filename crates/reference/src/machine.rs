@@ -1,18 +1,18 @@
 //! Walks the loop tree over arrays of values.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Instant;
 
 use loopwright_kernel_ir::{
-    Access, Arg, Array, Buffer, Constraint, DType, Diagnostic, Expr, Instruction, LoopKernel, Name, Number,
-    Part, PartRef, Tree, Type,
+    Arg, Array, Buffer, Constraint, DType, Diagnostic, Expr, LoopKernel, Name, Number, Part, PartRef, Tree,
+    Type, TypeTable, Typed, computing_type,
 };
 
 use crate::{
     Inputs, Mode,
-    accumulator::Accumulator,
     points::points,
-    types::computing,
+    prepared::{Prepared, prepare},
     val::{Val, hash_of, mix},
 };
 
@@ -24,21 +24,25 @@ struct Store {
     cells: Vec<Option<Val>>,
 }
 
-/// Names that mean something only inside of an operator, and the results of the reductions of the instruction at hand.
+/// Names that mean something only inside of an operator, and the number of the instruction at hand, whose reductions have results.
 #[derive(Default)]
 pub(crate) struct Scope<'s> {
     pub locals: Option<&'s BTreeMap<Name, Val>>,
-    pub instruction: Option<&'s Instruction>,
+    pub instruction: Option<usize>,
 }
 
 pub(crate) struct Machine<'a> {
     pub kernel: &'a LoopKernel,
     pub inputs: &'a Inputs,
     mode: Mode,
+    table: TypeTable<'a>,
+    /// The instructions, by number.
+    pub prepared: Rc<Vec<Prepared>>,
+    numbers: BTreeMap<&'a Name, usize>,
     stores: BTreeMap<Name, Store>,
     inames: BTreeMap<Name, i64>,
-    /// Instruction and number of a reduction: how it goes, and its state.
-    pub accumulators: BTreeMap<(Name, usize), Accumulator>,
+    /// The state of a reduction, by the numbers of instruction and reduction.
+    pub accumulators: BTreeMap<(usize, usize), Vec<Val>>,
     /// Leaves that were executed.
     leaves: u64,
 }
@@ -55,10 +59,23 @@ pub(crate) fn run(
     inputs: &Inputs,
     mode: Mode,
 ) -> Result<BTreeMap<Name, Buffer>, Diagnostic> {
+    // Types that the kernel leaves open are those of the inputs from here on.
+    let open = kernel.open_types();
+    let types: Vec<(Name, DType)> =
+        open.iter().filter_map(|n| Some((n.clone(), *inputs.types.get(n)?))).collect();
+    let kernel = &kernel.bind_types(&types).map_err(|all| {
+        let unknown = || error("open-type", "the types of the inputs do not fit the kernel");
+        all.0.into_iter().next().unwrap_or_else(unknown)
+    })?;
+    let table = TypeTable::new(kernel);
+    let prepared = Rc::new(prepare(kernel, &table)?);
     let mut machine = Machine {
         kernel,
         inputs,
         mode,
+        table,
+        prepared,
+        numbers: kernel.instructions.iter().enumerate().map(|(k, i)| (&i.id, k)).collect(),
         stores: BTreeMap::new(),
         inames: BTreeMap::new(),
         accumulators: BTreeMap::new(),
@@ -87,26 +104,18 @@ impl Machine<'_> {
         Val { number, hash: self.hash(|| hash_of(number)) }
     }
 
-    /// The type in which values of a type are held.
-    pub fn held(&self, dtype: DType) -> DType {
-        if self.mode == Mode::Wide && dtype.is_float() { DType::F64 } else { dtype }
+    /// Whether floating-point values are f64 whatever their type.
+    pub fn is_wide(&self) -> bool {
+        self.mode == Mode::Wide
     }
 
-    pub fn bound_type(&self, t: &Type) -> Result<DType, Diagnostic> {
-        match t {
-            Type::Known(t) => Ok(*t),
-            Type::Open(name) => self
-                .inputs
-                .types
-                .get(name)
-                .copied()
-                .ok_or_else(|| error("open-type", format!("the type `{name}` is not bound"))),
-        }
+    fn bound_type(&self, t: &Type) -> Result<DType, Diagnostic> {
+        t.known().ok_or_else(|| error("open-type", format!("the type `{t}` is not bound")))
     }
 
     /// An integer of parameters: a length or stride.
     fn length(&self, e: &Expr) -> Result<i64, Diagnostic> {
-        let value = self.value(e, DType::I64, &Scope::default())?;
+        let value = self.value(&self.table.typed(e, DType::I64, None)?, &Scope::default())?;
         value.number.as_i64().ok_or_else(|| error("shape", "a length is no integer"))
     }
 
@@ -241,106 +250,83 @@ impl Machine<'_> {
 
     /// The integer that a name in a constraint stands for: an iname, a scalar argument, a scalar temporary.
     fn integer(&self, name: &Name) -> Option<i64> {
-        let value = self.name_value(name, &Scope::default()).ok()?;
-        value.number.as_i64()
+        if let Some(value) = self.inames.get(name) {
+            return Some(*value);
+        }
+        let dtype = self.table.scalar(name)?.known()?;
+        self.name_value(name, dtype, &Scope::default()).ok()?.number.as_i64()
     }
 
     fn leaf(&mut self, part: &PartRef) -> Result<(), Diagnostic> {
-        let kernel = self.kernel;
-        let instruction = kernel
-            .instruction(&part.instruction)
-            .ok_or_else(|| error("unknown-name", format!("there is no instruction `{part}`")))?;
+        let number = self.numbers.get(&part.instruction).copied();
+        let number =
+            number.ok_or_else(|| error("unknown-name", format!("there is no instruction `{part}`")))?;
+        let prepared = self.prepared.clone();
+        let instruction = &prepared[number];
         if let Some(predicate) = &instruction.predicate {
-            let holds = self.value(predicate, DType::Bool, &Scope::default())?;
+            let holds = self.value(predicate, &Scope::default())?;
             if holds.number != Number::Bool(true) {
                 return Ok(());
             }
         }
-        let scope = Scope { locals: None, instruction: Some(instruction) };
         match part.part {
-            Part::Init(n) => self.init(instruction, n),
-            Part::Update(n) => self.update(instruction, n),
+            Part::Init(n) => self.init(number, n),
+            Part::Update(n) => self.update(number, n),
             Part::Whole | Part::Finish => {
-                if let ([_, _, ..], Expr::Reduce(r)) = (&instruction.targets[..], &instruction.value) {
-                    let results = self.results(r, &scope)?;
-                    if results.len() != instruction.targets.len() {
-                        return Err(error("targets", format!("`{part}` has not as many targets as results")));
+                let results = match &instruction.value {
+                    Some(value) => {
+                        let scope = Scope { locals: None, instruction: Some(number) };
+                        vec![self.value(value, &scope)?]
                     }
-                    for (target, value) in instruction.targets.iter().zip(results) {
-                        self.write(target, value)?;
-                    }
-                    return Ok(());
-                }
-                let [target] = &instruction.targets[..] else {
-                    return Err(error("targets", format!("`{part}` needs one target")));
+                    // The reduction of the whole value comes after those inside of it.
+                    None => self.results(number, instruction.reductions.len().saturating_sub(1))?,
                 };
-                let dtype = self.element_type(&target.array)?;
-                let value = self.value(&instruction.value, dtype, &scope)?;
-                self.write(target, value)
+                if results.len() != instruction.targets.len() {
+                    return Err(error("targets", format!("`{part}` has not as many targets as results")));
+                }
+                for ((array, index), value) in instruction.targets.iter().zip(results) {
+                    self.write(array, index, value)?;
+                }
+                Ok(())
             }
         }
     }
 
-    pub fn element_type(&self, array: &Name) -> Result<DType, Diagnostic> {
-        let unknown = || error("unknown-name", format!("there is no array `{array}`"));
-        self.stores.get(array).map(|s| s.dtype).ok_or_else(unknown)
-    }
-
-    pub fn name_type(&self, name: &Name, scope: &Scope<'_>) -> Result<DType, Diagnostic> {
-        if scope.locals.is_none_or(|l| !l.contains_key(name)) {
-            if let Some(store) = self.stores.get(name) {
-                return Ok(store.dtype);
-            }
-            // It may have no value yet: the types of a reduction are asked for before its loops.
-            if self.kernel.is_iname(name) {
-                return Ok(DType::I32);
-            }
-        }
-        Ok(self.name_value(name, scope)?.number.dtype())
-    }
-
-    pub fn name_value(&self, name: &Name, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
+    /// The value of a name of this type.
+    pub fn name_value(&self, name: &Name, dtype: DType, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
         if let Some(value) = scope.locals.and_then(|l| l.get(name)) {
             return Ok(*value);
         }
         if let Some(value) = self.inames.get(name) {
-            let value = i32::try_from(*value)
-                .map_err(|_| error("overflow", format!("`{name}` = {value} is beyond 32 bits")))?;
-            return Ok(self.plain(Number::I32(value)));
+            return Ok(self.plain(Number::I64(*value).cast(dtype)));
         }
         if self.stores.contains_key(name) {
-            return self.read(&Access { array: name.clone(), index: Vec::new() }, scope);
+            return self.read(name, &[], scope);
         }
-        let declared = self.kernel.args.iter().find_map(|a| match a {
-            Arg::Scalar(s) if s.name == *name => Some(&s.dtype),
-            _ => None,
-        });
-        let Some(dtype) = declared else {
-            return Err(error("unknown-name", format!("`{name}` has no value here")));
-        };
-        let dtype = self.bound_type(dtype)?;
         match self.inputs.scalars.get(name) {
             Some(v) if v.dtype() == dtype => {
-                let held = self.plain(v.cast(self.held(computing(dtype))));
+                let held = self.plain(v.cast(self.held(computing_type(dtype))));
                 let hash = self.hash(|| mix("scalar", &[mix(name, &[])]));
                 Ok(if dtype.is_float() { Val { hash, ..held } } else { held })
+            }
+            _ if self.table.scalar(name).is_none() => {
+                Err(error("unknown-name", format!("`{name}` has no value here")))
             }
             _ => Err(error("argument", format!("the scalar `{name}` of type {dtype} is missing"))),
         }
     }
 
-    fn offset(&self, access: &Access, scope: &Scope<'_>) -> Result<usize, Diagnostic> {
-        let name = &access.array;
+    fn offset(&self, name: &Name, index: &[Typed], scope: &Scope<'_>) -> Result<usize, Diagnostic> {
         let store = self
             .stores
             .get(name)
             .ok_or_else(|| error("unknown-name", format!("there is no array `{name}`")))?;
-        if access.index.len() != store.shape.len() {
+        if index.len() != store.shape.len() {
             return Err(error("subscripts", format!("`{name}` has {} axes", store.shape.len())));
         }
         let mut offset = 0;
-        for (n, e) in access.index.iter().enumerate() {
-            let value = self.value(e, DType::I64, scope)?.number.as_i64().unwrap_or(-1);
+        for (n, e) in index.iter().enumerate() {
+            let value = self.value(e, scope)?.number.as_i64().unwrap_or(-1);
             if value < 0 || value >= store.shape[n] {
                 let length = store.shape[n];
                 let message = format!("subscript {n} of `{name}` is {value}, outside of 0..{length}");
@@ -351,18 +337,17 @@ impl Machine<'_> {
         Ok(offset as usize)
     }
 
-    pub fn read(&self, access: &Access, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
-        let offset = self.offset(access, scope)?;
-        let cell = self.stores.get(&access.array).and_then(|s| s.cells.get(offset).copied().flatten());
-        cell.ok_or_else(|| {
-            error("uninitialised-read", format!("`{}` has no value at offset {offset}", access.array))
-        })
+    pub fn read(&self, array: &Name, index: &[Typed], scope: &Scope<'_>) -> Result<Val, Diagnostic> {
+        let offset = self.offset(array, index, scope)?;
+        let cell = self.stores.get(array).and_then(|s| s.cells.get(offset).copied().flatten());
+        cell.ok_or_else(|| error("uninitialised-read", format!("`{array}` has no value at offset {offset}")))
     }
 
-    fn write(&mut self, target: &Access, value: Val) -> Result<(), Diagnostic> {
-        let offset = self.offset(target, &Scope::default())?;
-        let dtype = self.held(self.element_type(&target.array)?);
-        if let Some(cell) = self.stores.get_mut(&target.array).and_then(|s| s.cells.get_mut(offset)) {
+    fn write(&mut self, array: &Name, index: &[Typed], value: Val) -> Result<(), Diagnostic> {
+        let offset = self.offset(array, index, &Scope::default())?;
+        let missing = || error("unknown-name", format!("there is no array `{array}`"));
+        let dtype = self.held(self.stores.get(array).ok_or_else(missing)?.dtype);
+        if let Some(cell) = self.stores.get_mut(array).and_then(|s| s.cells.get_mut(offset)) {
             *cell = Some(value.cast(dtype));
         }
         Ok(())

@@ -120,25 +120,6 @@ pub(crate) fn unary(op: UnaryOp, a: Number) -> Result<Number, Diagnostic> {
     }
 }
 
-/// The least or greatest value of a type.
-pub(crate) fn end_of_range(dtype: DType, lowest: bool) -> Number {
-    if dtype.is_float() {
-        let infinity = if lowest { f64::NEG_INFINITY } else { f64::INFINITY };
-        return Number::F64(infinity).cast(dtype);
-    }
-    if dtype == DType::Bool {
-        return Number::Bool(!lowest);
-    }
-    let bits = 8 * dtype.bytes() as u32;
-    let end = match (dtype.is_unsigned(), lowest) {
-        (true, true) => 0,
-        (true, false) => (1i128 << bits) - 1,
-        (false, true) => -(1i128 << (bits - 1)),
-        (false, false) => (1i128 << (bits - 1)) - 1,
-    };
-    wrapped(end, dtype)
-}
-
 /// A math function of numbers of one type.
 pub(crate) fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
     let first = args.first().copied().ok_or_else(|| no_meaning(name))?;

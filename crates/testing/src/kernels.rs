@@ -329,7 +329,9 @@ impl Maker {
 
     fn low(&self) -> &'static str {
         match self.dtype {
-            "f32" | "f64" => "-9.0",
+            // Of integers alone nothing else says the type.
+            "f32" => "cast(f32, -9.0)",
+            "f64" => "cast(f64, -9.0)",
             "u32" => "1",
             _ => "-9",
         }

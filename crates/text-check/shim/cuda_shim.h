@@ -145,6 +145,34 @@ inline __nv_bfloat16 __double2bfloat16(const double value) { return {shim_narrow
 inline __nv_bfloat16 __float2bfloat16(const float value) { return __double2bfloat16(value); }
 inline float __bfloat162float(const __nv_bfloat16 value) { return shim_widen(value.bits, 7, -126, 127); }
 
+// Conversions to integers as the hardware makes them: towards zero, kept in the range; of NaN the highest bit alone where one side
+// has 64 bits, and 0 otherwise.
+template <typename To, typename From> inline To shim_to_integer(const From value) {
+    const bool wide = sizeof(To) == 8 || sizeof(From) == 8;
+    if (value != value) {
+        return wide ? (To)(1ULL << (8 * sizeof(To) - 1)) : 0;
+    }
+    const To least = (To)-1 < 0 ? (To)(1ULL << (8 * sizeof(To) - 1)) : 0;
+    const To greatest = (To)~least;
+    // The next number behind the greatest one is a power of two, which both floating-point types hold.
+    if (value >= ldexp((From)1, 8 * sizeof(To) - ((To)-1 < 0 ? 1 : 0))) {
+        return greatest;
+    }
+    return value <= (From)least ? least : (To)value;
+}
+inline int __float2int_rz(const float value) { return shim_to_integer<int>(value); }
+inline unsigned int __float2uint_rz(const float value) { return shim_to_integer<unsigned int>(value); }
+inline long long __float2ll_rz(const float value) { return shim_to_integer<long long>(value); }
+inline unsigned long long __float2ull_rz(const float value) {
+    return shim_to_integer<unsigned long long>(value);
+}
+inline int __double2int_rz(const double value) { return shim_to_integer<int>(value); }
+inline unsigned int __double2uint_rz(const double value) { return shim_to_integer<unsigned int>(value); }
+inline long long __double2ll_rz(const double value) { return shim_to_integer<long long>(value); }
+inline unsigned long long __double2ull_rz(const double value) {
+    return shim_to_integer<unsigned long long>(value);
+}
+
 // Math functions that C lacks; the approximations are the exact ones here.
 #define SHIM_MIN_MAX(type)                                                      \
     inline type min(const type a, const type b) { return b < a ? b : a; } \
@@ -153,6 +181,17 @@ SHIM_MIN_MAX(int)
 SHIM_MIN_MAX(unsigned int)
 SHIM_MIN_MAX(long long)
 SHIM_MIN_MAX(unsigned long long)
+// As the hardware chooses: no NaN where there is a number, and of the zeros the negative one as the smaller.
+template <typename T> inline T shim_fmin(const T a, const T b) {
+    return b != b || a < b || (a == b && signbit(a)) ? a : b;
+}
+template <typename T> inline T shim_fmax(const T a, const T b) {
+    return b != b || a > b || (a == b && !signbit(a)) ? a : b;
+}
+#define fminf shim_fmin<float>
+#define fmin shim_fmin<double>
+#define fmaxf shim_fmax<float>
+#define fmax shim_fmax<double>
 inline float shim_rsqrtf(const float x) { return 1.0f / sqrtf(x); }
 inline double shim_rsqrt(const double x) { return 1.0 / sqrt(x); }
 #define rsqrtf shim_rsqrtf

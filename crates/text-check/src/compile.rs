@@ -28,7 +28,7 @@ const OPTIONS: &[&str] = &[
     "-fPIC",
     "-shared",
     "-fno-strict-aliasing",
-    "-fsanitize=signed-integer-overflow",
+    "-fsanitize=undefined,float-cast-overflow",
     "-fsanitize-undefined-trap-on-error",
     // The absolute value of the least integer is that integer, as on a GPU; inlined it would be taken for an overflow.
     "-fno-builtin-abs",
@@ -36,6 +36,8 @@ const OPTIONS: &[&str] = &[
     "-ffp-contract=off",
     "-Wall",
     "-Wextra",
+    // A kernel may compare with what a type does not hold.
+    "-Wno-type-limits",
     "-Werror",
     "-Wno-unknown-pragmas",
     "-Wno-unused-parameter",

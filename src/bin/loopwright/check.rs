@@ -56,6 +56,9 @@ pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
             global.dtype
         );
     }
+    for note in kernel.declared().single_in_double() {
+        let _ = writeln!(text, "{}", note.render_warning());
+    }
     report::say(&text);
     Ok(())
 }

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use loopwright_poly::System;
 
 use crate::{
-    Access, Aff, Arg, BinaryOp, Constraint, Diagnostic, Expr, Fact, KernelData, Lookup, Name, UnaryOp,
+    Access, Aff, Arg, BinaryOp, Constraint, Diagnostic, Expr, Fact, KernelData, Lookup, Name, Standing,
+    UnaryOp,
     text::{source_map::Item, text_of_constraints},
     validate::{Check, domains::is_integer},
 };
@@ -36,7 +37,14 @@ pub(crate) fn check(check: &mut Check<'_>) {
     let mut asked =
         Asked { context, parameters: parameters(data), systems: HashMap::new(), proved: HashSet::new() };
     for (k, i) in data.instructions.iter().enumerate() {
-        let mut scope = Scope { inames: i.within.clone(), guards: Vec::new(), opaque: false };
+        let mut scope = Scope {
+            inames: i.within.clone(),
+            guards: Vec::new(),
+            wrapping: Vec::new(),
+            opaque: false,
+            hoisted: false,
+            outside: None,
+        };
         if let Some(p) = &i.predicate {
             visit(check, &mut asked, k, p, &scope);
             scope.assume(check.lookup, p);
@@ -45,6 +53,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
             target.index.iter().for_each(|e| visit(check, &mut asked, k, e, &scope));
             access(check, &mut asked, k, target, &scope);
         }
+        scope.outside = Some(Box::new(scope.clone()));
         visit(check, &mut asked, k, &i.value, &scope);
     }
 }
@@ -106,8 +115,14 @@ struct Asked {
 struct Scope {
     inames: Vec<Name>,
     guards: Vec<Constraint>,
+    /// Comparisons that hold where their integers do not wrap, and their texts.
+    wrapping: Vec<(Constraint, String)>,
     /// A condition that is not affine guards it too.
     opaque: bool,
+    /// It is in a reduction that stands under a condition.
+    hoisted: bool,
+    /// What held before any condition inside of the value.
+    outside: Option<Box<Scope>>,
 }
 
 impl Scope {
@@ -118,10 +133,7 @@ impl Scope {
                 self.assume(lookup, a);
                 self.assume(lookup, b);
             }
-            _ => match constraint(lookup, condition) {
-                Some(c) => self.guards.push(c),
-                None => self.opaque = true,
-            },
+            _ => self.compare(lookup, condition, true),
         }
     }
 
@@ -133,19 +145,43 @@ impl Scope {
                 self.assume_not(lookup, b);
             }
             Expr::Unary(UnaryOp::Not, a) => self.assume(lookup, a),
-            _ => match constraint(lookup, condition).filter(|c| c.kind == crate::Kind::Ge) {
-                Some(c) => match c.aff.neg().and_then(|a| a.add_constant(-1)) {
-                    Ok(below) => self.guards.push(Constraint::nonneg(below)),
-                    Err(_) => self.opaque = true,
-                },
-                None => self.opaque = true,
-            },
+            _ => self.compare(lookup, condition, false),
         }
+    }
+
+    /// Where a comparison holds, or does not.
+    fn compare(&mut self, lookup: &Lookup<'_>, condition: &Expr, holds: bool) {
+        let side = |c: Constraint| match holds {
+            true => Some(c),
+            false if c.kind == crate::Kind::Ge => {
+                Some(Constraint::nonneg(c.aff.neg().and_then(|a| a.add_constant(-1)).ok()?))
+            }
+            false => None,
+        };
+        let standing = Standing::new(lookup, &self.inames).given(&self.guards);
+        let proved = standing.constraints(condition).and_then(|all| match &all[..] {
+            [c] => side(c.clone()),
+            _ => None,
+        });
+        match (proved, comparison(lookup, condition).and_then(side)) {
+            (Some(c), _) => self.guards.push(c),
+            (None, Some(c)) => self.wrapping.push((c, condition.to_string())),
+            (None, None) => self.opaque = true,
+        }
+    }
+
+    /// Where the reductions inside run: before the instruction, under its predicate alone.
+    fn of_reductions(&self) -> Scope {
+        let Some(outside) = self.outside.as_deref() else { return self.clone() };
+        let conditional = self.guards.len() > outside.guards.len()
+            || self.wrapping.len() > outside.wrapping.len()
+            || self.opaque && !outside.opaque;
+        Scope { inames: self.inames.clone(), hoisted: self.hoisted || conditional, ..outside.clone() }
     }
 }
 
-/// The affine form of a comparison of integers.
-fn constraint(lookup: &Lookup<'_>, condition: &Expr) -> Option<Constraint> {
+/// The affine form of a comparison of integers, were there no types.
+fn comparison(lookup: &Lookup<'_>, condition: &Expr) -> Option<Constraint> {
     let Expr::Binary(op, a, b) = condition else { return None };
     let (a, b) = (integer(lookup, a)?, integer(lookup, b)?);
     match op {
@@ -192,8 +228,10 @@ fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &S
             visit(check, asked, k, b, &then);
         }
         Expr::Reduce(r) => {
-            let mut inside = scope.clone();
+            // Conditions around a reduction do not keep it from running.
+            let mut inside = scope.of_reductions();
             inside.inames.extend(r.inames.iter().cloned());
+            inside.outside = Some(Box::new(inside.clone()));
             r.args.iter().for_each(|a| visit(check, asked, k, a, &inside));
         }
         _ => {
@@ -214,7 +252,14 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
         };
         let Ok(below_length) = Constraint::lt(&index, &length) else { continue };
         for wanted in [Constraint::nonneg(index.clone()), below_length] {
-            let Some(point) = violation(lookup, asked, scope, &wanted) else { continue };
+            let point = match violation(lookup, asked, scope, &wanted) {
+                None => continue,
+                Some(Violation::Wraps(condition)) => {
+                    check.add(Item::Instruction(k), &access.to_string(), wraps(access, &condition));
+                    break;
+                }
+                Some(Violation::At(point)) => point,
+            };
             let value = index.eval_in(&point).map_or(String::new(), |v| format!("the subscript {v}"));
             let size =
                 length.eval_in(&point).map_or(String::new(), |v| format!(", of an axis of length {v}"));
@@ -224,25 +269,49 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
                 _ => format!("`{access}` goes out of the bounds of axis {axis} of `{}`", access.array),
             };
             let at = if values.is_empty() { "always".into() } else { format!("for {}", values.join(", ")) };
-            let d = Diagnostic::new("out-of-bounds", message).witness(format!("{at}: {value}{size}")).help(
-                format!(
-                    "it must hold that {}: correct the domain or the shape, or assume it",
-                    text_of_constraints(&[wanted])
-                ),
-            );
+            let help = match scope.hoisted {
+                false => "correct the domain or the shape, or assume it",
+                true => {
+                    "a reduction runs whatever condition stands around it: put the condition inside, as \
+                     `sum(i, if(c, x[i], 0))`, or make it the predicate of the instruction"
+                }
+            };
+            let d = Diagnostic::new("out-of-bounds", message)
+                .witness(format!("{at}: {value}{size}"))
+                .help(format!("it must hold that {}: {help}", text_of_constraints(&[wanted])));
             check.add(Item::Instruction(k), &access.to_string(), d);
             break;
         }
     }
 }
 
-/// Values for which a constraint that is wanted does not hold, or `None` where it is proved or not to be decided here.
+/// A condition that would keep an access in bounds if it were one of integers.
+fn wraps(access: &Access, condition: &str) -> Diagnostic {
+    Diagnostic::new(
+        "wrapping-condition",
+        format!("`{condition}` does not show that `{access}` is in bounds: its values can wrap"),
+    )
+    .help(
+        "as a value it wraps in its type, as a condition on integers it would not: subtract instead of adding (`i < n - j` for \
+         `i + j < n`), or compare in a wider type (`cast(i64, i) + j < n`)",
+    )
+}
+
+/// Why a subscript is not known to be in bounds.
+enum Violation {
+    /// It is not at this point.
+    At(BTreeMap<Name, i64>),
+    /// It would be if this condition could not wrap.
+    Wraps(String),
+}
+
+/// What is wrong with a constraint that is wanted, or `None` where it is proved or not to be decided here.
 fn violation(
     lookup: &Lookup<'_>,
     asked: &mut Asked,
     scope: &Scope,
     wanted: &Constraint,
-) -> Option<BTreeMap<Name, i64>> {
+) -> Option<Violation> {
     let question = (scope.inames.clone(), wanted.clone());
     if asked.proved.contains(&question) {
         return None;
@@ -260,11 +329,18 @@ fn violation(
         }
         return None;
     }
+    let mut system = system;
+    for (c, text) in &scope.wrapping {
+        system = system.with(std::slice::from_ref(c)).ok()?;
+        if system.implies(wanted).ok()? {
+            return Some(Violation::Wraps(text.clone()));
+        }
+    }
     let negated = Constraint::nonneg(wanted.aff.neg().ok()?.add_constant(-1).ok()?);
     let outside = system.with(&[negated]).ok()?;
     // A value that was read may be another one than any that goes wrong.
     if scope.opaque || outside.names().iter().any(|n| lookup.temporary(n).is_some()) {
         return None;
     }
-    outside.sample_in_order(&BTreeMap::new(), &asked.parameters).ok()?
+    outside.sample_in_order(&BTreeMap::new(), &asked.parameters).ok()?.map(Violation::At)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     Access, Aff, Arg, Diagnostic, Expr, Instruction, Name, Reduce, ReductionOp, Role, Type, TypeTable,
+    ValueType,
     text::source_map::Item,
     types::{TypeError, assignable, is_untyped, state_type},
     validate::Check,
@@ -340,7 +341,7 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
         let Some(to) = table.element(&target.array) else { continue };
         if !assignable(value, to) {
             let message = format!("`{target}` is {to}, and the value assigned to it is {value}");
-            let help = match value.alone() == Type::Known(crate::DType::Bool) {
+            let help = match *value == ValueType::Of(crate::DType::Bool.into()) {
                 true => format!("write `if(c, 1, 0)` or `cast({to}, c)`"),
                 false => format!("write `cast({to}, ...)` if that is meant"),
             };
@@ -365,7 +366,7 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
     }
     if let Some(p) = &i.predicate {
         match table.infer(p) {
-            Ok(t) if t.alone() == Type::Known(crate::DType::Bool) => {}
+            Ok(t) if t == ValueType::Of(crate::DType::Bool.into()) => {}
             Ok(t) => {
                 let d =
                     Diagnostic::new("wrong-type", format!("a predicate is a truth value, and `{p}` is {t}"));
@@ -374,8 +375,39 @@ fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruct
             Err(error) => type_error(check, item, *error),
         }
     }
-    for r in i.reductions() {
-        user_operator(check, item, table, &r);
+    decided(check, item, table, i);
+    for (n, r) in i.reductions().iter().enumerate() {
+        user_operator(check, item, table, i, n, r);
+    }
+}
+
+/// The types that are wanted of an instruction's value: those of its targets.
+fn wanted(table: &TypeTable<'_>, i: &Instruction) -> Vec<crate::DType> {
+    i.targets.iter().filter_map(|t| table.element(&t.array)?.known()).collect()
+}
+
+/// Every value has one type: nothing is left open by the expression, its context and the kernel together. Open types are asked about
+/// when they are bound.
+fn decided(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruction) {
+    let untyped = |t: &Access| check.lookup.temporary(&t.array).is_some_and(|t| is_untyped(&t.dtype));
+    if check.has(item) || i.targets.iter().any(untyped) {
+        return;
+    }
+    let typed = || -> Result<(), Diagnostic> {
+        if let Some(p) = &i.predicate {
+            table.typed(p, crate::DType::Bool, Some(crate::DType::I64))?;
+        }
+        let wanted = wanted(table, i);
+        table.reduction_types(&i.value, &wanted)?;
+        if let [wanted] = wanted[..] {
+            table.typed(&i.value, wanted, Some(crate::DType::I64))?;
+        }
+        Ok(())
+    };
+    if let Err(d) = typed()
+        && d.code == "undecided-type"
+    {
+        check.add(item.clone(), &i.value.to_string(), d);
     }
 }
 
@@ -384,16 +416,26 @@ fn is_float(t: &crate::ValueType) -> bool {
 }
 
 /// The parts of the kernel's own operators have the types of its state.
-fn user_operator(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, r: &Reduce) {
+fn user_operator(
+    check: &mut Check<'_>,
+    item: &Item,
+    table: &TypeTable<'_>,
+    i: &Instruction,
+    n: usize,
+    r: &Reduce,
+) {
     let Some(k) = check.data.reductions.iter().position(|o| o.name == r.op) else { return };
     if check.has(&Item::Reduction(k)) {
         return;
     }
     let op = &check.data.reductions[k];
-    let Ok(inputs) =
-        r.args.iter().map(|a| table.type_of(a).map(|t| t.alone())).collect::<Result<Vec<_>, _>>()
-    else {
-        return;
+    let own = || r.args.iter().map(|a| table.type_of(a).map(|t| t.alone())).collect::<Result<Vec<_>, _>>();
+    let inputs = match table.reduction_types(&i.value, &wanted(table, i)) {
+        Ok(types) if types.len() > n => types[n].inputs.iter().map(|t| Type::Known(*t)).collect(),
+        _ => match own() {
+            Ok(inputs) => inputs,
+            Err(_) => return,
+        },
     };
     let state: Vec<Type> = op.state.iter().map(|s| state_type(op, &s.dtype, &inputs)).collect();
     let inside = table.with_scalars(op.inputs.iter().cloned().zip(inputs));

@@ -94,7 +94,7 @@ impl Writer<'_, '_, '_> {
     /// Declares the shared memory.
     fn totals(&mut self) -> Result<Totals, Diagnostic> {
         let warps = u64::from(JOINING_THREADS / 32);
-        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let mut open = Vec::new();
         for (name, dtype) in names(&self.operator, "totals").iter().zip(types) {
             open.push(self.shared(name, dtype, &[2, warps], "what is open behind each warp"));
@@ -116,7 +116,7 @@ impl Writer<'_, '_, '_> {
         body: &mut Vec<Stmt>,
     ) -> Result<Joined, Diagnostic> {
         let scratch = self.scratch()?;
-        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let ended = self.private("ended", self.emitter.index(), JOINED);
         let [heads, tails] = ["heads", "tails"].map(|like| -> Vec<usize> {
             let names = names(&self.operator, like);

@@ -130,7 +130,7 @@ impl Writer<'_, '_, '_> {
     /// is one value of the state as it is, whose neutral element its type holds, and what is left of the state is neutral whatever the point.
     fn filling(&mut self, arrays: &Arrays) -> Result<Option<Vec<Value>>, Diagnostic> {
         let operator = self.operator.clone();
-        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let mut filling: Vec<Option<Value>> = vec![None; operator.inputs.len()];
         for ((lift, neutral), state) in operator.lift.iter().zip(&operator.neutral).zip(types) {
             let number = operator.inputs.iter().position(|input| matches!(lift, Expr::Name(n) if n == input));

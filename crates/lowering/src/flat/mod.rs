@@ -206,7 +206,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         let steps = self.nest.greatest.sub(&self.nest.least)?.add(&ends)?;
         let (runs, blocks) = self.count_runs(&steps)?;
         let count = self.emitter.aff_value(&self.nest.count, &self.env)?;
-        let state = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let state = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let what = match self.instruction.targets.first() {
             Some(target) => target.array.clone(),
             None => self.instruction.id.clone(),
@@ -314,8 +314,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     fn offset(&mut self, which: &Expr, segment: Value) -> Result<Value, Diagnostic> {
         let mut env = self.env.clone();
         env.set(self.nest.segment.clone(), segment);
-        let index = self.emitter.index();
-        self.emitter.value(which, index, Scope::of(&env))
+        self.emitter.integer(which, &env)
     }
 
     /// The offset behind the last segment of those before this number.
@@ -334,7 +333,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
 
     /// Mutable variables for a state, with these first values.
     fn state(&mut self, like: &str, first: Vec<Value>, body: &mut Vec<Stmt>) -> Result<State, Diagnostic> {
-        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let mut cells = Vec::new();
         for ((name, value), dtype) in crate::cell::names(&self.operator, like).iter().zip(first).zip(types) {
             let var = self.emitter.new_var(name, dtype, true);
@@ -371,7 +370,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
     }
 
     fn neutral(&mut self) -> Result<Vec<Value>, Diagnostic> {
-        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let mut values = Vec::new();
         for (neutral, dtype) in self.operator.neutral.clone().iter().zip(types) {
             values.push(self.emitter.value(neutral, dtype, Scope::of(&self.env))?);
@@ -436,7 +435,10 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
 
     /// The type of what is reduced, as it is computed.
     fn input_type(&mut self, arg: &Expr) -> Result<DType, Diagnostic> {
-        Ok(computing(self.emitter.input_type(arg, self.nest.instruction, &self.env)?))
+        let types = self.emitter.analysis.reduction_types(self.nest.instruction)?;
+        let number = self.args.iter().position(|a| a == arg);
+        let missing = || Diagnostic::new("internal", "an input of no reduction");
+        number.and_then(|k| types[0].inputs.get(k).copied()).ok_or_else(missing)
     }
 
     /// Writes the result of a segment from its state.
@@ -446,9 +448,10 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         let local: BTreeMap<Name, Value> =
             self.operator.state.iter().map(|s| s.name.clone()).zip(values).collect();
         let mut delivered = Vec::new();
-        for result in self.operator.result.clone() {
+        let types = self.emitter.analysis.reduction_types(self.nest.instruction)?;
+        for (result, dtype) in self.operator.result.clone().iter().zip(&types[0].results) {
             let scope = Scope { env: &env, local: Some(&local), results: None };
-            delivered.push(self.emitter.natural(&result, scope)?);
+            delivered.push(self.emitter.value(result, *dtype, scope)?);
         }
         let value = self.nest.inlined(&self.instruction.value);
         let first: BTreeMap<usize, Value> = delivered.iter().take(1).cloned().map(|v| (0, v)).collect();

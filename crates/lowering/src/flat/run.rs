@@ -41,7 +41,7 @@ impl Writer<'_, '_, '_> {
         let registers = self.registers(&arrays)?;
         // Wide indices take registers as well.
         if self.emitter.index() == DType::I32 {
-            let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+            let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
             let state = types.iter().map(|t| t.bytes()).sum();
             self.resident = self.flat.resident(registers.bytes_of_point(self), state);
         }

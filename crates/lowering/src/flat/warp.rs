@@ -74,7 +74,7 @@ impl Writer<'_, '_, '_> {
     /// Declares the shared memory.
     pub(super) fn arrays(&mut self) -> Result<Arrays, Diagnostic> {
         let (points, warps) = (self.tile_points().unsigned_abs(), self.warps().unsigned_abs());
-        let types = self.emitter.accumulator_types(self.nest.instruction, 0, &self.env)?;
+        let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let mut staged = BTreeMap::new();
         let in_place = self.args.len() == 1 && types.len() == 1;
         for (k, arg) in self.args.clone().iter().enumerate() {

@@ -15,6 +15,16 @@ pub struct Note {
 }
 
 impl Note {
+    /// Nothing needs saying of a predicate, which stands in the kernel's text.
+    pub fn predicate() -> Note {
+        Note { text: String::new(), reason: Reason::Predicate }
+    }
+
+    /// Whether it is about a predicate.
+    pub fn is_predicate(&self) -> bool {
+        self.reason == Reason::Predicate
+    }
+
     /// A line that says it all.
     pub fn new(text: impl Into<String>) -> Note {
         Note { text: text.into(), reason: Reason::Stated }
@@ -31,6 +41,8 @@ pub enum Reason {
     Dependence(Arc<Dependence>),
     /// Each condition of a guard has a reason of its own.
     Guard(Vec<Condition>),
+    /// The condition is a predicate of the kernel's text: a value, which wraps in its type, where guards are of integers.
+    Predicate,
 }
 
 /// One condition of a guard.
