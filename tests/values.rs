@@ -265,3 +265,13 @@ fn what_nothing_decides_has_to_be_said() {
     parse(&over("a: f32[n], y: i32[n]", "y[i] = cast(i32, 0.5*i)"));
     parse(&over("a: f32[n], b: f64[n], y: i32[n]", "y[i] = cast(i32, cast(f64, 0.5*i))"));
 }
+
+#[test]
+fn fixed_parameters_keep_their_type() {
+    use loopwright::transforms::Pipeline;
+    let text = over("y: i64[n], m: i32", "y[i] = cast(i64, m*m) + i");
+    let kernel = Pipeline::parse("fix_parameters(m=65536)").unwrap().apply(&parse(&text)).unwrap();
+    let program = lower(&kernel, LowerOptions::default()).unwrap();
+    let given = Given::default().array("y", &[7i64; 3]).scalar("n", 3i32).scalar("m", 65536i32);
+    assert_eq!(emulated(&program, &given, "y").to_vec::<i64>().unwrap(), [0, 1, 2], "the product wraps");
+}

@@ -279,10 +279,8 @@ fn shift(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep
         (DType::I32 | DType::I64, BinOp::Shr) if a.is_unsigned() && a.is_natural() => {
             (a, b, Rep::Unsigned { exact: true })
         }
-        // A negative constant is shifted as unsigned int: C++ before 20 has no meaning for it otherwise.
-        (t, BinOp::Shl) if is_small(t) && a.literal.is_some_and(|v| v < 0) => {
-            (a.exact(of).cast(DType::U32), b, Rep::Int { exact: false })
-        }
+        // Shifted as unsigned int: C++ before 20 has no meaning for a negative value or a bit in the place of the sign.
+        (t, BinOp::Shl) if is_small(t) => (a.exact(of).cast(DType::U32), b, Rep::Int { exact: false }),
         (t, _) if is_small(t) => (a.exact(of), b, Rep::Int { exact: op == BinOp::Shr }),
         _ => (a.typed(of), b, Rep::Own),
     }

@@ -159,15 +159,21 @@ const ADAPTS: &str = "?float";
 
 /// The inames of a kernel that are `i64` as values: a bound of their domain is of 64 bits, directly or by another iname.
 fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
-    let is_wide_scalar = |n: &Name| {
-        let of = |t: &Type| t.known().is_some_and(|t| t.is_integer() && t.bytes() == 8);
-        data.args.iter().any(|a| matches!(a, Arg::Scalar(s) if s.name == *n && of(&s.dtype)))
-            || data.temporaries.iter().any(|t| t.name == *n && t.axes.is_empty() && of(&t.dtype))
-    };
+    let of_64_bits = |t: &Type| t.known().is_some_and(|t| t.is_integer() && t.bytes() == 8);
+    let scalars = data.args.iter().filter_map(|a| match a {
+        Arg::Scalar(s) => Some((&s.name, &s.dtype)),
+        Arg::Array(_) => None,
+    });
+    let temporaries = data.temporaries.iter().filter(|t| t.axes.is_empty()).map(|t| (&t.name, &t.dtype));
+    let long: BTreeSet<&Name> =
+        scalars.chain(temporaries).filter(|(_, t)| of_64_bits(t)).map(|(name, _)| name).collect();
     let mut wide: BTreeSet<Name> = BTreeSet::new();
+    if long.is_empty() && data.declared.is_none() {
+        return wide;
+    }
     for domain in &data.domains {
         let names = domain.constraints.iter().flat_map(|c| c.names());
-        if names.into_iter().any(|n| wide.contains(&n) || is_wide_scalar(&n)) {
+        if names.into_iter().any(|n| wide.contains(&n) || long.contains(&n)) {
             wide.extend(domain.inames.iter().cloned());
         }
     }
@@ -177,6 +183,9 @@ fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
     let declared_wide = wide_inames(declared);
     wide.retain(|n| !declared.is_iname(n));
     wide.extend(declared_wide.iter().cloned());
+    if wide.is_empty() {
+        return wide;
+    }
     for i in &data.instructions {
         for (iname, value) in &i.map {
             if declared_wide.contains(iname) {

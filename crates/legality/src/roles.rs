@@ -3,7 +3,9 @@
 //! A reduction may have become several nested ones of its operator (`sum(i_outer, sum(i_inner, e))`): the innermost one *adds* points of
 //! the declared reduction, those around it *join* partial results.
 
-use loopwright_kernel_ir::{Aff, Expr, Instruction, Name, Part, Role};
+use std::sync::Arc;
+
+use loopwright_kernel_ir::{Aff, Expr, Instruction, Name, Part, Role, Term, TypeTable};
 
 use crate::{Model, ModelPart, event::affine_predicate};
 
@@ -92,9 +94,20 @@ fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: 
     if declared_read(declared) || is_read(e) {
         return declared_read(declared) && is_read(e);
     }
+    // A constant that stands for an iname keeps the iname's type.
+    if let (Expr::Name(n), Expr::Cast(t, value)) = (declared, e)
+        && matches!(**value, Expr::Int(_))
+    {
+        return TypeTable::new(model.kernel.declared()).scalar(n) == Some(t)
+            && same_value(model, instruction, declared, value);
+    }
     // Values of temporaries are reads.
-    let integers =
-        |a: &Aff, is_read: &dyn Fn(&Expr) -> bool| !a.names().iter().any(|n| is_read(&Expr::Name(n.clone())));
+    // What wraps keeps sums and products, and no quotients: `(i*65536)//65536` is not `i`. The value of an iname alone does not wrap.
+    let is_iname = matches!(declared, Expr::Name(_));
+    let integers = |a: &Aff, is_read: &dyn Fn(&Expr) -> bool| {
+        (is_iname || a.terms().iter().all(|(t, _)| matches!(t, Term::Var(_))))
+            && !a.names().iter().any(|n| is_read(&Expr::Name(n.clone())))
+    };
     let declared_aff = declared.to_aff().filter(|a| integers(a, &declared_read));
     if let (Some(a), Some(b)) = (declared_aff, e.to_aff().filter(|b| integers(b, &is_read))) {
         let value = |n: &Name| match instruction.map.get(n) {
@@ -143,7 +156,11 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
     let fixed = model.fixed();
     let fix = |e: &Expr| match fixed.is_empty() {
         true => e.clone(),
-        false => e.substitute(&|n| fixed.get(n).map(|v| Expr::Int(*v))),
+        // As `fix_parameters` writes it: with the parameter's type.
+        false => e.substitute(&|n| {
+            let value = Arc::new(Expr::Int(*fixed.get(n)?));
+            Some(Expr::Cast(model.lookup.types().scalar(n)?.clone(), value))
+        }),
     };
     for instruction in &model.kernel.instructions {
         let Role::Does(id) = &instruction.role else {

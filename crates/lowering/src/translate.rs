@@ -90,7 +90,10 @@ impl Emitter<'_, '_> {
                 let b = self.translate(b, scope, context)?;
                 select(c, a, b)
             }
-            TypedKind::Convert(a) | TypedKind::Cast(a) => self.translate(a, scope, context)?.cast(dtype),
+            TypedKind::Convert(a) | TypedKind::Cast(a) => {
+                let value = self.translate(a, scope, context)?;
+                converted(&value, dtype, context).unwrap_or_else(|| value.cast(dtype))
+            }
             TypedKind::Call { function, precision, args } => {
                 let mut values = Vec::new();
                 for a in args {
@@ -436,6 +439,18 @@ fn constant(number: Number) -> Value {
         },
     };
     Value { dtype, kind }
+}
+
+/// A constant, converted. One that an index would not hold is left to be found.
+fn converted(value: &Value, to: DType, context: Context) -> Option<Value> {
+    let number = match value.kind {
+        ValueKind::Int(v) if value.dtype.is_integer() => Number::from_bits(value.dtype, v as u64),
+        ValueKind::Bool(v) => Number::Bool(v),
+        _ => return None,
+    };
+    let result = number.cast(to);
+    let same = result.as_i128() == number.as_i128();
+    (context == Context::Value || same).then(|| constant(result))
 }
 
 /// The integer that an expression stands for before anything wraps, if it is quasi-affine. Of values no quotients and remainders inside,

@@ -1,17 +1,17 @@
 //! Fetches for the next iteration while this one computes.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, Aff, Axis, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name,
-    Part, PartRef, Role, Tag, Tree,
+    Part, PartRef, Role, Tag, Tree, Type, TypeTable,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
     call::Args,
-    edit::{fresh, map_expressions, require_iname},
+    edit::{fresh, require_iname},
     own_inames::give_own_inames,
     peel::ends_of,
     place,
@@ -183,24 +183,41 @@ fn set_iname(
 ) -> Result<(), Diagnostic> {
     let values = values_at(data, iname, value)?;
     let of = of(&values);
+    let types = TypeTable::new(data);
+    // In values a constant keeps the type of the iname that it stands for, which a literal would not.
+    let types: BTreeMap<Name, Type> =
+        values.iter().filter_map(|(n, _)| Some((n.clone(), types.scalar(n)?.clone()))).collect();
+    let in_value = |n: &Name| {
+        let value = of(n)?;
+        Some(match (value.as_constant(), types.get(n)) {
+            (Some(c), Some(t)) => Expr::Cast(t.clone(), Arc::new(Expr::Int(c))),
+            _ => Expr::from_aff(&value),
+        })
+    };
     // Subscripts are written anew, so that no `8 * 0` is left.
-    fn renewed(e: &Expr, of: &dyn Fn(&Name) -> Option<Aff>) -> Expr {
+    type Value<'v> = &'v dyn Fn(&Name) -> Option<Expr>;
+    fn renewed(e: &Expr, of: &dyn Fn(&Name) -> Option<Aff>, in_value: Value<'_>) -> Expr {
         let Expr::Subscript(access) = e else {
             return match e {
-                Expr::Name(n) => of(n).map_or_else(|| e.clone(), |v| Expr::from_aff(&v)),
-                _ => e.map_children(&mut |child| renewed(child, of)),
+                Expr::Name(n) => in_value(n).unwrap_or_else(|| e.clone()),
+                _ => e.map_children(&mut |child| renewed(child, of, in_value)),
             };
         };
         let subscript = |e: &Expr| match e.to_aff() {
             Some(aff) if aff.mentions_any(&|n| of(n).is_some()) => {
-                aff.substitute(of).map_or_else(|_| renewed(e, of), |aff| Expr::from_aff(&aff))
+                aff.substitute(of).map_or_else(|_| renewed(e, of, in_value), |aff| Expr::from_aff(&aff))
             }
-            _ => renewed(e, of),
+            _ => renewed(e, of, in_value),
         };
         let index = access.index.iter().map(subscript).collect();
         Expr::Subscript(Access { array: access.array.clone(), index })
     }
-    map_expressions(instruction, &mut |e| renewed(e, &of));
+    instruction.value = renewed(&instruction.value, &of, &in_value);
+    instruction.predicate = instruction.predicate.as_ref().map(|e| renewed(e, &of, &in_value));
+    for target in &mut instruction.targets {
+        target.index =
+            target.index.iter().map(|e| renewed(e, &of, &|n| Some(Expr::from_aff(&of(n)?)))).collect();
+    }
     for value in instruction.map.values_mut() {
         *value = value.substitute(&of)?;
     }

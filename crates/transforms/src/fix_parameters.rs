@@ -1,8 +1,10 @@
 //! Fixes parameters to values.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use loopwright_kernel_ir::{Aff, Arg, Array, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name};
+use loopwright_kernel_ir::{
+    Access, Aff, Arg, Array, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name, Type,
+};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +12,6 @@ use crate::{
     Number, Transform,
     assume::{check_consistent, require_parameter},
     call::Args,
-    edit::map_expressions,
     step::BuiltIn,
 };
 
@@ -126,6 +127,20 @@ impl Transform for FixParameters {
         }
         let aff = |n: &Name| values.get(n).map(|v| Aff::constant(*v));
         let expr = |e: &Expr| fold(&e.substitute(&|n| values.get(n).map(|v| Expr::Int(*v))));
+        // In values a parameter keeps its type, which a literal would not: `n*n` wraps as it did.
+        let types: BTreeMap<Name, Type> = kernel
+            .args
+            .iter()
+            .filter_map(|a| match a {
+                Arg::Scalar(s) => Some((s.name.clone(), s.dtype.clone())),
+                Arg::Array(_) => None,
+            })
+            .collect();
+        let in_value = |e: &Expr| {
+            in_values(e, &expr, &|n| {
+                Some(Expr::Cast(types.get(n)?.clone(), Arc::new(Expr::Int(*values.get(n)?))))
+            })
+        };
         kernel.edit(|data| {
             let constraint = |c: &Constraint| c.substitute(&aff);
             for domain in &mut data.domains {
@@ -153,7 +168,11 @@ impl Transform for FixParameters {
                 }
             }
             for instruction in &mut data.instructions {
-                map_expressions(instruction, &mut |e| expr(e));
+                instruction.value = in_value(&instruction.value);
+                instruction.predicate = instruction.predicate.as_ref().map(in_value);
+                for target in &mut instruction.targets {
+                    target.index = target.index.iter().map(expr).collect();
+                }
                 for value in instruction.map.values_mut() {
                     *value = value.substitute(&aff)?;
                 }
@@ -170,6 +189,18 @@ impl Transform for FixParameters {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("it holds for all values of the parameters, so for these")
+    }
+}
+
+/// The expression with names replaced as they are in values; subscripts are integers.
+fn in_values(e: &Expr, subscript: &dyn Fn(&Expr) -> Expr, replace: &dyn Fn(&Name) -> Option<Expr>) -> Expr {
+    match e {
+        Expr::Name(n) => replace(n).unwrap_or_else(|| e.clone()),
+        Expr::Subscript(access) => Expr::Subscript(Access {
+            array: access.array.clone(),
+            index: access.index.iter().map(subscript).collect(),
+        }),
+        _ => e.map_children(&mut |child| in_values(child, subscript, replace)),
     }
 }
 
