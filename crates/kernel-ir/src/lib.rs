@@ -35,6 +35,7 @@ pub mod values {}
 mod infer;
 mod instruction;
 mod kernel;
+mod laws;
 mod locate;
 mod lookup;
 mod math;
@@ -63,6 +64,7 @@ pub use expr::{BinaryOp, Expr, Float, Precision, Reduce, UnaryOp};
 pub use function::DeviceFunction;
 pub use instruction::{Access, Instruction, Role, UPDATES, has_update};
 pub use kernel::{Definition, Domain, KernelData, LoopKernel, Options, Vouched};
+pub use laws::{Law, Laws};
 pub use lookup::Lookup;
 pub use loopwright_poly::{Aff, Constraint, Kind, Name, Term};
 pub use math::{MATH_FUNCTIONS, MathFunction, math_function};

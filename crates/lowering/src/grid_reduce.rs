@@ -94,7 +94,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
             "does-not-commute",
             format!("`{}` does not commute, so its iname cannot run on blocks", operator.name),
         )
-        .help("leave the iname sequential"));
+        .help(kernel.forgotten_commutes(&operator).unwrap_or_else(|| "leave the iname sequential".into())));
     }
     let (on_grid, rest): (Vec<Name>, Vec<Name>) =
         reduce.inames.iter().cloned().partition(|i| kernel.tag(i).block_axis().is_some());
@@ -173,9 +173,13 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
         })
         .collect();
     let subscripts = |over: &[Name]| -> Vec<Expr> { ordered(over).into_iter().map(Expr::Name).collect() };
+    // Their laws are those of the operator, for the states that it comes to.
+    let trusted =
+        operator.trusted.clone().or_else(|| Some(Name::new("parts of an operator that was tested")));
     let partial_op = ReductionOp {
         name: fresh_operator(kernel, &format!("{}_partial", operator.name)),
         result: operator.state.iter().map(|s| Expr::Name(s.name.clone())).collect(),
+        trusted: trusted.clone(),
         ..operator.clone()
     };
     let join_op = ReductionOp {
@@ -188,6 +192,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
             .map(|(k, s)| StateVar { name: s.name.clone(), dtype: StateType::Input(k) })
             .collect(),
         lift: operator.state.iter().map(|s| Expr::Name(Name::new(format!("in_{}", s.name)))).collect(),
+        trusted,
         ..operator.clone()
     };
     let partial_id = fresh(kernel, &format!("{}_partial", instruction.id));

@@ -30,7 +30,12 @@ impl Emitter<'_, '_> {
                 "does-not-commute",
                 format!("`{}` does not commute, so its iname cannot run on lanes or threads", operator.name),
             )
-            .help("leave the iname sequential"));
+            .help(
+                analysis
+                    .kernel
+                    .forgotten_commutes(&operator)
+                    .unwrap_or_else(|| "leave the iname sequential".into()),
+            ));
         }
         let around: Vec<Name> = self
             .accumulator_lanes(join.instruction, join.reduction)

@@ -36,6 +36,19 @@ pub(crate) fn verdict(transform: &dyn Transform, before: &LoopKernel, after: &Lo
     }
 }
 
+/// The refusal, with what is the likely reason where an operator keeps its values in order though it need not.
+fn with_forgotten_commutes(mut refusal: Diagnostic, kernel: &LoopKernel) -> Diagnostic {
+    let reductions = kernel.instructions.iter().flat_map(|i| i.reductions());
+    let forgotten = reductions.filter_map(|r| kernel.forgotten_commutes(&kernel.operator(&r.op)?)).next();
+    if let Some(forgotten) = forgotten {
+        refusal.help = Some(match refusal.help {
+            Some(help) => format!("{forgotten}; {help}"),
+            None => forgotten,
+        });
+    }
+    refusal
+}
+
 /// Applies a transform and judges it. `name` is what the kernel calls it where the user has vouched for it.
 pub(crate) fn apply_judged(
     transform: &dyn Transform,
@@ -52,7 +65,7 @@ pub(crate) fn apply_judged(
     if is_vouching || !pending(&after) {
         return match verdict.refusal() {
             None => Ok(judged(after, verdict)),
-            Some(refusal) => Err(refusal),
+            Some(refusal) => Err(with_forgotten_commutes(refusal, &after)),
         };
     }
     let settled = |step: Option<Name>| {
@@ -76,7 +89,7 @@ pub(crate) fn apply_judged(
             let line = text.lines().next().unwrap_or_default().trim_end_matches(" {");
             Ok(judged(settled(Some(Name::new(line)))?, verdict))
         }
-        Verdict::Refuted(witness) => Err(witness.diagnostic()),
+        Verdict::Refuted(witness) => Err(with_forgotten_commutes(witness.diagnostic(), &after)),
     }
 }
 

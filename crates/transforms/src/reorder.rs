@@ -125,7 +125,11 @@ pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Di
     for instruction in &data.instructions {
         for reduce in instruction.reductions() {
             let Some(iname) = reduce.inames.iter().find(|i| moved.contains(i)) else { continue };
-            if data.operator(&reduce.op).is_some_and(|op| !op.commutes) {
+            if let Some(op) = data.operator(&reduce.op).filter(|op| !op.commutes) {
+                let help = data.forgotten_commutes(&op).unwrap_or_else(|| {
+                    "leave its loops in their order, or declare that the operator `commutes` if it does"
+                        .into()
+                });
                 return Err(Diagnostic::new(
                     "order-of-reduction",
                     format!(
@@ -133,7 +137,7 @@ pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Di
                         reduce.op, instruction.id
                     ),
                 )
-                .help("leave its loops in their order, or declare that the operator `commutes` if it does"));
+                .help(help));
             }
         }
     }

@@ -25,6 +25,7 @@ impl Parser {
             result: Vec::new(),
             commutes: false,
             idempotent: false,
+            trusted: None,
         };
         self.open("{")?;
         while !self.at("}") {
@@ -61,10 +62,14 @@ impl Parser {
                     self.advance();
                     op.idempotent = true;
                 }
+                Some("trusted") => {
+                    self.advance();
+                    op.trusted = Some(self.quoted("why the operator's laws hold")?);
+                }
                 _ => {
-                    return Err(
-                        self.unexpected("`state`, `lift`, `combine`, `result`, `commutes` or `idempotent`")
-                    );
+                    return Err(self.unexpected(
+                        "`state`, `lift`, `combine`, `result`, `commutes`, `idempotent` or `trusted`",
+                    ));
                 }
             }
             self.eat(";");

@@ -184,6 +184,9 @@ impl Printer<'_> {
         if op.idempotent {
             let _ = writeln!(text, "{indent}    idempotent");
         }
+        if let Some(reason) = &op.trusted {
+            let _ = writeln!(text, "{indent}    trusted \"{reason}\"");
+        }
         let _ = write!(text, "{indent}}}");
         text
     }

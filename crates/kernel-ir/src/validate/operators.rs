@@ -1,7 +1,7 @@
 //! The kernel's own reduction operators.
 
 use crate::{
-    Diagnostic, Expr, Name, ReductionOp,
+    Diagnostic, Expr, Law, Name, ReductionOp,
     text::{is_identifier, source_map::Item},
     validate::Check,
 };
@@ -33,6 +33,9 @@ pub(crate) fn check(check: &mut Check<'_>) {
             continue;
         }
         parts(check, &item, op);
+        if !check.has(&item) {
+            laws(check, &item, op);
+        }
     }
 }
 
@@ -77,6 +80,68 @@ fn parts(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
                 .help("an operator computes with its inputs and its state only");
                 check.add(item.clone(), &e.to_string(), d);
             }
+        }
+    }
+}
+
+/// What the operator claims, by tests on drawn states.
+fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
+    if let Some(reason) = &op.trusted {
+        if reason.trim().is_empty() || reason.contains(['"', '\n']) {
+            let d = Diagnostic::new(
+                "operator-trusted",
+                format!("the reason to trust `{}` is no line of text, or has double quotes", op.name),
+            )
+            .help("say why its laws hold in one line without double quotes");
+            check.add(item.clone(), "trusted", d);
+        }
+        return;
+    }
+    for inputs in check.data.inputs_of(op) {
+        let laws = op.laws(check.data, &inputs);
+        if !laws.tested {
+            let d = Diagnostic::new(
+                "operator-untested",
+                format!("the laws of `{}` cannot be tested: it calls a device function", op.name),
+            )
+            .help(
+                "if its neutral element is one and `combine` is associative, write `trusted \"why\"` in it",
+            );
+            check.add(item.clone(), &op.name, d);
+            return;
+        }
+        let claims = [
+            (Law::Neutral, true, "not-neutral", "state"),
+            (Law::Associative, true, "not-associative", "combine"),
+            (Law::Commutative, op.commutes, "not-commutative", "commutes"),
+            (Law::Idempotent, op.idempotent, "not-idempotent", "idempotent"),
+        ];
+        for (law, claimed, code, part) in claims {
+            let Some(witness) = laws.witness(law).filter(|_| claimed) else { continue };
+            let (message, help) = match law {
+                Law::Neutral => (
+                    format!("the neutral element of `{}` changes what it is combined with", op.name),
+                    "give the state whose combination with any other is that other",
+                ),
+                Law::Associative => (
+                    format!("`combine` of `{}` is not associative", op.name),
+                    "a reduction combines its values in any grouping: carry what that needs in the state",
+                ),
+                Law::Commutative => (
+                    format!("`{}` says that it `commutes` and does not", op.name),
+                    "leave `commutes` out, so that its values are combined in their order",
+                ),
+                Law::Idempotent => (
+                    format!("`{}` says that it is `idempotent` and is not", op.name),
+                    "leave `idempotent` out",
+                ),
+            };
+            let help =
+                format!("{help}; if the data rule such states out, write `trusted \"why\"` in the operator");
+            check.add(item.clone(), part, Diagnostic::new(code, message).witness(witness).help(help));
+        }
+        if check.has(item) {
+            return;
         }
     }
 }

@@ -1,0 +1,371 @@
+//! Whether a user's operator keeps the laws that every parallel form of a reduction relies on.
+//!
+//! The laws are asked of the states that a reduction can come to: the neutral one, those that `lift` makes, and combinations of
+//! these. The neutral state changes none of them on either side, `combine` is associative, and it commutes and is idempotent where
+//! the operator says so.
+//!
+//! States are drawn, always the same ones: all triples of some small ones, in which values meet and tie, then random ones, the ends
+//! of the ranges of integer types, and for the neutral state far floating-point values. Infinities are drawn where `combine` only
+//! compares and chooses; NaN never is. Sums and products of what is drawn are exact, so that an operator of `+ * min max` and selects
+//! is held to its laws exactly; any other up to a relative 1e-9 in f64. Two states that differ count as equal where no result shows
+//! it, neither their own nor after one more combination.
+//!
+//! A test of about a thousand combinations refutes; it proves nothing. An operator whose laws hold for the data at hand only, or
+//! that calls a device function, says `trusted "why"` and is not asked.
+
+mod draw;
+mod value;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use crate::{DType, Expr, KernelData, Name, ReductionOp, Type, TypeTable, state_type};
+use draw::Random;
+use value::{Code, Scope, Value};
+
+/// A law of operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// The neutral state changes no other.
+    Neutral,
+    /// It does not matter which neighbours are combined first.
+    Associative,
+    /// It does not matter which of two states is the earlier one.
+    Commutative,
+    /// Combining a state with itself changes nothing.
+    Idempotent,
+}
+
+/// What testing an operator's laws came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Laws {
+    /// For each law that does not hold, the states that show it, in words.
+    pub broken: Vec<(Law, String)>,
+    /// Whether the operator could be computed at all: no part of it calls a device function.
+    pub tested: bool,
+}
+
+impl Laws {
+    /// What shows that a law does not hold.
+    pub fn witness(&self, law: Law) -> Option<&str> {
+        self.broken.iter().find(|(l, _)| *l == law).map(|(_, witness)| witness.as_str())
+    }
+}
+
+type Known = HashMap<(ReductionOp, Vec<DType>), Arc<Laws>>;
+
+/// Kernels are validated many times, and their operators stay the same.
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+
+/// So many operators are remembered.
+const MOST: usize = 256;
+
+impl ReductionOp {
+    /// Tests the operator's laws on inputs of these types; open ones stand for f32.
+    pub fn laws(&self, data: &KernelData, inputs: &[Type]) -> Arc<Laws> {
+        let types: Vec<DType> = (0..self.inputs.len())
+            .map(|k| inputs.get(k).and_then(Type::known).unwrap_or(DType::F32))
+            .collect();
+        // What the operator claims is no part of what holds.
+        let plain = ReductionOp { commutes: false, idempotent: false, trusted: None, ..self.clone() };
+        let key = (plain, types);
+        // Device functions are the only thing beside the operator that its code hangs on.
+        let remembers = data.functions.is_empty();
+        let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if remembers && let Some(laws) = lock().get(&key) {
+            return laws.clone();
+        }
+        let laws = Arc::new(match Operator::of(&key.0, &key.1, data) {
+            Some(operator) => Laws { broken: operator.broken(), tested: true },
+            None => Laws { broken: Vec::new(), tested: false },
+        });
+        if remembers {
+            let mut known = lock();
+            if known.len() >= MOST {
+                known.clear();
+            }
+            known.insert(key, laws.clone());
+        }
+        laws
+    }
+}
+
+impl KernelData {
+    /// The types of the inputs of each reduction by this operator, as far as they are known.
+    pub(crate) fn inputs_of(&self, op: &ReductionOp) -> Vec<Vec<Type>> {
+        let table = TypeTable::new(self);
+        let mut found: Vec<Vec<Type>> = Vec::new();
+        for reduce in self.instructions.iter().flat_map(|i| i.reductions()).filter(|r| r.op == op.name) {
+            let known = |a: &Expr| table.type_of(a).map_or(Type::Known(DType::F32), |t| t.alone());
+            let types: Vec<Type> = reduce.args.iter().map(known).collect();
+            if types.len() == op.inputs.len() && !found.contains(&types) {
+                found.push(types);
+            }
+        }
+        if found.is_empty() {
+            found.push(vec![Type::Known(DType::F32); op.inputs.len()]);
+        }
+        found
+    }
+
+    /// What to do about an operator that does not say `commutes`, and does so on all states that were drawn.
+    pub fn forgotten_commutes(&self, op: &ReductionOp) -> Option<String> {
+        let forgets = !op.commutes
+            && self.inputs_of(op).iter().all(|inputs| {
+                let laws = op.laws(self, inputs);
+                laws.tested && laws.witness(Law::Commutative).is_none()
+            });
+        forgets.then(|| {
+            format!("say `commutes` in the operator `{}`: all states that were drawn commute", op.name)
+        })
+    }
+}
+
+type State = Vec<Value>;
+
+/// An operator that can be computed.
+struct Operator {
+    names: Vec<Name>,
+    inputs: Vec<DType>,
+    neutral: Vec<Code>,
+    lift: Vec<Code>,
+    combine: Vec<Code>,
+    result: Vec<Code>,
+}
+
+/// The states that laws are asked of.
+struct Pool {
+    /// Of which all triples are asked.
+    small: Vec<State>,
+    all: Vec<State>,
+    /// Floating-point values that sums with others would round; asked of the neutral state only.
+    far: Vec<State>,
+}
+
+/// How near two states have to be, relative to the greatest value in sight.
+const NEAR: f64 = 1e-9;
+
+impl Operator {
+    fn of(op: &ReductionOp, inputs: &[DType], data: &KernelData) -> Option<Operator> {
+        let known: Vec<Type> = inputs.iter().map(|t| Type::Known(*t)).collect();
+        let state: Vec<DType> =
+            op.state.iter().map(|s| state_type(op, &s.dtype, &known).known()).collect::<Option<_>>()?;
+        let names = |side: &str| op.state.iter().map(|s| Name::new(format!("{side}{}", s.name))).collect();
+        let table = TypeTable::new(data);
+        let scope = |names: Vec<Name>, types: Vec<DType>| Scope {
+            table: table.with_scalars(names.iter().cloned().zip(types.into_iter().map(Type::Known))),
+            slots: names.into_iter().enumerate().map(|(k, n)| (n, k)).collect::<BTreeMap<_, _>>(),
+        };
+        let codes = |scope: &Scope<'_>, parts: &[Expr]| -> Option<Vec<Code>> {
+            parts.iter().zip(&state).map(|(e, t)| scope.code(e, *t)).collect()
+        };
+        let (earlier, later): (Vec<Name>, Vec<Name>) = (names("a."), names("b."));
+        let both = scope([earlier, later].concat(), [&state[..], &state[..]].concat());
+        let own = scope(names(""), state.clone());
+        let result = |e: &Expr| own.code(e, own.table.type_of(e).ok()?.alone().known()?);
+        Some(Operator {
+            names: op.state.iter().map(|s| s.name.clone()).collect(),
+            inputs: inputs.to_vec(),
+            neutral: codes(&scope(Vec::new(), Vec::new()), &op.neutral)?,
+            lift: codes(&scope(op.inputs.clone(), inputs.to_vec()), &op.lift)?,
+            combine: codes(&both, &op.combine)?,
+            result: op.result.iter().map(result).collect::<Option<_>>()?,
+        })
+    }
+
+    fn values(codes: &[Code], slots: &[Value]) -> Option<State> {
+        codes.iter().map(|c| c.value(slots)).collect()
+    }
+
+    fn join(&self, a: &[Value], b: &[Value]) -> Option<State> {
+        Self::values(&self.combine, &[a, b].concat())
+    }
+
+    fn pool(&self) -> Pool {
+        let mut random = Random::new();
+        let lift = |inputs: Vec<Value>| Self::values(&self.lift, &inputs);
+        let chooses = self.combine.iter().all(Code::only_chooses);
+        let mut small: Vec<State> = Vec::new();
+        let add = |states: &mut Vec<State>, state: Option<State>| {
+            if let Some(state) = state.filter(|s| !states.contains(s)) {
+                states.push(state);
+            }
+        };
+        // The simplest first. Where there are several inputs, each of a value meets several of another, so that some tie.
+        let few: Vec<Vec<Value>> = self.inputs.iter().map(|t| draw::few(*t)).collect();
+        for (shift, first) in (0..3).flat_map(|shift| (0..4).map(move |first| (shift, first))) {
+            let value = |(k, f): (usize, &Vec<Value>)| f[(first + shift * k) % f.len()];
+            add(&mut small, lift(few.iter().enumerate().map(value).collect()));
+        }
+        small.truncate(8);
+        let mut all = small.clone();
+        for _ in 0..10 {
+            add(&mut all, lift(self.inputs.iter().map(|t| draw::any(*t, &mut random)).collect()));
+        }
+        let mut far = Vec::new();
+        let ends: Vec<Vec<Value>> = self.inputs.iter().map(|t| draw::ends(*t, chooses)).collect();
+        for k in 0..8 {
+            // One after the other for all inputs, then beside small values.
+            let mut value = |(ends, few): (&Vec<Value>, &Vec<Value>)| match (k < 4, random.below(2)) {
+                (true, _) => ends[k % ends.len()],
+                (false, 0) => ends[random.below(ends.len())],
+                (false, _) => few[random.below(few.len())],
+            };
+            let inputs = ends.iter().zip(&few).map(&mut value).collect();
+            add(&mut far, lift(inputs));
+        }
+        // Only floating-point arithmetic minds how far its values are apart.
+        let exact = chooses || !far.iter().flatten().any(|v| matches!(v, Value::Real(_)));
+        if exact {
+            for state in std::mem::take(&mut far) {
+                add(&mut all, Some(state));
+            }
+        }
+        let singles = all.len();
+        for _ in 0..8 {
+            let (a, b) = (random.below(singles), random.below(singles));
+            let joined = self.join(&all[a], &all[b]).filter(|s| s.iter().all(|v| is_number(*v)));
+            add(&mut all, joined);
+        }
+        Pool { small, all, far }
+    }
+
+    /// Whether two states are one as far as can be seen, among others of this magnitude.
+    fn same(&self, pool: &Pool, a: &[Value], b: &[Value], scale: f64) -> bool {
+        let near = |a: &[Value], b: &[Value]| a.iter().zip(b).all(|(x, y)| equal(*x, *y, scale));
+        if near(a, b) {
+            return true;
+        }
+        let shown = |s: &[Value]| Self::values(&self.result, s);
+        let alike = |a: Option<State>, b: Option<State>| match (a, b) {
+            (Some(a), Some(b)) => near(&a, &b),
+            (a, b) => a == b,
+        };
+        let result = |s: Option<State>| s.and_then(|s| shown(&s));
+        alike(shown(a), shown(b))
+            && pool.all.iter().take(12).all(|other| {
+                alike(result(self.join(a, other)), result(self.join(b, other)))
+                    && alike(result(self.join(other, a)), result(self.join(other, b)))
+            })
+    }
+
+    fn broken(&self) -> Vec<(Law, String)> {
+        let Some(neutral) = Self::values(&self.neutral, &[]) else {
+            return vec![(Law::Neutral, "the neutral element divides by zero".to_owned())];
+        };
+        let pool = self.pool();
+        let found = [
+            (Law::Neutral, self.not_neutral(&pool, &neutral)),
+            (Law::Associative, self.not_associative(&pool)),
+            (Law::Commutative, self.not_commutative(&pool)),
+            (Law::Idempotent, self.not_idempotent(&pool)),
+        ];
+        found.into_iter().filter_map(|(law, witness)| Some((law, witness?))).collect()
+    }
+
+    fn not_neutral(&self, pool: &Pool, neutral: &State) -> Option<String> {
+        pool.small.iter().chain([neutral]).chain(&pool.all).chain(&pool.far).find_map(|s| {
+            let scale = greatest(&[s.as_slice()]);
+            let wrong = |joined: Option<State>| match joined {
+                Some(joined) if self.same(pool, &joined, s, scale) => None,
+                joined => Some(self.outcome(&joined)),
+            };
+            let before = wrong(self.join(neutral, s)).map(|joined| {
+                format!("the neutral element and the state {} are combined to {joined}", self.text(s))
+            });
+            before.or_else(|| {
+                let joined = wrong(self.join(s, neutral))?;
+                Some(format!("the state {} and the neutral element are combined to {joined}", self.text(s)))
+            })
+        })
+    }
+
+    fn not_associative(&self, pool: &Pool) -> Option<String> {
+        let mut random = Random::new();
+        let small = pool.small.len().min(6);
+        let triples = (0..small * small * small).map(|k| [k / small / small, k / small % small, k % small]);
+        let drawn = (0..240).map(|_| [0; 3].map(|_: usize| random.below(pool.all.len())));
+        triples.chain(drawn).find_map(|places| {
+            let [a, b, c] = places.map(|k| &pool.all[k]);
+            let (ab, bc) = (self.join(a, b)?, self.join(b, c)?);
+            let (left, right) = (self.join(&ab, c)?, self.join(a, &bc)?);
+            // Division by zero and the like, between states that only a test brings together.
+            if left.iter().chain(&right).chain(&ab).chain(&bc).any(|v| !is_number(*v)) {
+                return None;
+            }
+            let scale = greatest(&[a, b, c, &ab, &bc, &left, &right]);
+            (!self.same(pool, &left, &right, scale)).then(|| {
+                format!(
+                    "of the states {}, {} and {}, the first two combined first give {}, the last two first {}",
+                    self.text(a),
+                    self.text(b),
+                    self.text(c),
+                    self.text(&left),
+                    self.text(&right)
+                )
+            })
+        })
+    }
+
+    fn not_commutative(&self, pool: &Pool) -> Option<String> {
+        let n = pool.all.len();
+        (0..n * n).map(|k| (k / n, k % n)).filter(|(a, b)| a < b).find_map(|(a, b)| {
+            let (a, b) = (&pool.all[a], &pool.all[b]);
+            let (ab, ba) = (self.join(a, b)?, self.join(b, a)?);
+            if ab.iter().chain(&ba).any(|v| !is_number(*v)) {
+                return None;
+            }
+            (!self.same(pool, &ab, &ba, greatest(&[a, b, &ab, &ba]))).then(|| {
+                format!(
+                    "the states {} and {} are combined to {}, and to {} the other way round",
+                    self.text(a),
+                    self.text(b),
+                    self.text(&ab),
+                    self.text(&ba)
+                )
+            })
+        })
+    }
+
+    fn not_idempotent(&self, pool: &Pool) -> Option<String> {
+        pool.all.iter().find_map(|s| {
+            let twice = self.join(s, s);
+            let same = twice.as_ref().is_some_and(|t| self.same(pool, t, s, greatest(&[s])));
+            (!same).then(|| {
+                format!("the state {} is combined with itself to {}", self.text(s), self.outcome(&twice))
+            })
+        })
+    }
+
+    fn outcome(&self, state: &Option<State>) -> String {
+        state.as_ref().map_or("a division by zero".to_owned(), |s| self.text(s))
+    }
+
+    /// `(count = 1, mean = 2.5)`
+    fn text(&self, state: &[Value]) -> String {
+        let parts: Vec<String> =
+            self.names.iter().zip(state).map(|(name, value)| format!("{name} = {value}")).collect();
+        format!("({})", parts.join(", "))
+    }
+}
+
+/// Neither NaN nor infinite by a division by zero; infinities of operators that only choose are compared like others.
+fn is_number(value: Value) -> bool {
+    !matches!(value, Value::Real(v) if v.is_nan())
+}
+
+fn greatest(states: &[&[Value]]) -> f64 {
+    states.iter().flat_map(|s| s.iter()).fold(1.0, |m, v| v.size().max(m))
+}
+
+fn equal(a: Value, b: Value, scale: f64) -> bool {
+    match (a, b) {
+        (Value::Real(a), Value::Real(b)) => {
+            a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= NEAR * scale
+        }
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+use crate::{DType, Law, LoopKernel, ReductionOp, Type};
+
+fn laws_of(body: &str, input: DType) -> Vec<Law> {
+    let text = format!(
+        "kernel k(x: {input}[8], y: {input}[8])\nreduction op(v) {{\n{body}\n    trusted \"asked here\"\n}}\ndomain {{ [i] : 0 <= i < 8 }}\ny[i] = x[i]\n"
+    );
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"));
+    let laws = kernel.reductions[0].laws(&kernel, &[Type::Known(input)]);
+    assert!(laws.tested);
+    laws.broken.iter().map(|(law, _)| *law).collect()
+}
+
+#[test]
+fn the_librarys_operators_keep_what_they_claim() {
+    let kernel = LoopKernel::parse("kernel k(y: f32[8])\ndomain { [i] : 0 <= i < 8 }\ny[i] = 1.0\n").unwrap();
+    for name in ReductionOp::LIBRARY {
+        let op = ReductionOp::library(name).unwrap();
+        let types = if matches!(name, "any" | "all") { vec![DType::Bool] } else { DType::ALL[1..].to_vec() };
+        for t in types {
+            let laws = op.laws(&kernel, &[Type::Known(t), Type::Known(DType::I32)]);
+            assert!(laws.tested);
+            let broken: Vec<_> = laws
+                .broken
+                .iter()
+                .filter(|(law, _)| match law {
+                    Law::Idempotent => op.idempotent,
+                    Law::Commutative => op.commutes,
+                    _ => true,
+                })
+                .collect();
+            assert!(broken.is_empty(), "{name} of {t}: {broken:?}");
+        }
+    }
+}
+
+#[test]
+fn operators_that_are_right_pass() {
+    use Law::{Commutative, Idempotent};
+    let right = [
+        // Moments as Chan, Golub and LeVeque join them.
+        ("state n: f32 = 0, m: f32 = 0, q: f32 = 0
+          lift n = 1, m = v, q = 0
+          combine n = a.n + b.n, m = if(a.n + b.n > 0, (a.n*a.m + b.n*b.m) / (a.n + b.n), 0.0), q = a.q + b.q + if(a.n + b.n > 0, (b.m - a.m)*(b.m - a.m)*(a.n*b.n/(a.n + b.n)), 0.0)
+          result m, q", vec![Idempotent]),
+        // The logarithm of a sum of exponentials.
+        ("state t: f32 = -inf, s: f32 = 0
+          lift t = v, s = 1
+          combine t = max((a.t), b.t), s = if(a.t > -inf, a.s*exp(a.t - max((a.t), b.t)), 0.0) + if(b.t > -inf, b.s*exp(b.t - max((a.t), b.t)), 0.0)
+          result t + log(s)", vec![Idempotent]),
+        // The last value.
+        ("state s: f32 = 0, is: bool = false
+          lift s = v, is = true
+          combine s = if(b.is, b.s, a.s), is = a.is or b.is
+          result s", vec![Commutative]),
+        // Composition of affine functions.
+        ("state f: f32 = 1, c: f32 = 0
+          lift f = v, c = v*v - 1
+          combine f = a.f*b.f, c = a.c*b.f + b.c
+          result c", vec![Commutative, Idempotent]),
+        // The greatest value, where what is below the neutral element cannot be: 8 bits hold nothing less.
+        ("state s: i32 = -128
+          lift s = v
+          combine s = max(a.s, b.s)
+          result s", vec![]),
+    ];
+    for (k, (body, broken)) in right.into_iter().enumerate() {
+        assert_eq!(laws_of(body, if k == 4 { DType::I8 } else { DType::F32 }), broken, "{body}");
+    }
+}
+
+#[test]
+fn operators_that_are_wrong_are_told_by_the_law_that_they_break() {
+    use Law::{Associative, Commutative, Idempotent, Neutral};
+    let simple = |neutral: &str, combine: &str| {
+        format!("    state s: like v = {neutral}\n    lift s = v\n    combine s = {combine}\n    result s")
+    };
+    let wrong = [
+        ("1.0", "a.s + b.s", DType::F32, vec![Neutral, Idempotent]),
+        ("0.0000001", "a.s + b.s", DType::F32, vec![Neutral, Idempotent]),
+        ("0", "a.s * b.s", DType::I32, vec![Neutral, Idempotent]),
+        ("0.0", "max(a.s, b.s)", DType::F32, vec![Neutral]),
+        ("-1.0e30", "max(a.s, b.s)", DType::F32, vec![Neutral]),
+        ("-1.0e38", "max(a.s, b.s)", DType::F64, vec![Neutral]),
+        ("-2147483647", "max(a.s, b.s)", DType::I32, vec![Neutral]),
+        ("0.0", "a.s - b.s", DType::F32, vec![Neutral, Associative, Commutative, Idempotent]),
+        ("0.0", "(a.s + b.s) * 0.5", DType::F32, vec![Neutral, Associative]),
+        // Saturates on one side only.
+        ("0", "min(a.s + b.s, 100)", DType::I32, vec![Neutral, Associative, Idempotent]),
+        (
+            "0.0",
+            "a.s + b.s + 0.001 * a.s * b.s * b.s",
+            DType::F32,
+            vec![Associative, Commutative, Idempotent],
+        ),
+        ("0.0", "if(b.s != 0.0, b.s, a.s)", DType::F32, vec![Commutative]),
+    ];
+    for (neutral, combine, input, broken) in wrong {
+        assert_eq!(laws_of(&simple(neutral, combine), input), broken, "{neutral}, {combine}");
+    }
+    // Equal values: the place of the earlier one, which is no place of its own the other way round.
+    let text = "kernel k(x: f32[8], y: i32[1])
+reduction place(v, i) {
+    state s: like v = -inf, k: i32 = 2147483647
+    lift s = v, k = i
+    combine s = max((a.s), b.s), k = if(b.s > a.s, b.k, a.k)
+    result k
+    trusted \"asked here\"
+}
+domain { [i] : 0 <= i < 8 }
+y[0] = place(i, x[i], i)
+";
+    let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+    let op = &kernel.reductions[0];
+    let laws = op.laws(&kernel, &kernel.inputs_of(op)[0]);
+    assert!(laws.witness(Law::Associative).is_none(), "{laws:?}");
+    assert!(laws.witness(Law::Commutative).is_some(), "{laws:?}");
+}
+
+#[test]
+fn a_forgotten_commutes_is_noticed() {
+    let text = |combine: &str, word: &str| {
+        format!(
+            "kernel k(x: f32[8], y: f32[1])\nreduction op(v) {{\n    state s: f32 = 0\n    lift s = v\n    combine s = {combine}\n    result s\n    {word}\n}}\ndomain {{ [i] : 0 <= i < 8 }}\ny[0] = op(i, x[i])\n"
+        )
+    };
+    for (combine, word, forgets) in
+        [("a.s + b.s", "", true), ("a.s + b.s", "commutes", false), ("if(b.s != 0.0, b.s, a.s)", "", false)]
+    {
+        let kernel = LoopKernel::parse(&text(combine, word)).unwrap_or_else(|d| panic!("{d}"));
+        let help = kernel.forgotten_commutes(&kernel.reductions[0]);
+        assert_eq!(help.is_some(), forgets, "{combine} {word}");
+    }
+}
