@@ -1,27 +1,30 @@
 //! The file of one cached compilation.
 //!
 //! ```text
-//! magic      8 bytes   LWCUBIN1
+//! magic      8 bytes   LWCUBIN2
 //! checksum  32 bytes   BLAKE3 of everything after it
+//! key       32 bytes   of what was compiled
 //! lengths   3 x 8      of binary, assembly (all ones: none) and log, little-endian
 //! binary, assembly, log
 //! ```
 //!
-//! A file is taken only if magic, lengths and checksum agree. Anything else is a damaged entry, whatever the cause: an interrupted write, a
-//! full disk, a flipped bit, another program's file.
+//! A file is taken only if magic, lengths, checksum and key agree. Anything else is a damaged entry, whatever the cause: an interrupted write,
+//! a full disk, a flipped bit, another program's file, an entry under the name of another.
 
+use super::Key;
 use crate::arch::Arch;
 use crate::nvrtc::Compiled;
 
-const MAGIC: &[u8; 8] = b"LWCUBIN1";
-const HEAD: usize = 8 + 32 + 3 * 8;
+const MAGIC: &[u8; 8] = b"LWCUBIN2";
+const HEAD: usize = 8 + 32 + 32 + 3 * 8;
 const NONE: u64 = u64::MAX;
 
 /// The bytes of an entry.
-pub(super) fn encode(compiled: &Compiled) -> Vec<u8> {
+pub(super) fn encode(key: &Key, compiled: &Compiled) -> Vec<u8> {
     let ptx = compiled.ptx.as_deref();
     let mut payload =
-        Vec::with_capacity(24 + compiled.cubin.len() + ptx.map_or(0, str::len) + compiled.log.len());
+        Vec::with_capacity(56 + compiled.cubin.len() + ptx.map_or(0, str::len) + compiled.log.len());
+    payload.extend(key.bytes());
     for length in
         [compiled.cubin.len() as u64, ptx.map_or(NONE, |ptx| ptx.len() as u64), compiled.log.len() as u64]
     {
@@ -37,8 +40,8 @@ pub(super) fn encode(compiled: &Compiled) -> Vec<u8> {
     bytes
 }
 
-/// Reads an entry; otherwise says what is wrong with it.
-pub(super) fn decode(arch: Arch, bytes: &[u8]) -> Result<Compiled, &'static str> {
+/// Reads the entry of a key; otherwise says what is wrong with it.
+pub(super) fn decode(key: &Key, arch: Arch, bytes: &[u8]) -> Result<Compiled, &'static str> {
     if bytes.len() < HEAD {
         return Err("it is too short");
     }
@@ -48,6 +51,10 @@ pub(super) fn decode(arch: Arch, bytes: &[u8]) -> Result<Compiled, &'static str>
     let payload = &bytes[40..];
     if blake3::hash(payload).as_bytes() != &bytes[8..40] {
         return Err("its checksum is wrong");
+    }
+    let (own, payload) = payload.split_at(32);
+    if own != key.bytes() {
+        return Err("it is the entry of another key");
     }
     let length = |index: usize| {
         let mut word = [0; 8];
@@ -77,6 +84,11 @@ pub(super) fn decode(arch: Arch, bytes: &[u8]) -> Result<Compiled, &'static str>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nvrtc::CompileOptions;
+
+    fn key() -> Key {
+        super::super::key("s", &CompileOptions::new(Arch::SM_80), "test")
+    }
 
     fn sample(ptx: Option<&str>) -> Compiled {
         let log =
@@ -88,7 +100,7 @@ mod tests {
     fn an_entry_comes_back_whole() {
         for ptx in [None, Some(""), Some(".version 9.0")] {
             let compiled = sample(ptx);
-            let back = decode(Arch::SM_80, &encode(&compiled)).unwrap();
+            let back = decode(&key(), Arch::SM_80, &encode(&key(), &compiled)).unwrap();
             assert_eq!(back, compiled);
             assert_eq!(back.resources[0].registers, 7);
         }
@@ -96,23 +108,23 @@ mod tests {
 
     #[test]
     fn every_truncation_and_every_flipped_byte_is_noticed() {
-        let bytes = encode(&sample(Some("ptx")));
+        let bytes = encode(&key(), &sample(Some("ptx")));
         for length in 0..bytes.len() {
-            assert!(decode(Arch::SM_80, &bytes[..length]).is_err(), "cut to {length} bytes");
+            assert!(decode(&key(), Arch::SM_80, &bytes[..length]).is_err(), "cut to {length} bytes");
         }
         for index in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[index] ^= 0x10;
-            assert!(decode(Arch::SM_80, &damaged).is_err(), "byte {index}");
+            assert!(decode(&key(), Arch::SM_80, &damaged).is_err(), "byte {index}");
         }
     }
 
     #[test]
     fn lengths_that_lie_under_a_right_checksum_are_noticed() {
-        let mut bytes = encode(&sample(None));
-        bytes[40..48].copy_from_slice(&(u64::MAX - 1).to_le_bytes());
+        let mut bytes = encode(&key(), &sample(None));
+        bytes[72..80].copy_from_slice(&(u64::MAX - 1).to_le_bytes());
         let sum = *blake3::hash(&bytes[40..]).as_bytes();
         bytes[8..40].copy_from_slice(&sum);
-        assert_eq!(decode(Arch::SM_80, &bytes), Err("its lengths are wrong"));
+        assert_eq!(decode(&key(), Arch::SM_80, &bytes), Err("its lengths are wrong"));
     }
 }

@@ -9,7 +9,7 @@
 //! - an entry is written under a name of its own and then renamed, so that a reader sees a whole entry or none;
 //! - who misses takes a lock on the key and looks again, so that one compiles and the others wait for it. The lock only saves work: if it
 //!   cannot be had, or is lost, two compile the same thing and the later rename wins;
-//! - an entry that does not pass its checksum is compiled again and replaced.
+//! - an entry carries its key; one that does not pass its checksum, or is another's under this name, is compiled again and replaced.
 //!
 //! Which compiler made the entries is remembered beside them, so that a process that finds all its binaries here never loads it.
 //!
@@ -126,7 +126,7 @@ impl Cache {
             return None;
         }
         let key = key(source, options, &compiler::recall(folder)?);
-        match read(&folder.join(key.file_name()), options) {
+        match read(&folder.join(key.file_name()), &key, options) {
             Found::Whole(compiled) => Some(compiled),
             Found::Nothing | Found::Damaged(_) => None,
         }
@@ -151,19 +151,19 @@ impl Cache {
             return Ok((compile()?, Lookup::Bypassed { reason: "the cache is turned off" }));
         };
         let file = folder.join(key.file_name());
-        match read(&file, options) {
+        match read(&file, key, options) {
             Found::Whole(compiled) => return Ok((compiled, Lookup::Hit)),
             Found::Nothing | Found::Damaged(_) => {}
         }
         let lock = Lock::take(&file);
         // Whoever held the lock before has most likely written the entry.
-        let damage = match read(&file, options) {
+        let damage = match read(&file, key, options) {
             Found::Whole(compiled) => return Ok((compiled, Lookup::Hit)),
             Found::Nothing => None,
             Found::Damaged(damage) => Some(damage),
         };
         let compiled = compile()?;
-        let kept = write(folder, &file, &entry::encode(&compiled));
+        let kept = write(folder, &file, &entry::encode(key, &compiled));
         drop(lock);
         let lookup = match (kept, damage) {
             (Err(error), _) => {
@@ -215,6 +215,10 @@ const EXTENSION: &str = "cubin-entry";
 pub struct Key(blake3::Hash);
 
 impl Key {
+    fn bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
     fn file_name(&self) -> String {
         format!("{}.{EXTENSION}", self.0.to_hex())
     }
@@ -248,13 +252,13 @@ enum Found {
     Damaged(String),
 }
 
-fn read(file: &Path, options: &CompileOptions) -> Found {
+fn read(file: &Path, key: &Key, options: &CompileOptions) -> Found {
     let bytes = match fs::read(file) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::Nothing,
         Err(error) => return Found::Damaged(format!("it cannot be read: {error}")),
     };
-    match entry::decode(options.arch, &bytes) {
+    match entry::decode(key, options.arch, &bytes) {
         Ok(compiled) => {
             // For `prune`, which goes by the time of last use. A folder that cannot be written to can still be read.
             if let Ok(handle) = File::options().append(true).open(file) {

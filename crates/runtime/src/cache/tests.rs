@@ -61,6 +61,26 @@ fn a_damaged_entry_is_rebuilt() {
 }
 
 #[test]
+fn an_entry_under_the_name_of_another_is_not_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = Cache::at(folder.path());
+    let sources = ["a", "b", "c", "d", "e", "f", "g"];
+    sources.iter().for_each(|s| drop(get(&cache, s)));
+    // Each takes the place of the next.
+    let files = entries(folder.path());
+    let contents: Vec<Vec<u8>> = files.iter().map(|f| fs::read(f).unwrap()).collect();
+    for (file, other) in files.iter().zip(contents.iter().cycle().skip(1)) {
+        fs::write(file, other).unwrap();
+    }
+    for source in sources {
+        let (compiled, lookup) = get(&cache, source);
+        assert_eq!(compiled, product(source));
+        assert_eq!(lookup, Lookup::Rebuilt { damage: "it is the entry of another key".to_owned() });
+        assert_eq!(get(&cache, source), (product(source), Lookup::Hit));
+    }
+}
+
+#[test]
 fn everything_that_the_binary_depends_on_is_in_the_key() {
     let base = key("s", &options(), "nvrtc 13.0");
     assert_eq!(base, key("s", &options(), "nvrtc 13.0"));
