@@ -1,7 +1,7 @@
 //! Records on disk: an append-only log, a JSON object a line.
 //!
-//! A run that is killed loses at most what it was working on and the line that it was writing: reading leaves out a last line that is torn,
-//! and the next run goes on behind it. Lines of other keys are kept and not used; the reader says in which field they differ. Counts also
+//! A run that is killed loses at most what it was working on and the line that it was writing: reading leaves out lines that are torn, wherever
+//! they stand, and says so; the next run goes on behind them. Lines of other keys are kept and not used; the reader says in which field they differ. Counts also
 //! hang on the sample and on the machine that they are an estimate for: those of another [`Record::basis`] are made again.
 
 use std::fs::{File, OpenOptions};
@@ -28,12 +28,14 @@ pub struct Recalled {
     pub others: usize,
     /// See `others`.
     pub difference: Option<(String, String, String)>,
+    /// The lines that are torn or hold something else, from 1. They are left out, and stay.
+    pub torn: Vec<usize>,
 }
 
 /// The records of a log, in the order in which they were appended. Nothing is made and nothing is written.
 pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
     let bytes = std::fs::read(path).map_err(|e| failed(path, "read", &e).help(HELP))?;
-    let records = parse(path, &bytes)?;
+    let (records, _) = parse(path, &bytes)?;
     if records.is_empty() {
         return Err(Diagnostic::new("tuning-log", format!("{} holds no record", path.display())).help(HELP));
     }
@@ -45,8 +47,8 @@ const HELP: &str = "name a file that `loopwright tune --log FILE` has written";
 /// How every record begins.
 const BEGIN: &[u8] = b"{\"key\":";
 
-/// The records of a log's bytes, without lines that are torn. What holds other lines, or no record but something else, is no log.
-fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, Diagnostic> {
+/// The records of a log's bytes, and the numbers of the lines that hold none. What holds no record, but something else, is no log.
+fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnostic> {
     if serde_json::from_slice::<TunedRecords>(bytes).is_ok() {
         return Err(Diagnostic::new(
             "tuning-log",
@@ -57,26 +59,41 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Vec<Record>, Diagnostic> {
         )
         .help("name the searches' logs, of `loopwright tune --log FILE`"));
     }
-    let mut records = Vec::new();
+    let (mut records, mut torn, mut foreign) = (Vec::new(), Vec::new(), None);
     for (number, line) in bytes.split(|b| *b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
         match serde_json::from_slice(line) {
             Ok(record) => records.push(record),
-            // Torn by the end of the process that wrote it, and perhaps closed off since, or by that of the machine, which may leave zeros.
-            Err(e) if torn(line) && (e.is_eof() || line.contains(&0)) => {}
+            // Torn by the end of the process that wrote it, or by that of the machine, which may leave zeros. Where another process was
+            // writing at the time, its record is behind the torn one in the same line.
             Err(e) => {
-                return Err(Diagnostic::new(
-                    "tuning-log",
-                    format!("line {} of {} is no record: {e}", number + 1, path.display()),
-                )
-                .help("name another file, or move this one away"));
+                torn.push(number + 1);
+                match last_record(line) {
+                    Some(record) => records.push(record),
+                    None if is_torn(line) && (e.is_eof() || line.contains(&0)) => {}
+                    None => foreign = foreign.or_else(|| Some((number + 1, e))),
+                }
             }
         }
     }
-    Ok(records)
+    match foreign {
+        // Among records, a line of something else costs no more than itself.
+        Some((number, e)) if records.is_empty() => Err(Diagnostic::new(
+            "tuning-log",
+            format!("line {number} of {} is no record: {e}", path.display()),
+        )
+        .help("name another file, or move this one away")),
+        _ => Ok((records, torn)),
+    }
+}
+
+/// The record that a line ends with, behind the torn beginning of another.
+fn last_record(line: &[u8]) -> Option<Record> {
+    let begin = line.windows(BEGIN.len()).rposition(|w| w == BEGIN).filter(|k| *k > 0)?;
+    serde_json::from_slice(&line[begin..]).ok()
 }
 
 /// Whether a line may be the beginning of a record.
-fn torn(line: &[u8]) -> bool {
+fn is_torn(line: &[u8]) -> bool {
     line.iter().zip(BEGIN).all(|(a, b)| a == b)
 }
 
@@ -99,7 +116,9 @@ impl Log {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|e| failed(&path, "read", &e))?;
         let ends_line = bytes.last().is_none_or(|last| *last == b'\n');
-        for record in parse(&path, &bytes)? {
+        let (records, torn) = parse(&path, &bytes)?;
+        recalled.torn = torn;
+        for record in records {
             match key.difference(&record.key) {
                 None if matches!(record.outcome, Outcome::Counted { .. }) && record.basis != basis => {}
                 None => {
@@ -227,6 +246,33 @@ mod tests {
             })
             .collect();
         assert_eq!(codes, ["block=2 second", "block=1 again"]);
+    }
+
+    /// A process dies while it writes, and another one goes on in the same line; a disk keeps zeros; an editor leaves something.
+    #[test]
+    fn a_torn_line_costs_that_line_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tune.jsonl");
+        let line = |block, code: &str| serde_json::to_string(&record("a", block, code)).expect("JSON");
+        let torn = line(9, "torn");
+        for cut in [1, BEGIN.len(), torn.len() / 2, torn.len() - 1] {
+            let (begin, end) = torn.split_at(cut);
+            let lines = [
+                line(1, "first"),
+                format!("{begin}{}", line(2, "second")),
+                begin.to_owned(),
+                "\0".repeat(20) + end,
+                end.to_owned(),
+                "left by an editor".to_owned(),
+                line(3, "third"),
+            ];
+            std::fs::write(&path, lines.join("\n") + "\n").expect("writes");
+            let (_, recalled) = open(&path, "a");
+            let points: Vec<String> = recalled.outcomes.iter().map(|(p, _)| p.to_string()).collect();
+            assert_eq!(points, ["block=1", "block=2", "block=3"], "cut to {cut} bytes");
+            assert_eq!(recalled.torn, [2, 3, 4, 5, 6], "cut to {cut} bytes");
+            assert_eq!(records(&path).expect("a log").len(), 3);
+        }
     }
 
     #[test]

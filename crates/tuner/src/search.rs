@@ -56,7 +56,7 @@ impl Tuner<'_> {
         let name = self.name.take().unwrap_or_else(|| kernel.declared().name.to_string());
         let mut log = None;
         let mut outcomes: Vec<Option<Outcome>> = vec![None; points.len()];
-        let (mut recalled_count, mut not_used) = (0, None);
+        let (mut recalled_count, mut not_used, mut notes) = (0, None, Vec::new());
         if let Some(path) = &self.log {
             let (opened, recalled) = Log::open(path, &key, &basis)?;
             let by_point: BTreeMap<Point, Outcome> = recalled.outcomes.into_iter().collect();
@@ -65,6 +65,15 @@ impl Tuner<'_> {
                 recalled_count += usize::from(outcome.is_some());
             }
             not_used = recalled.difference.map(|d| (recalled.others, d));
+            if let Some(first) = recalled.torn.first() {
+                let (count, path) = (recalled.torn.len(), path.display());
+                notes.push(match count {
+                    1 => format!("line {first} of {path} is torn or no record, and is left out"),
+                    n => format!(
+                        "{n} lines of {path} are torn or no records, from line {first} on, and are left out"
+                    ),
+                });
+            }
             log = Some(Journal {
                 log: Mutex::new(opened),
                 key: key.clone(),
@@ -88,7 +97,7 @@ impl Tuner<'_> {
             machine,
             candidates: points.iter().cloned().zip(outcomes).collect(),
             finalists: Vec::new(),
-            notes: Vec::new(),
+            notes,
             best: None,
             recalled: recalled_count,
             not_used,

@@ -28,7 +28,8 @@ pub struct Tuning {
     pub candidates: Vec<(Point, Option<Outcome>)>,
     /// The best few, timed in alternation, best first; empty where nothing was timed.
     pub finalists: Vec<Finalist>,
-    /// What makes the estimates doubtful, a sentence each: sizes of the sample that are no multiples of tiles that divide the problem's.
+    /// What makes the estimates doubtful, a sentence each: sizes of the sample that are no multiples of tiles that divide the problem's;
+    /// and lines of the log that are left out.
     pub notes: Vec<String>,
     /// The best point's number.
     pub best: Option<usize>,
