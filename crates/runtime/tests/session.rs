@@ -105,7 +105,7 @@ fn on_gpu(
 
 fn main() -> ExitCode {
     let options = Options::from_args();
-    let tests: [Test; 17] = [
+    let tests: [Test; 18] = [
         ("a_sum_is_right", arguments::a_sum_is_right),
         ("wrong_arguments_are_refused", arguments::wrong_arguments_are_refused),
         (
@@ -118,7 +118,11 @@ fn main() -> ExitCode {
         ),
         ("open_types_are_bound_by_arguments", arguments::open_types_are_bound_by_arguments),
         ("indices_are_as_wide_as_the_arguments_ask", arguments::indices_are_as_wide_as_the_arguments_ask),
-        ("facts_are_checked_on_request", arguments::facts_are_checked_on_request),
+        ("facts_are_checked_unless_they_are_trusted", arguments::facts_are_checked_unless_they_are_trusted),
+        (
+            "what_bounds_and_assumptions_speak_of_is_held_by_i64",
+            arguments::what_bounds_and_assumptions_speak_of_is_held_by_i64,
+        ),
         ("data_may_stay_on_the_device", streams::data_may_stay_on_the_device),
         (
             "launches_on_several_streams_have_scratch_of_their_own",

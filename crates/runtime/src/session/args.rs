@@ -16,9 +16,18 @@ pub struct Args {
     pub(super) arrays: IndexMap<Name, ArrayArg>,
     pub(super) scalars: IndexMap<Name, ScalarValue>,
     pub(super) types: BTreeMap<Name, DType>,
-    pub(super) check_facts: bool,
+    pub(super) facts: CheckedFacts,
     /// A name that was given twice.
     pub(super) twice: Option<Name>,
+}
+
+/// Of which arrays the declared facts are checked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum CheckedFacts {
+    None,
+    #[default]
+    OnHost,
+    All,
 }
 
 #[derive(Clone, Debug)]
@@ -81,9 +90,16 @@ impl Args {
         self
     }
 
-    /// Has the declared facts about data checked when the arguments are bound: ranges, monotone and injective arrays.
+    /// Has the declared facts about data (ranges, monotone and injective arrays) checked of arrays on the device too, which are copied to
+    /// the host for it each time they are bound. Those of arrays of the host are checked without being asked for, once for each array.
     pub fn check_facts(mut self) -> Args {
-        self.check_facts = true;
+        self.facts = CheckedFacts::All;
+        self
+    }
+
+    /// Has no declared fact about data checked: where one does not hold, the kernel may read and write anywhere.
+    pub fn trust_facts(mut self) -> Args {
+        self.facts = CheckedFacts::None;
         self
     }
 

@@ -8,7 +8,7 @@ use loopwright_kernel_ir::{DType, Diagnostic, Name};
 use loopwright_lowering::index_range;
 use loopwright_lowering::program::{DeviceKernel, Memory, Owner, Program, Stmt};
 
-use super::args::ArrayArg;
+use super::args::{ArrayArg, CheckedFacts};
 use super::bound::{Bound, Execution, Outputs};
 use super::device::Inner;
 use super::resolve::{Resolved, resolve};
@@ -92,14 +92,16 @@ fn bind(compiled: &Compiled, stream: &Stream, args: &Args) -> Result<Bound, Diag
             Some(ArrayArg::Host(tensor)) => {
                 let array = DeviceTensor::alloc(device, global.dtype, layout)?;
                 array.write_on(stream, tensor)?;
-                if args.check_facts && program.facts.iter().any(|f| *f.array() == global.name) {
+                if args.facts != CheckedFacts::None && program.facts.iter().any(|f| *f.array() == global.name)
+                {
                     checked.insert(global.name.clone(), tensor.clone());
                 }
                 array
             }
             Some(ArrayArg::Device(array)) => {
                 check_device_array(device, &global.name, array, &layout, &arrays, program, number)?;
-                if args.check_facts && program.facts.iter().any(|f| *f.array() == global.name) {
+                if args.facts == CheckedFacts::All && program.facts.iter().any(|f| *f.array() == global.name)
+                {
                     checked.insert(global.name.clone(), array.download()?);
                 }
                 array.clone()

@@ -1,28 +1,40 @@
-//! Declared facts about data, checked where the arguments are bound and the caller asked for it.
+//! Declared facts about data, checked where the arguments are bound.
 
-use std::collections::BTreeMap;
-
-use loopwright_kernel_ir::{Diagnostic, Fact, Name, Number};
+use loopwright_kernel_ir::{Diagnostic, Expr, Fact, Name, Number};
 
 use super::Tensor;
 use super::host::{Integers, eval_expr};
 
-/// Checks one fact of an array.
+/// Checks one fact of an array. What the array's elements are like is found once, and kept with them.
 pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<(), Diagnostic> {
-    let values = || data.buffer().numbers().map(|n| Number::as_i128(n).unwrap_or(0));
     let lookup = |name: &Name| scalars.get(name).copied();
+    let (buffer, known) = (data.buffer(), data.properties());
+    let at = |k: usize| buffer.get(k).and_then(Number::as_i128).unwrap_or(0);
     match fact {
         Fact::Range { array, lower, upper } => {
-            let bound = |e: &Option<_>| e.as_ref().and_then(|e| eval_expr(e, &lookup)).map(i128::from);
-            let (low, high) = (bound(lower), bound(upper));
-            let outside = |v: &i128| low.is_some_and(|l| *v < l) || high.is_some_and(|h| *v >= h);
-            if let Some((k, value)) = values().enumerate().find(|(_, v)| outside(v)) {
+            let bound = |e: &Option<Expr>| match e {
+                None => Ok(None),
+                Some(e) => match eval_expr(e, &lookup) {
+                    Some(value) => Ok(Some(i128::from(value))),
+                    None => Err(Diagnostic::new(
+                        "fact",
+                        format!("the bound `{e}` of the elements of `{array}` has no value in 64 bits"),
+                    )
+                    .help("work on smaller pieces")),
+                },
+            };
+            let (low, high) = (bound(lower)?, bound(upper)?);
+            let outside = |v: i128| low.is_some_and(|l| v < l) || high.is_some_and(|h| v >= h);
+            let Some((least, greatest)) = known.range(buffer) else { return Ok(()) };
+            if outside(least) || outside(greatest) {
+                let k = (0..buffer.len()).find(|k| outside(at(*k))).unwrap_or(0);
                 let text = |b: Option<i128>, none: &str| b.map_or(none.to_owned(), |b| b.to_string());
                 return Err(broken(
                     format!("the elements of `{array}` are not all in their declared range"),
                     format!(
-                        "{} is {value}, declared are {} to {}",
+                        "{} is {}, declared are {} to {}",
                         element(array, data, k),
+                        at(k),
                         text(low, "no least"),
                         text(high.map(|h| h - 1), "no greatest")
                     ),
@@ -30,34 +42,30 @@ pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<()
             }
         }
         Fact::Monotone(array) => {
-            let falls = values().zip(values().skip(1)).position(|(a, b)| b < a);
-            if let Some(k) = falls {
-                let pair: Vec<i128> = values().skip(k).take(2).collect();
+            if let Some(k) = known.fall(buffer) {
                 return Err(broken(
                     format!("the elements of `{array}` fall, and were declared monotone"),
                     format!(
                         "{} is {}, {} is {}",
                         element(array, data, k),
-                        pair[0],
+                        at(k),
                         element(array, data, k + 1),
-                        pair[1]
+                        at(k + 1)
                     ),
                 ));
             }
         }
         Fact::Injective(array) => {
-            let mut seen = BTreeMap::new();
-            for (k, value) in values().enumerate() {
-                if let Some(first) = seen.insert(value, k) {
-                    return Err(broken(
-                        format!("two elements of `{array}` are equal, and were declared different"),
-                        format!(
-                            "{} and {} are both {value}",
-                            element(array, data, first),
-                            element(array, data, k)
-                        ),
-                    ));
-                }
+            if let Some((first, second)) = known.equal(buffer) {
+                return Err(broken(
+                    format!("two elements of `{array}` are equal, and were declared different"),
+                    format!(
+                        "{} and {} are both {}",
+                        element(array, data, first),
+                        element(array, data, second),
+                        at(first)
+                    ),
+                ));
             }
         }
     }

@@ -12,7 +12,7 @@
 //! | `tensor`, `npy`, `device_tensor` | data on the host, in files, and on a device |
 //! | `args`, `scalar` | what a caller hands over |
 //! | `resolve` | open types, scalars that follow from shapes, shapes |
-//! | `facts`, `layout` | properties of data, and how a tensor lies in the kernel's storage |
+//! | `facts`, `properties`, `layout` | what is declared and found of data, and how a tensor lies in the kernel's storage |
 //! | `variant`, `compiled` | the forms of a kernel: lowered, printed, compiled |
 //! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
 //! | `stream` | the order of work: streams, and events between them |
@@ -49,6 +49,7 @@ mod npy;
 mod open_types;
 mod options;
 mod pinned;
+mod properties;
 mod reference;
 mod resolve;
 mod scalar;

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{Arg, Array, DType, Diagnostic, Kind, LoopKernel, Name, Number, Type};
+use loopwright_kernel_ir::{Arg, Array, DType, Diagnostic, Expr, Fact, Kind, LoopKernel, Name, Number, Type};
 
 use super::Args;
 use super::host::{Integers, eval_expr};
@@ -89,6 +89,7 @@ pub(super) fn resolve_given(kernel: &LoopKernel, args: &Args) -> Result<Resolved
             None => return Err(missing_scalar(kernel, &scalar.name, dtype)),
         }
     }
+    check_width(kernel, &scalars)?;
     let shapes = shapes(kernel, args, &integers, &origins)?;
     check_assumptions(kernel, &integers, &origins)?;
     Ok(Resolved { types, scalars, integers, shapes })
@@ -272,10 +273,10 @@ fn infer(kernel: &LoopKernel, args: &Args, integers: &mut Integers) -> Origins {
                     let with_zero = aff.eval(&|n| if n == name { Some(0) } else { integers.get(n).copied() });
                     let rest = with_zero.zip(i64::try_from(*length).ok()).and_then(|(z, l)| l.checked_sub(z));
                     if let Some(rest) = rest
-                        && coefficient != 0
-                        && rest % coefficient == 0
+                        && rest.checked_rem(coefficient) == Some(0)
+                        && let Some(value) = rest.checked_div(coefficient)
                     {
-                        integers.insert(name.clone(), rest / coefficient);
+                        integers.insert(name.clone(), value);
                         origins.insert(name.clone(), format!("from axis {number} of `{}`", array.name));
                     }
                 }
@@ -293,8 +294,9 @@ fn infer(kernel: &LoopKernel, args: &Args, integers: &mut Integers) -> Origins {
             && !integers.contains_key(name)
             && let coefficient @ (1 | -1) = assumption.aff.coefficient(name)
             && assumption.aff.is_affine()
+            && let Some(value) = assumption.aff.constant_term().checked_mul(-coefficient)
         {
-            integers.insert(name.clone(), -coefficient * assumption.aff.constant_term());
+            integers.insert(name.clone(), value);
             origins.insert(name.clone(), format!("from `assume {assumption}`"));
         }
     }
@@ -359,16 +361,89 @@ fn shapes(
     Ok(shapes)
 }
 
+/// Bounds, lengths, subscripts and assumptions are computed in i64: refuses what they speak of and i64 does not hold.
+fn check_width(kernel: &LoopKernel, scalars: &BTreeMap<Name, Number>) -> Result<(), Diagnostic> {
+    let wide = |names: BTreeSet<Name>| names.into_iter().find(|n| is_too_wide(scalars, n));
+    if !scalars.keys().any(|name| is_too_wide(scalars, name)) {
+        return Ok(());
+    }
+    let refuse = |place: String, name: Name| {
+        let value = scalars.get(&name).map(Number::to_string).unwrap_or_default();
+        Diagnostic::new(
+            "scalar-range",
+            format!("`{name}` is {value}, which i64 does not hold, and {place} speaks of it"),
+        )
+        .help(format!(
+            "bounds, subscripts and assumptions are of 64 bits with sign: give `{name}` below 2^63"
+        ))
+    };
+    for (what, constraint) in kernel
+        .assumptions
+        .iter()
+        .map(|c| ("the assumption", c))
+        .chain(kernel.domains.iter().flat_map(|d| &d.constraints).map(|c| ("the bound", c)))
+    {
+        if let Some(name) = wide(constraint.names()) {
+            return Err(refuse(format!("{what} `{constraint}`"), name));
+        }
+    }
+    for definition in &kernel.definitions {
+        if let Some(name) = wide(definition.value.names()) {
+            return Err(refuse(format!("`{} = {}`", definition.iname, definition.value), name));
+        }
+    }
+    for array in arrays(kernel).chain(&kernel.temporaries) {
+        for axis in &array.axes {
+            if let Some(name) =
+                [Some(&axis.length), axis.stride.as_ref()].into_iter().flatten().find_map(|e| wide(e.names()))
+            {
+                return Err(refuse(format!("the layout of `{}`", array.name), name));
+            }
+        }
+    }
+    for fact in &kernel.facts {
+        if let Fact::Range { array, lower, upper } = fact
+            && let Some(name) = [lower, upper].into_iter().flatten().find_map(|e| wide(e.names()))
+        {
+            return Err(refuse(format!("the declared range of `{array}`"), name));
+        }
+    }
+    for instruction in &kernel.instructions {
+        let mut found = None;
+        let targets = instruction.targets.iter().map(|t| Expr::Subscript(t.clone()));
+        for e in targets.chain([instruction.value.clone()]).chain(instruction.predicate.clone()) {
+            e.visit(&mut |e| {
+                if let Expr::Subscript(access) = e {
+                    let name = access.index.iter().find_map(|e| wide(e.names()));
+                    found = found.take().or_else(|| Some((e.to_string(), name?)));
+                }
+            });
+        }
+        if let Some((access, name)) = found {
+            return Err(refuse(format!("the subscript of `{access}`"), name));
+        }
+    }
+    Ok(())
+}
+
+fn is_too_wide(scalars: &BTreeMap<Name, Number>, name: &Name) -> bool {
+    scalars.get(name).is_some_and(|n| n.as_i128().is_some() && n.as_i64().is_none())
+}
+
 fn check_assumptions(kernel: &LoopKernel, integers: &Integers, origins: &Origins) -> Result<(), Diagnostic> {
     for assumption in &kernel.assumptions {
-        if assumption.holds(&|name| integers.get(name).copied()) == Some(false) {
-            return Err(Diagnostic::new(
-                "assumption",
-                format!("the assumption `{assumption}` of `{}` does not hold", kernel.name),
-            )
+        let message = match assumption.holds(&|name| integers.get(name).copied()) {
+            Some(true) => continue,
+            Some(false) => format!("the assumption `{assumption}` of `{}` does not hold", kernel.name),
+            // What is not known does not hold.
+            None => format!(
+                "whether the assumption `{assumption}` of `{}` holds is not known: its value leaves 64 bits",
+                kernel.name
+            ),
+        };
+        return Err(Diagnostic::new("assumption", message)
             .witness(explain(&assumption.names(), integers, origins))
             .help("the kernel was transformed relying on it: transform it without, or give other values"));
-        }
     }
     Ok(())
 }

@@ -5,13 +5,24 @@ use std::sync::Arc;
 
 use loopwright_kernel_ir::{Buffer, DType, Diagnostic, Element, Number};
 
+use super::properties::Properties;
+
 /// An array on the host: shape, type, elements in row-major order. Immutable and cheap to clone.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct Tensor {
     shape: Vec<usize>,
     buffer: Arc<Buffer>,
     initialised: bool,
+    /// What was found about the elements.
+    properties: Arc<Properties>,
 }
+
+impl PartialEq for Tensor {
+    fn eq(&self, other: &Tensor) -> bool {
+        (&self.shape, &self.buffer, self.initialised) == (&other.shape, &other.buffer, other.initialised)
+    }
+}
+impl Eq for Tensor {}
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,7 +85,12 @@ impl Tensor {
             )
             .help("give as many elements as the product of the lengths"));
         }
-        Ok(Tensor { shape: shape.to_vec(), buffer: Arc::new(buffer), initialised: true })
+        Ok(Tensor {
+            shape: shape.to_vec(),
+            buffer: Arc::new(buffer),
+            initialised: true,
+            properties: Arc::default(),
+        })
     }
 
     /// Each element from its number in row-major order.
@@ -86,7 +102,12 @@ impl Tensor {
     /// Zeros.
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor, Diagnostic> {
         let buffer = zeros(shape, dtype)?;
-        Ok(Tensor { shape: shape.to_vec(), buffer: Arc::new(buffer), initialised: true })
+        Ok(Tensor {
+            shape: shape.to_vec(),
+            buffer: Arc::new(buffer),
+            initialised: true,
+            properties: Arc::default(),
+        })
     }
 
     /// No values yet: for what a kernel writes. The emulator reports a read of an element that was never written.
@@ -147,6 +168,11 @@ impl Tensor {
         &self.buffer
     }
 
+    /// What is known of the elements, which is found when it is asked for.
+    pub(super) fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
     /// Whether it has values: not so after [`Tensor::uninit`].
     pub fn is_initialised(&self) -> bool {
         self.initialised
@@ -174,7 +200,12 @@ impl Tensor {
         for (k, number) in self.buffer.numbers().enumerate() {
             buffer.set(k, number.cast(dtype));
         }
-        Tensor { shape: self.shape.clone(), buffer: Arc::new(buffer), initialised: self.initialised }
+        Tensor {
+            shape: self.shape.clone(),
+            buffer: Arc::new(buffer),
+            initialised: self.initialised,
+            properties: Arc::default(),
+        }
     }
 
     /// The same elements under another shape.

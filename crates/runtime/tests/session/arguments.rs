@@ -164,7 +164,7 @@ pub(super) fn indices_are_as_wide_as_the_arguments_ask(device: &Device) -> Outco
     Ok(())
 }
 
-pub(super) fn facts_are_checked_on_request(device: &Device) -> Outcome {
+pub(super) fn facts_are_checked_unless_they_are_trusted(device: &Device) -> Outcome {
     let text = "
 kernel gather(x: f32[n], idx: i32[m], out: f32[m], n: i32, m: i32)
 fact 0 <= idx < n
@@ -177,7 +177,7 @@ out[i] = x[idx[i]]
     let x = floats(&[5], &[0.0, 1.0, 2.0, 3.0, 4.0]);
     let args = |idx: &[i32]| {
         let idx = Tensor::from_slice(&[idx.len()], idx).unwrap();
-        Args::new().tensor("x", &x).tensor("idx", &idx).check_facts()
+        Args::new().tensor("x", &x).tensor("idx", &idx)
     };
     let outputs = ok(compiled.run(&args(&[0, 2, 4])))?;
     assert_eq!(ok(outputs.get("out"))?.to_f64(), [0.0, 2.0, 4.0]);
@@ -199,7 +199,67 @@ out[i] = x[idx[i]]
         &format!(
             "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: idx[1] is 3, idx[2] is 2{help}"
         ),
+    )?;
+    // The same elements again are refused again.
+    let idx = Tensor::from_slice(&[3], &[1, 2, 1]).unwrap();
+    let again = || Args::new().tensor("x", &x).tensor("idx", &idx);
+    for _ in 0..2 {
+        assert_eq!(compiled.bind(&again()).map(drop).unwrap_err().code, "fact");
+    }
+    ok(compiled.bind(&again().trust_facts()))?;
+    // What lies on the device is copied to the host for it only where that is asked for.
+    let there = ok(device.upload(&idx))?;
+    let there = || Args::new().tensor("x", &x).device_tensor("idx", &there);
+    ok(compiled.bind(&there()))?;
+    assert_eq!(compiled.bind(&there().check_facts()).map(drop).unwrap_err().code, "fact");
+    // A bound that has no value bounds nothing.
+    let text = text.replace("idx < n", "idx < n * n * n * n").replace("n: i32", "n: i64");
+    let compiled = ok(device.compile(&elementwise(&text)))?;
+    let far = Args::new().tensor("idx", &Tensor::from_slice(&[1], &[0]).unwrap());
+    let x = ok(Tensor::zeros(&[65_536], DType::F32))?;
+    refused(
+        compiled.bind(&far.tensor("x", &x)),
+        "error[fact]: the bound `n * n * n * n` of the elements of `idx` has no value in 64 bits\n  help: work on smaller pieces",
     )
+}
+
+pub(super) fn what_bounds_and_assumptions_speak_of_is_held_by_i64(device: &Device) -> Outcome {
+    let bound =
+        "kernel k(x: f32[64], y: f32[64], a: u64)\ndomain { [i] : 0 <= i < 64 and i < a }\ny[i] = x[i]\n";
+    let x = ok(Tensor::zeros(&[64], DType::F32))?;
+    let args = |a: u64| Args::new().tensor("x", &x).scalar("a", a);
+    let help = "bounds, subscripts and assumptions are of 64 bits with sign: give `a` below 2^63";
+    refused(
+        ok(device.compile(&elementwise(bound)))?.bind(&args(u64::MAX)),
+        &format!(
+            "error[scalar-range]: `a` is 18446744073709551615, which i64 does not hold, and the bound `i < a` speaks of it\n  help: {help}"
+        ),
+    )?;
+    let others = [
+        bound.replace("and i < a", "").replace("domain", "assume a >= 10\ndomain"),
+        bound.replace("and i < a", "").replace("= x[i]", "= x[cast(i32, a % 8)]"),
+        bound.replace("and i < a", "").replace("y: f32[64]", "y: f32[64] strides(a)"),
+    ];
+    for text in others {
+        let compiled = ok(device.compile(&elementwise(&text)))?;
+        for a in [1 << 63, u64::MAX] {
+            assert_eq!(compiled.bind(&args(a)).map(drop).unwrap_err().code, "scalar-range", "{text}");
+        }
+    }
+    // A value is no bound.
+    let value = "kernel k(x: u64[64], y: u64[64], a: u64)\ndomain { [i] : 0 <= i < 64 }\ny[i] = x[i] + a\n";
+    let x = ok(Tensor::zeros(&[64], DType::U64))?;
+    let args = Args::new().tensor("x", &x).scalar("a", u64::MAX);
+    let outputs = ok(ok(device.compile(&elementwise(value)))?.run(&args))?;
+    assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<u64>())?, [u64::MAX; 64]);
+    // An assumption whose value leaves 64 bits is none that holds.
+    let text = "kernel k(y: f32[64], a: i64)\nassume 4611686018427387904 * a >= 0\ndomain { [i] : 0 <= i < 64 }\ny[i] = 1.0\n";
+    let compiled = ok(device.compile(&elementwise(text)))?;
+    ok(compiled.bind(&Args::new().scalar("a", 1)))?;
+    let error = compiled.bind(&Args::new().scalar("a", 4)).map(drop).unwrap_err();
+    assert_eq!(error.code, "assumption");
+    assert!(error.message.contains("is not known"), "{error}");
+    Ok(())
 }
 
 pub(super) fn layouts_are_those_that_the_kernel_declares(device: &Device) -> Outcome {
