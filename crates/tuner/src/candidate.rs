@@ -145,7 +145,7 @@ impl Plan<'_> {
         }
         let mut attempt = || -> Result<Outcome, Diagnostic> {
             let outputs = compiled.run(sample)?;
-            if let Some(message) = judge.wrong(&outputs.arrays, self.tolerance) {
+            if let Some(message) = judge.wrong(&outputs.arrays, self.tolerance)? {
                 return Ok(Outcome::Wrong { message });
             }
             let bound = sets.iter().map(|args| compiled.bind(args)).collect::<Result<Vec<Bound>, _>>()?;
@@ -193,7 +193,7 @@ impl Context<'_> {
         let bound = self.emulator.compile(&kernel?)?.bind(self.sample)?;
         body::check(bound.program(), self.most_statements)?;
         let outputs = bound.run()?;
-        if let Some(message) = self.judge.wrong(&outputs.arrays, self.tolerance) {
+        if let Some(message) = self.judge.wrong(&outputs.arrays, self.tolerance)? {
             return Ok(Outcome::Wrong { message });
         }
         let report = outputs.report.unwrap_or_default();

@@ -3,13 +3,13 @@
 use std::time::Instant;
 
 use indexmap::IndexMap;
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_lowering::program::Owner;
-use loopwright_runtime::{Args, Device, Tensor};
+use loopwright_runtime::{Args, Device, Expectation, Tensor};
 
-/// What the declared kernel gives for the sample, from the plain interpreter in f64.
+/// What the declared kernel gives for the sample, by the plain interpreter.
 pub(crate) struct Judge {
-    expected: IndexMap<Name, Tensor>,
+    expected: Expectation,
     /// Bytes of arrays that must move: read ones and written ones, each once.
     pub necessary_bytes: f64,
 }
@@ -30,7 +30,7 @@ impl Judge {
             necessary_bytes +=
                 bytes * (f64::from(u8::from(global.read)) + f64::from(u8::from(global.written)));
         }
-        match compiled.reference_in_f64_until(sample, deadline) {
+        match compiled.expectation_until(sample, deadline) {
             Ok(expected) => Ok(Some(Judge { expected, necessary_bytes })),
             Err(d) if d.code == "out-of-time" => Ok(None),
             Err(d) => Err(d),
@@ -39,37 +39,15 @@ impl Judge {
 
     /// Of results that are right.
     pub fn of_results(expected: IndexMap<Name, Tensor>) -> Judge {
-        Judge { expected, necessary_bytes: 0.0 }
+        Judge { expected: Expectation::of_results(expected), necessary_bytes: 0.0 }
     }
 
-    /// The first element that is further from the declared result than the tolerance, as a sentence. The tolerance is relative to the largest
-    /// expected magnitude of the array; integers have to be equal.
-    pub fn wrong(&self, results: &IndexMap<Name, Tensor>, tolerance: Option<f64>) -> Option<String> {
-        for (name, expected) in &self.expected {
-            let Some(got) = results.get(name) else { continue };
-            let expected = expected.to_f64();
-            let scale = expected.iter().fold(0.0f64, |m, v| if v.is_finite() { m.max(v.abs()) } else { m });
-            let allowed = tolerance.unwrap_or_else(|| usual_tolerance(got.dtype())) * scale.max(1.0);
-            for (k, (x, y)) in got.to_f64().iter().zip(&expected).enumerate() {
-                let same = x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= allowed;
-                if !same {
-                    return Some(format!(
-                        "element {k} of `{name}` is {x}, and the declared kernel gives {y}"
-                    ));
-                }
-            }
-        }
-        None
-    }
-}
-
-/// How far a sum in another order may be off, relative to the largest element.
-fn usual_tolerance(dtype: DType) -> f64 {
-    match dtype {
-        DType::F16 => 4e-3,
-        DType::BF16 => 3e-2,
-        DType::F32 => 2e-5,
-        DType::F64 => 1e-12,
-        _ => 0.0,
+    /// The first element that is further from the declared result than the tolerance, as a sentence; see [`Expectation`].
+    pub fn wrong(
+        &self,
+        results: &IndexMap<Name, Tensor>,
+        tolerance: Option<f64>,
+    ) -> Result<Option<String>, Diagnostic> {
+        self.expected.difference(results, tolerance)
     }
 }

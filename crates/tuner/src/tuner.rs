@@ -109,7 +109,8 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// How far results may be off, relative to the largest element of their array; by default what their type makes usual.
+    /// How far floating-point results may be off, relative to each element (see [`Expectation`](loopwright_runtime::Expectation)); by default
+    /// what their type makes usual. Integers are compared exactly.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.plan.tolerance = Some(tolerance);
         self

@@ -22,12 +22,13 @@
 //! | `ask` | what a kernel expects, before there are arguments |
 //! | `export` | a binary and its launches, for hosts that are not written in Rust |
 //! | `host_cost` | what a launch costs the host |
-//! | `reference` | what the declared kernel computes, by the plain interpreter |
+//! | `reference`, `agreement` | what the declared kernel computes, by the plain interpreter, and whether results are that |
 //! | `stages` | every form on the way, to be looked at |
 //!
 //! Refusals are [`Diagnostic`](loopwright_kernel_ir::Diagnostic)s. The GPU and the emulator refuse the same arguments with the same
 //! words, since one code checks them.
 
+mod agreement;
 mod args;
 mod ask;
 mod bind;
@@ -39,6 +40,7 @@ mod device_tensor;
 mod emulate;
 mod errors;
 mod export;
+mod export_files;
 mod facts;
 mod foreign;
 mod graph;
@@ -58,6 +60,7 @@ mod stream;
 mod tensor;
 mod variant;
 
+pub use agreement::{Expectation, usual_tolerance};
 pub use args::Args;
 pub use ask::{Known, bind_open_types, check_facts, expected_arrays, fact_range, known};
 pub use bind::check_device_limits;

@@ -19,7 +19,7 @@ impl Compiled {
     /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel computes them: what every other form is
     /// held to. It knows nothing of transforms and lowering, and is slow.
     pub fn reference(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-        run(self.device(), self.kernel(), args, Mode::Exact, None)
+        run(self.device(), self.kernel(), args, Mode::Exact, None, &|_| {})
     }
 
     /// As [`Compiled::reference`], with every floating-point value an f64: the arrays too.
@@ -33,17 +33,18 @@ impl Compiled {
         args: &Args,
         deadline: Option<Instant>,
     ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
-        run(self.device(), self.kernel(), args, Mode::Wide, deadline)
+        run(self.device(), self.kernel(), args, Mode::Wide, deadline, &|_| {})
     }
 }
 
-/// The arrays that the declared kernel writes, after it has run on these arguments.
-fn run(
+/// The arrays that the declared kernel writes, after it has run on these arguments, or on what `change` makes of them.
+pub(super) fn run(
     device: &Device,
     kernel: &LoopKernel,
     args: &Args,
     mode: Mode,
     deadline: Option<Instant>,
+    change: &dyn Fn(&mut Inputs),
 ) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
     let declared = kernel.declared();
     let resolved = resolve(declared, args)?;
@@ -66,6 +67,7 @@ fn run(
             inputs.arrays.insert(name.clone(), tensor.buffer().clone());
         }
     }
+    change(&mut inputs);
     let bound = LoopKernel::from_data(data);
     let mut written = interpret(&bound, &inputs, mode)?;
     let mut outputs = IndexMap::new();

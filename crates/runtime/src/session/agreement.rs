@@ -1,0 +1,219 @@
+//! Whether results are those of the declared kernel, element by element.
+//!
+//! - Integers and truth values are equal, 64-bit ones too.
+//! - A floating-point element lies within the tolerance of the declared kernel's, relative to *itself*: of what the plain interpreter gives
+//!   in f64, or in the kernel's own types. NaN goes with NaN, an infinity with the same one.
+//! - Where terms cancel, what remains is smaller than the rounding of what it is made of, and no order of a sum would pass. An element that
+//!   fails the rule above may therefore differ as much as it does where the inputs change by the tolerance, relative to themselves: it is
+//!   right for inputs that near (the backward error of numerical analysis). How much that is, is found by running the plain interpreter
+//!   again on drawn inputs, always the same ones, once any element asks for it.
+//!
+//! A tolerance of 0 asks for what the interpreter gives, to the bit.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name, Number};
+use loopwright_reference::{Inputs, Mode};
+
+use super::reference;
+use super::{Args, Compiled, Device, Tensor};
+
+/// How far a sum in another order may be off, relative to the magnitude of what it is made of.
+pub fn usual_tolerance(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 => 4e-3,
+        DType::BF16 => 3e-2,
+        DType::F32 => 2e-5,
+        DType::F64 => 1e-12,
+        _ => 0.0,
+    }
+}
+
+/// Below this, numbers of a type are subnormal or none.
+fn least(dtype: DType) -> f64 {
+    match dtype {
+        // Half precision has its subnormals everywhere: the distance of two neighbours.
+        DType::F16 => 2f64.powi(-24),
+        DType::BF16 | DType::F32 => f64::from(f32::MIN_POSITIVE),
+        _ => f64::MIN_POSITIVE,
+    }
+}
+
+/// So many drawn inputs: that changes of all of them cancel in an element is out of the question.
+const DRAWS: u64 = 4;
+
+type Arrays = IndexMap<Name, Tensor>;
+/// For each array, how much each element moved.
+type Moved = BTreeMap<Name, Vec<f64>>;
+
+/// What is expected of results, and how near they have to be.
+pub struct Expectation {
+    expected: Arrays,
+    asked: Option<Asked>,
+}
+
+/// What can be computed beside, where it is needed.
+struct Asked {
+    device: Device,
+    kernel: LoopKernel,
+    args: Args,
+    own: OnceLock<Result<Arrays, Diagnostic>>,
+    /// By the bits of the tolerance.
+    moved: Mutex<BTreeMap<u64, Arc<Moved>>>,
+}
+
+impl Compiled {
+    /// What the declared kernel gives on these arguments, to compare results with.
+    pub fn expectation(&self, args: &Args) -> Result<Expectation, Diagnostic> {
+        self.expectation_until(args, None)
+    }
+
+    /// As [`Compiled::expectation`], given up at a moment with the refusal `out-of-time`.
+    pub fn expectation_until(
+        &self,
+        args: &Args,
+        deadline: Option<Instant>,
+    ) -> Result<Expectation, Diagnostic> {
+        let asked = Asked {
+            device: self.device().clone(),
+            kernel: self.kernel().clone(),
+            args: args.clone(),
+            own: OnceLock::new(),
+            moved: Mutex::default(),
+        };
+        Ok(Expectation { expected: self.reference_in_f64_until(args, deadline)?, asked: Some(asked) })
+    }
+}
+
+impl Expectation {
+    /// Of results that are right.
+    pub fn of_results(expected: IndexMap<Name, Tensor>) -> Expectation {
+        Expectation { expected, asked: None }
+    }
+
+    /// The first element that differs, as a sentence; arrays that are not among the results are passed over. Without a tolerance, that
+    /// which is usual for each array's type.
+    pub fn difference(
+        &self,
+        results: &IndexMap<Name, Tensor>,
+        tolerance: Option<f64>,
+    ) -> Result<Option<String>, Diagnostic> {
+        for (name, expected) in &self.expected {
+            let Some(found) = results.get(name) else { continue };
+            if found.len() != expected.len() {
+                return Ok(Some(format!(
+                    "`{name}` has {} elements, and {} in the declared kernel",
+                    found.len(),
+                    expected.len()
+                )));
+            }
+            let tolerance = tolerance.unwrap_or_else(|| usual_tolerance(found.dtype()));
+            let rule = Rule { tolerance, floor: if tolerance > 0.0 { least(found.dtype()) } else { 0.0 } };
+            let both = found.buffer().numbers().zip(expected.buffer().numbers());
+            for (k, (x, y)) in both.enumerate() {
+                if !rule.near(x, y, 0.0) && !self.excused(name, k, (x, y), rule)? {
+                    return Ok(Some(format!(
+                        "element {k} of `{name}` is {x}, and the declared kernel gives {y}"
+                    )));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an element that is not near in f64 is so in the kernel's own types, or moves as far for inputs that are near.
+    fn excused(
+        &self,
+        name: &Name,
+        k: usize,
+        (x, y): (Number, Number),
+        rule: Rule,
+    ) -> Result<bool, Diagnostic> {
+        let Some(asked) = &self.asked else { return Ok(false) };
+        let own = asked.own.get_or_init(|| asked.run(Mode::Exact, &|_| {})).as_ref().map_err(Clone::clone)?;
+        if own.get(name).and_then(|t| t.buffer().get(k)).is_some_and(|own| rule.near(x, own, 0.0)) {
+            return Ok(true);
+        }
+        if rule.tolerance == 0.0 || y.as_i128().is_some() {
+            return Ok(false);
+        }
+        let moved = asked.moved(&self.expected, rule.tolerance)?;
+        let moved = moved.get(name).and_then(|m| m.get(k)).copied().unwrap_or(0.0);
+        Ok(rule.near(x, y, moved))
+    }
+}
+
+impl Asked {
+    fn run(&self, mode: Mode, change: &dyn Fn(&mut Inputs)) -> Result<Arrays, Diagnostic> {
+        reference::run(&self.device, &self.kernel, &self.args, mode, None, change)
+    }
+
+    /// How much elements move in all, where inputs change by the tolerance.
+    fn moved(&self, expected: &Arrays, tolerance: f64) -> Result<Arc<Moved>, Diagnostic> {
+        let known = || self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(moved) = known().get(&tolerance.to_bits()) {
+            return Ok(moved.clone());
+        }
+        let mut moved = Moved::new();
+        for seed in 0..DRAWS {
+            let drawn = self.run(Mode::Wide, &|inputs| change(inputs, tolerance, seed))?;
+            for (name, drawn) in &drawn {
+                let Some(expected) = expected.get(name).filter(|e| e.dtype().is_float()) else { continue };
+                let (drawn, expected) = (drawn.to_f64(), expected.to_f64());
+                let sum = moved.entry(name.clone()).or_insert_with(|| vec![0.0; expected.len()]);
+                for (sum, (x, y)) in sum.iter_mut().zip(drawn.iter().zip(&expected)) {
+                    // What is no number excuses nothing.
+                    *sum += Some((x - y).abs()).filter(|d| d.is_finite()).unwrap_or(0.0);
+                }
+            }
+        }
+        let moved = Arc::new(moved);
+        known().insert(tolerance.to_bits(), moved.clone());
+        Ok(moved)
+    }
+}
+
+/// Changes each floating-point input by half the tolerance up to all of it, upwards or downwards.
+fn change(inputs: &mut Inputs, tolerance: f64, seed: u64) {
+    let mut state = seed;
+    let mut factor = || {
+        // splitmix64
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let z = z ^ (z >> 31);
+        let part = 0.5 + (z >> 12) as f64 / 2f64.powi(53);
+        1.0 + tolerance * if z & 1 == 0 { part } else { -part }
+    };
+    let mut changed = |n: Number| Number::F64(n.as_f64() * factor()).cast(n.dtype());
+    for buffer in inputs.arrays.values_mut().filter(|b| b.dtype().is_float()) {
+        let values: Vec<Number> = buffer.numbers().collect();
+        values.into_iter().enumerate().for_each(|(k, n)| {
+            buffer.set(k, changed(n));
+        });
+    }
+    for number in inputs.scalars.values_mut().filter(|n| n.dtype().is_float()) {
+        *number = changed(*number);
+    }
+}
+
+/// How near two elements have to be.
+#[derive(Clone, Copy)]
+struct Rule {
+    tolerance: f64,
+    floor: f64,
+}
+
+impl Rule {
+    fn near(self, x: Number, y: Number, more: f64) -> bool {
+        if let (Some(x), Some(y)) = (x.as_i128(), y.as_i128()) {
+            return x == y;
+        }
+        let (x, y) = (x.as_f64(), y.as_f64());
+        let allowed = self.tolerance * y.abs() + self.floor + more;
+        x == y || (x.is_nan() && y.is_nan()) || (y.is_finite() && (x - y).abs() <= allowed)
+    }
+}

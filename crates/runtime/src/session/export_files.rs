@@ -1,0 +1,167 @@
+//! The files of an export: all of them, or those that were there before.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use loopwright_kernel_ir::Diagnostic;
+
+use super::export::Export;
+
+impl Export {
+    /// Writes `kernel.cubin`, `kernel.cu` and `launches.json` into a folder, which is made where there is none. What cannot be written whole
+    /// leaves the folder as it was. Gives the files with their lengths.
+    pub fn write_to(&self, folder: impl AsRef<Path>) -> Result<Vec<(PathBuf, usize)>, Diagnostic> {
+        let mut list = serde_json::to_vec_pretty(self)
+            .map_err(|e| Diagnostic::new("write-file", format!("the launches cannot be written: {e}")))?;
+        list.push(b'\n');
+        // The list is what a host reads first: it comes last.
+        let files: [(&str, &[u8]); 3] =
+            [("kernel.cubin", &self.cubin), ("kernel.cu", self.source.as_bytes()), ("launches.json", &list)];
+        let folder = folder.as_ref();
+        write_all(folder, &files).map_err(|(path, e)| {
+            Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
+                .help("name a folder that can be written to")
+        })?;
+        Ok(files.iter().map(|(name, bytes)| (folder.join(name), bytes.len())).collect())
+    }
+}
+
+/// Writes files into a folder by way of another one beside it, from which they are moved when all of them are whole.
+fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
+    let is_there = folder.is_dir();
+    let parent = match folder.parent() {
+        _ if is_there => folder,
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if folder.exists() && !is_there {
+        return Err((folder.to_owned(), io::ErrorKind::NotADirectory.into()));
+    }
+    let made = Made::all(parent).map_err(|e| (parent.to_owned(), e))?;
+    let stage =
+        tempfile::Builder::new().prefix(".export-").tempdir_in(parent).map_err(|e| (folder.to_owned(), e))?;
+    for (name, bytes) in files {
+        fs::write(stage.path().join(name), bytes).map_err(|e| (folder.join(name), e))?;
+    }
+    if is_there {
+        move_over(stage.path(), folder, files)?;
+    } else {
+        // As one that the process makes by itself, not one that nobody else may look into.
+        let whole = stage.path().join("whole");
+        fs::create_dir(&whole).map_err(|e| (folder.to_owned(), e))?;
+        for (name, _) in files {
+            fs::rename(stage.path().join(name), whole.join(name)).map_err(|e| (folder.join(name), e))?;
+        }
+        fs::rename(&whole, folder).map_err(|e| (folder.to_owned(), e))?;
+    }
+    made.keep();
+    Ok(())
+}
+
+/// Moves files into a folder that may hold earlier ones; where one cannot be moved, the earlier ones come back.
+fn move_over(stage: &Path, folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
+    let earlier = |name: &str| stage.join(format!("{name}.earlier"));
+    let mut moved: Vec<&str> = Vec::new();
+    for (name, _) in files {
+        let target = folder.join(name);
+        let kept = match fs::rename(&target, earlier(name)) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        };
+        moved.push(name);
+        if let Err(e) = kept.and_then(|()| fs::rename(stage.join(name), &target)) {
+            for name in moved {
+                let target = folder.join(name);
+                if earlier(name).exists() {
+                    let _ = fs::rename(earlier(name), target);
+                } else if !stage.join(name).exists() {
+                    let _ = fs::remove_file(target);
+                }
+            }
+            return Err((target, e));
+        }
+    }
+    Ok(())
+}
+
+/// Folders that were made on the way, which go again unless they are kept.
+struct Made(Vec<PathBuf>);
+
+impl Made {
+    fn all(folder: &Path) -> io::Result<Made> {
+        let missing = folder.ancestors().filter(|f| !f.as_os_str().is_empty()).take_while(|f| !f.exists());
+        let made = Made(missing.map(Path::to_owned).collect());
+        fs::create_dir_all(folder)?;
+        Ok(made)
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // The innermost first; one that something else has come into stays.
+        for folder in &self.0 {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            folder.read_dir().unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    const FILES: [(&str, &[u8]); 3] = [("a", b"1"), ("b", b"2"), ("c", b"3")];
+
+    #[test]
+    fn a_folder_gets_all_files_or_stays_as_it_was() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("deep/er/made");
+        write_all(&folder, &FILES).unwrap();
+        assert_eq!(names(&folder), ["a", "b", "c"]);
+        assert_eq!(names(folder.parent().unwrap()), ["made"]);
+        // Over an earlier one, beside something else.
+        fs::write(folder.join("notes"), "mine").unwrap();
+        write_all(&folder, &[("a", b"4"), ("b", b"5"), ("c", b"6")]).unwrap();
+        assert_eq!(names(&folder), ["a", "b", "c", "notes"]);
+        assert_eq!(fs::read(folder.join("c")).unwrap(), b"6");
+    }
+
+    #[test]
+    fn what_fails_half_way_leaves_nothing_half_written() {
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("made");
+        write_all(&folder, &FILES).unwrap();
+        // The last file's place is taken by a folder that holds something, which no file can take the place of; it is moved away and back.
+        let bad: [(&str, &[u8]); 3] = [("a", b"4"), ("b", b"5"), ("no/such", b"6")];
+        assert!(write_all(&folder, &bad).is_err());
+        assert_eq!(names(&folder), ["a", "b", "c"]);
+        assert_eq!(fs::read(folder.join("a")).unwrap(), b"1");
+        // Moved over, the second of two is missing.
+        let stage = tempfile::tempdir_in(around.path()).unwrap();
+        fs::write(stage.path().join("a"), "7").unwrap();
+        fs::write(stage.path().join("new"), "7").unwrap();
+        let gone: [(&str, &[u8]); 3] = [("new", b""), ("a", b""), ("b", b"")];
+        assert!(move_over(stage.path(), &folder, &gone).is_err());
+        assert_eq!(names(&folder), ["a", "b", "c"]);
+        assert_eq!(fs::read(folder.join("a")).unwrap(), b"1");
+        assert_eq!(fs::read(folder.join("b")).unwrap(), b"2");
+        // Into a folder that is none yet.
+        let other = around.path().join("x/y");
+        assert!(write_all(&other, &bad).is_err());
+        assert!(!around.path().join("x").exists());
+        fs::write(around.path().join("file"), "").unwrap();
+        assert!(write_all(&around.path().join("file"), &FILES).is_err());
+        assert!(write_all(&around.path().join("file/in"), &FILES).is_err());
+    }
+}

@@ -1,0 +1,81 @@
+//! What counts as the declared kernel's result: `Expectation`.
+
+use indexmap::IndexMap;
+use loopwright_kernel_ir::{Element, LoopKernel, Name};
+use loopwright_runtime::{Args, Device, Tensor};
+
+fn kernel(text: &str) -> LoopKernel {
+    LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"))
+}
+
+/// How `found` differs from what the kernel gives for `x` as its `y`.
+fn difference<T: Element, U: Element>(
+    text: &str,
+    x: &[T],
+    found: &[U],
+    tolerance: Option<f64>,
+) -> Option<String> {
+    let compiled = Device::emulator().compile(&kernel(text)).unwrap();
+    let args = Args::new().tensor("x", &Tensor::from_slice(&[x.len()], x).unwrap());
+    let mut results: IndexMap<Name, Tensor> = IndexMap::new();
+    results.insert(Name::new("y"), Tensor::from_slice(&[found.len()], found).unwrap());
+    compiled.expectation(&args).unwrap().difference(&results, tolerance).unwrap()
+}
+
+fn copy(dtype: &str) -> String {
+    format!("kernel k(x: {dtype}[n], y: {dtype}[n], n: i32)\ndomain {{ [i] : 0 <= i < n }}\ny[i] = x[i]\n")
+}
+
+#[test]
+fn integers_are_equal_or_not() {
+    let odd = (1i64 << 53) + 1;
+    assert_eq!(difference(&copy("i64"), &[odd], &[odd], None), None);
+    let told = difference(&copy("i64"), &[odd], &[odd - 1], None);
+    assert_eq!(
+        told.as_deref(),
+        Some("element 0 of `y` is 9007199254740992, and the declared kernel gives 9007199254740993")
+    );
+    // A tolerance is none of theirs, whatever stands beside them.
+    assert!(difference(&copy("i32"), &[1_000_000, 3], &[1_000_000, 4], Some(1e-2)).is_some());
+    assert!(difference(&copy("u64"), &[u64::MAX], &[u64::MAX - 1], Some(1e-2)).is_some());
+    assert!(difference(&copy("bool"), &[true, false], &[true, true], Some(1e-2)).is_some());
+}
+
+#[test]
+fn an_element_is_held_to_its_own_size() {
+    let x = [1e6f32, 1e-3];
+    assert_eq!(difference(&copy("f32"), &x, &[1e6f32, 1.000_01e-3], None), None);
+    // Nothing beside the largest element, and a tenth of itself.
+    assert!(difference(&copy("f32"), &x, &[1e6f32, 1.1e-3], None).is_some());
+    assert!(difference(&copy("f32"), &x, &[1e6f32, 0.0], None).is_some());
+    let wild = [f32::NAN, f32::INFINITY, 0.0];
+    assert_eq!(difference(&copy("f32"), &wild, &wild, None), None);
+    assert!(difference(&copy("f32"), &wild, &[0.0f32, f32::INFINITY, 0.0], None).is_some());
+    assert!(difference(&copy("f32"), &wild, &[f32::NAN, 3e38, 0.0], None).is_some());
+    assert!(difference(&copy("f32"), &wild, &[f32::NAN, f32::INFINITY, 1e-9], None).is_some());
+    // f64 is held to what f64 can do.
+    assert!(difference(&copy("f64"), &[1.0f64], &[1.000_001], None).is_some());
+    assert!(difference(&copy("f64"), &[1.0f64], &[1.000_001], Some(1e-5)).is_none());
+}
+
+const SUM: &str = "kernel k(x: f32[n], y: f32[1], n: i32)
+domain { [i] : 0 <= i < n }
+domain { [one] : 0 <= one < 1 }
+y[one] = sum(i, x[i])
+";
+
+#[test]
+fn where_terms_cancel_their_size_counts() {
+    // 2000 terms of up to 1 that nearly cancel.
+    let mut x: Vec<f32> =
+        (0..1000).flat_map(|k| [(k as f32 * 0.37).sin(), -(k as f32 * 0.37).sin()]).collect();
+    x.push(1e-4);
+    assert_eq!(difference(SUM, &x, &[1e-4f32], None), None);
+    // What another order of the sum may come to.
+    assert_eq!(difference(SUM, &x, &[1.2e-4f32], None), None);
+    // What none does: a term was left out.
+    assert!(difference(SUM, &x, &[1e-4f32 + 0.5], None).is_some());
+    // The same difference is wrong where nothing cancels, and where every rounding counts.
+    assert!(difference(SUM, &[1e-4f32], &[1.2e-4f32], None).is_some());
+    assert!(difference(SUM, &x, &[1.2e-4f32], Some(0.0)).is_some());
+}
