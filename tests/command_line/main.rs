@@ -2,6 +2,7 @@
 
 mod common;
 mod export;
+mod output;
 mod refusals;
 mod run;
 mod texts;

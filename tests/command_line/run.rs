@@ -112,7 +112,7 @@ fn a_wrong_result_has_status_1() {
     assert!(text.starts_with("wrong: element 0 of `out` is "), "{text}");
 }
 
-/// A kernel whose blocks write through an index array: the fact that its elements differ is needed, and checked on request.
+/// A kernel whose blocks write through an index array: the fact that its elements differ is needed, and checked unless it is trusted.
 #[test]
 fn a_scatter_needs_different_elements() {
     let folder = Folder::new("scatter");
@@ -126,25 +126,68 @@ fn a_scatter_needs_different_elements() {
     assert!(text.contains("error[legality-unknown]") && text.contains("`fact injective(idx)`"), "{text}");
     let x = Tensor::from_vec(&[6], vec![1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
     x.to_npy(folder.path("x.npy")).unwrap();
-    let run = |idx: Vec<i32>| {
+    let run = |idx: Vec<i32>, how: &str| {
         Tensor::from_vec(&[6], idx).unwrap().to_npy(folder.path("idx.npy")).unwrap();
         let (x, idx) = (format!("x={}", folder.path("x.npy")), format!("idx={}", folder.path("idx.npy")));
+        call(&["run", &with, &pipeline, "--input", &x, "--input", &idx, "--device", "emulator", how])
+    };
+    let text = out(&run(vec![5, 0, 4, 1, 3, 2], "--verify"));
+    assert!(text.contains("y: f32[6] = 2 4 6 5 3 1\n") && text.contains("verified"), "{text}");
+    for how in ["--verify", "--check-facts"] {
+        let text = refusal(&run(vec![5, 0, 4, 1, 0, 2], how));
+        assert!(text.contains("error[fact]") && text.contains("idx[1] and idx[4] are both 0"), "{text}");
+    }
+    // Nobody looks: the emulator sees the race itself.
+    let text = refusal(&run(vec![5, 0, 4, 1, 0, 2], "--trust-facts"));
+    assert!(!text.contains("error[fact]") && text.contains("race"), "{text}");
+}
+
+/// Integers are what they are; a small element beside a large one is held to its own size.
+#[test]
+fn what_is_verified_is_each_element() {
+    let folder = Folder::new("verify");
+    let kernel = folder.file(
+        "k.lw",
+        "kernel k(x: f64[n], y: f32[n], z: f32[n], w: i64[n], n: i32)\ndomain { [i] : 0 <= i < n }\n\
+         y[i] = cast(f32, x[i])\nz[i] = cast(f32, x[i]) - cast(f32, x[i])\nw[i] = 9007199254740993 + i\n",
+    );
+    let x = Tensor::from_vec(&[3], vec![1e30f64, 1e-3, -4.0]).unwrap();
+    x.to_npy(folder.path("x.npy")).unwrap();
+    let x = format!("x={}", folder.path("x.npy"));
+    let text = out(&call(&["run", &kernel, "--input", &x, "--device", "emulator", "--verify"]));
+    assert!(text.contains("verified") && text.contains("9007199254740993"), "{text}");
+    for bad in ["-1", "much", "nan"] {
+        let args = ["run", &kernel, "--input", &x, "--device", "emulator", &format!("--verify={bad}")];
+        assert!(refusal(&call(&args)).contains("is no tolerance"));
+    }
+}
+
+/// Bounds and assumptions are computed in i64, which holds no 2^63.
+#[test]
+fn unsigned_scalars_beyond_i64_are_refused_where_bounds_speak_of_them() {
+    let folder = Folder::new("u64");
+    let bound =
+        "kernel k(x: f32[64], y: f32[64], a: u64)\ndomain { [i] : 0 <= i < 64 and i < a }\ny[i] = x[i]\n";
+    let assume = "kernel k(x: f32[64], y: f32[64], a: u64)\nassume a <= 10\ndomain { [i] : 0 <= i < 64 }\ny[i] = x[i] if a > 10\n";
+    let value = "kernel k(x: u64[64], y: u64[64], a: u64)\ndomain { [i] : 0 <= i < 64 }\ny[i] = x[i] + a\n";
+    let run = |text: &str, a: u64| {
+        let kernel = folder.file("k.lw", text);
+        let set = format!("a={a}");
         call(&[
-            "run",
-            &with,
-            &pipeline,
-            "--input",
-            &x,
-            "--input",
-            &idx,
-            "--check-facts",
-            "--verify",
-            "--device",
-            "emulator",
+            "run", &kernel, "--set", &set, "--zeros", "x", "--zeros", "y", "--device", "emulator", "--verify",
         ])
     };
-    let text = out(&run(vec![5, 0, 4, 1, 3, 2]));
-    assert!(text.contains("y: f32[6] = 2 4 6 5 3 1\n") && text.contains("verified"), "{text}");
-    let text = refusal(&run(vec![5, 0, 4, 1, 0, 2]));
-    assert!(text.contains("error[fact]") && text.contains("idx[1] and idx[4] are both 0"), "{text}");
+    for a in [u64::MAX, 1 << 63] {
+        let text = refusal(&run(bound, a));
+        assert!(
+            text.contains("error[scalar-range]") && text.contains("the bound `i < a` speaks of it"),
+            "{text}"
+        );
+        let text = refusal(&run(assume, a));
+        assert!(text.contains("error[scalar-range]") && text.contains("the assumption `a <= 10`"), "{text}");
+        let text = out(&run(value, a));
+        assert!(text.contains(&format!("y: u64[64] = {a} ")) && text.contains("verified"), "{text}");
+    }
+    out(&run(assume, 10));
+    assert!(refusal(&run(assume, 11)).contains("error[assumption]"));
 }

@@ -6,7 +6,7 @@ use loopwright::prelude::*;
 use crate::arguments::Arguments;
 use crate::input::{Binding, Failure, Form};
 use crate::report;
-use crate::run::wrong;
+use crate::run::{USUAL, tolerance, wrong};
 
 /// The options of `loopwright bisect`. Several properties are one: that all of them hold.
 #[derive(ClapArgs)]
@@ -28,9 +28,9 @@ pub struct Bisect {
     /// At most so many bytes moved between memory and the device in a run on the emulator.
     #[arg(long, value_name = "BYTES")]
     moved: Option<u64>,
-    /// A run on the emulator gives what the declared kernel does, to this tolerance.
-    #[arg(long, value_name = "TOLERANCE", num_args = 0..=1, default_missing_value = "1e-5")]
-    result: Option<f64>,
+    /// A run on the emulator gives what the declared kernel does, to this tolerance, as `run --verify` says it.
+    #[arg(long, value_name = "TOLERANCE", num_args = 0..=1, default_missing_value = USUAL)]
+    result: Option<String>,
     #[command(flatten)]
     arguments: Arguments,
 }
@@ -53,7 +53,7 @@ impl Bisect {
         if refusals.len() > pipeline.steps().len() {
             return Err(refusals.swap_remove(0).into());
         }
-        report::say(&found.to_string());
+        report::say(&found.to_string())?;
         Ok(())
     }
 
@@ -91,7 +91,7 @@ impl Bisect {
         }) {
             return Ok(false);
         }
-        match self.result {
+        match self.result.as_deref().map(tolerance).transpose().map_err(first)? {
             None => Ok(true),
             Some(tolerance) => Ok(wrong(&compiled, &args, &result, tolerance)?.is_none()),
         }

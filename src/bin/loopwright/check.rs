@@ -12,13 +12,13 @@ use crate::report;
 /// `loopwright print`
 pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
     if !steps {
-        report::say(&form.transformed()?.to_string());
+        report::say(&form.transformed()?.to_string())?;
         return Ok(());
     }
     let declared = form.declared()?;
-    report::say(&format!("# declared\n{declared}"));
+    report::say(&format!("# declared\n{declared}"))?;
     for traced in form.pipeline()?.apply_traced(&declared)? {
-        report::say(&format!("\n# {}\n{}", traced.step, traced.kernel));
+        report::say(&format!("\n# {}\n{}", traced.step, traced.kernel))?;
     }
     Ok(())
 }
@@ -59,7 +59,7 @@ pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
     for note in kernel.declared().single_in_double() {
         let _ = writeln!(text, "{}", note.render_warning());
     }
-    report::say(&text);
+    report::say(&text)?;
     Ok(())
 }
 

@@ -15,15 +15,15 @@ pub fn print(form: &Form, binding: &Binding, arch: Option<&str>) -> Result<(), F
         let options = CompileOptions { index: Some(program.index), ..CompileOptions::default() };
         let binary = compile_for(&kernel, arch, &Default::default(), &options)?;
         for message in &binary.compiled.messages {
-            eprintln!("{message}");
+            report::note(&message.to_string());
         }
         for r in &binary.compiled.resources {
-            eprintln!(
+            report::note(&format!(
                 "{arch}: {}: {} registers, {} bytes of shared memory, {} bytes of stack, {} bytes spilled",
                 r.name, r.registers, r.shared_bytes, r.stack_bytes, r.spill_store_bytes
-            );
+            ));
         }
     }
-    report::say(&source.text);
+    report::say(&source.text)?;
     Ok(())
 }

@@ -41,7 +41,7 @@ impl Explain {
     pub fn explain(&self) -> Result<(), Failure> {
         if self.lowered {
             let (_, program) = lowered(&self.form, &self.binding)?;
-            report::say(&program.explain().to_string());
+            report::say(&program.explain().to_string())?;
             return Ok(());
         }
         let declared = self.form.declared()?;
@@ -51,9 +51,9 @@ impl Explain {
             // It goes where refusals go, with its place.
             explained.steps.pop();
         }
-        report::say(&format!("declared\n{}", indented(&declared.to_string())));
+        report::say(&format!("declared\n{}", indented(&declared.to_string())))?;
         let text = if self.whole { format!("{explained:#}") } else { explained.to_string() };
-        report::say(&text);
+        report::say(&text)?;
         if self.times {
             for (k, step) in explained.steps.iter().enumerate() {
                 let Ok(judged) = &step.outcome else { continue };
@@ -62,7 +62,7 @@ impl Explain {
                     k + 1,
                     judged.transform_microseconds,
                     judged.judge_microseconds
-                ));
+                ))?;
             }
         }
         match refusal {
@@ -93,8 +93,8 @@ impl Compare {
         };
         let (first, second) = (bind(&first, &second)?, bind(&second, &first)?);
         match first.compare(&second, &declared) {
-            Some(divergence) => report::say(&divergence.to_string()),
-            None => report::say("the kernels are equal after every step\n"),
+            Some(divergence) => report::say(&divergence.to_string())?,
+            None => report::say("the kernels are equal after every step\n")?,
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! `export`
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 use loopwright::prelude::*;
@@ -41,26 +41,9 @@ impl Export {
             args = args.scalar(name, value);
         }
         let export = loopwright::runtime::export(&kernel, arch, &args, &CompileOptions::default())?;
-        let folder = &self.output;
-        std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
-        let mut list = serde_json::to_string_pretty(&export)
-            .map_err(|e| Diagnostic::new("write-file", format!("the launches cannot be written: {e}")))?;
-        list.push('\n');
-        let files: [(&str, &[u8]); 3] = [
-            ("kernel.cubin", &export.cubin),
-            ("kernel.cu", export.source.as_bytes()),
-            ("launches.json", list.as_bytes()),
-        ];
-        for (name, bytes) in files {
-            let file = folder.join(name);
-            std::fs::write(&file, bytes).map_err(|e| cannot_write(&file, &e))?;
-            report::say(&format!("{}: {} bytes\n", file.display(), bytes.len()));
+        for (file, length) in export.write_to(&self.output)? {
+            report::say(&format!("{}: {length} bytes\n", file.display()))?;
         }
         Ok(())
     }
-}
-
-fn cannot_write(path: &Path, e: &std::io::Error) -> Diagnostic {
-    Diagnostic::new("write-file", format!("{} cannot be written: {e}", path.display()))
-        .help("name a folder that can be written to")
 }

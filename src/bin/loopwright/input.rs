@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Args as ClapArgs;
 use loopwright::prelude::*;
+use loopwright::transforms::{Verdict, judge_declared};
 use loopwright::tuner::TunedRecord;
 
 /// Why a command ends without success.
@@ -56,9 +58,9 @@ pub struct Binding {
 }
 
 impl Form {
-    /// The kernel as it was declared.
+    /// The kernel of the file, before the pipeline.
     pub fn declared(&self) -> Result<LoopKernel, Failure> {
-        Ok(LoopKernel::parse_bytes(&origin(&self.kernel), &read(&self.kernel)?)?)
+        kernel(&self.kernel)
     }
 
     /// The pipeline, with its parameters bound. Of records only kernel and pipeline are asked for.
@@ -112,7 +114,7 @@ impl Form {
                 Ok(bound.bind(point.filter(|(n, _)| left.contains(n)).map(|(n, v)| (n.as_str(), v)))?)
             }
             Err(unfit) if bound.parameters().is_empty() => {
-                eprintln!("note: {}", unfit.message);
+                crate::report::note(&format!("note: {}", unfit.message));
                 Ok(bound)
             }
             Err(unfit) => Err(unfit.into()),
@@ -214,6 +216,32 @@ pub fn origin(path: &str) -> String {
 
 /// No kernel or pipeline is longer; a file that is was named by mistake.
 const LONGEST: u64 = 16 << 20;
+
+/// The kernel of a file. One that says what it was made from, in a `declared` block, is held to that.
+pub fn kernel(path: &str) -> Result<LoopKernel, Failure> {
+    let kernel = LoopKernel::parse_bytes(&origin(path), &read(path)?)?;
+    // A file is read again where a refusal gets its place; what is wrong with it was said by then.
+    static JUDGED: AtomicBool = AtomicBool::new(false);
+    if kernel.declared.is_some() && !JUDGED.swap(true, Ordering::Relaxed) {
+        match judge_declared(&kernel)? {
+            Some(Verdict::Refuted(witness)) => {
+                let mut refusal = witness.diagnostic();
+                refusal.message = format!(
+                    "{} does not compute what its `declared` block says: {}",
+                    origin(path),
+                    refusal.message
+                );
+                return Err(refusal.into());
+            }
+            Some(Verdict::Unknown { reason, .. }) => crate::report::note(&format!(
+                "note: it is not known whether {} computes what its `declared` block says: {reason}",
+                origin(path)
+            )),
+            Some(Verdict::Proved { .. }) | None => {}
+        }
+    }
+    Ok(kernel)
+}
 
 /// The device of an option.
 pub fn device(name: &str) -> Result<Device, Failure> {

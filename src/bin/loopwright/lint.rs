@@ -28,17 +28,17 @@ impl Lint {
         let lints = lint(&declared, &pipeline, &args, &Machine::h200())?;
         if self.json {
             let text = serde_json::to_string_pretty(&lints).unwrap_or_default();
-            report::say(&format!("{text}\n"));
+            report::say(&format!("{text}\n"))?;
             return Ok(());
         }
         for lint in &lints {
-            report::say(&format!("{lint}\n\n"));
+            report::say(&format!("{lint}\n\n"))?;
         }
         let repaired = lints.iter().filter(|l| l.repair.is_some()).count();
         report::say(&match lints.len() {
             0 => "no lints\n".to_owned(),
             n => format!("{n} {}, {repaired} with a repair\n", if n == 1 { "lint" } else { "lints" }),
-        });
+        })?;
         Ok(())
     }
 }

@@ -84,7 +84,32 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let result = match Cli::try_parse() {
+        Ok(cli) => obey(cli),
+        Err(e) if e.use_stderr() => {
+            report::note(e.render().to_string().trim_end());
+            return ExitCode::from(2);
+        }
+        // Help and versions are what was asked for.
+        Err(e) => report::say(&e.render().to_string()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Input(diagnostics)) => {
+            for diagnostic in diagnostics {
+                report::note(&report::render(&diagnostic));
+            }
+            ExitCode::from(2)
+        }
+        Err(Failure::Wrong(text)) => {
+            report::note(&text);
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn obey(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
         Command::Print { form, steps } => check::print(&form, steps).map_err(|f| form.locate(f)),
         Command::Explain(explain) => explain.explain().map_err(|f| explain.form.locate(f)),
         Command::Compare(compare) => compare.compare().map_err(|f| compare.form.locate(f)),
@@ -99,21 +124,7 @@ fn main() -> ExitCode {
         Command::Report(limits) => limits.report(),
         Command::Lint(lint) => lint.lint().map_err(|f| lint.form.locate(f)),
         Command::Doctor => {
-            report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()));
-            Ok(())
-        }
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(Failure::Input(diagnostics)) => {
-            for diagnostic in diagnostics {
-                eprintln!("{}", report::render(&diagnostic));
-            }
-            ExitCode::from(2)
-        }
-        Err(Failure::Wrong(text)) => {
-            eprintln!("{text}");
-            ExitCode::from(1)
+            report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()))
         }
     }
 }

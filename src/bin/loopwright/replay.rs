@@ -10,7 +10,7 @@ use crate::report;
 /// Prints what a strategy finds in the searches of a log.
 pub fn print(log: &Path, strategy: impl Fn(usize) -> Strategy) -> Result<(), Failure> {
     for replayed in replay(log, strategy)? {
-        report::say(&format!("{replayed}\n"));
+        report::say(&format!("{replayed}\n"))?;
     }
     Ok(())
 }

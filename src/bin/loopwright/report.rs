@@ -1,13 +1,28 @@
 //! What is shown.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
 use loopwright::ir::Diagnostic;
 use loopwright::lowering::program::{BinOp, UnOp, Value, ValueKind};
 
-/// Writes to standard output; a reader that went away is no error.
-pub fn say(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+use crate::input::Failure;
+
+/// Writes to standard output. A reader that went away wants no more, and is no error; what cannot be written otherwise is one.
+pub fn say(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(Diagnostic::new("write-output", format!("standard output cannot be written: {e}"))
+                .help("redirect it to where there is room")
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes a line to standard error. Where that is closed or full, nobody can be told.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
 /// A diagnostic with the line that it is about.

@@ -175,7 +175,7 @@ impl Tune {
                 .into());
         };
         self.check_files()?;
-        let kernel = LoopKernel::parse_bytes(&input::origin(kernel), &input::read(kernel)?)?;
+        let kernel = input::kernel(kernel)?;
         let pipeline = input::read_pipeline(pipeline_file)?;
         let space = Space::parse(&input::read_space(space)?)?;
         space.check(&pipeline)?;
@@ -218,11 +218,11 @@ impl Tune {
             tuner = tuner.sample(sample).scale(scale(&kernel, &args, sample)?);
         }
         if sample.is_none() && tuner.sample_size()? > LARGE {
-            eprintln!(
+            report::note(&format!(
                 "note: the reference and every point go through the whole problem on the CPU, which takes long; give a smaller one to check and \
                  count on, as `--sample {}`",
                 smaller(&kernel, &args)?
-            );
+            ));
         }
         // Several pipelines of one kernel are told apart by their files.
         if let Some(name) = Path::new(pipeline_file).file_stem().filter(|_| pipeline_file != "-") {
@@ -245,7 +245,7 @@ impl Tune {
                 made.refused,
                 made.counting.as_secs_f64(),
                 made.tuning.table()
-            ));
+            ))?;
             return Ok(());
         }
         if let Some(folder) = &self.measure {
@@ -253,7 +253,7 @@ impl Tune {
         }
         let tuning = tuner.run()?;
         bar.finish_and_clear();
-        report::say(&tuning.table());
+        report::say(&tuning.table())?;
         if let Some(path) = &self.html {
             input::write(path, &tuning.html())?;
         }

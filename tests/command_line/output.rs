@@ -1,0 +1,128 @@
+//! Where output goes, and what becomes of it where it cannot be written.
+
+use std::fs::OpenOptions;
+use std::process::{Command, Stdio};
+
+use loopwright::prelude::*;
+
+use crate::common::{Folder, call, example, out, refusal};
+
+/// Each command with output, small.
+fn commands(folder: &Folder) -> Vec<Vec<String>> {
+    let (kernel, pipeline) =
+        (example("kernels/segmented_sum.lw"), example("pipelines/segmented_sum/block_per_segment.pipe"));
+    let log = folder.path("tune.jsonl");
+    let space = folder.file("lanes.space", "lanes in [32, 64]\n");
+    let open =
+        folder.file("open.pipe", "split_iname(i, $lanes)\ntag_inames(s: block.x, i_inner: thread.x)\n");
+    let sizes = ["--set", "nseg=2", "--set", "len=40"];
+    let with = |first: &[&str], more: &[&str]| -> Vec<String> {
+        first.iter().chain(more).map(ToString::to_string).collect()
+    };
+    let run = ["--random", "x", "--device", "emulator"];
+    out(&call(
+        &[&["tune", &kernel, &open, &space, "--device", "emulator", "--log", &log], &sizes[..]].concat(),
+    ));
+    vec![
+        with(&["print", &kernel, &pipeline], &[]),
+        with(&["print", "--steps", &kernel, &pipeline], &[]),
+        with(&["explain", &kernel, &pipeline], &[]),
+        with(&["explain", "--lowered", &kernel, &pipeline], &[]),
+        with(&["compare", &kernel, &pipeline, &pipeline], &[]),
+        with(&["bisect", &kernel, &pipeline, "--barriers", "0"], &[]),
+        with(&["check", &kernel, &pipeline], &[]),
+        with(&["cuda", &kernel, &pipeline], &[]),
+        with(&["run", &kernel, &pipeline, "--verify"], &[&sizes[..], &run].concat()),
+        with(&["tune", &kernel, &open, &space, "--device", "emulator"], &sizes),
+        with(&["tune", "--replay", &log], &[]),
+        with(&["report", &log], &[]),
+        with(&["lint", &kernel, &pipeline], &sizes),
+        with(&["doctor"], &[]),
+        with(&["--help"], &[]),
+        with(&["--version"], &[]),
+    ]
+}
+
+fn loopwright(args: &[String]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loopwright"));
+    command.args(args).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    if !std::path::Path::new("/dev/full").exists() {
+        return;
+    }
+    let folder = Folder::new("full");
+    for args in commands(&folder) {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = loopwright(&args).stdout(full).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+        assert!(
+            text.contains("error[write-output]: standard output cannot be written: "),
+            "{args:?}: {text}"
+        );
+        // Where nobody can be told, the status tells.
+        let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let status = loopwright(&args).stdout(full()).stderr(full()).status().unwrap();
+        assert_eq!(status.code(), Some(2), "{args:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_went_away_ends_a_command_quietly() {
+    let folder = Folder::new("head");
+    for args in commands(&folder) {
+        // The reading end is closed before the command begins.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = loopwright(&args).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {text}");
+        assert!(!text.contains("error") && !text.contains("panic"), "{args:?}: {text}");
+    }
+}
+
+/// What a file says of its origin is no proof.
+#[test]
+fn a_text_is_held_to_its_declared_block() {
+    let folder = Folder::new("declared");
+    let declared = LoopKernel::parse(
+        "kernel shift(x: f32[n], y: f32[n], n: i32)\nassume 9 <= n\ndomain { [i] : 1 <= i < n }\nx[i] = x[i - 1] + y[i] {id=go}\n",
+    )
+    .unwrap();
+    let text = Pipeline::parse("split_iname(i, 4)").unwrap().apply(&declared).unwrap().to_text();
+    assert!(text.contains("\ndeclared {\n"), "{text}");
+    let right = call(&["check", &folder.file("right.lw", &text)]);
+    assert!(out(&right).contains("1 instruction"));
+    assert_eq!(String::from_utf8_lossy(&right.stderr), "");
+    // Side by side in threads, and another expression than the declared one.
+    let (head, block) = text.split_at(text.find("\ndeclared {").unwrap());
+    let changed = |from: &str, to: &str| {
+        let changed = head.replacen(from, to, 1);
+        assert_ne!(changed, head);
+        folder.file("wrong.lw", changed + block)
+    };
+    let text = refusal(&call(&["check", &changed("y: f32[n]", "y: f64[n]")]));
+    assert!(
+        text.contains("error[declared-mismatch]") && text.contains("`y` is f64, and declared is f32"),
+        "{text}"
+    );
+    let wrong = [
+        changed("x[i] = x[i - 1] + y[i]", "x[i] = x[i - 1] + y[i] * 2"),
+        changed("x[i] = x[i - 1] + y[i]", "x[i] = x[i - 1] + y[i - 1]"),
+        changed("1 <= i < n", "2 <= i < n"),
+    ];
+    for file in wrong {
+        for command in ["check", "print", "cuda"] {
+            let output = call(&[command, &file]);
+            let text = String::from_utf8_lossy(&output.stderr);
+            let refused = output.status.code() == Some(2);
+            let told = text.contains("computes what its `declared` block says")
+                || text.contains("does not compute what its `declared` block says");
+            assert!(told && (refused || text.contains("note: it is not known")), "{command}: {text}");
+        }
+    }
+}
