@@ -3,7 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{
-    Aff, Constraint, Diagnostic, Domain, Expr, KernelData, LoopKernel, Name, PartRef, Tag, Tree,
+    Aff, Constraint, Diagnostic, Domain, Expr, KernelData, Lookup, LoopKernel, Name, PartRef, Tag, Tree,
 };
 use loopwright_poly::System;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{map_expressions, replace_in_lists, require_fresh, require_iname},
+    edit::{map_expressions, parts_with_inames, replace_in_lists, require_fresh, require_iname},
     extent::constraints_of,
     names,
     rename_iname::is_declared,
@@ -151,8 +151,29 @@ fn take(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<bool, Diag
     Ok(true)
 }
 
+/// Drops the constraints on these inames that restrict no part, because no part has all of their inames (any more): what `distribute`
+/// leaves of `0 <= j < i` where `j` is now inside of a copy of `i`. With one iname for several of them, parts may have all that are left.
+fn drop_dead(data: &mut KernelData, inames: &[Name]) {
+    let lookup = Lookup::new(data);
+    let parts: Vec<Vec<Name>> = parts_with_inames(data).into_iter().map(|(_, inames)| inames).collect();
+    let is_dead = |c: &Constraint| {
+        let base: Vec<Name> = c.names().iter().flat_map(|n| lookup.base_of(n).to_vec()).collect();
+        base.iter().any(|n| inames.contains(n))
+            && !parts.iter().any(|part| base.iter().all(|n| part.contains(n)))
+    };
+    let kept: Vec<Vec<Constraint>> = data
+        .domains
+        .iter()
+        .map(|d| d.constraints.iter().filter(|c| !is_dead(c)).cloned().collect())
+        .collect();
+    for (domain, kept) in data.domains.iter_mut().zip(kept) {
+        domain.constraints = kept;
+    }
+}
+
 /// Replaces several inames by one in all that speaks of them; the tree is left alone.
 fn merge(data: &mut KernelData, inames: &[Name], new: &Name) -> Result<(), Diagnostic> {
+    drop_dead(data, inames);
     let with: Vec<(Name, Vec<Name>)> = data
         .instructions
         .iter()
