@@ -8,6 +8,8 @@
 //! `x` before `y` in the new one ([`not_before`]). Most cases contradict each other in the comparisons alone, so that only pairs whose
 //! order or storage a step changed get to a question of [`System`]. Questions of the same text are asked once.
 //!
+//! Two writes that leave the same value may change places (see [`crate::value`]).
+//!
 //! Cells belong to owners, which a step may make finer (see [`owners`]).
 
 mod owners;
@@ -17,7 +19,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name};
+use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Lookup, Name};
 use loopwright_poly::{Result, System, Table, TableSet};
 
 use owners::Owners;
@@ -27,6 +29,7 @@ use crate::{
     link::{Link, cover, link, narrow_by},
     model::Coordinate,
     order::{Against, Possible, Way, before, common, not_before},
+    value,
 };
 
 /// A pair whose order is not kept, as far as a question could tell.
@@ -72,6 +75,8 @@ pub struct Comparison<'a, 'k> {
     outcome: Outcome,
     answers: Table<Vec<Constraint>, bool>,
     lowers: Table<Name, Option<Aff>>,
+    /// Tables of the declared kernel, once they are needed.
+    declared: Option<Lookup<'k>>,
     /// How many questions were asked.
     pub questions: usize,
 }
@@ -124,6 +129,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
             outcome,
             answers: Table::default(),
             lowers: Table::default(),
+            declared: None,
             questions: 0,
         }
     }
@@ -348,9 +354,10 @@ impl<'a, 'k> Comparison<'a, 'k> {
                     }
                 }
                 let system = base.with(&more)?;
-                if !Self::ask(&mut self.answers, &mut self.questions, &system)?
-                    && !new.facts_exclude(a, b, &system)?
-                {
+                let harmless = Self::ask(&mut self.answers, &mut self.questions, &system)?
+                    || new.facts_exclude(a, b, &system)?
+                    || *why == Against::Turned && self.leave_the_same((p, k), (q, l), &system)?;
+                if !harmless {
                     return Ok(Some(Suspect {
                         array: array.clone(),
                         against: *why,
@@ -362,6 +369,21 @@ impl<'a, 'k> Comparison<'a, 'k> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether two events are writes that leave one value in all executions of a system. Then it does not matter which of them comes first:
+    /// a read has the same writes before it in both orders, and where another one of them is the last, both have left one value.
+    fn leave_the_same(
+        &mut self,
+        (p, k): (usize, usize),
+        (q, l): (usize, usize),
+        system: &System,
+    ) -> Result<bool> {
+        let new = self.new;
+        let declared = self.declared.get_or_insert_with(|| Lookup::new(new.kernel.declared()));
+        let Some(first) = new.pure_write(declared, &new.parts[p], k)? else { return Ok(false) };
+        let Some(second) = new.pure_write(declared, &new.parts[q], l)? else { return Ok(false) };
+        value::same(new, &first, &second, system, &mut self.questions)
     }
 
     /// That what one part adds to a scan is seen by another, the second execution: it belongs to no later value of the scan's iname.

@@ -37,6 +37,7 @@ mod replay;
 mod roles;
 mod scan;
 mod search;
+mod value;
 mod witness;
 
 pub use blocks::blocks_meet;

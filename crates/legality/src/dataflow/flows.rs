@@ -12,7 +12,7 @@ use loopwright_kernel_ir::{Aff, Arg, Constraint, Name};
 use loopwright_poly::{Access, Map, Sources, Table, flow};
 
 use super::{Checked, why};
-use crate::{Model, ModelPart, Touch, model::Coordinate, roles::PartRole};
+use crate::{Model, ModelPart, Touch, model::Coordinate, roles::PartRole, value::written};
 
 /// Copies of copies of copies are followed so far.
 pub(super) const HOPS: usize = 4;
@@ -25,6 +25,8 @@ const END: i64 = 1 << 40;
 pub(super) enum Seen {
     /// A target of a declared instruction; the map goes to its declared inames.
     Definition(Name, usize),
+    /// The value of this shape, whichever instruction has written it; the map goes to what fills its holes. See [`values`].
+    Value(String),
     /// What an argument held at the beginning; the map goes to the cell.
     Initial(Name),
     /// Nothing; the map goes to a point.
@@ -61,6 +63,30 @@ pub(super) fn unite(view: &mut View, seen: Seen, map: Map) -> Checked<()> {
         Some(known) => *known = known.union(&map)?,
     }
     Ok(())
+}
+
+/// What is seen, with the values of definitions that hang on no array which the kernel writes in their place.
+pub(super) fn values(view: &View, declared: &Model<'_>) -> Checked<View> {
+    let mut found = View::new();
+    for (seen, map) in view {
+        let value = match seen {
+            Seen::Definition(id, target) => declared
+                .lookup
+                .instruction(id)
+                .and_then(|i| Some((i, written(&declared.lookup, i, *target)?))),
+            _ => None,
+        };
+        match value {
+            Some((instruction, mut pure)) => {
+                // A map goes somewhere.
+                pure.arguments.push(Aff::default());
+                let filled = Map::from_affs(&instruction.within, &pure.arguments)?;
+                unite(&mut found, Seen::Value(pure.shape), map.then(&filled)?)?;
+            }
+            None => unite(&mut found, seen.clone(), map.clone())?,
+        }
+    }
+    Ok(found)
 }
 
 impl<'a, 'k> Flows<'a, 'k> {

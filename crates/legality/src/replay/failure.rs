@@ -3,9 +3,12 @@
 //! A race ends the run where it is found. A read or a reduction is no failure by itself: values carry the number of the first thing that went
 //! wrong with what they come from, and it is reported where an output has another value for it.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use loopwright_kernel_ir::Name;
+use loopwright_kernel_ir::{Name, Reduce};
 
 use super::{
     CellName, Instance, Token,
@@ -110,7 +113,6 @@ impl Machine<'_, '_> {
         who: &Instance,
         reads: &[Seen],
         joined: &[Vec<Point>],
-        id: &Name,
     ) -> Result<(), Failure> {
         // What is not declared may read what it likes.
         let Some(expected) = declared.reads.get(who) else { return Ok(()) };
@@ -135,14 +137,12 @@ impl Machine<'_, '_> {
         for (n, points) in joined.iter().enumerate() {
             let Some(expected) = declared.joined.get(&(who.clone(), n)) else { continue };
             let mut points: Vec<Vec<i64>> = points.iter().map(|p| p.point.clone()).collect();
-            if self.sorts(id, n) {
+            if self.sorts(who, n) {
                 points.sort();
             }
-            let reduce =
-                self.model.kernel.declared().instruction(id).and_then(|i| i.reductions().get(n).cloned());
-            let idempotent = reduce
-                .and_then(|r| self.model.kernel.declared().operator(&r.op))
-                .is_some_and(|op| op.idempotent);
+            let declared_operator = |r: Arc<Reduce>| self.model.kernel.declared().operator(&r.op);
+            let idempotent =
+                self.reduction(who, n).and_then(declared_operator).is_some_and(|op| op.idempotent);
             if idempotent {
                 points.dedup();
             }

@@ -4,14 +4,15 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
 };
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Name, Part, PartRef};
+use loopwright_kernel_ir::{AddressSpace, Arg, Name, Part, PartRef, Reduce};
 
 use super::{
     CellName, Failure, Instance, Parameters, Stop, Token,
     schedule::{Access, Execution, Ready, executions, instance, prepare},
+    value::{Evaluation, consumed, hash_of},
 };
 use crate::{Coordinate, Model, Touch, accumulator, model::AXES, roles::PartRole};
 
@@ -23,6 +24,8 @@ pub(super) type Key = (Name, Vec<i64>, Vec<i64>);
 pub struct Run {
     /// The definitions that the reads of each instance see, with hashes of their values.
     pub(super) reads: HashMap<Instance, Vec<Seen>>,
+    /// The values that instances compute.
+    values: HashMap<Instance, u64>,
     /// The points that each finished reduction has joined.
     pub(super) joined: HashMap<(Instance, usize), Vec<Vec<i64>>>,
     /// What outputs hold at the end.
@@ -31,12 +34,6 @@ pub struct Run {
     pub(super) order: HashMap<Instance, usize>,
     /// Whether reads saw other definitions than declared, and no output another value for it.
     pub(crate) harmless: bool,
-}
-
-fn hash_of(what: impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    what.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The axes of the inames of each reduction.
@@ -80,6 +77,8 @@ pub(super) struct Seen {
     pub cell: CellName,
     pub token: Token,
     pub hash: u64,
+    /// Whether it is known which cell it is. If not, nobody writes the array.
+    pub known: bool,
 }
 
 /// A point that an accumulator has joined, with the hash of its term.
@@ -92,6 +91,7 @@ pub(super) struct Point {
 
 pub(super) struct Machine<'a, 'k> {
     pub model: &'a Model<'k>,
+    parameters: &'a Parameters,
     pub cells: HashMap<Key, Held>,
     sums: HashMap<Key, Vec<Point>>,
     /// What went wrong so far. It counts where an output has another value for it.
@@ -169,6 +169,7 @@ pub fn replay(
     let shared = shared_axes(model);
     let mut machine = Machine {
         model,
+        parameters: fixed,
         cells: HashMap::new(),
         sums: HashMap::new(),
         failures: Vec::new(),
@@ -206,11 +207,17 @@ pub fn replay(
 }
 
 impl Machine<'_, '_> {
+    /// The declared reduction whose result a declared part takes in this place.
+    pub(super) fn reduction(&self, who: &Instance, place: usize) -> Option<Arc<Reduce>> {
+        let instruction = self.model.kernel.declared().instruction(&who.instruction)?;
+        let number = *consumed(instruction, who.part).get(place)?;
+        instruction.reductions().get(number).cloned()
+    }
+
     /// What a reduction comes to, from the terms of its points.
-    fn reduced(&self, id: &Name, number: usize, points: &[Point]) -> u64 {
+    fn reduced(&self, who: &Instance, place: usize, points: &[Point]) -> u64 {
         let declared = self.model.kernel.declared();
-        let reduce = declared.instruction(id).and_then(|i| i.reductions().get(number).cloned());
-        let operator = reduce.and_then(|r| declared.operator(&r.op));
+        let operator = self.reduction(who, place).and_then(|r| declared.operator(&r.op));
         let mut terms: Vec<u64> = points.iter().map(|p| p.hash).collect();
         if operator.as_ref().is_some_and(|op| op.idempotent) {
             terms.sort_unstable();
@@ -243,7 +250,7 @@ impl Machine<'_, '_> {
             for a in &ready.accesses {
                 let Some(functions) = &a.cell else {
                     let cell = CellName { array: a.array.clone(), index: Vec::new() };
-                    seen.push(Seen { hash: 0, token: Token::Unwritten, cell });
+                    seen.push(Seen { hash: 0, token: Token::Unwritten, cell, known: false });
                     continue;
                 };
                 let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
@@ -269,7 +276,7 @@ impl Machine<'_, '_> {
                 let held = self.cells.get(&key).cloned().unwrap_or_else(|| self.initial(&cell));
                 causes[k] = first(causes[k], held.cause);
                 if !a.bound {
-                    seen.push(Seen { cell, token: held.token.clone(), hash: held.hash });
+                    seen.push(Seen { cell, token: held.token.clone(), hash: held.hash, known: true });
                 }
                 copied[k] = held;
             }
@@ -280,8 +287,8 @@ impl Machine<'_, '_> {
         }
         let who: Vec<Instance> = group.iter().map(|x| instance(ready, x)).collect();
         let hashes: Vec<u64> = match &ready.role {
-            PartRole::Does(id, _) => {
-                (0..group.len()).map(|k| self.value(ready, id, &who[k], &reads[k], &joined[k])).collect()
+            PartRole::Does(..) => {
+                (0..group.len()).map(|k| self.value(&who[k], &reads[k], &joined[k])).collect()
             }
             _ => copied.iter().map(|held| held.hash).collect(),
         };
@@ -291,15 +298,20 @@ impl Machine<'_, '_> {
                     if declared.reads.get(who).is_some_and(|r| r.len() != reads[k].len()) {
                         return Err(Stop::Other(format!("`{id}` is written in another way")));
                     }
-                    if let Err(failure) = self.check(declared, run, who, &reads[k], &joined[k], id) {
+                    if let Err(failure) = self.check(declared, run, who, &reads[k], &joined[k]) {
                         causes[k] = first(causes[k], Some(self.failures.len()));
                         self.failures.push(failure);
                     }
+                    // The value is right, whatever it comes from.
+                    if declared.values.get(who) == Some(&hashes[k]) {
+                        causes[k] = None;
+                    }
                 } else {
+                    run.values.insert(who.clone(), hashes[k]);
                     run.reads.insert(who.clone(), std::mem::take(&mut reads[k]));
                     for (n, points) in joined[k].iter().enumerate() {
                         let mut points: Vec<Vec<i64>> = points.iter().map(|p| p.point.clone()).collect();
-                        if self.sorts(id, n) {
+                        if self.sorts(who, n) {
                             points.sort();
                         }
                         run.joined.insert((who.clone(), n), points);
@@ -324,7 +336,12 @@ impl Machine<'_, '_> {
                     };
                     let hash = match ready.role {
                         PartRole::Copies => hashes[k],
-                        _ => hash_of((hashes[k], a.target)),
+                        // One value is two in two types.
+                        _ => hash_of((
+                            hashes[k],
+                            a.target,
+                            self.model.lookup.array(&a.array).map(|a| &a.dtype),
+                        )),
                     };
                     self.cells.insert(key, Held { token, hash, cause: causes[k] });
                     continue;
@@ -345,24 +362,12 @@ impl Machine<'_, '_> {
         Ok(Ok(()))
     }
 
-    /// A hash of the value that an execution computes: of the expression, the values that it reads, and those of its inames.
-    fn value(&self, ready: &Ready, id: &Name, who: &Instance, reads: &[Seen], joined: &[Vec<Point>]) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (id, who.part).hash(&mut hasher);
-        for seen in reads {
-            seen.hash.hash(&mut hasher);
-        }
-        for (n, points) in joined.iter().enumerate() {
-            self.reduced(id, n, points).hash(&mut hasher);
-        }
-        // Values whose place is not known are taken to differ from instance to instance.
-        let all = ready.accesses.iter().any(|a| a.cell.is_none());
-        for ((_, value), valued) in who.point.iter().zip(&ready.valued) {
-            if all || *valued {
-                value.hash(&mut hasher);
-            }
-        }
-        hasher.finish()
+    /// A hash of the value that an execution computes.
+    fn value(&self, who: &Instance, reads: &[Seen], joined: &[Vec<Point>]) -> u64 {
+        let reduced: Vec<u64> =
+            joined.iter().enumerate().map(|(n, points)| self.reduced(who, n, points)).collect();
+        let (declared, parameters) = (self.model.kernel.declared(), self.parameters);
+        Evaluation { declared, parameters, who, reads, reduced: &reduced }.hash()
     }
 
     /// Of the points of a scan those of the values of its iname up to the reader's own, in the order of the iname, as points of the reader.
@@ -378,9 +383,8 @@ impl Machine<'_, '_> {
     }
 
     /// Whether the order of the points of a reduction does not matter.
-    pub(super) fn sorts(&self, id: &Name, number: usize) -> bool {
+    pub(super) fn sorts(&self, who: &Instance, place: usize) -> bool {
         let declared = self.model.kernel.declared();
-        let reduce = declared.instruction(id).and_then(|i| i.reductions().get(number).cloned());
-        reduce.and_then(|r| declared.operator(&r.op)).is_none_or(|op| op.commutes)
+        self.reduction(who, place).and_then(|r| declared.operator(&r.op)).is_none_or(|op| op.commutes)
     }
 }

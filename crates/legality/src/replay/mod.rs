@@ -5,8 +5,8 @@
 //! of its times, and must agree in all of these. Executions of one part at one time that are different threads must not touch
 //! one cell, one of them writing. A copy passes on what it reads.
 //!
-//! Beside its definition a cell holds a hash of its value: of the expression, the values that it reads, and those inames that it takes as
-//! values; a commutative reduction is the sum of the hashes of its terms. A read that sees another definition is a counter-example where an
+//! Beside its definition a cell holds a hash of its value: of the expression, the values that it reads, and those of its inames (see
+//! `value`); a commutative reduction is the sum of the hashes of its terms. A read that sees another definition is a counter-example where an
 //! output has another value for it. Where only values change that no output needs, or the other definition has the same value, nothing is
 //! refuted.
 //!
@@ -17,6 +17,7 @@ mod failure;
 mod machine;
 pub(crate) mod points;
 mod schedule;
+mod value;
 
 use std::{collections::BTreeMap, fmt};
 

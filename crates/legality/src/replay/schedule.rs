@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
-use loopwright_kernel_ir::{Aff, Expr, Instruction, Name, Part, PartRef};
+use loopwright_kernel_ir::{Aff, Name, Part, PartRef};
 
 use super::{
     Instance, Parameters, Stop,
     points::{Function, points},
 };
-use crate::{Coordinate, Model, Touch, event::evaluated, model::AXES, roles::PartRole};
+use crate::{Coordinate, Model, Touch, model::AXES, roles::PartRole};
 
 /// One access of a part, ready to run.
 pub(super) struct Access {
@@ -32,8 +32,6 @@ pub(super) struct Ready {
     pub role: PartRole,
     /// Declared inames with their values.
     pub point: Vec<(Name, Function)>,
-    /// Which of them the declared expression takes as values, outside of subscripts.
-    pub valued: Vec<bool>,
     pub accesses: Vec<Access>,
 }
 
@@ -66,10 +64,6 @@ pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready
                 );
             }
         }
-        let valued = match &role {
-            PartRole::Does(id, here) => declared.instruction(id).map(|i| valued(i, *here, &names)),
-            _ => None,
-        };
         let mut point = Vec::new();
         for n in names {
             // A scan begins once for all values of its iname.
@@ -117,35 +111,9 @@ pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready
                 target += 1;
             }
         }
-        ready.push(Ready { role, valued: valued.unwrap_or_default(), point, accesses });
+        ready.push(Ready { role, point, accesses });
     }
     Ok(ready)
-}
-
-/// The declared inames among `names` that a part takes as values. Those in subscripts only say which cells are read, and those in the
-/// terms of a reduction count where the terms are added: there may be none.
-fn valued(instruction: &Instruction, part: Part, names: &[Name]) -> Vec<bool> {
-    fn walk(e: &Expr, names: &[Name], found: &mut [bool]) {
-        match e {
-            Expr::Subscript(_) | Expr::Reduce(_) => {}
-            Expr::Name(n) => {
-                if let Some(k) = names.iter().position(|m| m == n) {
-                    found[k] = true;
-                }
-            }
-            _ => e.children().into_iter().for_each(|c| walk(c, names, found)),
-        }
-    }
-    let mut found = vec![false; names.len()];
-    match part {
-        Part::Whole | Part::Finish => walk(&instruction.value, names, &mut found),
-        part => {
-            let terms = evaluated(instruction, part);
-            let terms = terms.into_iter().filter(|e| instruction.predicate.as_ref() != Some(*e));
-            terms.for_each(|e| walk(e, names, &mut found));
-        }
-    }
-    found
 }
 
 fn declared_writes(model: &Model<'_>, array: &Name) -> bool {

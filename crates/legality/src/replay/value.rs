@@ -1,0 +1,160 @@
+//! The value that an execution computes, as a hash of its expression and of the values that it reads.
+//!
+//! Two statements with one expression over the same values compute the same, whatever they are called. Integers of inames and
+//! parameters are computed, as far as their types do not matter, so that a condition on them takes its branch: what the other one reads
+//! does not count. Everything else is a hash of the operation and its operands.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use loopwright_kernel_ir::{BinaryOp, DType, Expr, Instruction, LoopKernel, Name, Number, Part, UnaryOp};
+
+use super::{Instance, Parameters, machine::Seen};
+use crate::event::consumer;
+
+pub(super) fn hash_of(what: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[derive(Clone, Copy, Hash)]
+enum Value {
+    /// An integer, or a truth value as 0 or 1.
+    Int(i64),
+    Hash(u64),
+}
+
+/// The numbers of the reductions whose results a part of an instruction takes, in the order in which it takes them.
+pub(super) fn consumed(instruction: &Instruction, part: Part) -> Vec<usize> {
+    let part = if part == Part::Whole { Part::Finish } else { part };
+    (0..instruction.reductions().len()).filter(|n| consumer(instruction, *n) == part).collect()
+}
+
+/// The expressions of a declared part of an instruction, and what they are evaluated over.
+pub(super) struct Evaluation<'a> {
+    pub declared: &'a LoopKernel,
+    pub parameters: &'a Parameters,
+    pub who: &'a Instance,
+    /// What the reads of the part see, in the order of the text.
+    pub reads: &'a [Seen],
+    /// What the reductions come to whose results it takes.
+    pub reduced: &'a [u64],
+}
+
+impl Evaluation<'_> {
+    /// The hash of the value that the part computes: that of the instruction, or of a term of a reduction.
+    pub fn hash(mut self) -> u64 {
+        let declared = self.declared;
+        let Some(instruction) = declared.instruction(&self.who.instruction) else { return 0 };
+        match self.who.part {
+            Part::Whole | Part::Finish => hash_of(self.value(&instruction.value)),
+            Part::Init(_) => 0,
+            Part::Update(n) => match instruction.reductions().get(n) {
+                Some(reduce) => hash_of(reduce.args.iter().map(|e| self.value(e)).collect::<Vec<_>>()),
+                None => 0,
+            },
+        }
+    }
+
+    fn read(&mut self) -> Option<&Seen> {
+        let (first, rest) = self.reads.split_first()?;
+        self.reads = rest;
+        Some(first)
+    }
+
+    fn value(&mut self, e: &Expr) -> Value {
+        match e {
+            Expr::Int(v) => Value::Int(*v),
+            Expr::Bool(v) => Value::Int((*v).into()),
+            Expr::Float(v) => Value::Hash(hash_of(v)),
+            Expr::Name(n) if self.declared.array(n).is_some() => {
+                Value::Hash(self.read().map_or(0, |seen| seen.hash))
+            }
+            Expr::Name(n) => self.name(n),
+            Expr::Subscript(access) => {
+                // The read itself stands before those of its subscripts.
+                let seen = self.read().filter(|seen| seen.known).map(|seen| seen.hash);
+                let index: Vec<Value> = access.index.iter().map(|e| self.value(e)).collect();
+                // Nobody writes it: the subscripts say which element it is.
+                Value::Hash(seen.unwrap_or_else(|| hash_of((&access.array, index))))
+            }
+            Expr::Reduce(r) => {
+                let (first, rest) = self.reduced.split_first().unwrap_or((&0, &[]));
+                self.reduced = rest;
+                Value::Hash(hash_of((&r.op, first)))
+            }
+            Expr::Unary(op, a) => match (op, self.value(a)) {
+                (UnaryOp::Neg, Value::Int(a)) => {
+                    int(a.checked_neg()).unwrap_or(Value::Hash(hash_of((op, a))))
+                }
+                (UnaryOp::Not, Value::Int(a)) => Value::Int((a == 0).into()),
+                (op, a) => Value::Hash(hash_of((op, a))),
+            },
+            Expr::Binary(op, a, b) => {
+                let (a, b) = (self.value(a), self.value(b));
+                computed(*op, a, b).unwrap_or_else(|| Value::Hash(hash_of((op, a, b))))
+            }
+            Expr::If(c, a, b) => match (self.value(c), self.value(a), self.value(b)) {
+                (Value::Int(0), _, b) => b,
+                (Value::Int(_), a, _) => a,
+                all => Value::Hash(hash_of(all)),
+            },
+            Expr::Cast(to, a) => match (to.known(), self.value(a)) {
+                // Within these no sum of small numbers wraps.
+                (Some(dtype @ (DType::I32 | DType::I64)), Value::Int(a)) => {
+                    int(Number::I64(a).cast(dtype).as_i64()).unwrap_or(Value::Int(a))
+                }
+                (_, a) => Value::Hash(hash_of((to.to_string(), a))),
+            },
+            Expr::Call { function, precision, args } => {
+                let args: Vec<Value> = args.iter().map(|e| self.value(e)).collect();
+                Value::Hash(hash_of((function, precision, args)))
+            }
+        }
+    }
+
+    fn name(&self, n: &Name) -> Value {
+        let of = |n: &Name| {
+            let own = self.who.point.iter().find(|(m, _)| m == n).map(|(_, v)| *v);
+            own.or_else(|| self.parameters.get(n).copied())
+        };
+        let defined = || self.declared.expand(self.declared.definition(n)?).ok()?.eval(&of);
+        match of(n).or_else(defined) {
+            Some(v) => Value::Int(v),
+            None => Value::Hash(hash_of(n)),
+        }
+    }
+}
+
+/// An integer that 32 bits hold: no type that it may have wraps it.
+fn int(v: Option<i64>) -> Option<Value> {
+    v.filter(|v| i32::try_from(*v).is_ok()).map(Value::Int)
+}
+
+fn computed(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
+    let (Value::Int(a), Value::Int(b)) = (a, b) else {
+        // One side may decide.
+        return match (op, a, b) {
+            (BinaryOp::And, Value::Int(0), _) | (BinaryOp::And, _, Value::Int(0)) => Some(Value::Int(0)),
+            (BinaryOp::Or, Value::Int(1), _) | (BinaryOp::Or, _, Value::Int(1)) => Some(Value::Int(1)),
+            _ => None,
+        };
+    };
+    let truth = |v: bool| Some(Value::Int(v.into()));
+    match op {
+        BinaryOp::Add => int(a.checked_add(b)),
+        BinaryOp::Sub => int(a.checked_sub(b)),
+        BinaryOp::Mul => int(a.checked_mul(b)),
+        BinaryOp::FloorDiv if b > 0 => int(Some(a.div_euclid(b))),
+        BinaryOp::Mod if b > 0 => int(Some(a.rem_euclid(b))),
+        BinaryOp::Lt => truth(a < b),
+        BinaryOp::Le => truth(a <= b),
+        BinaryOp::Gt => truth(a > b),
+        BinaryOp::Ge => truth(a >= b),
+        BinaryOp::Eq => truth(a == b),
+        BinaryOp::Ne => truth(a != b),
+        BinaryOp::And => truth(a != 0 && b != 0),
+        BinaryOp::Or => truth(a != 0 || b != 0),
+        _ => None,
+    }
+}
