@@ -219,6 +219,34 @@ mod tests {
     }
 
     #[test]
+    fn all_blocks_that_read_a_cell_count() {
+        let now = at(0, 0, 0, 0);
+        let blocks = [0, 3, 7].map(|block| Who::new(2, block));
+        // Whichever of the readers writes, another one has read; the one that read last is no exception.
+        for count in 2..=3 {
+            for writer in &blocks[..count] {
+                let cell = GlobalCell::default();
+                for reader in &blocks[..count] {
+                    assert_eq!(cell.read(*reader, now), Conflict::None);
+                }
+                // Reading once more makes nobody forget the others.
+                assert_eq!(cell.read(blocks[count - 1], now), Conflict::None);
+                assert_eq!(cell.write(*writer, at(1, 0, 0, 0)), Conflict::BetweenBlocks);
+                let cell = GlobalCell::default();
+                blocks[..count].iter().for_each(|reader| _ = cell.read(*reader, now));
+                assert_eq!(cell.update(*writer, at(1, 0, 0, 0), Atomic::Add), Conflict::BetweenBlocks);
+            }
+        }
+        // One block that reads twice is one reader, and readers of an earlier launch are none.
+        let cell = GlobalCell::default();
+        blocks.iter().for_each(|reader| _ = cell.read(*reader, now));
+        let later = Who::new(3, 3);
+        assert_eq!(cell.read(later, now), Conflict::None);
+        assert_eq!(cell.read(later, at(0, 0, 0, 1)), Conflict::None);
+        assert_eq!(cell.write(later, at(1, 0, 0, 0)), Conflict::None);
+    }
+
+    #[test]
     fn blocks_of_one_launch_are_not_ordered() {
         let (a, b) = (Who::new(1, 0), Who::new(1, 7));
         let now = at(0, 0, 0, 0);

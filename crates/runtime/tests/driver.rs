@@ -137,7 +137,7 @@ fn main() -> ExitCode {
         driver.kernel("axpy", &[8, 8, 4, 4], axpy);
         driver.kernel("twice", &[8, 8, 4], twice);
     }
-    let tests: [(&str, Test); 15] = [
+    let tests: [(&str, Test); 16] = [
         (
             "launching_allocates_nothing_and_asks_nothing",
             launching::launching_allocates_nothing_and_asks_nothing,
@@ -164,6 +164,7 @@ fn main() -> ExitCode {
         ),
         ("borrowed_memory_is_used_in_its_place", borrowing::borrowed_memory_is_used_in_its_place),
         ("what_cannot_be_borrowed_is_refused", borrowing::what_cannot_be_borrowed_is_refused),
+        ("overlapping_pieces_are_refused", borrowing::overlapping_pieces_are_refused),
         ("shared_arrays_stay_until_both_are_done", borrowing::shared_arrays_stay_until_both_are_done),
     ];
     let trials = tests.map(|(name, test)| {

@@ -4,6 +4,8 @@
 mod arguments;
 #[path = "session/compiled.rs"]
 mod compiled;
+#[path = "session/facts.rs"]
+mod facts;
 #[path = "session/npy.rs"]
 mod npy;
 #[path = "session/streams.rs"]
@@ -105,7 +107,7 @@ fn on_gpu(
 
 fn main() -> ExitCode {
     let options = Options::from_args();
-    let tests: [Test; 18] = [
+    let tests: [Test; 24] = [
         ("a_sum_is_right", arguments::a_sum_is_right),
         ("wrong_arguments_are_refused", arguments::wrong_arguments_are_refused),
         (
@@ -123,7 +125,16 @@ fn main() -> ExitCode {
             "what_bounds_and_assumptions_speak_of_is_held_by_i64",
             arguments::what_bounds_and_assumptions_speak_of_is_held_by_i64,
         ),
+        ("ranges_hold_up_to_their_ends", facts::ranges_hold_up_to_their_ends),
+        (
+            "monotone_elements_may_be_equal_and_never_fall",
+            facts::monotone_elements_may_be_equal_and_never_fall,
+        ),
+        ("equal_elements_are_found_wherever_they_are", facts::equal_elements_are_found_wherever_they_are),
+        ("facts_are_asked_of_all_arrays_that_have_them", facts::facts_are_asked_of_all_arrays_that_have_them),
+        ("conditions_ask_for_wide_indices_too", arguments::conditions_ask_for_wide_indices_too),
         ("data_may_stay_on_the_device", streams::data_may_stay_on_the_device),
+        ("an_array_that_is_written_is_given_once", streams::an_array_that_is_written_is_given_once),
         (
             "launches_on_several_streams_have_scratch_of_their_own",
             streams::launches_on_several_streams_have_scratch_of_their_own,

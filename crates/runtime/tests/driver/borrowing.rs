@@ -4,12 +4,15 @@ use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use libtest_mimic::Failed;
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 use loopwright_runtime::dlpack::{ElementType, Place, RawManaged, RawTensor, RawVersioned, Shared};
 use loopwright_runtime::{Args, Device, DeviceTensor, RawArray};
 use loopwright_transforms::Pipeline;
 
-use super::{Outcome, bind_twice, check, kernel, ok, refused, stand_in::StandIn, twice, upload, values};
+use super::{
+    Outcome, TWICE, bind_twice, check, kernel, ok, refused, stand_in::StandIn, twice, upload, values,
+};
 
 /// What another library does with memory of its own: it is told when it gets it back.
 struct Lender {
@@ -228,4 +231,47 @@ pub(super) fn shared_arrays_stay_until_both_are_done(driver: &StandIn) -> Outcom
     driver.foreign_copy(driver.foreign_stream(), address(&copy), address(&x), 32);
     drop((x, shared));
     check(values(&copy)? == [6.0; 8], "the copy is not of the array")
+}
+
+/// Arguments that share a part of their memory, in both orders in the memory.
+pub(super) fn overlapping_pieces_are_refused(driver: &StandIn) -> Outcome {
+    let device = ok(Device::cuda(0))?;
+    let memory = upload(&device, &[1.0; 16])?;
+    let address = memory.device_address().unwrap_or(0);
+    let piece = |first: u64, count: usize| {
+        let array =
+            RawArray { address: address + 4 * first, dtype: DType::F32, shape: vec![count], strides: None };
+        // SAFETY: the memory outlives what is made of it, and nobody else uses it.
+        ok(unsafe { device.borrow_raw(&array, &device.default_stream(), ()) })
+    };
+    let compiled = ok(device.compile(&kernel(TWICE)?))?;
+    let bind = |x: (u64, usize), y: (u64, usize)| {
+        let (x, y) = (piece(x.0, x.1)?, piece(y.0, y.1)?);
+        Ok::<_, Failed>(compiled.bind(&Args::new().device_tensor("x", &x).device_tensor("y", &y)))
+    };
+    // Neighbours have nothing in common.
+    ok(bind((0, 4), (4, 4))?)?;
+    ok(bind((4, 4), (0, 4))?)?;
+    for (x, y) in [((0, 4), (3, 4)), ((3, 4), (0, 4)), ((4, 4), (5, 4)), ((5, 4), (4, 4)), ((2, 4), (2, 4))] {
+        refused(
+            bind(x, y)?,
+            "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
+        )?;
+    }
+    // One inside of the other: the columns of a matrix begin in its first row.
+    let matrix =
+        kernel("kernel first(x: f32[n], y: f32[n, n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i, 0] = x[i]")?;
+    driver.kernel("first", &[8, 8, 4], twice);
+    let compiled = ok(device.compile(&matrix))?;
+    let y = RawArray { address, dtype: DType::F32, shape: vec![4, 4], strides: None };
+    // SAFETY: as above.
+    let y = ok(unsafe { device.borrow_raw(&y, &device.default_stream(), ()) })?;
+    for first in [0, 6, 12] {
+        let x = piece(first, 4)?;
+        refused(
+            compiled.bind(&Args::new().device_tensor("x", &x).device_tensor("y", &y)),
+            "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
+        )?;
+    }
+    Ok(())
 }

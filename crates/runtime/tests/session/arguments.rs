@@ -164,6 +164,29 @@ pub(super) fn indices_are_as_wide_as_the_arguments_ask(device: &Device) -> Outco
     Ok(())
 }
 
+/// A condition whose value leaves 32 bits, though every subscript fits and no instance goes so far.
+pub(super) fn conditions_ask_for_wide_indices_too(device: &Device) -> Outcome {
+    let text = "
+kernel below(y: i32[n, 4], n: i32, m: i32)
+assume 1 <= n and 0 <= m
+domain { [i, j] : 0 <= i < n and 0 <= j < 4 and 1000000*i + 500000*j < m }
+y[i, j] = 1
+";
+    let compiled = ok(device.compile(&kernel(text, "tag_inames(i: block.x, j: thread.x)")))?;
+    // The last thread of the last block asks whether 2,146,500,000 is less than m, with one block more 2,147,500,000.
+    let m = 2_146_483_648i64;
+    for (n, index) in [(2146, DType::I32), (2147, DType::I64)] {
+        let args = Args::new().tensor("y", &ok(Tensor::zeros(&[n, 4], DType::I32))?).scalar("m", m);
+        let bound = ok(compiled.bind(&args))?;
+        assert_eq!(bound.index(), index, "n = {n}");
+        let y = ok(ok(ok(bound.run())?.get("y"))?.to_vec::<i32>())?;
+        let runs = |k: usize| 1_000_000 * (k / 4) + 500_000 * (k % 4) < m as usize;
+        assert!(y.iter().enumerate().all(|(k, v)| *v == i32::from(runs(k))), "n = {n}");
+        assert_eq!(y[4 * 2145..4 * 2146], [1, 1, 1, 0]);
+    }
+    Ok(())
+}
+
 pub(super) fn facts_are_checked_unless_they_are_trusted(device: &Device) -> Outcome {
     let text = "
 kernel gather(x: f32[n], idx: i32[m], out: f32[m], n: i32, m: i32)

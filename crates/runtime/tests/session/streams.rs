@@ -27,6 +27,43 @@ pub(super) fn data_may_stay_on_the_device(device: &Device) -> Outcome {
     )
 }
 
+/// Whichever of two arguments that are the same memory is written, and in whichever order they are declared.
+pub(super) fn an_array_that_is_written_is_given_once(device: &Device) -> Outcome {
+    let text = "
+kernel mean(y: f32[n], a: f32[n], b: f32[n], z: f32[n], n: i32)
+domain { [i] : 0 <= i < n }
+y[i] = 0.5 * (a[i] + b[i])
+z[i] = a[i] - b[i]
+";
+    let compiled = ok(device.compile(&elementwise(text)))?;
+    let new = || device.upload(&floats(&[3], &[1.0, 2.0, 3.0]));
+    let arrays = [ok(new())?, ok(new())?, ok(new())?, ok(new())?];
+    let bind = |[y, a, b, z]: [usize; 4]| {
+        let names = [("y", y), ("a", a), ("b", b), ("z", z)];
+        compiled.bind(&names.iter().fold(Args::new(), |args, (n, k)| args.device_tensor(*n, &arrays[*k])))
+    };
+    ok(bind([0, 1, 2, 3]))?;
+    // What is only read may be given twice.
+    ok(ok(bind([0, 1, 1, 3]))?.launch())?;
+    assert_eq!(ok(arrays[0].download())?.to_f64(), [1.0, 2.0, 3.0]);
+    assert_eq!(ok(arrays[3].download())?.to_f64(), [0.0, 0.0, 0.0]);
+    for (given, first, second, written) in [
+        ([0, 0, 1, 2], "y", "a", "y"),
+        ([0, 1, 0, 2], "y", "b", "y"),
+        ([0, 1, 2, 1], "a", "z", "z"),
+        ([0, 1, 2, 2], "b", "z", "z"),
+        ([0, 1, 2, 0], "y", "z", "z"),
+    ] {
+        refused(
+            bind(given),
+            &format!(
+                "error[aliased-arguments]: `{first}` and `{second}` are the same memory, and the kernel writes `{written}`\n  help: give each written array memory of its own"
+            ),
+        )?;
+    }
+    Ok(())
+}
+
 pub(super) fn launches_on_several_streams_have_scratch_of_their_own(device: &Device) -> Outcome {
     // Blocks depend on one another through t, which therefore is global.
     let text = "

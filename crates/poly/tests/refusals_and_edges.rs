@@ -1,0 +1,171 @@
+//! What is refused, and answers that only one way leads to: far ends, pieces of unions, large coefficients.
+
+use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set, System, with_isl_only};
+
+fn v(name: &str) -> Aff {
+    Aff::var(name)
+}
+
+fn k(value: i64) -> Aff {
+    Aff::constant(value)
+}
+
+fn set(text: &str) -> Set {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+fn map(text: &str) -> Map {
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
+}
+
+fn is_space_error<T: std::fmt::Debug>(result: Result<T, Error>) {
+    assert!(matches!(result, Err(Error::Space(_))), "{result:?}");
+}
+
+/// The projection is a union of two pieces, as either bound may be the greater one: what is given in its place has all of its points.
+#[test]
+fn what_stands_for_a_union_contains_it() {
+    let le = |a: Aff, b: Aff| Constraint::le(&a, &b).unwrap();
+    let x = |c: i64| v("x").scale(c).unwrap();
+    let system = System::new(&[le(v("n"), x(3)), le(v("p"), x(7)), le(x(5), v("m"))]).unwrap();
+    let check = || {
+        let found = system.eliminate(&[Name::new("x")]).unwrap();
+        for n in -8..8 {
+            for p in -16..16 {
+                for m in -12..12 {
+                    let some = (-10..10).any(|x| n <= 3 * x && p <= 7 * x && 5 * x <= m);
+                    let values = |name: &Name| {
+                        Some(if *name == "n" {
+                            n
+                        } else if *name == "p" {
+                            p
+                        } else {
+                            m
+                        })
+                    };
+                    let holds = found.system.holds(&values).unwrap();
+                    assert!(!some || holds, "n={n} p={p} m={m} is lost: {}", found.system);
+                    assert!(!found.exact || some == holds, "n={n} p={p} m={m} is no point: {}", found.system);
+                }
+            }
+        }
+    };
+    check();
+    with_isl_only(check);
+}
+
+/// `v = 7 mod 1000 = 5 mod 999` is `v = 997007 mod 999000`: far from the real ends, on both sides of zero.
+#[test]
+fn ends_that_are_far_from_the_real_ones_are_found() {
+    let equal = |m: i64, r: i64| Constraint::equal(&v("v").modulo(m).unwrap(), &k(r)).unwrap();
+    let range = |low: i64, high: i64| {
+        let ends = [Constraint::le(&k(low), &v("v")).unwrap(), Constraint::le(&v("v"), &k(high)).unwrap()];
+        let system = System::new(&[&ends[..], &[equal(1000, 7), equal(999, 5)]].concat()).unwrap();
+        let sum = v("v").scale(2).unwrap().add_constant(1).unwrap();
+        (system.constant_range(&v("v")).unwrap(), system.constant_range(&sum).unwrap())
+    };
+    assert_eq!(range(0, 10_000_000), ((Some(997_007), Some(9_988_007)), (Some(1_994_015), Some(19_976_015))));
+    // 997007 - 999000 = -1993.
+    assert_eq!(
+        range(-1_500_000, 900_000),
+        ((Some(-1_000_993), Some(-1993)), (Some(-2_001_985), Some(-3985)))
+    );
+    assert_eq!(range(0, 900_000), ((Some(0), Some(-1)), (Some(0), Some(-1))));
+}
+
+/// Of a union the pieces without a point say nothing about the range: 27 <= 11i + 13j <= 45 and -10 <= 7i - 9j <= 4 has real points only.
+#[test]
+fn pieces_without_points_have_no_range() {
+    let gap = "27 <= 11i + 13j <= 45 and -10 <= 7i - 9j <= 4";
+    for text in [
+        format!("{{ [i, j] : {gap} or (5 <= i <= 7 and j = 9) }}"),
+        format!("{{ [i, j] : (5 <= i <= 7 and j = 9) or {gap} }}"),
+    ] {
+        assert_eq!(set(&text).constant_range(&v("i")).unwrap(), (Some(5), Some(7)));
+        assert_eq!(set(&text).constant_range(&v("j")).unwrap(), (Some(9), Some(9)));
+    }
+    assert_eq!(set(&format!("{{ [i, j] : {gap} }}")).constant_range(&v("i")).unwrap(), (Some(0), Some(-1)));
+}
+
+/// Pieces that become one in a projection are one.
+#[test]
+fn equal_pieces_of_a_projection_are_one() {
+    let rows = set("{ [i, j] : (0 <= i < 5 and j = 0) or (0 <= i < 5 and j = 1) or (i = 9 and j = 2) }");
+    let line = rows.project_out(&[Name::new("j")]).unwrap();
+    assert_eq!(line.disjuncts().len(), 2, "{line}");
+    assert!(line.is_equal(&set("{ [i] : 0 <= i < 5 or i = 9 }")).unwrap());
+}
+
+#[test]
+fn only_names_of_the_space_are_projected_out() {
+    let points = set("[n] -> { [i, j] : 0 <= i < j < n }");
+    is_space_error(points.project_out(&[Name::new("k")]));
+    is_space_error(points.project_out(&[Name::new("i"), Name::new("k")]));
+    assert_eq!(
+        points.project_out(&[Name::new("n"), Name::new("j")]).unwrap().to_string(),
+        "{ [i] : 0 <= i }"
+    );
+    let moved = map("[n] -> { [i] -> [o] : o = i + n }");
+    is_space_error(moved.project_out(&[Name::new("k")]));
+    for name in ["n", "i", "o"] {
+        let rest = moved.project_out(&[Name::new(name)]).unwrap();
+        let left = [rest.params(), rest.ins(), rest.outs()].concat();
+        assert_eq!(left.len(), 2, "{rest}");
+        assert!(!left.contains(&Name::new(name)), "{rest}");
+    }
+}
+
+#[test]
+fn maps_are_put_together_where_the_spaces_in_between_are_the_same() {
+    let one = map("{ A[i] -> B[i + 1] }");
+    let two = map("{ B[j] -> C[2j] }");
+    assert_eq!(one.then(&two).unwrap(), map("{ A[i] -> C[2i + 2] }"));
+    is_space_error(two.then(&one));
+    is_space_error(one.then(&map("{ [j] -> C[2j] }")));
+    is_space_error(map("{ [i] -> [i + 1] }").then(&map("{ [i, j] -> [i] }")));
+    is_space_error(map("{ [i] -> [i, i] }").then(&map("{ [i] -> [i] }")));
+    // The names of the tuples go with the map.
+    let plain = map("{ [i] -> [i + 1] }");
+    let named = plain.clone().with_tuples(Some(Name::new("A")), Some(Name::new("B")));
+    assert_eq!(named.tuples(), (Some(&Name::new("A")), Some(&Name::new("B"))));
+    assert_eq!(named, one);
+    assert_eq!(named.with_tuples(None, None), plain);
+}
+
+/// A divisor that is no positive number is refused before anything is divided by it.
+#[test]
+fn divisors_are_positive() {
+    for denominator in [0, -1, i64::MIN] {
+        is_space_error(v("i").floor_div(denominator));
+    }
+    assert_eq!(v("i").floor_div(1).unwrap(), v("i"));
+}
+
+/// Coefficients with which sums of products leave 128 bits.
+#[test]
+fn coefficients_may_be_as_large_as_they_get() {
+    const A: i64 = i64::MAX;
+    let row = |x: i64, y: i64, constant: i64| {
+        let sum = v("x").scale(x).unwrap().add(&v("y").scale(y).unwrap()).unwrap();
+        Constraint::nonneg(sum.add_constant(constant).unwrap())
+    };
+    for constant in [-A, -A + 2, 0, A] {
+        let system =
+            System::new(&[row(A, 2, constant), row(-A, 2, constant), row(0, 1, 9), row(0, -1, 9)]).unwrap();
+        // With |y| <= 9 and c = -A there is no x with A*x >= A - 18 and A*x <= -A + 18; otherwise x = 0 is one for some y or all.
+        match system.eliminate(&[Name::new("x")]) {
+            Ok(found) => {
+                for y in -9i64..=9 {
+                    let (y, c) = (i128::from(y), i128::from(constant));
+                    let some = (-2..=2)
+                        .any(|x| i128::from(A) * x + 2 * y + c >= 0 && -i128::from(A) * x + 2 * y + c >= 0);
+                    // `None` where the value itself leaves 64 bits.
+                    let Some(holds) = found.system.holds(&|_| Some(y as i64)) else { continue };
+                    assert!(!some || holds, "c={constant} y={y}: {}", found.system);
+                    assert!(!found.exact || some == holds, "c={constant} y={y}: {}", found.system);
+                }
+            }
+            Err(e) => assert!(matches!(e, Error::Overflow | Error::Budget | Error::Isl(_)), "{e}"),
+        }
+    }
+}

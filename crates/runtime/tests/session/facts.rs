@@ -1,0 +1,118 @@
+//! Declared facts about data: what is checked holds up to its edges, and no further.
+
+use loopwright_runtime::{Args, Compiled, Device, Tensor};
+
+use super::{Outcome, elementwise, floats, ok, refused};
+
+const HELP: &str = "\n  help: the data are wrong, or the fact is: the kernel relies on it";
+
+/// A gather of five elements under one fact.
+fn gather(device: &Device, fact: &str) -> Result<Compiled, libtest_mimic::Failed> {
+    let text = format!(
+        "
+kernel gather(x: f32[n], idx: i32[m], out: f32[m], n: i32, m: i32)
+fact {fact}
+domain {{ [i] : 0 <= i < m }}
+out[i] = 2.0 * i
+"
+    );
+    ok(device.compile(&elementwise(&text)))
+}
+
+fn args(idx: &[i32]) -> Result<Args, libtest_mimic::Failed> {
+    let idx = ok(Tensor::from_slice(&[idx.len()], idx))?;
+    Ok(Args::new().tensor("x", &floats(&[5], &[0.0; 5])).tensor("idx", &idx).check_facts())
+}
+
+pub(super) fn ranges_hold_up_to_their_ends(device: &Device) -> Outcome {
+    let compiled = gather(device, "2 <= idx < n")?;
+    for good in [&[2, 3, 4][..], &[4, 2], &[2], &[4]] {
+        ok(compiled.bind(&args(good)?))?;
+    }
+    for (bad, place, value) in
+        [(&[1, 2, 3][..], 0, 1), (&[2, 4, 5], 2, 5), (&[2, -7, 9], 1, -7), (&[5], 0, 5)]
+    {
+        refused(
+            compiled.bind(&args(bad)?),
+            &format!(
+                "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[{place}] is {value}, declared are 2 to 4{HELP}"
+            ),
+        )?;
+    }
+    // Of a range with one end the other one is open.
+    ok(gather(device, "idx < n")?.bind(&args(&[-100, 4])?))?;
+    refused(
+        gather(device, "idx < n")?.bind(&args(&[-100, 5])?),
+        &format!(
+            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[1] is 5, declared are no least to 4{HELP}"
+        ),
+    )?;
+    refused(
+        gather(device, "2 <= idx")?.bind(&args(&[100, 1])?),
+        &format!(
+            "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[1] is 1, declared are 2 to no greatest{HELP}"
+        ),
+    )
+}
+
+pub(super) fn monotone_elements_may_be_equal_and_never_fall(device: &Device) -> Outcome {
+    let compiled = gather(device, "monotone(idx)")?;
+    for good in [&[1, 1, 1][..], &[-3, -3, 0, 0, 9], &[0, 1, 2], &[7]] {
+        ok(compiled.bind(&args(good)?))?;
+    }
+    // By one, between the first two and between the last two.
+    for (bad, place) in [(&[2, 1, 1, 3][..], 0), (&[1, 1, 3, 2], 2), (&[0, 5, 4, 9], 1), (&[0, -1], 0)] {
+        let (before, after) = (bad[place], bad[place + 1]);
+        refused(
+            compiled.bind(&args(bad)?),
+            &format!(
+                "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: idx[{place}] is {before}, idx[{}] is {after}{HELP}",
+                place + 1
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+pub(super) fn equal_elements_are_found_wherever_they_are(device: &Device) -> Outcome {
+    let compiled = gather(device, "injective(idx)")?;
+    for good in [&[3, 1, 2][..], &[0, -1], &[7]] {
+        ok(compiled.bind(&args(good)?))?;
+    }
+    for (bad, first, second) in [(&[4, 4][..], 0, 1), (&[1, 2, 3, 1], 0, 3), (&[0, 1, 2, 2], 2, 3)] {
+        refused(
+            compiled.bind(&args(bad)?),
+            &format!(
+                "error[fact]: two elements of `idx` are equal, and were declared different\n  witness: idx[{first}] and idx[{second}] are both {}{HELP}",
+                bad[first]
+            ),
+        )?;
+    }
+    Ok(())
+}
+
+/// Facts are asked only where the caller wants it, of arrays on the device too, and an element of several axes is named by all of them.
+pub(super) fn facts_are_asked_of_all_arrays_that_have_them(device: &Device) -> Outcome {
+    let text = "
+kernel table(idx: i32[2, m], out: i32[2, m], m: i32)
+fact 0 <= idx < 10
+domain { [j, i] : 0 <= j < 2 and 0 <= i < m }
+out[j, i] = idx[j, i]
+";
+    let compiled = ok(device.compile(&elementwise(text)))?;
+    let wrong = ok(Tensor::from_slice(&[2, 3], &[0, 1, 2, 3, 10, 5]))?;
+    let there = ok(device.upload(&wrong))?;
+    for args in [Args::new().tensor("idx", &wrong), Args::new().device_tensor("idx", &there)] {
+        ok(compiled.bind(&args))?;
+        refused(
+            compiled.bind(&args.check_facts()),
+            &format!(
+                "error[fact]: the elements of `idx` are not all in their declared range\n  witness: idx[1, 1] is 10, declared are 0 to 9{HELP}"
+            ),
+        )?;
+    }
+    let right = ok(Tensor::from_slice(&[2, 3], &[0, 1, 2, 3, 9, 5]))?;
+    ok(compiled.bind(&Args::new().tensor("idx", &right).check_facts()))?;
+    ok(compiled.bind(&Args::new().device_tensor("idx", &ok(device.upload(&right))?).check_facts()))?;
+    Ok(())
+}
