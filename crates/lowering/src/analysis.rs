@@ -109,8 +109,8 @@ pub(crate) struct Extent {
     pub constant: Option<i64>,
 }
 
-/// Which of some constraints are needed, for those asked about before.
-type Answers = Table<Vec<Constraint>, Vec<bool>>;
+/// Which of some constraints are needed, for those asked about before; `None` where nothing fulfils all of them.
+type Answers = Table<Vec<Constraint>, Option<Vec<bool>>>;
 
 /// The kernel with what follows from it.
 pub(crate) struct Analysis<'k> {
@@ -209,7 +209,7 @@ impl<'k> Analysis<'k> {
         leaves.retain(|(_, part)| !dead.contains(&part.instruction));
         analysis.find_extents(&leaves)?;
         for (path, part) in leaves {
-            let info = analysis.part_info(path, part, &mut answers)?;
+            let Some(info) = analysis.part_info(path, part, &mut answers)? else { continue };
             let number = analysis.parts.len();
             analysis.numbers.insert(info.execution.part.clone(), number);
             for (k, access) in info.execution.accesses.iter().enumerate() {
@@ -301,7 +301,8 @@ impl<'k> Analysis<'k> {
             }
             let system = System::new(&rows)?;
             let Some(lower) = &least else {
-                let lower = self.least_value(iname, &system)?.ok_or_else(|| no_least_value(iname, tag))?;
+                let lower =
+                    self.least_value(iname, tag, &system)?.ok_or_else(|| no_least_value(iname, tag))?;
                 constant = length_from(iname, &lower, &system)?;
                 least = Some(lower);
                 first = instances;
@@ -310,7 +311,8 @@ impl<'k> Analysis<'k> {
             // From the smaller of the two least values on.
             let below = |lower: &Aff| system.implies(&Constraint::le(lower, &Aff::var(iname))?);
             if !below(lower)? {
-                let other = self.least_value(iname, &system)?.ok_or_else(|| no_least_value(iname, tag))?;
+                let other =
+                    self.least_value(iname, tag, &system)?.ok_or_else(|| no_least_value(iname, tag))?;
                 let Some(moved) = lower.sub(&other)?.as_constant() else {
                     return Err(no_least_value(iname, tag));
                 };
@@ -335,17 +337,23 @@ impl<'k> Analysis<'k> {
         Ok(Some(Extent { lower, constant }))
     }
 
-    /// The least value of an iname as a function of the parameters, if it is one.
-    fn least_value(&self, iname: &Name, system: &System) -> Result<Option<Aff>, Diagnostic> {
+    /// The least value of an iname as a function of the parameters, if it is one. What is written out for each value needs a constant.
+    fn least_value(&self, iname: &Name, tag: Tag, system: &System) -> Result<Option<Aff>, Diagnostic> {
+        if tag.is_jam()
+            && let Some(least) = system.constant_range(&Aff::var(iname))?.0
+        {
+            return Ok(Some(Aff::constant(least)));
+        }
         Ok(system.least_value(iname, &|n: &Name| self.is_parameter(n))?)
     }
 
+    /// What is known of a part; `None` where it has no instances, whatever the parameters are.
     fn part_info(
         &self,
         path: Vec<Name>,
         part: PartRef,
         answers: &mut Answers,
-    ) -> Result<PartInfo, Diagnostic> {
+    ) -> Result<Option<PartInfo>, Diagnostic> {
         let kernel = self.kernel;
         let position = self.lookup.instruction_number(&part.instruction).ok_or_else(|| {
             Diagnostic::new(
@@ -372,7 +380,7 @@ impl<'k> Analysis<'k> {
             }
         }
         let instances = guards.iter().map(|g| g.canonical.clone()).collect();
-        let mut guards = self.irredundant(guards, answers)?;
+        let Some(mut guards) = self.irredundant(guards, answers)? else { return Ok(None) };
         let (threads, blocks) = self.presence(instruction, &part, &inames);
         let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();
         let mut accesses = Vec::new();
@@ -421,7 +429,7 @@ impl<'k> Analysis<'k> {
                 guards.push(Guard { declared: c.clone(), canonical: c });
             }
         }
-        Ok(PartInfo {
+        Ok(Some(PartInfo {
             instruction: position,
             inames,
             lanes,
@@ -430,7 +438,7 @@ impl<'k> Analysis<'k> {
             filling: None,
             instances,
             beyond: false,
-        })
+        }))
     }
 
     /// A subscript over canonical names and values read from data; `None` where it is an integer of which nothing is known: not
@@ -495,8 +503,12 @@ impl<'k> Analysis<'k> {
     }
 
     /// The guards without those that follow from the others, wordy ones first: `0 <= i` goes where `i = 128*i_outer + i_inner` and
-    /// both are known not to be negative. Projections are exact more often, and bounds simpler.
-    fn irredundant(&self, guards: Vec<Guard>, answers: &mut Answers) -> Result<Vec<Guard>, Diagnostic> {
+    /// both are known not to be negative. Projections are exact more often, and bounds simpler. `None` where nothing fulfils them.
+    fn irredundant(
+        &self,
+        guards: Vec<Guard>,
+        answers: &mut Answers,
+    ) -> Result<Option<Vec<Guard>>, Diagnostic> {
         let key: Vec<Constraint> = guards.iter().map(|g| g.canonical.clone()).collect();
         let kept = match answers.get(&key) {
             Some(kept) => kept.clone(),
@@ -508,21 +520,16 @@ impl<'k> Analysis<'k> {
                         known.push(Constraint::nonneg(Aff::var(&n)));
                     }
                 }
-                let mut kept = vec![true; key.len()];
-                let mut order: Vec<usize> =
-                    (0..key.len()).filter(|k| key[*k].aff.terms().len() > 1).collect();
-                order.sort_by_key(|k| std::cmp::Reverse(key[*k].aff.terms().len()));
-                for k in order {
-                    let others =
-                        key.iter().enumerate().filter(|(n, _)| *n != k && kept[*n]).map(|(_, c)| c.clone());
-                    let rows: Vec<Constraint> = known.iter().cloned().chain(others).collect();
-                    kept[k] = !System::new(&rows)?.implies(&key[k])?;
-                }
+                let kept = match System::new(&[known.as_slice(), &key].concat())?.is_empty()? {
+                    true => None,
+                    false => Some(needed(&known, &key)?),
+                };
                 answers.insert(key, kept.clone());
                 kept
             }
         };
-        Ok(guards.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(g, _)| g).collect())
+        let Some(kept) = kept else { return Ok(None) };
+        Ok(Some(guards.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(g, _)| g).collect()))
     }
 
     /// Who runs the part on the axes where it has no iname: see design, "Who runs a part that lacks a parallel axis".
@@ -576,15 +583,28 @@ impl<'k> Analysis<'k> {
     }
 }
 
+/// Which of these constraints do not follow from the others and what is known, wordy ones first.
+fn needed(known: &[Constraint], key: &[Constraint]) -> Result<Vec<bool>, Diagnostic> {
+    let mut kept = vec![true; key.len()];
+    let mut order: Vec<usize> = (0..key.len()).filter(|k| key[*k].aff.terms().len() > 1).collect();
+    order.sort_by_key(|k| std::cmp::Reverse(key[*k].aff.terms().len()));
+    for k in order {
+        let others = key.iter().enumerate().filter(|(n, _)| *n != k && kept[*n]).map(|(_, c)| c.clone());
+        let rows: Vec<Constraint> = known.iter().cloned().chain(others).collect();
+        kept[k] = !System::new(&rows)?.implies(&key[k])?;
+    }
+    Ok(kept)
+}
+
 /// The axes on which the kernel has an iname.
 fn axes(kernel: &LoopKernel, axis: impl Fn(Tag) -> Option<usize>) -> [bool; 3] {
     [0, 1, 2].map(|a| kernel.tags.values().any(|t| axis(*t) == Some(a)))
 }
 
-/// The greatest number of values from `lower` on, if it is constant.
+/// The greatest number of values from `lower` on, if it is constant. Where there is never any, an accumulator still has a copy to begin with.
 fn length_from(iname: &Name, lower: &Aff, system: &System) -> Result<Option<i64>, Diagnostic> {
     let length = Aff::var(iname).sub(lower)?;
-    Ok(system.constant_range(&length)?.1.and_then(|m| m.checked_add(1)))
+    Ok(system.constant_range(&length)?.1.and_then(|m| m.checked_add(1)).map(|length| length.max(1)))
 }
 
 fn no_least_value(iname: &Name, tag: Tag) -> Diagnostic {

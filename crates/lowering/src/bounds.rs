@@ -1,8 +1,8 @@
 //! Bounds of loops.
 //!
-//! A loop runs over the union of the ranges of the parts inside, where one of them contains the others. Each part's range is the projection
-//! of its constraints onto the iname and what has a value before the loop; where threads meet inside, onto what all threads of the block
-//! agree on. Bounds that follow from others with what is known at that place are left out.
+//! A loop runs over the hull of the ranges of the parts inside (`loop_bounds`). Each part's range is the projection of its constraints onto
+//! the iname and what has a value before the loop; where threads meet inside, onto what all threads of the block agree on. Bounds that
+//! follow from others with what is known at that place are left out.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Part};
 use loopwright_legality::THREAD_COORDINATES;
@@ -13,22 +13,9 @@ use crate::{
     emitter::Emitter,
     env::Env,
     items::Item,
-    loop_bounds::LoopBounds,
+    loop_bounds::{LoopBounds, LoopEnd, Side},
     program::{BinOp, Value},
 };
-
-/// Where the first of two bounds is no tighter than the second: a/d against b/e, as fractions, or, if `exact`, as the integers that they are
-/// rounded to, if the first is one. ceil(b/e) >= a is b >= e*a - (e - 1), and floor(b/e) <= a is b <= e*a + (e - 1).
-fn weaker(first: &Bound, second: &Bound, lower: bool, exact: bool) -> Result<Constraint, Diagnostic> {
-    let (a, b) = (first.aff.scale(second.denominator)?, second.aff.scale(first.denominator)?);
-    let slack = if exact && first.denominator == 1 { second.denominator - 1 } else { 0 };
-    let constraint = if lower {
-        Constraint::le(&a, &b.add_constant(slack)?)
-    } else {
-        Constraint::le(&b, &a.add_constant(slack)?)
-    };
-    Ok(constraint?)
-}
 
 impl Emitter<'_, '_> {
     /// The bounds of the loop over an iname. `converges`: threads of the block meet inside; `unroll`: the bounds are to be constant.
@@ -41,7 +28,8 @@ impl Emitter<'_, '_> {
         unroll: bool,
     ) -> Result<LoopBounds, Diagnostic> {
         let analysis = self.analysis;
-        let mut all: Vec<(Vec<Bound>, Vec<Bound>)> = Vec::new();
+        let mut all: Vec<(usize, Vec<Bound>, Vec<Bound>)> = Vec::new();
+        let known = |c: &Constraint| env.implies(c);
         let mut unbounded = None;
         for part in Item::parts(items) {
             let info = self.part(part);
@@ -73,7 +61,7 @@ impl Emitter<'_, '_> {
                     )));
                 };
                 let bound = |v| vec![Bound { aff: Aff::constant(v), denominator: 1 }];
-                all.push((bound(low), bound(high)));
+                all.push((part, bound(low), bound(high)));
                 continue;
             }
             let keep = |n: &Name| {
@@ -107,65 +95,33 @@ impl Emitter<'_, '_> {
                 });
             }
             // What is known here needs no second mention.
-            let lower = self.needed_bounds(bounds.lower, env, true)?;
-            let upper = self.needed_bounds(bounds.upper, env, false)?;
-            all.push((lower, upper));
+            let lower = Side::Lower.needed(bounds.lower, &known)?;
+            let upper = Side::Upper.needed(bounds.upper, &known)?;
+            all.push((part, lower, upper));
         }
-        let mut result = LoopBounds::default();
         if let (Some(part), true) = (unbounded, all.is_empty()) {
             let part = &analysis.parts[part].execution.part;
             return Err(Diagnostic::new("no-bound", format!("the loop over `{iname}` has no bound for {part} here"))
                 .help("give the iname a lower and an upper bound, loaded before the loop if they are read from data"));
         }
         // A projection says nothing of a loop where it is not gone round; the loop of an end stays within that over all instances.
-        if let (Some(whole), [(lower, upper)]) =
+        if let (Some(whole), [(_, lower, upper)]) =
             (self.piece.as_ref().and_then(|p| p.ends_of.as_ref()), all.as_mut_slice())
         {
-            lower.extend(whole.lower.iter().cloned());
-            upper.extend(whole.upper.iter().cloned());
-            *lower = self.needed_bounds(std::mem::take(lower), env, true)?;
-            *upper = self.needed_bounds(std::mem::take(upper), env, false)?;
+            lower.extend(whole.lower.0.iter().flatten().cloned());
+            upper.extend(whole.upper.0.iter().flatten().cloned());
+            *lower = Side::Lower.needed(std::mem::take(lower), &known)?;
+            *upper = Side::Upper.needed(std::mem::take(upper), &known)?;
         }
-        let Some((first_low, first_high)) = all.first().cloned() else { return Ok(result) };
-        let same_low = all.iter().all(|(l, _)| *l == first_low);
-        let same_high = all.iter().all(|(_, h)| *h == first_high);
-        result.lower = first_low;
-        result.upper = first_high;
-        if !same_low || !same_high {
-            // Different ranges: the loop runs over all of them, and the parts are guarded inside.
-            let (lower, upper): (Vec<_>, Vec<_>) = all.into_iter().skip(1).unzip();
-            result.lower = self.union_bounds(result.lower, if same_low { &[] } else { &lower }, env, true)?;
-            result.upper =
-                self.union_bounds(result.upper, if same_high { &[] } else { &upper }, env, false)?;
-        }
-        Ok(result)
-    }
-
-    /// Of several bounds those that do not follow from the others with what is known here.
-    fn needed_bounds(&self, bounds: Vec<Bound>, env: &Env, lower: bool) -> Result<Vec<Bound>, Diagnostic> {
-        if bounds.len() < 2 {
-            return Ok(bounds);
-        }
-        let mut kept = bounds;
-        for exact in [false, true] {
-            let mut k = 0;
-            while k < kept.len() && kept.len() > 1 {
-                let mut implied = false;
-                for n in (0..kept.len()).filter(|n| *n != k) {
-                    let weaker = weaker(&kept[k], &kept[n], lower, exact)?;
-                    if env.implies(&weaker)? {
-                        implied = true;
-                        break;
-                    }
-                }
-                if implied {
-                    kept.remove(k);
-                } else {
-                    k += 1;
-                }
-            }
-        }
-        Ok(kept)
+        let of_part = |k: usize, c: &Constraint| {
+            let guards = self.part(all[k].0).guards.iter().map(|g| g.canonical.clone());
+            Ok(env.system().with(&guards.collect::<Vec<_>>())?.implies(c)?)
+        };
+        let (lower, upper) = all.iter().map(|(_, low, high)| (low.clone(), high.clone())).unzip();
+        Ok(LoopBounds {
+            lower: LoopEnd::hull(Side::Lower, iname, lower, &known, &of_part)?,
+            upper: LoopEnd::hull(Side::Upper, iname, upper, &known, &of_part)?,
+        })
     }
 
     /// Two threads of a block that go round a loop different numbers of times: those whose own data bound it.
@@ -196,61 +152,36 @@ impl Emitter<'_, '_> {
         ))
     }
 
-    /// The weakest of the bounds of several parts, where one of them is the weakest everywhere.
-    fn union_bounds(
-        &self,
-        first: Vec<Bound>,
-        others: &[Vec<Bound>],
-        env: &Env,
-        lower: bool,
-    ) -> Result<Vec<Bound>, Diagnostic> {
-        let mut weakest = first;
-        for other in others {
-            let ([a], [b]) = (weakest.as_slice(), other.as_slice()) else {
-                return Err(Diagnostic::new(
-                    "different-bounds",
-                    "parts inside one loop run over ranges of which none contains the other",
-                )
-                .help("duplicate the iname for one of them"));
-            };
-            let (x, y) = (a.aff.scale(b.denominator)?, b.aff.scale(a.denominator)?);
-            let (x_le_y, y_le_x) = (Constraint::le(&x, &y)?, Constraint::le(&y, &x)?);
-            let keep_a = if lower { env.implies(&x_le_y)? } else { env.implies(&y_le_x)? };
-            let take_b = if lower { env.implies(&y_le_x)? } else { env.implies(&x_le_y)? };
-            if !keep_a && take_b {
-                weakest = other.clone();
-            } else if !keep_a {
-                return Err(Diagnostic::new(
-                    "different-bounds",
-                    format!(
-                        "parts inside one loop run over ranges of which none contains the other: {} and {}",
-                        a.aff, b.aff
-                    ),
-                )
-                .help("duplicate the iname for one of them"));
+    /// The greatest of lower bounds, or one more than the least of upper bounds; of several lists the weakest.
+    pub fn extreme(&mut self, end: &LoopEnd, env: &Env, side: Side) -> Result<Value, Diagnostic> {
+        let (inner, outer) = match side {
+            Side::Lower => (BinOp::Max, BinOp::Min),
+            Side::Upper => (BinOp::Min, BinOp::Max),
+        };
+        let mut all: Option<Value> = None;
+        for bounds in &end.0 {
+            let mut own: Option<Value> = None;
+            for b in bounds {
+                let value = self.bound_value(b, env, side)?;
+                own = Some(match own {
+                    None => value,
+                    Some(o) => Value::binary(inner, o, value),
+                });
             }
-        }
-        Ok(weakest)
-    }
-
-    /// The greatest of lower bounds, or one more than the least of upper bounds.
-    pub fn extreme(&mut self, bounds: &[Bound], env: &Env, lower: bool) -> Result<Value, Diagnostic> {
-        let mut result: Option<Value> = None;
-        for b in bounds {
-            let value = self.bound_value(b, env, lower)?;
-            result = Some(match result {
-                None => value,
-                Some(r) => Value::binary(if lower { BinOp::Max } else { BinOp::Min }, r, value),
+            let own = own.ok_or_else(|| Diagnostic::new("no-bound", "a loop has no bound"))?;
+            all = Some(match all {
+                None => own,
+                Some(a) => Value::binary(outer, a, own),
             });
         }
-        result.ok_or_else(|| Diagnostic::new("no-bound", "a loop has no bound"))
+        all.ok_or_else(|| Diagnostic::new("no-bound", "a loop has no bound"))
     }
 
     /// `ceil(aff/d)` of a lower bound, `floor(aff/d) + 1` of an upper one.
-    pub fn bound_value(&mut self, b: &Bound, env: &Env, lower: bool) -> Result<Value, Diagnostic> {
+    pub fn bound_value(&mut self, b: &Bound, env: &Env, side: Side) -> Result<Value, Diagnostic> {
         let d = b.denominator;
         // ceil(a/d) = floor((a+d-1)/d); floor(a/d) + 1 = floor((a+d)/d).
-        let numerator = if lower { b.aff.add_constant(d - 1)? } else { b.aff.add_constant(d)? };
+        let numerator = b.aff.add_constant(if side == Side::Lower { d - 1 } else { d })?;
         if d > 1
             && let (Some(least), Some(greatest)) = env.system().constant_range(&numerator)?
             && least.div_euclid(d) == greatest.div_euclid(d)

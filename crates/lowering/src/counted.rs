@@ -14,7 +14,7 @@ use crate::{
     env::Env,
     fold::{add, mul},
     items::Item,
-    loop_bounds::LoopBounds,
+    loop_bounds::{LoopBounds, Side},
     program::{BinOp, Note, Step, Stmt, Value},
 };
 
@@ -32,7 +32,10 @@ impl Emitter<'_, '_> {
         converges: bool,
     ) -> Result<Option<Stmt>, Diagnostic> {
         let analysis = self.analysis;
-        if unroll || bounds.lower.len() != 1 {
+        let (Some([low]), Some(highs)) = (bounds.lower.conjunction(), bounds.upper.conjunction()) else {
+            return Ok(None);
+        };
+        if unroll {
             return Ok(None);
         }
         let Some(defined) = self.only_use(iname, items, inner)? else { return Ok(None) };
@@ -77,7 +80,7 @@ impl Emitter<'_, '_> {
             fixed = rest.clone();
         }
         let mut upper: Option<Value> = None;
-        for high in &bounds.upper {
+        for high in highs {
             let end = if high.denominator == step {
                 high.aff.add(&rest)?.add_constant(1)?
             } else if high.denominator % step == 0 {
@@ -100,7 +103,7 @@ impl Emitter<'_, '_> {
             });
         }
         let Some(upper) = upper else { return Ok(None) };
-        let start = self.bound_value(&bounds.lower[0], env, true)?;
+        let start = self.bound_value(low, env, Side::Lower)?;
         let rest_value = self.aff_value(&rest, env)?;
         let lower = add(mul(start, self.index_int(step)), rest_value);
         let canonical_here = Aff::var(iname).scale(step)?.add(&rest)?;

@@ -16,7 +16,7 @@ use crate::{
     env::Env,
     fold::and,
     items::Item,
-    loop_bounds::one_value,
+    loop_bounds::Side,
     program::{Note, Scope, Step, Stmt, ValueKind},
 };
 
@@ -91,7 +91,7 @@ impl Emitter<'_, '_> {
         }
         let mut cond = None;
         for g in guards {
-            let c = self.condition(&g.declared, env)?;
+            let c = self.guard_condition(g, env)?;
             cond = Some(and(cond, c));
         }
         if let Some(cond) = cond {
@@ -434,7 +434,7 @@ impl Emitter<'_, '_> {
         let mut inner = env.clone();
         inner.bound.insert(iname.clone());
         bounds.learn(iname, &mut inner)?;
-        if let Some(only) = one_value(&bounds.lower, &bounds.upper) {
+        if let Some(only) = bounds.one_value() {
             inner.learn(&[Constraint::equal(&Aff::var(iname), only)?])?;
             let value = self.aff_value(only, env)?;
             let meaning = env.with_constants(only)?;
@@ -460,8 +460,8 @@ impl Emitter<'_, '_> {
             Err(d) if d.code == "unknown-name" => self.back_to(before),
             Err(d) => return Err(d),
         }
-        let lower = self.extreme(&bounds.lower, env, true)?;
-        let upper = self.extreme(&bounds.upper, env, false)?;
+        let lower = self.extreme(&bounds.lower, env, Side::Lower)?;
+        let upper = self.extreme(&bounds.upper, env, Side::Upper)?;
         if let (Some(l), Some(u)) = (lower.as_int(), upper.as_int()) {
             if u <= l {
                 return Ok(Vec::new());

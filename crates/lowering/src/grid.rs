@@ -9,6 +9,7 @@ use crate::{
     analysis::Analysis,
     emitter::{Emitter, Shared},
     env::Env,
+    loop_bounds::Side,
     program::{BinOp, Value},
     ranges::{weakest, with_coordinates},
 };
@@ -72,13 +73,13 @@ pub(crate) fn grid_extent(
             }
         }
     }
-    weakest(&mut all, env.system(), false)?;
+    weakest(&mut all, env.system())?;
     let mut extent: Option<Value> = None;
     for uppers in &all {
         let mut emitter = Emitter::new(analysis, shared, [1; 3], "");
         let mut own: Option<Value> = None;
         for b in uppers {
-            let v = emitter.bound_value(b, env, false)?;
+            let v = emitter.bound_value(b, env, Side::Upper)?;
             own = Some(match own {
                 None => v,
                 Some(o) => Value::binary(BinOp::Min, o, v),

@@ -151,15 +151,18 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
         let ends = bounds.upper.iter().map(|upper| upper.floor()).collect::<Result<Vec<_>, _>>()?;
         // The inner iname of a split has its constant length, and what the length of the whole leaves of it.
         let constant = ends.iter().filter_map(Aff::as_constant).min().map(Aff::constant);
-        let only = if let [end] = ends.as_slice() { Some(end.clone()) } else { None };
-        let (Some(end), Some(0..)) = (constant.or(only), least) else {
+        // Each of several ends leaves room for all.
+        let (Some(end), Some(0..)) = (constant.or(ends.first().cloned()), least) else {
             return Err(Diagnostic::new(
                 "grid-reduction",
                 format!(
                     "`{iname}` indexes partial results of `{}`, but has no bounds from 0 to a function of the parameters",
                     instruction.id
                 ),
-            ));
+            )
+            .help(format!(
+                "map `{iname}` to an iname that begins at 0 or above, or leave the reduction's inames off the grid"
+            )));
         };
         axes.push(Axis::new(Expr::from_aff(&end.add_constant(1)?)));
     }

@@ -4,7 +4,7 @@
 //! several inames is the shape of the domain itself, as a triangle's; one on a coordinate elects a thread for a part that has no iname on
 //! that axis; and a copy takes only cells that its source has.
 
-use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Role, Tag};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Role, Tag};
 use loopwright_poly::Term;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     emitter::Emitter,
     env::Env,
     items::Item,
-    program::{Condition, Note, Reason, ValueKind},
+    program::{Condition, Note, Reason, Value, ValueKind},
 };
 
 /// What a condition is there for.
@@ -28,6 +28,15 @@ enum Purpose {
 }
 
 impl Emitter<'_, '_> {
+    /// A guard as a condition, as it was declared. Where a loop inside has yet to give a declared name its value, but the guard does not hang
+    /// on that loop, as `i + 1 <= 2*floor((i + n)/2)` does not on the even part of `i`, it speaks of canonical names.
+    pub fn guard_condition(&mut self, guard: &Guard, env: &Env) -> Result<Value, Diagnostic> {
+        match self.condition(&guard.declared, env) {
+            Err(d) if d.code == "unknown-name" => self.condition(&guard.canonical, env),
+            condition => condition,
+        }
+    }
+
     /// Why the guards of an item stand there.
     pub fn guard_note(&self, guards: &[Guard], item: &Item, env: &Env) -> Note {
         let part = Item::parts(std::slice::from_ref(item)).first().map(|p| self.part(*p));

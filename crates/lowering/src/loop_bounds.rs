@@ -1,35 +1,190 @@
 //! Between which values a loop runs.
+//!
+//! The parts inside of one loop may run over different ranges. Of the bounds of one part the strongest counts, of several parts the
+//! weakest: the loop runs over the hull of all of them, and each part is guarded where its own range ends before that.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::Bound;
 
 use crate::env::Env;
 
-/// The bounds of a loop.
-#[derive(Clone, Default)]
-pub(crate) struct LoopBounds {
-    pub lower: Vec<Bound>,
-    pub upper: Vec<Bound>,
+/// Which end of a range a bound is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The least value, of which the bounds are rounded up.
+    Lower,
+    /// The greatest value, of which the bounds are rounded down.
+    Upper,
 }
 
-impl LoopBounds {
-    /// What they say of the iname is known from here on.
-    pub fn learn(&self, iname: &Name, env: &mut Env) -> Result<(), Diagnostic> {
-        for b in &self.lower {
-            // d*i >= aff
-            env.learn(&[Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?])?;
+impl Side {
+    /// What a bound says of the name that it bounds.
+    pub fn says(self, bound: &Bound, of: &Aff) -> Result<Constraint, Diagnostic> {
+        let scaled = of.scale(bound.denominator)?;
+        Ok(match self {
+            Side::Lower => Constraint::le(&bound.aff, &scaled)?,
+            Side::Upper => Constraint::le(&scaled, &bound.aff)?,
+        })
+    }
+
+    /// Where the first of two bounds is no tighter than the second: a/d against b/e, as fractions, or, if `exact`, as the integers that
+    /// they are rounded to, if the first is one. ceil(b/e) >= a is b >= e*a - (e - 1), and floor(b/e) <= a is b <= e*a + (e - 1).
+    pub fn weaker(self, first: &Bound, second: &Bound, exact: bool) -> Result<Constraint, Diagnostic> {
+        let (a, b) = (first.aff.scale(second.denominator)?, second.aff.scale(first.denominator)?);
+        let slack = if exact && first.denominator == 1 { second.denominator - 1 } else { 0 };
+        Ok(match self {
+            Side::Lower => Constraint::le(&a, &b.add_constant(slack)?)?,
+            Side::Upper => Constraint::le(&b, &a.add_constant(slack)?)?,
+        })
+    }
+
+    /// Of the bounds of one part those that do not follow from another one with what is known.
+    pub fn needed(self, bounds: Vec<Bound>, known: Known<'_>) -> Result<Vec<Bound>, Diagnostic> {
+        let mut kept = bounds;
+        for exact in [false, true] {
+            let mut k = 0;
+            while k < kept.len() && kept.len() > 1 {
+                let mut implied = false;
+                for n in (0..kept.len()).filter(|n| *n != k) {
+                    if known(&self.weaker(&kept[k], &kept[n], exact)?)? {
+                        implied = true;
+                        break;
+                    }
+                }
+                if implied {
+                    kept.remove(k);
+                } else {
+                    k += 1;
+                }
+            }
         }
-        for b in &self.upper {
-            env.learn(&[Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?])?;
-        }
-        Ok(())
+        Ok(kept)
     }
 }
 
-/// The value of an iname whose bounds say that it has one, and exactly one.
-pub(crate) fn one_value<'b>(lower: &'b [Bound], upper: &[Bound]) -> Option<&'b Aff> {
-    match (lower, upper) {
-        ([low], [high]) if low.denominator == 1 && low == high => Some(&low.aff),
-        _ => None,
+/// Whether a constraint is known to hold.
+pub(crate) type Known<'f> = &'f dyn Fn(&Constraint) -> Result<bool, Diagnostic>;
+
+/// One end of the range of a loop: lists of bounds, one of which is that of the first (or last) value of all parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LoopEnd(pub Vec<Vec<Bound>>);
+
+impl LoopEnd {
+    /// The bounds, where all of them count.
+    pub fn conjunction(&self) -> Option<&[Bound]> {
+        match self.0.as_slice() {
+            [bounds] => Some(bounds),
+            _ => None,
+        }
+    }
+
+    /// The end of the hull of the ranges of several parts, of which these are the bounds.
+    ///
+    /// A list is left out where another one bounds all instances of its part. `known` says whether a constraint holds before the loop,
+    /// `of_part` whether it holds of all instances of a part, by its place in the list.
+    pub fn hull(
+        side: Side,
+        iname: &Name,
+        parts: Vec<Vec<Bound>>,
+        known: Known<'_>,
+        of_part: &dyn Fn(usize, &Constraint) -> Result<bool, Diagnostic>,
+    ) -> Result<LoopEnd, Diagnostic> {
+        let of = Aff::var(iname);
+        let bounds_all = |wide: usize, narrow: usize| {
+            'bounds: for b in &parts[wide] {
+                if parts[narrow].contains(b) {
+                    continue;
+                }
+                for (exact, a) in
+                    [false, true].into_iter().flat_map(|e| parts[narrow].iter().map(move |a| (e, a)))
+                {
+                    if known(&side.weaker(b, a, exact)?)? {
+                        continue 'bounds;
+                    }
+                }
+                if !of_part(narrow, &side.says(b, &of)?)? {
+                    return Ok::<bool, Diagnostic>(false);
+                }
+            }
+            Ok(true)
+        };
+        // For each list that is kept, the parts that it stands for.
+        let mut kept: Vec<Vec<usize>> = Vec::new();
+        for k in 0..parts.len() {
+            let mut found = None;
+            for (n, group) in kept.iter().enumerate() {
+                if bounds_all(group[0], k)? {
+                    found = Some(n);
+                    break;
+                }
+            }
+            if let Some(n) = found {
+                kept[n].push(k);
+                continue;
+            }
+            let mut own = vec![k];
+            let mut others = Vec::new();
+            for group in kept {
+                let mut all = true;
+                for other in &group {
+                    all = all && bounds_all(k, *other)?;
+                }
+                if all { own.extend(group) } else { others.push(group) }
+            }
+            kept = others;
+            kept.push(own);
+        }
+        let mut first: Vec<usize> = kept.iter().map(|group| group[0]).collect();
+        first.sort_unstable();
+        Ok(LoopEnd(first.into_iter().map(|k| parts[k].clone()).collect()))
+    }
+
+    /// What holds of the iname wherever the loop runs: what each of the lists says.
+    fn known(&self, side: Side, iname: &Name, known: Known<'_>) -> Result<Vec<Constraint>, Diagnostic> {
+        let mut found = Vec::new();
+        for b in self.0.iter().flatten() {
+            let mut everywhere = true;
+            for list in &self.0 {
+                let mut here = list.contains(b);
+                for a in list {
+                    here = here || known(&side.weaker(b, a, false)?)?;
+                }
+                everywhere = everywhere && here;
+            }
+            if everywhere {
+                found.push(side.says(b, &Aff::var(iname))?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The bounds of a loop.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoopBounds {
+    pub lower: LoopEnd,
+    pub upper: LoopEnd,
+}
+
+impl LoopBounds {
+    /// What holds of the iname wherever the loop runs.
+    pub fn known(&self, iname: &Name, known: Known<'_>) -> Result<Vec<Constraint>, Diagnostic> {
+        let mut found = self.lower.known(Side::Lower, iname, known)?;
+        found.extend(self.upper.known(Side::Upper, iname, known)?);
+        Ok(found)
+    }
+
+    /// What they say of the iname is known from here on.
+    pub fn learn(&self, iname: &Name, env: &mut Env) -> Result<(), Diagnostic> {
+        let known = self.known(iname, &|c| env.implies(c))?;
+        env.learn(&known)
+    }
+
+    /// The value of the iname, where they say that it has one, and exactly one.
+    pub fn one_value(&self) -> Option<&Aff> {
+        match (self.lower.conjunction()?, self.upper.conjunction()?) {
+            ([low], [high]) if low.denominator == 1 && low == high => Some(&low.aff),
+            _ => None,
+        }
     }
 }

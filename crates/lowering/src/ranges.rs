@@ -1,4 +1,4 @@
-//! The ranges of several parts that one loop, or one axis of a grid, goes over.
+//! The ranges of several parts that one axis of a grid goes over.
 //!
 //! Of the bounds of one part the strongest count, of all parts the weakest: a loop over the union runs what each part needs, and guards leave
 //! out the rest.
@@ -8,8 +8,6 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::{Bound, System};
 
-use crate::loop_bounds;
-
 /// Adds that coordinates are not negative: constraints that follow from it have been left out of those of parts.
 pub(crate) fn with_coordinates(rows: &mut Vec<Constraint>) {
     let names: BTreeSet<Name> = rows.iter().flat_map(Constraint::names).collect();
@@ -17,41 +15,12 @@ pub(crate) fn with_coordinates(rows: &mut Vec<Constraint>) {
     rows.extend(coordinates.map(|n| Constraint::nonneg(Aff::var(n))));
 }
 
-/// The value of an iname whose only bounds say that it has one.
-pub(crate) fn one_value<'b>(lowers: &'b [Vec<Bound>], uppers: &[Vec<Bound>]) -> Option<&'b Aff> {
-    match (lowers, uppers) {
-        ([lower], [upper]) => loop_bounds::one_value(lower, upper),
-        _ => None,
-    }
-}
-
-/// Of the bounds of one part those that do not follow from another one.
-pub(crate) fn strongest(bounds: Vec<Bound>, context: &System, lower: bool) -> Result<Vec<Bound>, Diagnostic> {
-    let mut kept = bounds;
-    let mut k = 0;
-    while k < kept.len() {
-        let mut implied = false;
-        for n in (0..kept.len()).filter(|n| *n != k) {
-            let (a, b) = (kept[k].aff.scale(kept[n].denominator)?, kept[n].aff.scale(kept[k].denominator)?);
-            let weaker = if lower { Constraint::le(&a, &b)? } else { Constraint::le(&b, &a)? };
-            implied |= context.implies(&weaker)?;
-        }
-        if implied {
-            kept.remove(k);
-        } else {
-            k += 1;
-        }
-    }
-    Ok(kept)
-}
-
 /// Leaves out, of the bounds of several parts, those of a part that another one's are weaker than everywhere: each of them than one of the
 /// part's own.
-pub(crate) fn weakest(lists: &mut Vec<Vec<Bound>>, context: &System, lower: bool) -> Result<(), Diagnostic> {
+pub(crate) fn weakest(lists: &mut Vec<Vec<Bound>>, context: &System) -> Result<(), Diagnostic> {
     let is_weaker = |a: &Bound, b: &Bound| -> Result<bool, Diagnostic> {
         let (a, b) = (a.aff.scale(b.denominator)?, b.aff.scale(a.denominator)?);
-        let weaker = if lower { Constraint::le(&b, &a)? } else { Constraint::le(&a, &b)? };
-        Ok(context.implies(&weaker)?)
+        Ok(context.implies(&Constraint::le(&a, &b)?)?)
     };
     let covers = |wide: &[Bound], narrow: &[Bound]| -> Result<bool, Diagnostic> {
         for b in wide {

@@ -98,7 +98,7 @@ impl Emitter<'_, '_> {
         }
         let mut cond = None;
         for guard in self.irredundant(&needed, env)? {
-            let c = self.condition(&guard.declared, env)?;
+            let c = self.guard_condition(&guard, env)?;
             cond = Some(and(cond, c));
         }
         let Some(cond) = cond else { return Ok(value) };

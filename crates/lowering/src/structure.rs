@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Flat, LoopKernel, Name, PartRef, Tag, Tree,
 };
 use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time, flat_nest};
-use loopwright_poly::{Bound, System};
+use loopwright_poly::System;
 
 use crate::{
     Hazards, LowerOptions,
@@ -26,12 +26,13 @@ use crate::{
     items::{Item, items_of},
     join::uses_shared,
     layout::layout,
+    loop_bounds::{LoopBounds, LoopEnd, Side},
     private,
     program::{
-        Atomic, BinOp, DeviceKernel, Global, HostStmt, Note, Owner, Param, Program, ProgramArg, ScalarArg,
-        Stmt, Value, ValueKind, Writes,
+        Atomic, DeviceKernel, Global, HostStmt, Note, Owner, Param, Program, ProgramArg, ScalarArg, Stmt,
+        Value, ValueKind, Writes,
     },
-    ranges::{one_value, strongest, weakest, with_coordinates},
+    ranges::with_coordinates,
     sync,
 };
 
@@ -58,7 +59,11 @@ pub(crate) fn lower(
         host_known: Vec::new(),
         fixed: BTreeMap::new(),
     };
-    let host = state.host_body(&kernel.tree, &mut Vec::new())?;
+    let mut host = state.host_body(&kernel.tree, &mut Vec::new())?;
+    if state.kernels.is_empty() {
+        // No part has an instance. What runs programs counts on a kernel all the same.
+        host.push(state.device_kernel(Vec::new(), &[])?);
+    }
     if hazards == Hazards::Refused {
         private::check_kernels(&analysis, &state.parts)?;
     }
@@ -258,25 +263,35 @@ impl State<'_, '_> {
         let mut context = analysis.context.clone();
         context.extend(self.host_known.iter().cloned());
         let context = System::new(&context)?;
+        let known = |c: &Constraint| Ok(context.implies(c)?);
         // The parts inside may run through different ranges; the loop runs over all of them, and each part is guarded.
-        let (mut lowers, mut uppers): (Vec<Vec<Bound>>, Vec<Vec<Bound>>) = (Vec::new(), Vec::new());
+        let (mut lowers, mut uppers, mut systems) = (Vec::new(), Vec::new(), Vec::new());
         for leaf in body.iter().flat_map(Tree::leaves) {
             let Some(info) = analysis.numbers.get(leaf).map(|p| &analysis.parts[*p]) else { continue };
             let mut rows = analysis.context.clone();
             rows.extend(info.execution.constraints.iter().cloned());
             with_coordinates(&mut rows);
-            let bounds = System::new(&rows)?.bounds(iname, &keep)?;
-            let lower = strongest(bounds.lower, &context, true)?;
-            let upper = strongest(bounds.upper, &context, false)?;
-            for (lists, list) in [(&mut lowers, lower), (&mut uppers, upper)] {
-                if !lists.contains(&list) {
-                    lists.push(list);
-                }
+            let system = System::of(rows)?;
+            let bounds = system.bounds(iname, &keep)?;
+            if bounds.lower.is_empty() || bounds.upper.is_empty() {
+                return Err(Diagnostic::new(
+                    "no-bound",
+                    format!("the host loop over `{iname}` has no bound for {} here", info.execution.part),
+                )
+                .help(
+                    "give the iname a lower and an upper bound over the parameters and the host loops around",
+                ));
             }
+            lowers.push(Side::Lower.needed(bounds.lower, &known)?);
+            uppers.push(Side::Upper.needed(bounds.upper, &known)?);
+            systems.push(system);
         }
-        weakest(&mut lowers, &context, true)?;
-        weakest(&mut uppers, &context, false)?;
-        if let Some(value) = one_value(&lowers, &uppers) {
+        let of_part = |k: usize, c: &Constraint| Ok(systems[k].implies(c)?);
+        let bounds = LoopBounds {
+            lower: LoopEnd::hull(Side::Lower, iname, lowers, &known, &of_part)?,
+            upper: LoopEnd::hull(Side::Upper, iname, uppers, &known, &of_part)?,
+        };
+        if let Some(value) = bounds.one_value() {
             let known = self.host_known.len();
             self.host_known.push(Constraint::equal(&Aff::var(iname), value)?);
             self.fixed.insert(iname.clone(), value.clone());
@@ -289,44 +304,11 @@ impl State<'_, '_> {
         }
         let env = self.host_env(around)?;
         let mut emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
-        let mut extreme = |lists: &[Vec<Bound>], lower: bool| -> Result<Value, Diagnostic> {
-            // Of one part the strongest, of all parts the weakest.
-            let (inner, outer) = if lower { (BinOp::Max, BinOp::Min) } else { (BinOp::Min, BinOp::Max) };
-            let mut all: Option<Value> = None;
-            for list in lists {
-                let mut one: Option<Value> = None;
-                for b in list {
-                    let v = emitter.bound_value(b, &env, lower)?;
-                    one = Some(match one {
-                        None => v,
-                        Some(o) => Value::binary(inner, o, v),
-                    });
-                }
-                let one = one.ok_or_else(|| {
-                    Diagnostic::new("no-bound", format!("the host loop over `{iname}` has no bound"))
-                })?;
-                all = Some(match all {
-                    None => one,
-                    Some(a) => Value::binary(outer, a, one),
-                });
-            }
-            all.ok_or_else(|| {
-                Diagnostic::new("no-bound", format!("the host loop over `{iname}` has no bound"))
-            })
-        };
-        let (lower, upper) = (extreme(&lowers, true)?, extreme(&uppers, false)?);
+        let lower = emitter.extreme(&bounds.lower, &env, Side::Lower)?;
+        let upper = emitter.extreme(&bounds.upper, &env, Side::Upper)?;
         around.push(iname.clone());
         let known = self.host_known.len();
-        if let [lowers] = lowers.as_slice() {
-            for b in lowers {
-                self.host_known.push(Constraint::le(&b.aff, &Aff::var(iname).scale(b.denominator)?)?);
-            }
-        }
-        if let [uppers] = uppers.as_slice() {
-            for b in uppers {
-                self.host_known.push(Constraint::le(&Aff::var(iname).scale(b.denominator)?, &b.aff)?);
-            }
-        }
+        self.host_known.extend(bounds.known(iname, &|c| Ok(context.implies(c)?))?);
         let first = self.kernels.len();
         let parts = Item::parts(&items_of(analysis, body));
         let body = self.host_body(body, around)?;

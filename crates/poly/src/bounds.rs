@@ -102,7 +102,8 @@ impl System {
     /// no one function is known.
     ///
     /// A constant that a constraint states, and that the name really has for some values of the others, is taken at once, though for
-    /// other values of these the name may begin later. Otherwise it is the one lower bound of [`System::bounds`].
+    /// other values of these the name may begin later. Otherwise it is the one lower bound of [`System::bounds`], or else a constant that no
+    /// value is below.
     pub fn least_value(&self, name: &Name, keep: &dyn Fn(&Name) -> bool) -> Result<Option<Aff>> {
         let stated = self.constraints.iter().filter_map(|c| match (c.kind, c.aff.terms()) {
             (Kind::Ge, [(Term::Var(n), 1)]) if n == name => c.aff.constant_term().checked_neg(),
@@ -115,8 +116,7 @@ impl System {
         }
         Ok(match self.bounds(name, keep)?.lower.as_slice() {
             [b] if b.denominator == 1 => Some(b.aff.clone()),
-            _ if self.constant_range(&Aff::var(name))?.0 == Some(0) => Some(Aff::constant(0)),
-            _ => None,
+            _ => self.constant_range(&Aff::var(name))?.0.map(Aff::constant),
         })
     }
 

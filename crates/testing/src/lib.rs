@@ -10,6 +10,7 @@ pub mod kernels;
 pub mod linear;
 pub mod moves;
 pub mod pipelines;
+pub mod ranges;
 mod recipes;
 pub mod rng;
 mod sites;
