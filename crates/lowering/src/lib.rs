@@ -25,6 +25,7 @@ mod declare;
 mod depend;
 mod device_kernel;
 mod early;
+mod elect;
 mod emit;
 mod emitter;
 mod env;

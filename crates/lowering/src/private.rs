@@ -2,7 +2,8 @@
 //!
 //! The read has to see the value written in its own thread (private) or block (shared). That is so where the reader goes through every
 //! hardware iname of the writer, and the writer comes before it in the text and covers all its instances. Otherwise the value comes
-//! from another thread or block, or from an earlier iteration that another thread may have run: refused.
+//! from another thread or block, or from an earlier iteration that another thread may have run: refused. Writers that cannot be the last
+//! one before the reader do not matter: a scalar may be used again in a later nest, for what other threads compute.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,14 +34,15 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
             .map(|(p, _)| *p)
             .collect();
         let writers: Vec<(usize, &PartInfo)> = analysis.writers(name).collect();
-        // The inames that tell owners apart, each with the first writer that has it.
-        let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
-        let mut seen = HashSet::new();
-        for (_, writer) in &writers {
-            let own = writer.inames.iter().filter(|i| whose(kernel.tag(i)) && seen.insert(*i));
-            parallel.extend(own.map(|i| (i, *writer)));
-        }
         for r in readers {
+            let writers = reaching(analysis, &writers, r);
+            // The inames that tell owners apart, each with the first writer that has it.
+            let mut parallel: Vec<(&Name, &PartInfo)> = Vec::new();
+            let mut seen = HashSet::new();
+            for (_, writer) in &writers {
+                let own = writer.inames.iter().filter(|i| whose(kernel.tag(i)) && seen.insert(*i));
+                parallel.extend(own.map(|i| (i, *writer)));
+            }
             let reader = &analysis.parts[r];
             let Some((_, first)) = writers.first() else {
                 return Err(Diagnostic::new(
@@ -60,6 +62,29 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
         }
     }
     Ok(())
+}
+
+/// The writers of which one may be the last before an execution of the reader: those before it in the text, and those behind it in a
+/// loop around both. A scalar that one of them writes for each execution of the reader hides all that lies before.
+fn reaching<'w, 'k>(
+    analysis: &Analysis<'k>,
+    writers: &[(usize, &'w PartInfo)],
+    reader: usize,
+) -> Vec<(usize, &'w PartInfo)> {
+    let info = &analysis.parts[reader];
+    let shares_loop = |w: &PartInfo, beyond: usize| {
+        let common = w.execution.loops.iter().zip(&info.execution.loops).take_while(|(a, b)| a == b).count();
+        common > beyond
+    };
+    let hides = |w: &PartInfo| w.execution.accesses.iter().all(|a| !a.write || a.subscripts.is_empty());
+    let last = writers.iter().rev().find(|(n, w)| *n < reader && hides(w) && covers(analysis, w, info));
+    // The writer that covers the reader goes round all loops that it is in with it.
+    let (from, depth) = last.map_or((0, 0), |(n, w)| (*n, w.execution.loops.len()));
+    let reaches =
+        |(n, w): &&(usize, &PartInfo)| (from <= *n && *n < reader) || (*n >= reader && shares_loop(w, depth));
+    let found: Vec<_> = writers.iter().filter(reaches).copied().collect();
+    // Where none reaches it at all, what is said speaks of those that there are.
+    if found.is_empty() { writers.to_vec() } else { found }
 }
 
 /// Whether every instance of the reader has one of the writer, by their common inames.
@@ -134,9 +159,11 @@ pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> 
             if temporary.space == AddressSpace::Global {
                 continue;
             }
-            for w in written.get(&access.array).into_iter().flatten() {
-                if home(*w) != home(r) {
-                    let writer = &analysis.parts[*w];
+            // Most often all writers are in the reader's own kernel.
+            if written.get(&access.array).into_iter().flatten().any(|w| home(*w) != home(r)) {
+                let writers: Vec<_> = analysis.writers(&access.array).collect();
+                let reaching = reaching(analysis, &writers, r);
+                if let Some((_, writer)) = reaching.iter().find(|(w, _)| home(*w) != home(r)) {
                     let refusal = Diagnostic::new(
                         "ends-with-kernel",
                         format!(

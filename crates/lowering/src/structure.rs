@@ -19,6 +19,7 @@ use crate::{
     block::{block_shape, extents_of_threads},
     device_kernel::{Draft, called_functions, globals_read},
     early,
+    elect::elect_writers,
     emitter::{Emitter, Shared, known},
     env::Env,
     flat::{Stage, Writer},
@@ -44,6 +45,7 @@ pub(crate) fn lower(
     updates: BTreeMap<Name, Atomic>,
 ) -> Result<Program, Diagnostic> {
     let mut analysis = Analysis::new(kernel)?;
+    elect_writers(&mut analysis);
     fill_partial_tiles(&mut analysis)?;
     analysis.updates = updates;
     let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards, peel };
