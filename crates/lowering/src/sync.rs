@@ -18,7 +18,7 @@ use std::{
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Diagnostic, Name};
 use loopwright_legality::{
-    BLOCK_COORDINATES, Meeting, Presence, Query, THREAD_COORDINATES, Time, meeting_pairs,
+    Access, BLOCK_COORDINATES, Meeting, Presence, Query, THREAD_COORDINATES, Time, meeting_pairs,
 };
 use loopwright_poly::System;
 
@@ -241,6 +241,13 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         }
     }
 
+    /// Whether the user has vouched for what only data can say: whether two executions of a part touch one cell.
+    fn is_vouched_for(&self, part: usize, accesses: [&Access; 2]) -> bool {
+        let by_data = |a: &Access| a.subscripts.iter().any(Option::is_none);
+        !self.analysis.kernel.vouched.is_empty()
+            && (!self.analysis.parts[part].execution.loads.is_empty() || accesses.into_iter().any(by_data))
+    }
+
     /// Whether executions of two parts may meet, the first one's in the asked time.
     fn meet(&self, p: usize, q: usize, time: Time) -> Result<Option<Met>, Diagnostic> {
         let (Some(of_p), Some(of_q)) = (self.accesses.get(&p), self.accesses.get(&q)) else {
@@ -260,6 +267,10 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                     let (x, y) = (&a.accesses[*k], &b.accesses[*l]);
                     // Updates of one kind may come in any order.
                     if !(x.write || y.write) || (alike && x.write && y.write) {
+                        continue;
+                    }
+                    // What data decide is for those who have vouched for it.
+                    if p == q && time == Time::Same && self.is_vouched_for(p, [x, y]) {
                         continue;
                     }
                     let query = self.query(time, &shared);
