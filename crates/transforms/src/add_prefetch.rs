@@ -343,11 +343,18 @@ impl AddPrefetch {
     fn check(&self, kernel: &LoopKernel) -> Result<(), Diagnostic> {
         let array = require_array(kernel, &self.array)?;
         if array.axes.is_empty() {
+            let name = &self.array;
+            let help = match array.space {
+                AddressSpace::Private => "name an array; a scalar is in a register already".to_string(),
+                space => format!(
+                    "name an array; what is read of `{name}` in {space} memory can be kept in a private scalar: `<> own = {name}`"
+                ),
+            };
             return Err(Diagnostic::new(
                 "prefetch-scalar",
-                format!("`{}` is a scalar; there is nothing to copy", self.array),
+                format!("`{name}` is a scalar; there is no axis to copy along"),
             )
-            .help("name an array; a scalar is in a register already"));
+            .help(help));
         }
         for iname in &self.sweep {
             require_iname(kernel, iname)?;
@@ -497,12 +504,12 @@ impl Transform for AddPrefetch {
 
 /// Says what holds for the loops around an instruction that has no iname of its own. After a split, an outer iname has its bounds from the
 /// inner one, which the instruction does not run over: without them its range would have no end. A constraint that all others in the loop
-/// obey already takes nothing away from them.
+/// obey already takes nothing away from them; those that some do not obey come back.
 fn bound_outer(
     data: &mut KernelData,
     instruction: &Instruction,
     constraints: &[Constraint],
-) -> Result<(), Diagnostic> {
+) -> Result<Vec<Constraint>, Diagnostic> {
     let rows = |data: &KernelData, inames: &[Name]| -> Result<System, Diagnostic> {
         let mut rows = data.assumptions.clone();
         for c in Lookup::new(data).instances(inames) {
@@ -510,6 +517,7 @@ fn bound_outer(
         }
         Ok(System::new(&rows)?)
     };
+    let mut others = Vec::new();
     for c in constraints {
         let c = data.expand_constraint(c)?;
         let Some(innermost) = instruction.within.iter().rfind(|n| c.aff.mentions(n)).cloned() else {
@@ -523,27 +531,39 @@ fn bound_outer(
             let inames = data.part_inames(&part);
             all &= !inames.contains(&innermost) || rows(data, &inames)?.implies(&c)?;
         }
-        if let (true, Some(domain)) = (all, data.domains.iter_mut().find(|d| d.inames.contains(&innermost))) {
-            domain.constraints.push(c);
+        match data.domains.iter_mut().find(|d| d.inames.contains(&innermost)) {
+            Some(domain) if all => domain.constraints.push(c),
+            _ => others.push(c),
         }
     }
-    Ok(())
+    Ok(others)
 }
 
 /// Adds an instruction with its inames and their domain, its leaf before its first reader.
 pub(crate) fn add_instruction(
     data: &mut KernelData,
-    instruction: Instruction,
+    mut instruction: Instruction,
     inames: &[Name],
-    constraints: Vec<Constraint>,
+    mut constraints: Vec<Constraint>,
     site: &Site,
 ) -> Result<(), Diagnostic> {
-    match inames.is_empty() {
-        true => bound_outer(data, &instruction, &constraints)?,
-        false => data.domains.push(Domain { inames: inames.to_vec(), constraints }),
+    let mut inames = inames.to_vec();
+    if inames.is_empty() {
+        let others = bound_outer(data, &instruction, &constraints)?;
+        if !others.is_empty() {
+            // What holds for no other instruction needs a domain, and that an iname.
+            let once = fresh(data, &format!("{}_once", instruction.id));
+            constraints = others;
+            constraints.push(Constraint::zero(Aff::var(&once)));
+            instruction.within.push(once.clone());
+            inames.push(once);
+        }
+    }
+    if !inames.is_empty() {
+        data.domains.push(Domain { inames: inames.clone(), constraints });
     }
     let leaves = data.parts(&instruction).into_iter().map(loopwright_kernel_ir::Tree::Leaf).collect();
-    for tree in place::nest(inames, leaves) {
+    for tree in place::nest(&inames, leaves) {
         place::insert_before(&mut data.tree, &site.loops, &site.readers, tree)?;
     }
     let first = data.instructions.iter().position(|i| site.readers.iter().any(|r| r.instruction == i.id));

@@ -240,14 +240,14 @@ fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Dia
         let rows = all.keep_only(&|n| !data.is_iname(n) || kept.contains(n))?.system.gist(&known)?;
         let mut rows: Vec<Constraint> =
             rows.into_iter().filter(|c| c.aff.mentions(iname) && c.aff.is_affine()).collect();
-        // A bound may hide in divisions, which no domain has: then the real one stands for it.
+        // A bound may hide in divisions: then the real one stands for it.
         let now = known.with(&rows)?.bounds(iname, &others)?;
         let real = all.bounds(iname, &others)?;
         let own = Aff::var(iname);
         for (missing, bounds, sign) in
             [(now.lower.is_empty(), real.lower, 1), (now.upper.is_empty(), real.upper, -1)]
         {
-            for b in bounds.iter().filter(|b| missing && b.aff.is_affine()) {
+            for b in bounds.iter().filter(|_| missing) {
                 rows.push(Constraint::nonneg(own.scale(b.denominator)?.sub(&b.aff)?.scale(sign)?));
             }
         }

@@ -381,6 +381,21 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 return Ok(Some(Aff::var(name).sub(&part)?.add_constant(low)?));
             }
         }
+        // What follows from inner inames being eliminated, as that of a skewed tile: the premises name outer ones before inner ones.
+        let mut outer: Vec<Name> = Vec::new();
+        for n in premises.iter().flat_map(Constraint::names) {
+            if n != *name && !outer.contains(&n) {
+                outer.push(n);
+            }
+        }
+        for k in 0..=outer.len() {
+            self.questions += 1;
+            let bounds = system.bounds(name, &|n| outer[..k].contains(n))?;
+            let only = bounds.lower.iter().find(|low| low.denominator == 1 && bounds.upper.contains(low));
+            if let Some(only) = only {
+                return Ok(Some(only.aff.clone()));
+            }
+        }
         Ok(None)
     }
 
