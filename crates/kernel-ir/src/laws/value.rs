@@ -81,6 +81,12 @@ impl Scope<'_> {
     /// The type in which arithmetic of this type is done, where one of type `wanted` is asked for.
     fn resolved(of: &ValueType, wanted: DType) -> DType {
         match of {
+            // An integer operation is done at the width of a wider integer type that is wanted.
+            ValueType::Of(Type::Known(t))
+                if t.is_integer() && wanted.is_integer() && wanted.bytes() > t.bytes() =>
+            {
+                wanted
+            }
             ValueType::Of(Type::Known(t)) => computing_type(*t),
             ValueType::Of(Type::Open(_)) => DType::F32,
             ValueType::FloatLiteral if !wanted.is_float() => DType::F32,
@@ -116,7 +122,11 @@ impl Scope<'_> {
             Expr::Subscript(_) | Expr::Reduce(_) => return None,
             Expr::Cast(to, a) => {
                 let to = to.known().unwrap_or(DType::F32);
-                let own = Self::resolved(&self.table.type_of(a).ok()?, to);
+                // The operand of a cast has no context but itself.
+                let own = match self.table.type_of(a).ok()? {
+                    ValueType::Of(Type::Known(t)) => computing_type(t),
+                    open => Self::resolved(&open, to),
+                };
                 cast(wanted, cast(to, self.code(a, own)?))
             }
             Expr::Unary(op, a) => {
