@@ -20,9 +20,13 @@ fn commands(folder: &Folder) -> Vec<Vec<String>> {
         first.iter().chain(more).map(ToString::to_string).collect()
     };
     let run = ["--random", "x", "--device", "emulator"];
-    out(&call(
-        &[&["tune", &kernel, &open, &space, "--device", "emulator", "--log", &log], &sizes[..]].concat(),
-    ));
+    // Two lengths, so that there is something to report along.
+    for len in ["len=40", "len=48"] {
+        let of = ["--set", "nseg=2", "--set", len];
+        out(&call(
+            &[&["tune", &kernel, &open, &space, "--device", "emulator", "--log", &log], &of[..]].concat(),
+        ));
+    }
     vec![
         with(&["print", &kernel, &pipeline], &[]),
         with(&["print", "--steps", &kernel, &pipeline], &[]),
