@@ -15,12 +15,11 @@ use loopwright::runtime::disasm::DisasmError;
 use loopwright::runtime::nvrtc::CompileError;
 
 /// Codes that stand in the sources and have no pinned text, each with the reason.
-const UNPINNED: [(&str, &str); 16] = [
+const UNPINNED: [(&str, &str); 15] = [
     ("budget", "isl gives up, after seconds of work"),
     ("isl", "isl fails in a way that is not known"),
     ("internal", "a mistake of this library: tests/fuzz.rs asserts that it does not happen"),
     ("space", "constraints over other names than those of a set: kernels put every name into their sets"),
-    ("different-bounds", "no kernel is known whose parts have such ranges after the steps there are"),
     ("unbound", "no kernel is known: a bound that is not loaded is refused when the kernel is read"),
     ("operator", "an operator without results is refused when the kernel is read"),
     ("operator-inputs", "a wrong number of inputs is refused when the kernel is read"),

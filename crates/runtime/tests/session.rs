@@ -4,6 +4,8 @@
 mod arguments;
 #[path = "session/compiled.rs"]
 mod compiled;
+#[path = "session/expressions.rs"]
+mod expressions;
 #[path = "session/facts.rs"]
 mod facts;
 #[path = "session/npy.rs"]
@@ -107,7 +109,7 @@ fn on_gpu(
 
 fn main() -> ExitCode {
     let options = Options::from_args();
-    let tests: [Test; 24] = [
+    let tests: [Test; 27] = [
         ("a_sum_is_right", arguments::a_sum_is_right),
         ("wrong_arguments_are_refused", arguments::wrong_arguments_are_refused),
         (
@@ -133,6 +135,12 @@ fn main() -> ExitCode {
         ("equal_elements_are_found_wherever_they_are", facts::equal_elements_are_found_wherever_they_are),
         ("facts_are_asked_of_all_arrays_that_have_them", facts::facts_are_asked_of_all_arrays_that_have_them),
         ("conditions_ask_for_wide_indices_too", arguments::conditions_ask_for_wide_indices_too),
+        ("floats_become_integers_of_their_range", expressions::floats_become_integers_of_their_range),
+        ("integers_wrap_at_the_ends_of_their_range", expressions::integers_wrap_at_the_ends_of_their_range),
+        (
+            "values_of_inames_wrap_whatever_the_indices_are",
+            expressions::values_of_inames_wrap_whatever_the_indices_are,
+        ),
         ("data_may_stay_on_the_device", streams::data_may_stay_on_the_device),
         ("an_array_that_is_written_is_given_once", streams::an_array_that_is_written_is_given_once),
         (
