@@ -1,12 +1,14 @@
 # make demo    the main example, from declaring a kernel to checked results; ARGS="--input FILE.npy --segment-length N" for your own data
 # make test    everything that is checked: formatting, lints, documentation, tests
 # make bench   the benchmarks
+# make mutants a sample of faults, one at a time, which the tests have to notice; MUTANTS=K/N for the K-th of N samples
 # make setup   installs what is missing (the others do it first)
 
 CARGO ?= cargo
 ARGS ?=
+MUTANTS ?= 0/100
 
-.PHONY: demo test bench setup lint doc external
+.PHONY: demo test bench mutants setup lint doc external
 
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
@@ -16,6 +18,21 @@ test: setup lint doc external
 
 bench: setup
 	$(CARGO) bench $(ARGS)
+
+# What is changed is listed in .cargo/mutants.toml; each place has the tests that are supposed to notice. A sample is the same every time.
+# Sources are changed in place, and put back.
+mutate = $(CARGO) mutants --in-place --sharding round-robin --shard $(MUTANTS) --output target/mutants
+mutants: export INSTA_UPDATE = no
+mutants: setup
+	@$(CARGO) mutants --version || { echo "install it: cargo install cargo-mutants --locked"; exit 1; }
+	@mkdir -p target/mutants/poly target/mutants/legality target/mutants/runtime target/mutants/emulator
+	@missed=0; \
+	$(mutate)/poly -p loopwright-poly || missed=1; \
+	$(mutate)/legality -p loopwright-legality \
+		--test-package loopwright-legality,loopwright-transforms,loopwright-testing || missed=1; \
+	$(mutate)/runtime -p loopwright-runtime || missed=1; \
+	$(mutate)/emulator -p loopwright-emulator || missed=1; \
+	exit $$missed
 
 setup:
 	@scripts/setup.sh
