@@ -2,13 +2,14 @@
 # make test    everything that is checked: formatting, lints, documentation, tests
 # make bench   the benchmarks
 # make mutants a sample of faults, one at a time, which the tests have to notice; MUTANTS=K/N for the K-th of N samples
+# make sweep   kernels of the examples through random pipelines, each verdict against runs by brute force; ARGS="COUNT FROM SECONDS FOLDER"
 # make setup   installs what is missing (the others do it first)
 
 CARGO ?= cargo
 ARGS ?=
 MUTANTS ?= 0/100
 
-.PHONY: demo test bench mutants setup lint doc external
+.PHONY: demo test bench sweep mutants setup lint doc external
 
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
@@ -33,6 +34,9 @@ mutants: setup
 	$(mutate)/runtime -p loopwright-runtime || missed=1; \
 	$(mutate)/emulator -p loopwright-emulator || missed=1; \
 	exit $$missed
+
+sweep: setup
+	$(CARGO) run -p loopwright-testing --example sweep -- $(if $(ARGS),$(ARGS),200 0 540)
 
 setup:
 	@scripts/setup.sh

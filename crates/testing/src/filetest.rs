@@ -98,6 +98,12 @@ impl Outcome {
     }
 }
 
+/// The text of a file with the outcome as it is found: how a random case becomes a test.
+pub fn text(kernel: &str, pipeline: &str) -> String {
+    let line = |text: &str| if text.ends_with('\n') { text.to_string() } else { format!("{text}\n") };
+    format!("{}==== pipeline\n{}{}", line(kernel), line(pipeline), outcome(kernel, pipeline).section())
+}
+
 /// The files of a folder in the order of their names.
 ///
 /// # Panics
@@ -140,7 +146,7 @@ pub fn check(folder: &Path) {
             continue;
         }
         if bless {
-            let text = format!("{}==== pipeline\n{}{found}", test.kernel, test.pipeline);
+            let text = text(&test.kernel, &test.pipeline);
             fs::write(folder.join(&test.name), text).unwrap_or_else(|e| panic!("{}: {e}", test.name));
         } else {
             failures.push_str(&format!("---- {}\nexpected {}found {found}\n", test.name, test.expected));

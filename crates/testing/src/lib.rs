@@ -1,6 +1,7 @@
 //! What the tests share: filetests, random kernels and pipelines, and what is asked of them.
 
 pub mod affine;
+pub mod brute;
 pub mod case;
 pub mod check;
 pub mod counts;
@@ -14,4 +15,5 @@ pub mod ranges;
 mod recipes;
 pub mod rng;
 mod sites;
+pub mod sweep;
 pub mod two_sided;

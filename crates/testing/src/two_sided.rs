@@ -125,7 +125,7 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 /// What lowering may refuse of a kernel whose steps are all legal: lengths that are not constant, ranges that no loop has, memory that ends
 /// with a kernel, flattened nests that a later step breaks, scans along blocks or numbers of threads that cannot scan together, vectors that are not aligned, synchronisation that has no place. Everything
 /// else, what its last question finds among it, says that the library is wrong, not the kernel.
-const LATE: [&str; 18] = [
+pub(crate) const LATE: [&str; 18] = [
     "blocks-depend",
     "different-bounds",
     "ends-with-kernel",

@@ -6,15 +6,20 @@
 //! LOOPWRIGHT_CASES=10000 cargo test -p loopwright-testing --test verdicts -- --nocapture
 //! ```
 //!
+//! Beside these, which are the same in every run, [`verdicts_agree_on_fresh_cases`] takes a few from a seed of the clock, or those of `LOOPWRIGHT_SEED`.
+//!
 //! The table that it prints says for each step how often it was reached, proved, refuted and left undecided. A disagreement is made
-//! smaller and printed with its kernel and its steps.
+//! smaller and printed as a filetest, ready for `tests/filetests`.
 
-use loopwright_testing::{counts::Count, moves, two_sided};
+use loopwright_testing::{counts::Count, filetest, moves, two_sided};
 use loopwright_transforms::Step;
 use rayon::prelude::*;
 
 /// Cases of a short run.
 const CASES: u64 = 300;
+
+/// Cases of a seed of the clock.
+const FRESH: u64 = 60;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
@@ -28,21 +33,28 @@ fn no_step_is_left_out() {
     }
 }
 
-#[test]
-fn verdicts_agree_with_brute_force() {
-    let (cases, first) = (setting("LOOPWRIGHT_CASES", CASES), setting("LOOPWRIGHT_SEED", 0));
-    let count =
-        (first..first + cases).into_par_iter().map(two_sided::case).reduce(Count::default, Count::with);
+/// Runs cases from a seed on; panics with those that disagree.
+fn run(cases: u64, first: u64) -> Count {
+    let seeds = (0..cases).into_par_iter().map(|k| first.wrapping_add(k));
+    let count = seeds.map(two_sided::case).reduce(Count::default, Count::with);
     println!("{count}");
-    for (reason, (n, example)) in &count.reasons {
-        println!("---- {n} x {reason}\n{example}");
-    }
     let mut text = String::new();
     for (case, failure) in count.failures.iter().take(8) {
         let (small, failure) = two_sided::shrink(case, failure);
-        text += &format!("---- {}: {}\n{small}\n", failure.kind, failure.text);
+        let test = filetest::text(&small.kernel, &small.steps.join("\n"));
+        text += &format!("---- {}: {}\n{test}\n", failure.kind, failure.text);
     }
-    assert!(count.failures.is_empty(), "{} disagreements\n{text}", count.failures.len());
+    assert!(count.failures.is_empty(), "{} disagreements from seed {first} on\n{text}", count.failures.len());
+    count
+}
+
+#[test]
+fn verdicts_agree_with_brute_force() {
+    let cases = setting("LOOPWRIGHT_CASES", CASES);
+    let count = run(cases, setting("LOOPWRIGHT_SEED", 0));
+    for (reason, (n, example)) in &count.reasons {
+        println!("---- {n} x {reason}\n{example}");
+    }
     assert!(count.affine_unknown * 100 <= count.affine, "at most one step in a hundred is undecided");
     // Shares of a few cases say little.
     if cases >= 500 {
@@ -56,4 +68,18 @@ fn verdicts_agree_with_brute_force() {
             assert!(reached >= 200, "`{kind}` is reached {reached} times");
         }
     }
+}
+
+/// Other cases in every run: what the fixed ones have never met is met in time. The seed is printed, so that a failure can be had again.
+#[test]
+fn verdicts_agree_on_fresh_cases() {
+    let clock = || {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        now.as_nanos() as u64
+    };
+    // Short enough to be typed.
+    let seed = std::env::var("LOOPWRIGHT_SEED").ok().and_then(|s| s.parse().ok());
+    let seed = seed.unwrap_or_else(|| clock() % 1_000_000_000_000);
+    println!("LOOPWRIGHT_SEED={seed}");
+    run(setting("LOOPWRIGHT_FRESH", FRESH), seed);
 }
