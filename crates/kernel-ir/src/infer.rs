@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     Access, Expr, Instruction, KernelData, Name, Type, ValueType,
-    types::{TypeTable, is_untyped, promote},
+    type_table::TypeTable,
+    types::{is_untyped, promote},
 };
 
 /// Gives every temporary without a type the one that its values and readers say. What cannot be decided stays open.
