@@ -1,5 +1,6 @@
 # make demo    the main example, from declaring a kernel to checked results; ARGS="--input FILE.npy --segment-length N" for your own data
 # make test    everything that is checked: formatting, lints, documentation, tests
+# make values  a million values of random expressions, by all evaluators and by the printed text; SEED=N repeats a run
 # make bench   the benchmarks
 # make mutants a sample of faults, one at a time, which the tests have to notice; MUTANTS=K/N for the K-th of N samples
 # make sweep   kernels of the examples through random pipelines, each verdict against runs by brute force; ARGS="COUNT FROM SECONDS FOLDER"
@@ -8,14 +9,19 @@
 CARGO ?= cargo
 ARGS ?=
 MUTANTS ?= 0/100
+SEED ?= $(shell date +%s)
 
-.PHONY: demo test bench sweep mutants setup lint doc external
+.PHONY: demo test values bench sweep mutants setup lint doc external
 
 demo: setup
 	$(CARGO) run --release --example demo -- $(ARGS)
 
 test: setup lint doc external
 	INSTA_UPDATE=no $(CARGO) test --workspace --no-fail-fast
+
+# 700 kernels of 20 statements, 40 positions each, over two sets of arguments.
+values: setup
+	LOOPWRIGHT_CASES=700 LOOPWRIGHT_SEED=$(SEED) $(CARGO) test --release -p loopwright-testing --test values -- --nocapture
 
 bench: setup
 	$(CARGO) bench $(ARGS)

@@ -17,3 +17,4 @@ pub mod rng;
 mod sites;
 pub mod sweep;
 pub mod two_sided;
+pub mod values;

@@ -1,0 +1,465 @@
+//! Runs a kernel in every form, and compares each with the evaluator.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Name, Number};
+use loopwright_lowering::{LowerOptions, lower, program::Program};
+use loopwright_reference::{Inputs, Mode, interpret};
+use loopwright_text_check::{Checker, Order, Scalar};
+use loopwright_transforms::Pipeline;
+
+use super::{
+    data::{self, Arguments},
+    evaluate, generate,
+    kernel::{Kernel, LENGTH, POSITIONS, Statement, Target},
+    types::Stop,
+};
+use crate::rng::Rng;
+
+/// What differs.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Who differs from the page.
+    pub kind: &'static str,
+    /// What exactly.
+    pub text: String,
+    /// The kernel, of one statement where that is enough.
+    pub kernel: Kernel,
+}
+
+/// What was done.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Count {
+    pub kernels: usize,
+    pub expressions: usize,
+    pub evaluations: usize,
+    /// Statements that the page refuses, and the validator does.
+    pub refused: usize,
+    /// Statements that divide by zero, and are reported.
+    pub errors: usize,
+    /// Texts that were compiled.
+    pub texts: usize,
+    /// What could not be asked, by reason.
+    pub left_out: BTreeMap<String, usize>,
+    pub failures: Vec<Failure>,
+}
+
+impl Count {
+    /// Both together.
+    pub fn with(mut self, other: Count) -> Count {
+        self.kernels += other.kernels;
+        self.expressions += other.expressions;
+        self.evaluations += other.evaluations;
+        self.refused += other.refused;
+        self.errors += other.errors;
+        self.texts += other.texts;
+        for (why, n) in other.left_out {
+            *self.left_out.entry(why).or_insert(0) += n;
+        }
+        self.failures.extend(other.failures);
+        self
+    }
+
+    fn leave_out(&mut self, why: impl Into<String>) {
+        *self.left_out.entry(why.into()).or_insert(0) += 1;
+    }
+}
+
+/// Compiles printed texts; without one, they are left out.
+pub type Texts<'a> = Option<&'a Checker>;
+
+/// Pipelines that split the loop around the statements and spread its positions.
+const PIPELINES: [&str; 6] = [
+    "split_iname(i, 16)\ntag_inames(i_outer: block.x, i_inner: thread.x)",
+    "split_iname(i, 7)\ntag_inames(i_outer: block.x, i_inner: thread.x)",
+    "tag_inames(i: thread.x)",
+    "split_iname(i, 4)\ntag_inames(i_outer: thread.x, i_inner: unroll)",
+    "split_iname(i, 8)\nsplit_iname(i_inner, 2)",
+    "tag_inames(i: block.x)",
+];
+
+/// Checks the kernel of this seed.
+pub fn case(seed: u64, statements: usize, texts: Texts) -> Count {
+    let (kernel, refused) = generate::kernel(seed, statements);
+    let mut count = Count { kernels: 1, ..Count::default() };
+    for s in refused {
+        let alone = with_statement(&kernel, s);
+        match LoopKernel::parse(&alone.to_string()) {
+            Err(_) => count.refused += 1,
+            Ok(_) => count.failures.push(Failure {
+                kind: "accepted",
+                text: "the page refuses it, the validator does not".into(),
+                kernel: alone,
+            }),
+        }
+    }
+    check(&kernel, seed, texts, &mut count);
+    count
+}
+
+fn with_statement(kernel: &Kernel, s: Statement) -> Kernel {
+    let mut all = kernel.clone();
+    all.statements.push(s);
+    let last = all.statements.len() - 1;
+    all.with(&needed(&all, last))
+}
+
+/// A statement and those whose temporaries it reads, one by way of another.
+pub fn needed(kernel: &Kernel, k: usize) -> Vec<usize> {
+    let mut keep = BTreeSet::from([k]);
+    for at in (0..=k).rev() {
+        let Target::Temporary(name, _) = &kernel.statements[at].target else { continue };
+        let read = keep.iter().any(|k| {
+            let s = &kernel.statements[*k];
+            s.value.names().contains(name) || s.predicate.as_ref().is_some_and(|p| p.names().contains(name))
+        });
+        if read {
+            keep.insert(at);
+        }
+    }
+    keep.into_iter().collect()
+}
+
+/// Refusals of what the page accepts that are about proofs and not about values.
+fn proof(code: &str) -> bool {
+    ["out-of-bounds", "bounds", "unproved-bounds"].contains(&code)
+}
+
+/// Checks the statements of a kernel: those that stop are checked one by one, the others together.
+pub fn check(kernel: &Kernel, seed: u64, texts: Texts, count: &mut Count) {
+    let mut keep: BTreeSet<usize> = (0..kernel.statements.len()).collect();
+    let parsed = loop {
+        let all: Vec<usize> = keep.iter().copied().collect();
+        let some = kernel.with(&all);
+        match LoopKernel::parse(&some.to_string()) {
+            Ok(parsed) => break Some((some, parsed)),
+            Err(_) => {
+                let before = keep.len();
+                for k in all {
+                    let alone = kernel.with(&needed(kernel, k));
+                    if let Err(d) = LoopKernel::parse(&alone.to_string()) {
+                        keep.remove(&k);
+                        let code = d.0.first().map_or("none", |d| d.code);
+                        if proof(code) {
+                            count.leave_out(code);
+                        } else {
+                            let kind = "refused";
+                            count.failures.push(Failure { kind, text: d.to_string(), kernel: alone });
+                        }
+                    }
+                }
+                if keep.is_empty() || keep.len() == before {
+                    break None;
+                }
+            }
+        }
+    };
+    let Some((kernel, parsed)) = parsed else { return };
+    for (s, said) in kernel.statements.iter().zip(&parsed.instructions) {
+        if s.value != said.value || s.predicate != said.predicate {
+            let text = format!("`{}` is read as `{}`", s.value, said.value);
+            count.failures.push(Failure { kind: "parsed", text, kernel: kernel.clone() });
+            return;
+        }
+    }
+    for round in 0..2 {
+        let arguments = data::arguments(&kernel, seed.wrapping_mul(2).wrapping_add(round));
+        let (_, stops) = evaluate::run(&kernel, &parsed, &arguments.arrays, &arguments.scalars);
+        let mut stopped = BTreeSet::new();
+        for (k, stop) in stops.iter().enumerate() {
+            if stop.is_some() || needed(&kernel, k).iter().any(|n| stopped.contains(n)) {
+                stopped.insert(k);
+            }
+            match stop {
+                Some(Stop::Error) => fails(&kernel.with(&needed(&kernel, k)), &arguments, count),
+                Some(Stop::Refused(_))
+                    if needed(&kernel, k).iter().any(|n| *n != k && stopped.contains(n)) => {}
+                Some(Stop::Refused(why)) => {
+                    let kernel = kernel.with(&needed(&kernel, k));
+                    count.failures.push(Failure { kind: "evaluator", text: why.clone(), kernel });
+                }
+                Some(Stop::Unsaid(why)) => count.leave_out(why.clone()),
+                None => {}
+            }
+        }
+        let going: Vec<usize> = (0..stops.len()).filter(|k| !stopped.contains(k)).collect();
+        if going.is_empty() {
+            continue;
+        }
+        let some = kernel.with(&going);
+        let compiler = if round == 0 { texts } else { None };
+        match run(&some, &arguments, seed, compiler) {
+            Ok(texts) => {
+                count.texts += texts;
+                count.expressions += if round == 0 { going.len() } else { 0 };
+                count.evaluations += going.len() * POSITIONS as usize;
+            }
+            Err(_) => {
+                // One by one, so that each is reported.
+                let before = count.failures.len();
+                for k in &going {
+                    let alone = kernel.with(&needed(&kernel, *k));
+                    match run(&alone, &arguments, seed, compiler) {
+                        Ok(texts) => {
+                            count.texts += texts;
+                            count.expressions += usize::from(round == 0);
+                            count.evaluations += POSITIONS as usize;
+                        }
+                        Err(failure) => count.failures.push(failure),
+                    }
+                }
+                if count.failures.len() == before
+                    && let Err(failure) = run(&some, &arguments, seed, compiler)
+                {
+                    count.failures.push(failure);
+                }
+            }
+        }
+    }
+}
+
+/// A division by zero is reported by the interpreter and by the emulator.
+fn fails(kernel: &Kernel, arguments: &Arguments, count: &mut Count) {
+    let failure = |text: &str| Failure { kind: "no-error", text: text.into(), kernel: kernel.clone() };
+    let Ok(parsed) = LoopKernel::parse(&kernel.to_string()) else { return };
+    if interpret(&parsed, &inputs(arguments), Mode::Exact).is_ok() {
+        count.failures.push(failure("the interpreter divides by zero and says nothing"));
+        return;
+    }
+    let Ok(program) = lower(&parsed, LowerOptions::default()) else { return };
+    match loopwright_emulator::run(&program, &mut emulated(arguments), &options()) {
+        Ok(_) => count.failures.push(failure("the emulator divides by zero and says nothing")),
+        Err(_) => count.errors += 1,
+    }
+}
+
+fn options() -> loopwright_emulator::Options {
+    loopwright_emulator::Options { count: false, threads: Some(1), ..Default::default() }
+}
+
+fn inputs(arguments: &Arguments) -> Inputs {
+    Inputs { arrays: arguments.arrays.clone(), scalars: arguments.scalars.clone(), ..Inputs::default() }
+}
+
+fn emulated(arguments: &Arguments) -> loopwright_emulator::Arguments {
+    let mut result = loopwright_emulator::Arguments::new();
+    for (name, buffer) in &arguments.arrays {
+        result = result.array(name.clone(), buffer.clone());
+    }
+    for (name, value) in &arguments.scalars {
+        result = result.scalar(name.clone(), *value);
+    }
+    result
+}
+
+/// Runs a kernel whose statements all have values; how many texts were compiled.
+pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -> Result<usize, Failure> {
+    let fail = |kind, text: String| Failure { kind, text, kernel: kernel.clone() };
+    let mine = data_of(kernel, arguments);
+    let text = kernel.to_string();
+    let parsed = LoopKernel::parse(&text).map_err(|d| fail("refused", d.to_string()))?;
+    let (want, _) = evaluate::run(kernel, &parsed, &mine.arrays, &mine.scalars);
+    let mut found = mine.arrays.clone();
+    found.extend(
+        interpret(&parsed, &inputs(&mine), Mode::Exact).map_err(|d| fail("interpreter", d.to_string()))?,
+    );
+    compare(kernel, &want, &found).map_err(|text| fail("interpreter", text))?;
+    let mut rng = Rng::new(seed ^ 0x3c6e_f372);
+    let pipeline = rng.pick(&PIPELINES);
+    let printed = rng.below(3);
+    let mut texts = 0;
+    for form in 0..3 {
+        let index = if form == 1 { DType::I64 } else { DType::I32 };
+        let (kernel_form, place) = match form {
+            0 => (parsed.clone(), "as declared".to_string()),
+            1 => (parsed.clone(), "with 64-bit indices".to_string()),
+            _ => {
+                // A step that is refused is no matter here.
+                let Ok(after) = Pipeline::parse(pipeline).and_then(|p| p.apply(&parsed)) else { continue };
+                (after, format!("after\n{pipeline}"))
+            }
+        };
+        let options_of = LowerOptions { index, ..LowerOptions::default() };
+        let program =
+            lower(&kernel_form, options_of).map_err(|d| fail("lowering", format!("{place}: {d}")))?;
+        let mut arguments = emulated(&mine);
+        match loopwright_emulator::run(&program, &mut arguments, &options()) {
+            Ok(_) => {}
+            // The launch takes the program of 64-bit indices.
+            Err(f) if index == DType::I32 && f.kind.code().contains("index") => continue,
+            Err(f) => return Err(fail("emulator", format!("{place}: {}: {f}", f.kind.code()))),
+        }
+        let found = arguments.arrays.iter().map(|(n, a)| (n.clone(), a.buffer.clone())).collect();
+        compare(kernel, &want, &found).map_err(|text| fail("emulator", format!("{place}: {text}")))?;
+        if let Some(checker) = compiler
+            && form == printed
+        {
+            let found = printed_text(checker, &program, &mine)
+                .map_err(|text| fail("text", format!("{place}: {text}")))?;
+            compare(kernel, &want, &found).map_err(|text| fail("text", format!("{place}: {text}")))?;
+            texts += 1;
+        }
+    }
+    Ok(texts)
+}
+
+/// The arguments that the kernel has, of all that there are.
+fn data_of(kernel: &Kernel, arguments: &Arguments) -> Arguments {
+    let mut mine = arguments.clone();
+    let written =
+        |name: &Name| kernel.statements.iter().any(|s| matches!(&s.target, Target::Array(n, _) if n == name));
+    mine.arrays.retain(|name, _| written(name) || kernel.arrays.iter().any(|(n, _)| n == name));
+    mine.scalars.retain(|name, _| kernel.scalars.iter().any(|(n, _)| n == name));
+    mine
+}
+
+fn printed_text(
+    checker: &Checker,
+    program: &Program,
+    arguments: &Arguments,
+) -> Result<BTreeMap<Name, Buffer>, String> {
+    let compiled = checker.compile(program).map_err(|d| d.to_string())?;
+    let mut given = loopwright_text_check::Arguments::new();
+    for (name, buffer) in &arguments.arrays {
+        given = given.array(name.clone(), buffer.bytes());
+    }
+    for (name, value) in &arguments.scalars {
+        let scalar = match value.as_i128() {
+            Some(v) => Scalar::Int(v as i64),
+            None => Scalar::Float(value.as_f64()),
+        };
+        given = given.scalar(name.clone(), scalar);
+    }
+    compiled.run(&mut given, Order::Forwards).map_err(|d| d.to_string())?;
+    let mut found = BTreeMap::new();
+    for (name, bytes) in given.arrays {
+        let t = arguments.arrays.get(&name).map_or(DType::I8, Buffer::dtype);
+        let buffer = Buffer::from_bytes(t, bytes).ok_or(format!("`{name}` has bytes that are no {t}"))?;
+        found.insert(name, buffer);
+    }
+    Ok(found)
+}
+
+/// The first difference.
+fn compare(
+    kernel: &Kernel,
+    want: &BTreeMap<Name, Buffer>,
+    found: &BTreeMap<Name, Buffer>,
+) -> Result<(), String> {
+    for s in &kernel.statements {
+        let Target::Array(name, _) = &s.target else { continue };
+        let (Some(want), Some(found)) = (want.get(name), found.get(name)) else {
+            return Err(format!("no `{name}`"));
+        };
+        for (k, (want, found)) in want.numbers().zip(found.numbers()).enumerate() {
+            if !same(want, found, s.inexact) {
+                return Err(format!("{name}[{k}] is {found:?}, not {want:?}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same bits, where any NaN is as good as another; a library's function may be two units in the last place away.
+fn same(want: Number, found: Number, inexact: bool) -> bool {
+    let (a, b) = (want.as_f64(), found.as_f64());
+    if want == found || (want.dtype().is_float() && a.is_nan() && b.is_nan()) {
+        return true;
+    }
+    // Bits of numbers of one sign are in their order, and across zero.
+    let order = |n: Number| {
+        let sign = 1i64 << (n.dtype().bytes() * 8 - 1);
+        let bits = n.bits() as i64;
+        i128::from(if bits & sign == 0 { bits } else { sign.wrapping_sub(bits) })
+    };
+    inexact && !a.is_nan() && !b.is_nan() && (order(want) - order(found)).abs() <= 2
+}
+
+/// A smaller kernel that fails alike: expressions replaced by their parts, as long as that can be asked.
+pub fn shrink(failure: &Failure, seed: u64, texts: Texts, budget: usize) -> Failure {
+    let mut best = failure.clone();
+    let mut budget = budget;
+    'outer: loop {
+        for smaller in smaller(&best.kernel) {
+            if budget == 0 {
+                break 'outer;
+            }
+            budget -= 1;
+            if let Some(f) = fails_alike(&smaller, seed, texts, best.kind) {
+                best = f;
+                continue 'outer;
+            }
+        }
+        break;
+    }
+    best
+}
+
+fn fails_alike(kernel: &Kernel, seed: u64, texts: Texts, kind: &'static str) -> Option<Failure> {
+    let mut count = Count::default();
+    if kind == "accepted" {
+        let accepted = LoopKernel::parse(&kernel.to_string()).is_ok() && generate::judge(kernel).is_err();
+        return accepted.then(|| Failure {
+            kind,
+            text: format!("{:?}", generate::judge(kernel)),
+            kernel: kernel.clone(),
+        });
+    }
+    generate::judge(kernel).ok()?;
+    check(kernel, seed, texts.filter(|_| kind == "text"), &mut count);
+    count.failures.into_iter().find(|f| f.kind == kind)
+}
+
+fn smaller(kernel: &Kernel) -> Vec<Kernel> {
+    let mut found = Vec::new();
+    for k in 0..kernel.statements.len() {
+        if kernel.statements.len() > 1 {
+            let keep: Vec<usize> = (0..kernel.statements.len()).filter(|o| *o != k).collect();
+            found.push(kernel.with(&keep));
+        }
+        let s = &kernel.statements[k];
+        if s.predicate.is_some() {
+            let mut less = kernel.clone();
+            less.statements[k].predicate = None;
+            found.push(less);
+        }
+        for value in parts(&s.value) {
+            let mut less = kernel.clone();
+            less.statements[k].value = value;
+            found.push(less.with(&(0..less.statements.len()).collect::<Vec<_>>()));
+        }
+        for p in s.predicate.iter().flat_map(parts) {
+            let mut less = kernel.clone();
+            less.statements[k].predicate = Some(p);
+            found.push(less);
+        }
+    }
+    if !matches!(kernel.around.lower, loopwright_kernel_ir::Expr::Int(0)) {
+        let mut less = kernel.clone();
+        less.around.lower = loopwright_kernel_ir::Expr::Int(0);
+        less.around.upper = loopwright_kernel_ir::Expr::Int(POSITIONS);
+        found.push(less);
+    }
+    debug_assert!(LENGTH >= POSITIONS);
+    found
+}
+
+/// The expression with one part of it replaced by a part of that, the largest first.
+fn parts(e: &loopwright_kernel_ir::Expr) -> Vec<loopwright_kernel_ir::Expr> {
+    use loopwright_kernel_ir::Expr;
+    let mut found: Vec<Expr> = e.children().into_iter().cloned().collect();
+    if e.children().is_empty() && !matches!(e, Expr::Int(0..2)) {
+        found.push(Expr::Int(1));
+    }
+    for k in 0..e.children().len() {
+        for part in e.children().get(k).map(|c| parts(c)).unwrap_or_default() {
+            let mut at = 0;
+            found.push(e.map_children(&mut |child| {
+                at += 1;
+                if at - 1 == k { part.clone() } else { child.clone() }
+            }));
+        }
+    }
+    found
+}

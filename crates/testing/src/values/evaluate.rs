@@ -1,0 +1,527 @@
+//! The values of expressions, and of a kernel.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{BinaryOp, Buffer, DType, Expr, LoopKernel, Name, Number, Reduce, UnaryOp};
+
+use super::{
+    kernel::{Kernel, Loop, Target},
+    number::{Value, bits, round, wrap},
+    types::{Own, Scope, Stop, at_least_32, refuse},
+};
+
+/// What is known where an expression is evaluated.
+#[derive(Clone, Debug)]
+pub struct Machine<'a> {
+    /// Types.
+    pub scope: Scope,
+    /// Values of names.
+    pub values: BTreeMap<Name, Value>,
+    arrays: &'a BTreeMap<Name, Buffer>,
+    loops: &'a [Loop],
+    /// Whether only types are asked for: all branches are taken, and values are no matter.
+    dry: bool,
+}
+
+type Found = Result<Value, Stop>;
+
+/// Whether an expression of its own type may stand where the context wants a type.
+pub fn assigns(own: Own, to: DType) -> Result<(), Stop> {
+    let fits = match own {
+        Own::Of(DType::Bool) => to == DType::Bool,
+        Own::Of(t) if t.is_float() => to.is_float(),
+        Own::Of(_) | Own::Int | Own::End => to != DType::Bool,
+        Own::Float => to.is_float(),
+    };
+    if fits { Ok(()) } else { refuse(format!("no conversion to {to}")) }
+}
+
+impl<'a> Machine<'a> {
+    /// The type that an expression is computed in where nothing, or this type, is wanted of it.
+    fn settle(&self, own: Own, want: Option<DType>) -> Result<DType, Stop> {
+        match (own, want) {
+            (Own::Of(t), _) => Ok(t),
+            (_, Some(t)) => Ok(t),
+            (Own::Int, None) => Ok(DType::I32),
+            (Own::Float, None) => self.scope.float.ok_or(Stop::Refused("an open floating-point type".into())),
+            (Own::End, None) => Err(Stop::Unsaid("an end by itself".into())),
+        }
+    }
+
+    /// As [`Machine::settle`] of an operation, which is widened to the integer type that is wanted.
+    fn operation(&self, own: Own, want: Option<DType>) -> Result<DType, Stop> {
+        let t = at_least_32(self.settle(own, want)?);
+        Ok(match want {
+            Some(w) if t.is_integer() && w.is_integer() && w.bytes() > t.bytes() => {
+                if !t.is_unsigned() || !w.is_unsigned() { DType::I64 } else { DType::U64 }
+            }
+            _ => t,
+        })
+    }
+
+    /// The value in the type that the context wants, if it wants one.
+    pub fn value(&self, e: &Expr, want: Option<DType>) -> Found {
+        if let Some(t) = want {
+            assigns(self.scope.own(e)?, t)?;
+        }
+        let found = self.computed(e, want)?;
+        Ok(want.map_or(found, |t| found.to(t)))
+    }
+
+    fn truth(&self, e: &Expr) -> Result<bool, Stop> {
+        Ok(self.value(e, Some(DType::Bool))? == Value::Bool(true))
+    }
+
+    fn computed(&self, e: &Expr, want: Option<DType>) -> Found {
+        use BinaryOp::*;
+        let own = self.scope.own(e)?;
+        match e {
+            Expr::Int(v) => Ok(Value::Int(DType::I64, (*v).into()).to(self.settle(own, want)?)),
+            Expr::Float(v) => Ok(Value::Float(DType::F64, v.0).to(self.settle(own, want)?)),
+            Expr::Bool(v) => Ok(Value::Bool(*v)),
+            Expr::Name(_) | Expr::Subscript(_) if self.dry => {
+                Ok(Value::Int(DType::I32, 1).to(self.settle(own, None)?))
+            }
+            Expr::Name(name) => self.values.get(name).copied().ok_or(Stop::Refused(format!("{name}?"))),
+            Expr::Unary(UnaryOp::Not, a) => Ok(Value::Bool(!self.truth(a)?)),
+            Expr::Unary(op, a) => {
+                let t = self.operation(own, want)?;
+                match (op, self.value(a, Some(t))?) {
+                    (UnaryOp::Neg, Value::Int(_, v)) => Ok(Value::Int(t, wrap(t, -v))),
+                    (UnaryOp::Neg, Value::Float(_, v)) => Ok(Value::Float(t, -v)),
+                    (_, Value::Int(_, v)) => Ok(Value::Int(t, wrap(t, !v))),
+                    _ => Err(Stop::Unsaid("bits of an open integer where a float is wanted".into())),
+                }
+            }
+            Expr::Binary(And, a, b) => {
+                let first = self.truth(a)?;
+                if !first {
+                    self.reductions(b)?;
+                }
+                Ok(Value::Bool((first || self.dry) && self.truth(b)?))
+            }
+            Expr::Binary(Or, a, b) => {
+                let first = self.truth(a)?;
+                if first {
+                    self.reductions(b)?;
+                }
+                Ok(Value::Bool((first && !self.dry) || self.truth(b)?))
+            }
+            Expr::Binary(op @ (Lt | Le | Gt | Ge | Eq | Ne), a, b) => {
+                let t = at_least_32(self.settle(self.scope.meet(a, b)?, None)?);
+                Ok(Value::Bool(match (self.value(a, Some(t))?, self.value(b, Some(t))?) {
+                    (Value::Int(_, x), Value::Int(_, y)) => compare(*op, &x, &y),
+                    (Value::Float(_, x), Value::Float(_, y)) => compare(*op, &x, &y),
+                    (x, y) => {
+                        if *op == Eq {
+                            x == y
+                        } else {
+                            x != y
+                        }
+                    }
+                }))
+            }
+            Expr::Binary(op @ (Shl | Shr), a, b) => {
+                let t = self.operation(own, want)?;
+                match (self.value(a, Some(t))?, self.value(b, Some(t))?) {
+                    (Value::Int(_, x), Value::Int(_, by)) => Ok(Value::Int(t, shift(t, *op, x, by))),
+                    _ => Err(Stop::Unsaid("a shift of an open integer where a float is wanted".into())),
+                }
+            }
+            Expr::Binary(op, a, b) => {
+                let t = self.operation(own, want)?;
+                match (self.value(a, Some(t))?, self.value(b, Some(t))?) {
+                    (Value::Int(..), Value::Int(_, 0)) if self.dry => Ok(Value::Int(t, 1)),
+                    (Value::Int(_, x), Value::Int(_, y)) => Ok(Value::Int(t, integers(t, *op, x, y)?)),
+                    (Value::Float(_, x), Value::Float(_, y)) => Ok(Value::Float(t, floats(t, *op, x, y)?)),
+                    _ => refuse("arithmetic on truth values"),
+                }
+            }
+            Expr::If(c, a, b) => {
+                let t = self.settle(own, None).or_else(|stop| want.ok_or(stop))?;
+                let t = want.unwrap_or(t);
+                assigns(self.scope.own(a)?, t).and(assigns(self.scope.own(b)?, t))?;
+                let (chosen, other) = if self.truth(c)? { (a, b) } else { (b, a) };
+                if self.dry {
+                    self.value(other, Some(t))?;
+                } else {
+                    self.reductions(other)?;
+                }
+                self.value(chosen, Some(t))
+            }
+            Expr::Cast(t, a) => {
+                let Some(t) = t.known() else { return refuse("an open type") };
+                // What is open takes the type of the cast.
+                let context = match self.scope.own(a)? {
+                    Own::Int | Own::End if t != DType::Bool => Some(t),
+                    Own::Float if t.is_float() => Some(t),
+                    _ => None,
+                };
+                Ok(self.value(a, context)?.to(t))
+            }
+            Expr::Call { function, args, .. } => self.call(function, args, own, want),
+            Expr::Subscript(access) => {
+                let at = self.exact(&access.index[0])?;
+                let element = self.arrays.get(&access.array).and_then(|b| b.get(usize::try_from(at).ok()?));
+                element.map(Value::of).ok_or(Stop::Refused(format!("{}[{at}] is outside", access.array)))
+            }
+            Expr::Reduce(r) => Ok(self.reduce(r, want)?[0]),
+        }
+    }
+
+    fn call(&self, function: &str, args: &[Expr], own: Own, want: Option<DType>) -> Found {
+        if function == "lowest" || function == "highest" {
+            let t = self.settle(own, want)?;
+            let (low, high) = if t.is_float() { (0, 0) } else { super::number::range(t) };
+            return Ok(match (t.is_float(), function) {
+                (true, "lowest") => Value::Float(t, f64::NEG_INFINITY),
+                (true, _) => Value::Float(t, f64::INFINITY),
+                (false, "lowest") => Value::Int(t, low),
+                (false, _) => Value::Int(t, high),
+            });
+        }
+        let meeting = self.scope.arguments(args)?;
+        let t = match function {
+            "isnan" => self.settle(meeting, None)?,
+            // What has a type is not widened: arguments have no context but the type in which they meet.
+            _ => at_least_32(self.settle(own, want)?),
+        };
+        let mut ints = Vec::new();
+        let mut reals = Vec::new();
+        for e in args {
+            match self.value(e, Some(t))? {
+                Value::Int(_, v) => ints.push(v),
+                Value::Float(_, v) => reals.push(v),
+                Value::Bool(_) => return refuse("a truth value"),
+            }
+        }
+        Ok(match (function, &*ints, &*reals) {
+            ("isnan", [], [x]) => Value::Bool(x.is_nan()),
+            ("isnan", ..) => return Err(Stop::Unsaid("isnan of an integer".into())),
+            ("min", [a, b], _) => Value::Int(t, *a.min(b)),
+            ("max", [a, b], _) => Value::Int(t, *a.max(b)),
+            ("abs", [a], _) => Value::Int(t, wrap(t, a.abs())),
+            (_, [], x) => Value::Float(t, library(t, function, x)?),
+            _ => return refuse(format!("{function} of integers")),
+        })
+    }
+
+    /// An integer of any size.
+    pub fn exact(&self, e: &Expr) -> Result<i128, Stop> {
+        use BinaryOp::*;
+        Ok(match e {
+            Expr::Int(v) => (*v).into(),
+            Expr::Unary(UnaryOp::Neg, a) => -self.exact(a)?,
+            Expr::Name(_) | Expr::Subscript(_) => match self.computed(e, None)? {
+                Value::Int(_, v) => v,
+                _ => return refuse("a subscript is an integer"),
+            },
+            Expr::Binary(op @ (Add | Sub | Mul | FloorDiv | Mod), a, b) => {
+                let (a, b) = (self.exact(a)?, self.exact(b)?);
+                match op {
+                    Add => a + b,
+                    Sub => a - b,
+                    Mul => a * b,
+                    _ if b == 0 => return Err(Stop::Error),
+                    FloorDiv => floor_div(a, b),
+                    _ => a - floor_div(a, b) * b,
+                }
+            }
+            Expr::Call { function, args, .. } if function.as_str() == "min" => {
+                self.exact(&args[0])?.min(self.exact(&args[1])?)
+            }
+            Expr::Call { function, args, .. } if function.as_str() == "max" => {
+                self.exact(&args[0])?.max(self.exact(&args[1])?)
+            }
+            Expr::Call { function, args, .. } if function.as_str() == "abs" => self.exact(&args[0])?.abs(),
+            _ => return Err(Stop::Unsaid(format!("subscript {e}"))),
+        })
+    }
+
+    /// Runs the reductions of what is not evaluated where it stands.
+    fn reductions(&self, e: &Expr) -> Result<(), Stop> {
+        for r in e.reductions() {
+            self.reduce(&r, None)?;
+        }
+        Ok(())
+    }
+
+    /// What a reduction delivers, each in the type that it has or that is wanted.
+    fn reduce(&self, r: &Reduce, want: Option<DType>) -> Result<Vec<Value>, Stop> {
+        let typed = self.scope.reduction(r, want)?;
+        let of = |own: Own| self.settle(own, want);
+        let mut inner = Machine { values: BTreeMap::new(), ..self.clone() };
+        inner.scope.names.clear();
+        let mut state = Vec::new();
+        for (e, own) in typed.op.neutral.iter().zip(&typed.state) {
+            state.push(inner.value(e, Some(of(*own)?))?);
+        }
+        for point in self.points(&r.inames)? {
+            for ((name, e), own) in typed.op.inputs.iter().zip(&r.args).zip(&typed.inputs) {
+                inner.bind(name, point.value(e, Some(of(*own)?))?);
+            }
+            let mut lifted = Vec::new();
+            for (e, own) in typed.op.lift.iter().zip(&typed.state) {
+                // A library's operator lifts truth values to the numbers that it adds.
+                lifted.push(match inner.scope.own(e)? {
+                    Own::Of(DType::Bool) => inner.value(e, None)?.to(of(*own)?),
+                    _ => inner.value(e, Some(of(*own)?))?,
+                });
+            }
+            for ((part, a), b) in typed.op.state.iter().zip(&state).zip(&lifted) {
+                inner.bind(&Name::new(&format!("a.{}", part.name)), *a);
+                inner.bind(&Name::new(&format!("b.{}", part.name)), *b);
+            }
+            for ((e, own), value) in typed.op.combine.iter().zip(&typed.state).zip(&mut state) {
+                *value = inner.value(e, Some(of(*own)?))?;
+            }
+        }
+        for (part, value) in typed.op.state.iter().zip(&state) {
+            inner.bind(&part.name, *value);
+        }
+        typed.op.result.iter().map(|e| inner.value(e, None)).collect()
+    }
+
+    /// Gives a name its value and type.
+    pub fn bind(&mut self, name: &Name, value: Value) {
+        self.scope.names.insert(name.clone(), Own::Of(value.number().dtype()));
+        self.values.insert(name.clone(), value);
+    }
+
+    /// This machine at each point of loops, in their order.
+    fn points(&self, inames: &[Name]) -> Result<Vec<Machine<'a>>, Stop> {
+        let [first, rest @ ..] = inames else { return Ok(vec![self.clone()]) };
+        let Some(l) = self.loops.iter().find(|l| l.name == *first) else {
+            return refuse(format!("{first}?"));
+        };
+        let t = self.iname(l);
+        if self.dry {
+            let mut inner = self.clone();
+            inner.bind(first, Value::Int(t, 1));
+            return inner.points(rest);
+        }
+        let mut found = Vec::new();
+        for k in self.exact(&l.lower)?..self.exact(&l.upper)? {
+            let mut inner = self.clone();
+            inner.bind(first, Value::Int(t, k));
+            found.extend(inner.points(rest)?);
+        }
+        Ok(found)
+    }
+
+    /// The type of an iname: of 64 bits where a bound is.
+    fn iname(&self, l: &Loop) -> DType {
+        let mut wide = false;
+        for bound in [&l.lower, &l.upper] {
+            bound.visit(&mut |e| {
+                wide |= match self.scope.own(e) {
+                    Ok(Own::Of(t)) if matches!(e, Expr::Int(_) | Expr::Name(_)) => t.bytes() == 8,
+                    _ => false,
+                }
+            });
+        }
+        if wide { DType::I64 } else { DType::I32 }
+    }
+}
+
+/// Types as at the first position: what statements are checked with.
+pub fn typing(kernel: &Kernel) -> Scope {
+    let arrays = BTreeMap::new();
+    let mut machine =
+        Machine { scope: kernel.scope(), values: BTreeMap::new(), arrays: &arrays, loops: &[], dry: false };
+    for l in [&kernel.around].into_iter().chain(&kernel.loops) {
+        let t = machine.iname(l);
+        machine.scope.names.insert(l.name.clone(), Own::Of(t));
+    }
+    machine.scope
+}
+
+/// The type of a temporary that is assigned this value and has none in the text.
+pub fn temporary(scope: &Scope, value: &Expr) -> Result<DType, Stop> {
+    match scope.own(value)? {
+        Own::Of(t) => Ok(t),
+        Own::Int => Ok(DType::I32),
+        Own::Float => scope.float.ok_or(Stop::Refused("a temporary without a type".into())),
+        Own::End => Err(Stop::Unsaid("an end by itself".into())),
+    }
+}
+
+/// What a kernel's arrays hold after it, and for each statement why it stopped, if it did; `parsed` has the expressions that the text says.
+pub fn run(
+    kernel: &Kernel,
+    parsed: &LoopKernel,
+    arrays: &BTreeMap<Name, Buffer>,
+    scalars: &BTreeMap<Name, Number>,
+) -> (BTreeMap<Name, Buffer>, Vec<Option<Stop>>) {
+    let mut results = arrays.clone();
+    let mut stops = vec![None; kernel.statements.len()];
+    let mut all = kernel.loops.clone();
+    all.push(kernel.around.clone());
+    let mut machine =
+        Machine { scope: typing(kernel), values: BTreeMap::new(), arrays, loops: &all, dry: false };
+    for (name, value) in scalars.iter().filter(|(name, _)| kernel.scalars.iter().any(|(s, _)| s == *name)) {
+        machine.bind(name, Value::of(*value));
+    }
+    let points = match machine.points(std::slice::from_ref(&kernel.around.name)) {
+        Ok(points) => points,
+        Err(stop) => return (results, vec![Some(stop); kernel.statements.len()]),
+    };
+    for (position, mut at) in points.into_iter().enumerate() {
+        for ((s, said), stop) in kernel.statements.iter().zip(&parsed.instructions).zip(&mut stops) {
+            let value = match &said.predicate {
+                Some(p) => at.truth(p),
+                None => Ok(true),
+            };
+            let value = value.and_then(|holds| {
+                let want = match &s.target {
+                    Target::Array(_, t) | Target::Temporary(_, Some(t)) => *t,
+                    Target::Temporary(_, None) => temporary(&at.scope, &said.value)?,
+                };
+                assigns(at.scope.own(&said.value)?, want)?;
+                Ok(if holds { Some(at.value(&said.value, Some(want))?) } else { None })
+            });
+            match (value, &s.target) {
+                (Err(why), _) => *stop = stop.take().or(Some(why)),
+                (Ok(Some(value)), Target::Temporary(name, _)) => at.bind(name, value),
+                (Ok(Some(value)), Target::Array(name, _)) => {
+                    let set = results.get_mut(name).is_some_and(|b| b.set(position, value.number()));
+                    assert!(set, "{name}[{position}] takes {value:?}");
+                }
+                (Ok(None), _) => {}
+            }
+        }
+    }
+    (results, stops)
+}
+
+fn compare<T: PartialOrd>(op: BinaryOp, x: &T, y: &T) -> bool {
+    match op {
+        BinaryOp::Lt => x < y,
+        BinaryOp::Le => x <= y,
+        BinaryOp::Gt => x > y,
+        BinaryOp::Ge => x >= y,
+        BinaryOp::Eq => x == y,
+        _ => x != y,
+    }
+}
+
+fn floor_div(a: i128, b: i128) -> i128 {
+    a / b - i128::from(a % b != 0 && (a % b < 0) != (b < 0))
+}
+
+fn shift(t: DType, op: BinaryOp, a: i128, by: i128) -> i128 {
+    match (op, (0..bits(t).into()).contains(&by)) {
+        (BinaryOp::Shl, true) => wrap(t, a << by),
+        (BinaryOp::Shr, true) => a >> by,
+        (BinaryOp::Shr, false) if a < 0 => -1,
+        _ => 0,
+    }
+}
+
+fn integers(t: DType, op: BinaryOp, a: i128, b: i128) -> Result<i128, Stop> {
+    use BinaryOp::*;
+    if b == 0 && matches!(op, FloorDiv | Mod) {
+        return Err(Stop::Error);
+    }
+    Ok(match op {
+        Add => wrap(t, a + b),
+        Sub => wrap(t, a - b),
+        // Congruent modulo two to the 128.
+        Mul => wrap(t, a.wrapping_mul(b)),
+        FloorDiv => wrap(t, floor_div(a, b)),
+        Mod => a - floor_div(a, b) * b,
+        BitAnd => a & b,
+        BitOr => a | b,
+        BitXor => a ^ b,
+        _ => return refuse("/ of integers"),
+    })
+}
+
+/// One operation of IEEE 754 in the type, f32 or f64.
+fn floats(t: DType, op: BinaryOp, a: f64, b: f64) -> Result<f64, Stop> {
+    let (x, y) = (a as f32, b as f32);
+    let (double, single) = match op {
+        BinaryOp::Add => (a + b, x + y),
+        BinaryOp::Sub => (a - b, x - y),
+        BinaryOp::Mul => (a * b, x * y),
+        BinaryOp::Div => (a / b, x / y),
+        BinaryOp::FloorDiv => ((a / b).floor(), (x / y).floor()),
+        _ => return Err(Stop::Unsaid("integer arithmetic on what is open, where a float is wanted".into())),
+    };
+    Ok(if t == DType::F64 { double } else { single.into() })
+}
+
+/// A function of the library, its result in the type.
+fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
+    let least = |a: f64, b: f64| match a.partial_cmp(&b) {
+        None => {
+            if a.is_nan() {
+                b
+            } else {
+                a
+            }
+        }
+        Some(std::cmp::Ordering::Equal) => {
+            if a.is_sign_negative() {
+                a
+            } else {
+                b
+            }
+        }
+        Some(order) => {
+            if order.is_lt() {
+                a
+            } else {
+                b
+            }
+        }
+    };
+    let exact = match (function, x) {
+        ("min", [a, b]) => least(*a, *b),
+        ("max", [a, b]) => -least(-a, -b),
+        ("abs", [a]) => a.abs(),
+        ("floor", [a]) => a.floor(),
+        ("ceil", [a]) => a.ceil(),
+        ("trunc", [a]) => a.trunc(),
+        ("round", [a]) => a.round(),
+        ("copysign", [a, b]) => a.copysign(*b),
+        ("fmod", [a, b]) => a % b,
+        // Of 53 digits, twice the 24 of f32 and two more, a square root may be rounded again.
+        ("sqrt", [a]) => a.sqrt(),
+        ("fma", [a, b, c]) if t == DType::F64 => a.mul_add(*b, *c),
+        ("fma", [a, b, c]) => f64::from((*a as f32).mul_add(*b as f32, *c as f32)),
+        ("rsqrt", [a]) => 1.0 / a.sqrt(),
+        ("cbrt", [a]) => a.cbrt(),
+        ("exp", [a]) => a.exp(),
+        ("exp2", [a]) => a.exp2(),
+        ("expm1", [a]) => a.exp_m1(),
+        ("log", [a]) => a.ln(),
+        ("log2", [a]) => a.log2(),
+        ("log10", [a]) => a.log10(),
+        ("log1p", [a]) => a.ln_1p(),
+        ("sin", [a]) => a.sin(),
+        ("cos", [a]) => a.cos(),
+        ("tan", [a]) => a.tan(),
+        ("asin", [a]) => a.asin(),
+        ("acos", [a]) => a.acos(),
+        ("atan", [a]) => a.atan(),
+        ("atan2", [a, b]) => a.atan2(*b),
+        ("sinh", [a]) => a.sinh(),
+        ("cosh", [a]) => a.cosh(),
+        ("tanh", [a]) => a.tanh(),
+        ("pow", [a, b]) => a.powf(*b),
+        ("hypot", [a, b]) => a.hypot(*b),
+        ("erf", [a]) => libm::erf(*a),
+        ("erfc", [a]) => libm::erfc(*a),
+        _ => return refuse(format!("{function}?")),
+    };
+    Ok(round(t, exact))
+}
+
+/// Whether everything in an expression has a type, where this one is wanted of it.
+pub fn settled(scope: &Scope, loops: &[Loop], e: &Expr, want: DType) -> Result<(), Stop> {
+    let arrays = BTreeMap::new();
+    let machine =
+        Machine { scope: scope.clone(), values: BTreeMap::new(), arrays: &arrays, loops, dry: true };
+    machine.value(e, Some(want)).map(|_| ())
+}

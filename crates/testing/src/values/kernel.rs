@@ -1,0 +1,151 @@
+//! A kernel of independent statements over one loop, as data and as text.
+
+use std::{fmt, sync::Arc};
+
+use loopwright_kernel_ir::{DType, Expr, Name, ReductionOp};
+
+use super::types::Scope;
+
+/// A loop: `{ [name] : lower <= name < upper }`, or a reduction's.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Loop {
+    pub name: Name,
+    pub lower: Expr,
+    pub upper: Expr,
+    /// The inames around it that its bounds mention.
+    pub outer: Vec<Name>,
+}
+
+/// What a statement writes.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// The array of this name and type, at the loop's position.
+    Array(Name, DType),
+    /// A scalar temporary, with its type where the text says it.
+    Temporary(Name, Option<DType>),
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Statement {
+    pub target: Target,
+    pub value: Expr,
+    pub predicate: Option<Expr>,
+    /// Its value is the kernel's one inexact function, applied to exact operands.
+    pub inexact: bool,
+}
+
+/// A kernel.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Kernel {
+    pub scalars: Vec<(Name, DType)>,
+    pub arrays: Vec<(Name, DType)>,
+    /// The loop around all statements.
+    pub around: Loop,
+    /// The loops of reductions, and loops that nothing else is in.
+    pub loops: Vec<Loop>,
+    pub operators: Vec<(ReductionOp, String)>,
+    pub statements: Vec<Statement>,
+    pub float: Option<DType>,
+}
+
+/// Elements of an argument that is read.
+pub const LENGTH: i64 = 64;
+/// Positions of the loop around statements.
+pub const POSITIONS: i64 = 40;
+
+impl Kernel {
+    /// What names stand for, temporaries aside: those are added where they are assigned.
+    pub fn scope(&self) -> Scope {
+        let mut scope = Scope {
+            arrays: Arc::new(self.arrays.iter().cloned().collect()),
+            operators: Arc::new(self.operators.iter().map(|(op, _)| op.clone()).collect()),
+            float: self.float,
+            ..Scope::default()
+        };
+        for (name, t) in &self.scalars {
+            scope.names.insert(name.clone(), super::types::Own::Of(*t));
+        }
+        scope
+    }
+
+    /// The same with these statements only, and without what they do not mention.
+    pub fn with(&self, keep: &[usize]) -> Kernel {
+        let mut small = self.clone();
+        small.statements = keep.iter().map(|k| self.statements[*k].clone()).collect();
+        let text = small.body();
+        let mentions = |text: &str, name: &str| {
+            text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name)
+        };
+        small.operators.retain(|(op, _)| mentions(&text, op.name.as_str()));
+        small.loops.retain(|l| mentions(&text, l.name.as_str()));
+        let text = small.inner();
+        // What is open is of the floating-point types of the whole kernel.
+        small.arrays.retain(|(name, t)| t.is_float() || mentions(&text, name.as_str()));
+        small.scalars.retain(|(name, _)| mentions(&text, name.as_str()));
+        small
+    }
+
+    fn body(&self) -> String {
+        let mut text = String::new();
+        for s in &self.statements {
+            match &s.target {
+                Target::Array(name, _) => {
+                    let place = match &self.around.lower {
+                        Expr::Int(0) => "i".to_string(),
+                        lower => format!("i - ({lower})"),
+                    };
+                    text += &format!("{name}[{place}] = {}", s.value);
+                }
+                Target::Temporary(name, t) => {
+                    text += &format!("<{}> {name} = {}", t.map_or("", |t| t.name()), s.value);
+                }
+            }
+            if let Some(p) = &s.predicate {
+                text += &format!(" if {p}");
+            }
+            // A temporary that mentions no iname has one value for each position all the same.
+            let inames = matches!(s.target, Target::Temporary(..))
+                && s.value.names().iter().all(|n| n.as_str() != "i");
+            text += if inames { " {inames=i}\n" } else { "\n" };
+        }
+        text
+    }
+
+    /// All lines but the header.
+    fn inner(&self) -> String {
+        let mut text = String::new();
+        for name in ["n", "m"].iter().filter(|n| self.scalars.iter().any(|(s, _)| s.as_str() == **n)) {
+            text += &format!("assume 0 <= {name} <= {POSITIONS}\n");
+        }
+        for name in ["idx", "jdx"].iter().filter(|n| self.arrays.iter().any(|(s, _)| s.as_str() == **n)) {
+            text += &format!("fact 0 <= {name} < 8\n");
+        }
+        for (_, source) in &self.operators {
+            text += source;
+        }
+        for l in [&self.around].into_iter().chain(&self.loops) {
+            let outer: Vec<&str> = l.outer.iter().map(Name::as_str).collect();
+            let outer = if outer.is_empty() { String::new() } else { format!("[{}] -> ", outer.join(", ")) };
+            text += &format!("{outer}{{ [{0}] : {1} <= {0} < {2} }}\n", l.name, l.lower, l.upper);
+        }
+        text + &self.body()
+    }
+}
+
+impl fmt::Display for Kernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut args: Vec<String> =
+            self.arrays.iter().map(|(name, t)| format!("{name}: {t}[{LENGTH}]")).collect();
+        for s in &self.statements {
+            if let Target::Array(name, t) = &s.target {
+                args.push(format!("{name}: {t}[{POSITIONS}]"));
+            }
+        }
+        args.extend(self.scalars.iter().map(|(name, t)| format!("{name}: {t}")));
+        write!(f, "kernel values({})\n{}", args.join(", "), self.inner())
+    }
+}

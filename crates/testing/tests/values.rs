@@ -1,0 +1,79 @@
+//! What expressions mean: the validator, the plain interpreter, the emulator and the printed text against an evaluator written from
+//! `kernel-ir/values.md` alone, see [`loopwright_testing::values`].
+//!
+//! `make values` is the long run: `LOOPWRIGHT_CASES` says how many kernels, `LOOPWRIGHT_SEED` from which seed on. A disagreement is made
+//! smaller and printed as a kernel.
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use loopwright_testing::values::compare::{Count, case, shrink};
+use loopwright_text_check::Checker;
+use rayon::prelude::*;
+
+/// Kernels of a short run, and statements of each.
+const CASES: u64 = 16;
+const STATEMENTS: usize = 20;
+
+fn setting(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|s| s.parse().ok())
+}
+
+#[test]
+fn all_evaluators_agree() {
+    let (cases, first) =
+        (setting("LOOPWRIGHT_CASES").unwrap_or(CASES), setting("LOOPWRIGHT_SEED").unwrap_or(1));
+    let long = setting("LOOPWRIGHT_CASES").is_some();
+    // Texts of the short run are the same each time, and kept; those of a long one are not.
+    let folder = std::env::temp_dir().join(format!("loopwright-values-{}", std::process::id()));
+    let checker = if long { Checker::with_folder(&folder) } else { Checker::new() };
+    let quiet = ["error"];
+    let checker = checker.unwrap().without_warnings(&quiet);
+    let texts = (setting("LOOPWRIGHT_TEXTS") != Some(0)).then_some(&checker);
+    let done = AtomicUsize::new(0);
+    let one = |seed: u64| {
+        if long {
+            // A text with undefined behaviour traps, and ends the process.
+            println!("seed {seed}");
+        }
+        let count = case(seed, STATEMENTS, texts);
+        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+        if done.is_multiple_of(100) {
+            println!("{done} kernels of {cases}");
+        }
+        (seed, count)
+    };
+    println!("seeds {first} to {}", first + cases - 1);
+    let all: Vec<(u64, Count)> = (first..first + cases).into_par_iter().map(one).collect();
+    let mut text = String::new();
+    let mut kinds = BTreeSet::new();
+    let mut total = Count::default();
+    for (seed, count) in all {
+        for failure in &count.failures {
+            // The first ones, and one of each kind and message.
+            let message =
+                failure.text.lines().next().unwrap_or_default().chars().take(60).collect::<String>();
+            if kinds.len() < 12 && kinds.insert((failure.kind, message)) {
+                let small = shrink(failure, seed, texts, 300);
+                text += &format!("---- seed {seed}, {}: {}\n{}", small.kind, small.text, small.kernel);
+            }
+        }
+        total = total.with(count);
+    }
+    println!(
+        "{} kernels, {} expressions, {} evaluations, {} texts; {} refusals and {} errors alike; left out: {:?}",
+        total.kernels,
+        total.expressions,
+        total.evaluations,
+        total.texts,
+        total.refused,
+        total.errors,
+        total.left_out,
+    );
+    if long {
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+    assert!(total.failures.is_empty(), "{} disagreements\n{text}", total.failures.len());
+}
