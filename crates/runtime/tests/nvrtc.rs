@@ -362,6 +362,57 @@ const SEVERAL_LAUNCHES: [(&str, &str); 3] = [
     ),
 ];
 
+/// Conversions from every floating-point type to every integer type are one instruction of the hardware, which goes towards zero and keeps to the
+/// range of 32 or 64 bits; NaN becomes 0 by that instruction (`NTZ`) or by a comparison of its own; narrower types are kept in their range by minima
+/// and maxima of 32 bits.
+fn conversions_to_integers_keep_to_the_range() -> Result<Completion, Failed> {
+    let Some(disassembler) = Disassembler::find() else {
+        return Ok(Completion::ignored_with("this machine has no disassembler"));
+    };
+    let fail = |d: &dyn std::fmt::Display| Failed::from(d.to_string());
+    let floats = [DType::F16, DType::BF16, DType::F32, DType::F64];
+    let integers = DType::ALL.into_iter().filter(|t| t.is_integer());
+    let pairs: Vec<(DType, DType)> = integers.flat_map(|to| floats.map(|from| (from, to))).collect();
+    let one = |(from, to): (DType, DType)| -> Outcome {
+        let kernel =
+            format!("kernel k(x: {from}[4], y: {to}[4])\n{{ [i] : 0 <= i < 4 }}\ny[i] = cast({to}, x[i])\n");
+        let program = LoopKernel::parse(&kernel).map_err(|d| fail(&d))?;
+        let program = Pipeline::parse("tag_inames(i: thread.x)")
+            .and_then(|pipeline| pipeline.apply(&program))
+            .and_then(|kernel| lower(&kernel, LowerOptions::default()))
+            .map_err(|d| fail(&d))?;
+        let source = cuda_source(&program).map_err(|d| fail(&d))?;
+        for arch in ARCHITECTURES.into_iter().filter(|a| from.bytes() > 2 || *a == Arch::SM_90A) {
+            let compiled = nvrtc::compile(&source.text, &CompileOptions::new(arch))?;
+            let code = disassembler.disassemble(&compiled.cubin)?;
+            let has =
+                |lines: &[&str]| code.lines().filter(|l| lines.iter().all(|part| l.contains(part))).count();
+            let what = format!("{from} to {to} on {arch}:\n{}\n{code}", source.text);
+            let kind = match to {
+                DType::I64 => ".S64",
+                DType::U64 => ".U64",
+                t if t.is_unsigned() => ".U32",
+                _ => "F2I",
+            };
+            check(has(&["F2I"]) == 1 && has(&["F2I", ".TRUNC", kind]) == 1, &*what)?;
+            let other = [".S64", ".U64", ".U32"].into_iter().filter(|k| *k != kind);
+            check(other.map(|k| has(&["F2I", k])).sum::<usize>() == 0, &*what)?;
+            check(has(&["F2I", ".NTZ"]) + has(&["SETP"]) >= 1, format!("NaN, {what}"))?;
+            let ends: &[&str] = match to {
+                DType::I8 => &["0x7f,", "-0x80,"],
+                DType::I16 => &["0x7fff,", "-0x8000,"],
+                DType::U8 => &["0xff,"],
+                DType::U16 => &["0xffff,"],
+                _ => &[],
+            };
+            check(ends.iter().all(|end| has(&["MNMX", end]) == 1), format!("ends {ends:?}, {what}"))?;
+        }
+        Ok(())
+    };
+    pairs.into_par_iter().map(one).collect::<Result<Vec<()>, Failed>>()?;
+    Ok(Completion::Completed)
+}
+
 /// Nothing that another launch of the program may still be writing is read, and nothing is written, before the wait for that launch: in the machine code,
 /// where the compiler has put everything in its own order. What no launch writes (`CONSTANT`) may be read earlier.
 fn the_wait_for_the_launch_ahead_comes_first() -> Result<Completion, Failed> {
@@ -455,7 +506,8 @@ fn main() -> ExitCode {
             None => test().map(|()| Completion::Completed),
         }));
     }
-    let of_machine_code: [(&str, Disassembled); 2] = [
+    let of_machine_code: [(&str, Disassembled); 3] = [
+        ("conversions_to_integers_keep_to_the_range", conversions_to_integers_keep_to_the_range),
         ("machine_code_is_shown", machine_code_is_shown),
         ("the_wait_for_the_launch_ahead_comes_first", the_wait_for_the_launch_ahead_comes_first),
     ];
