@@ -24,12 +24,13 @@ fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
     let long: BTreeSet<&Name> =
         scalars.chain(temporaries).filter(|(_, t)| of_64_bits(t)).map(|(name, _)| name).collect();
     let mut wide: BTreeSet<Name> = BTreeSet::new();
-    if long.is_empty() && data.declared.is_none() {
-        return wide;
-    }
     for domain in &data.domains {
-        let names = domain.constraints.iter().flat_map(|c| c.names());
-        if names.into_iter().any(|n| wide.contains(&n) || long.contains(&n)) {
+        let beyond = domain.constraints.iter().any(|c| i32::try_from(c.aff.constant_term()).is_err());
+        let mut is_wide = beyond;
+        for c in domain.constraints.iter().filter(|_| !beyond && !(long.is_empty() && wide.is_empty())) {
+            is_wide |= c.aff.mentions_any(&|n| wide.contains(n) || long.contains(n));
+        }
+        if is_wide {
             wide.extend(domain.inames.iter().cloned());
         }
     }

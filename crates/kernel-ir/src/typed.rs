@@ -163,6 +163,16 @@ fn integer(value: i64, dtype: DType) -> Typed {
     }
 }
 
+/// Whether it is an operation that there is for integers only.
+fn is_of_integers(e: &Expr) -> bool {
+    use BinaryOp::{BitAnd, BitOr, BitXor, Mod, Shl, Shr};
+    match e {
+        Expr::Unary(op, _) => *op == UnaryOp::BitNot,
+        Expr::Binary(op, ..) => matches!(op, BitAnd | BitOr | BitXor | Mod | Shl | Shr),
+        _ => false,
+    }
+}
+
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// The walk over one expression.
@@ -258,6 +268,8 @@ impl Walk<'_, '_> {
             ValueType::Of(t) => widened_for(arithmetic_type(self.known(t)?), wanted),
             ValueType::FloatLiteral if wanted.is_float() => computing_type(wanted),
             ValueType::FloatLiteral => self.default_float(e)?,
+            // Bits and remainders are of integers, whatever becomes of them.
+            _ if is_of_integers(e) && !wanted.is_integer() => DType::I32,
             ValueType::IntLiteral | ValueType::AnyNumber => arithmetic_type(wanted),
         })
     }

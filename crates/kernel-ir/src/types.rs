@@ -398,6 +398,9 @@ impl TypeTable<'_> {
             (Of(x), Of(y)) => {
                 return refuse(format!("cast one of them: `cast({y}, {a})` or `cast({x}, {b})`"));
             }
+            (AnyNumber, Of(Type::Known(DType::Bool))) | (Of(Type::Known(DType::Bool)), AnyNumber) => {
+                return refuse("cast the truth value: `cast(i32, c)`".into());
+            }
             (AnyNumber, other) | (other, AnyNumber) => match other {
                 Of(t) => Of(computing(t)),
                 literal => literal.clone(),

@@ -197,8 +197,9 @@ impl Emitter<'_, '_> {
             return Ok(true);
         }
         let Some(aff) = integer_form(e, context) else { return Ok(false) };
-        let aff = self.analysis.canonical(&aff)?;
-        if !scope.env.implies(&Constraint::nonneg(aff.clone()))? {
+        // What does not fit into the questions' own 64 bits is not known.
+        let Ok(aff) = self.analysis.canonical(&aff) else { return Ok(false) };
+        if !scope.env.implies(&Constraint::nonneg(aff.clone())).unwrap_or(false) {
             return Ok(false);
         }
         if context == Context::Index || self.keeps_its_value(e, scope)? {
@@ -206,7 +207,7 @@ impl Emitter<'_, '_> {
         }
         let greatest = if e.dtype.bytes() == 8 { i64::MAX } else { i32::MAX.into() };
         match Constraint::le(&aff, &Aff::constant(greatest)) {
-            Ok(fits) => scope.env.implies(&fits),
+            Ok(fits) => Ok(scope.env.implies(&fits).unwrap_or(false)),
             Err(_) => Ok(false),
         }
     }

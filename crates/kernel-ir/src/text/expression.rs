@@ -328,7 +328,8 @@ impl Parser {
             return Ok(reduce);
         }
         let operator = ReductionOp::is_library(&function);
-        let by_name = operator && matches!(self.tok(1), Tok::Ident) && self.peek_is(2, ",");
+        let is_value = self.word(1).is_some_and(|w| super::RESERVED.contains(&w));
+        let by_name = operator && !is_value && matches!(self.tok(1), Tok::Ident) && self.peek_is(2, ",");
         if self.peek_is(1, "[") || by_name {
             self.open("(")?;
             let reduce = self.reduction_rest(function)?;

@@ -280,7 +280,7 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
                 (after, format!("after\n{pipeline}"))
             }
         };
-        let options_of = LowerOptions { index, ..LowerOptions::default() };
+        let options_of = LowerOptions { index };
         let program =
             lower(&kernel_form, options_of).map_err(|d| fail("lowering", format!("{place}: {d}")))?;
         let mut arguments = emulated(&mine);
@@ -441,7 +441,7 @@ fn smaller(kernel: &Kernel) -> Vec<Kernel> {
         less.around.upper = loopwright_kernel_ir::Expr::Int(POSITIONS);
         found.push(less);
     }
-    debug_assert!(LENGTH >= POSITIONS);
+    const { assert!(LENGTH >= POSITIONS) };
     found
 }
 

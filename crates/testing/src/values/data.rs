@@ -58,7 +58,7 @@ pub fn arguments(kernel: &Kernel, seed: u64) -> Arguments {
 pub fn number(rng: &mut Rng, t: DType) -> Number {
     let few = rng.below(24);
     if t == DType::Bool {
-        return Number::Bool(few % 2 == 0);
+        return Number::Bool(few.is_multiple_of(2));
     }
     if t.is_float() {
         let ends: [f64; 24] = [

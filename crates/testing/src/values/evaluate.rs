@@ -269,8 +269,8 @@ impl<'a> Machine<'a> {
                 });
             }
             for ((part, a), b) in typed.op.state.iter().zip(&state).zip(&lifted) {
-                inner.bind(&Name::new(&format!("a.{}", part.name)), *a);
-                inner.bind(&Name::new(&format!("b.{}", part.name)), *b);
+                inner.bind(&Name::new(format!("a.{}", part.name)), *a);
+                inner.bind(&Name::new(format!("b.{}", part.name)), *b);
             }
             for ((e, own), value) in typed.op.combine.iter().zip(&typed.state).zip(&mut state) {
                 *value = inner.value(e, Some(of(*own)?))?;

@@ -80,7 +80,7 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
     };
     let types: Vec<DType> = [Bool].into_iter().chain(INTEGERS).chain(floats.iter().copied()).collect();
     let named =
-        |prefix: &str| types.iter().map(|t| (Name::new(&format!("{prefix}_{t}")), *t)).collect::<Vec<_>>();
+        |prefix: &str| types.iter().map(|t| (Name::new(format!("{prefix}_{t}")), *t)).collect::<Vec<_>>();
     let mut scalars = named("s");
     scalars.extend([(Name::new("n"), I32), (Name::new("m"), I64)]);
     let mut arrays = named("x");
@@ -159,9 +159,9 @@ impl Generator {
         };
         let target = if !inexact && self.rng.chance(20) {
             let said = if self.rng.chance(30) { Some(t) } else { None };
-            Target::Temporary(Name::new(&format!("temp_{count}")), said)
+            Target::Temporary(Name::new(format!("temp_{count}")), said)
         } else {
-            Target::Array(Name::new(&format!("out_{count}")), t)
+            Target::Array(Name::new(format!("out_{count}")), t)
         };
         self.reduces = false;
         let array = matches!(target, Target::Array(..));
@@ -407,7 +407,7 @@ impl Generator {
             _ => self.rng.pick(&INTEGERS),
         };
         let index = self.subscript();
-        Expr::Subscript(Access { array: Name::new(&format!("x_{t}")), index: vec![index] })
+        Expr::Subscript(Access { array: Name::new(format!("x_{t}")), index: vec![index] })
     }
 
     /// A subscript that lies in an array of 64 elements.
@@ -441,7 +441,7 @@ impl Generator {
     }
 
     fn reduction(&mut self, kind: Kind) -> Expr {
-        let name = Name::new(&format!("k_{}", self.kernel.loops.len()));
+        let name = Name::new(format!("k_{}", self.kernel.loops.len()));
         let i = Expr::name("i");
         let from = self.inames[0].1;
         let (lower, upper, shift, outer) = match self.rng.below(6) {
