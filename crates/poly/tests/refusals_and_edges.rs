@@ -73,6 +73,29 @@ fn ends_that_are_far_from_the_real_ones_are_found() {
     assert_eq!(range(0, 900_000), ((Some(0), Some(-1)), (Some(0), Some(-1))));
 }
 
+/// Of v = 7 mod 1000 only those are points whose thousands are the last 50 of each 700: from either end it is far to the first of them.
+#[test]
+fn ends_behind_wide_gaps_are_found() {
+    let thousands = v("v").floor_div(1000).unwrap();
+    let range = |low: i64, high: i64| {
+        let system = System::new(&[
+            Constraint::le(&k(low), &v("v")).unwrap(),
+            Constraint::le(&v("v"), &k(high)).unwrap(),
+            Constraint::equal(&v("v").modulo(1000).unwrap(), &k(7)).unwrap(),
+            Constraint::le(&k(650), &thousands.modulo(700).unwrap()).unwrap(),
+        ]);
+        system.unwrap().constant_range(&v("v")).unwrap()
+    };
+    let check = || {
+        assert_eq!(range(0, 1_000_000), (Some(650_007), Some(699_007)));
+        // The thousands -750 to -701, and -50 to -1.
+        assert_eq!(range(-1_000_000, 0), (Some(-749_993), Some(-993)));
+        assert_eq!(range(0, 600_000), (Some(0), Some(-1)));
+    };
+    check();
+    with_isl_only(check);
+}
+
 /// Of a union the pieces without a point say nothing about the range: 27 <= 11i + 13j <= 45 and -10 <= 7i - 9j <= 4 has real points only.
 #[test]
 fn pieces_without_points_have_no_range() {

@@ -1,0 +1,91 @@
+//! Accesses outside of an axis, or of the storage, whoever makes them: one lane, some lanes, a whole warp.
+
+mod common;
+use common::*;
+use loopwright_emulator::{Arguments, FaultKind, Options, run};
+use loopwright_kernel_ir::{Buffer, DType};
+use loopwright_lowering::program::*;
+
+const X: Memory = Memory::Global(0);
+
+/// What becomes of a store to `x[row, column]` of a 3 x 4 array, by the threads that `guard` lets through.
+fn stored(threads: u32, row: Value, column: Value, guard: Option<Value>) -> Option<(FaultKind, Vec<i64>)> {
+    let to = cell(X, vec![row, column], &[int(4), int(1)]);
+    let store = store(to, float(F, 1.0), 0);
+    let body = match guard {
+        Some(guard) => vec![if_(guard, vec![store])],
+        None => vec![store],
+    };
+    let k = kernel([int(1), int(1), int(1)], [threads, 1, 1], body);
+    let p = program(vec![global("x", F, vec![int(3), int(4)])], &[], k);
+    let mut args = Arguments::new().array("x", Buffer::zeros(F, 12));
+    run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell))
+}
+
+/// The element lies in the storage in each of these cases but the last two, so that only the axes tell.
+const OUTSIDE: [(i64, i64); 6] = [(0, 4), (1, -1), (2, -3), (-1, 5), (3, 0), (0, -1)];
+
+fn outside(row: i64, column: i64) -> Option<(FaultKind, Vec<i64>)> {
+    Some((FaultKind::OutOfBounds, vec![row, column]))
+}
+
+#[test]
+fn one_thread_alone() {
+    for (row, column) in OUTSIDE {
+        assert_eq!(stored(1, int(row), int(column), None), outside(row, column), "{row}, {column}");
+        // The same where only the coordinate says it.
+        let (r, c) = (add(tid(0), int(row)), add(tid(0), int(column)));
+        assert_eq!(stored(1, r, c, None), outside(row, column), "{row}, {column}");
+    }
+    for (row, column) in [(0, 0), (0, 3), (2, 0), (2, 3)] {
+        assert_eq!(stored(1, add(tid(0), int(row)), add(tid(0), int(column)), None), None);
+    }
+}
+
+#[test]
+fn one_lane_of_a_warp() {
+    // Lane 7 is the only one that is active.
+    let guard = || Some(bin(BinOp::Eq, tid(0), int(7)));
+    for (row, column) in OUTSIDE {
+        let (r, c) = (add(tid(0), int(row - 7)), add(tid(0), int(column - 7)));
+        assert_eq!(stored(32, r, c, guard()), outside(row, column), "{row}, {column}");
+    }
+    // Inactive lanes may compute what they like.
+    assert_eq!(stored(32, sub(tid(0), int(5)), sub(tid(0), int(4)), guard()), None);
+}
+
+#[test]
+fn the_last_lane_of_several() {
+    // Two lanes, the second of which leaves the array.
+    for (row, column) in OUTSIDE {
+        let last = |v: i64, inside: i64| select(bin(BinOp::Eq, tid(0), int(1)), int(v), int(inside));
+        assert_eq!(stored(2, last(row, 1), last(column, 2), None), outside(row, column), "{row}, {column}");
+    }
+}
+
+/// An offset that the subscripts do not have, by one lane and by several.
+#[test]
+fn offsets_of_other_elements() {
+    for threads in [1, 2, 32] {
+        let to = MemRef { memory: X, subscripts: vec![tid(0)], offset: sub(int(31), tid(0)).into() };
+        let k = kernel([int(1), int(1), int(1)], [threads, 1, 1], vec![store(to, float(F, 0.0), 0)]);
+        let p = program(vec![global("x", F, vec![int(32)])], &[], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 32));
+        let fault = run(&p, &mut args, &Options::default()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::InvalidProgram, "{threads} threads");
+    }
+}
+
+/// A stride beyond 32 bits along an axis with one element.
+#[test]
+fn an_axis_of_one_element_with_a_wide_stride() {
+    for threads in [1, 2] {
+        let to = MemRef { memory: X, subscripts: vec![tid(0), int(3)], offset: int(3).into() };
+        let k = kernel([int(1), int(1), int(1)], [threads, 1, 1], vec![store(to, float(F, 1.0), 0)]);
+        let mut p = program(vec![global("x", F, vec![int(1), int(4)])], &[], k);
+        p.globals[0].strides[0] = Value::int(DType::I64, 1 << 40);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 4));
+        let found = run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell));
+        assert_eq!(found, if threads == 1 { None } else { outside(1, 3) });
+    }
+}

@@ -1,0 +1,171 @@
+//! What the proof by order rests on, each beside a neighbour that is illegal: domains, assumptions, the order of leaves, lanes and
+//! threads. Where the proof by order fails, values are followed, which often succeeds too: a basis other than the expected one is a failure.
+
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_legality::{Basis, Verdict, agrees, judge};
+
+/// The verdict on a transformed kernel with what it rests on; a refutation is replayed once more.
+fn verdict(transformed: &str, declared: &str) -> String {
+    let text = format!("{transformed}declared {{\n{declared}}}\n");
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    match judge(kernel.declared(), &kernel) {
+        Verdict::Proved { basis: Basis::Order, .. } => "order".into(),
+        Verdict::Proved { basis: Basis::Flow, .. } => "flow".into(),
+        Verdict::Proved { basis: Basis::Theorem(why), .. } => why.into(),
+        Verdict::Refuted(witness) => {
+            assert_eq!(agrees(&kernel, &witness.parameters), Ok(Some(witness.failure.clone())));
+            format!("{}: {witness}", witness.code)
+        }
+        Verdict::Unknown { reason, .. } => format!("unknown: {reason}"),
+    }
+}
+
+/// `x[i] = x[i + distance]` and the same backwards.
+fn turned(head: &str, distance: &str) -> String {
+    let declared = format!("{head}domain {{ [i] : 0 <= i < m }}\nx[i] = x[i + {distance}] {{id=move}}\n");
+    let after = format!(
+        "{head}domain {{ [i] : 0 <= i < m }}\ndomain {{ [r] }}\nlet i = m - 1 - r\nx[i] = x[i + {distance}] {{id=move, inames=r}}\ntree {{\n    for r {{\n        move\n    }}\n}}\n"
+    );
+    verdict(&after, &declared)
+}
+
+/// No element that is read is written, since the domain of one execution or the other ends before.
+#[test]
+fn domains_keep_executions_apart() {
+    let head = "kernel k(x: f32[128], m: i32)\nassume m = 64\n";
+    assert_eq!(turned(head, "64"), "order");
+    assert_eq!(
+        turned(head, "63"),
+        "dependence-violated: move[i=0] must read x[63] before move[i=63] writes it; move[i=63] runs first (m=64)"
+    );
+    // By the assumption alone.
+    let head = "kernel k(x: f32[m + n], m: i32, n: i32)\nassume 1 <= m and m <= n\n";
+    assert_eq!(turned(head, "n"), "order");
+    let head = "kernel k(x: f32[m + n], m: i32, n: i32)\nassume 1 <= m and 1 <= n and m <= n + 1\n";
+    assert!(turned(head, "n").starts_with("dependence-violated: "), "{}", turned(head, "n"));
+}
+
+const PAIR: &str = "\
+kernel k(x: f32[n], y: f32[n + 1], z: f32[n], n: i32)
+assume 1 <= n
+domain { [i] : 0 <= i < n }
+domain { [j] : 0 <= j < n }
+y[i] = x[i] {id=first}
+z[j] = y[j] {id=second}
+";
+
+/// The two loops of [`PAIR`] as one, with leaves in this order and this subscript of the read.
+fn fused(leaves: [&str; 2], subscript: &str) -> String {
+    let declared = PAIR.replace("y[j]", &format!("y[{subscript}]"));
+    let after = format!(
+        "\
+kernel k(x: f32[n], y: f32[n + 1], z: f32[n], n: i32)
+assume 1 <= n
+domain {{ [i] : 0 <= i < n }}
+domain {{ [j] }}
+let j = i
+y[i] = x[i] {{id=first, inames=i}}
+z[j] = y[{subscript}] {{id=second, inames=i}}
+tree {{
+    for i {{
+        {}
+        {}
+    }}
+}}
+",
+        leaves[0], leaves[1]
+    );
+    verdict(&after, &declared)
+}
+
+#[test]
+fn leaves_of_one_loop_run_in_their_order() {
+    assert_eq!(fused(["first", "second"], "j"), "order");
+    assert_eq!(
+        fused(["second", "first"], "j"),
+        "dependence-violated: first[i=0] writes y[0], second[j=0] must read it; second[j=0] runs first (n=1)"
+    );
+    // The element is written in the next round.
+    assert!(fused(["first", "second"], "j + 1").starts_with("dependence-violated: "));
+}
+
+/// Eight values are written to one element by lanes of one thread: the last lane wins, as the last round did.
+fn lanes(value: &str, tag: &str) -> String {
+    let declared = "kernel k(x: f32[n, 8], y: f32[n], n: i32)\ndomain { [j] : 0 <= j < n }\ndomain { [i] : 0 <= i < 8 }\ny[j] = x[j, i] {id=last}\n";
+    let after = format!(
+        "kernel k(x: f32[n, 8], y: f32[n], n: i32)\ndomain {{ [j] : 0 <= j < n }}\ndomain {{ [i] : 0 <= i < 8 }}\ndomain {{ [l] : 0 <= l < 8 }}\nlet i = {value}\ntag l: {tag}\ny[j] = x[j, i] {{id=last, inames=j:l}}\ntree {{\n    for j {{\n        last\n    }}\n}}\n"
+    );
+    verdict(&after, declared)
+}
+
+#[test]
+fn lanes_write_one_after_the_other() {
+    assert_eq!(lanes("l", "ilp"), "order");
+    assert_eq!(
+        lanes("7 - l", "ilp"),
+        "dependence-violated: last[j=0, i=7] is the last to write y[0]; last[j=0, i=0] is (n=1)"
+    );
+    // Threads have no order.
+    assert!(lanes("l", "thread.x").starts_with("race: "), "{}", lanes("l", "thread.x"));
+}
+
+/// Lanes read before any of them writes.
+#[test]
+fn lanes_read_before_they_write() {
+    let moved = |distance: &str, tag: &str| {
+        let declared = format!(
+            "kernel k(x: f32[10])\ndomain {{ [i] : 1 <= i < 9 }}\nx[i] = x[i {distance}] {{id=move}}\n"
+        );
+        let after = format!(
+            "kernel k(x: f32[10])\ndomain {{ [i] : 1 <= i < 9 }}\ntag i: {tag}\nx[i] = x[i {distance}] {{id=move, inames=i}}\ntree {{\n    move\n}}\n"
+        );
+        verdict(&after, &declared)
+    };
+    assert_eq!(moved("+ 1", "ilp"), "order");
+    assert_eq!(moved("+ 0", "ilp"), "order");
+    assert_eq!(
+        moved("- 1", "ilp"),
+        "dependence-violated: move[i=1] writes x[1], move[i=2] must read it; move[i=2] runs first"
+    );
+    assert!(moved("+ 1", "thread.x").starts_with("race: "), "{}", moved("+ 1", "thread.x"));
+}
+
+/// A temporary with one cell becomes one of each thread: a value must not pass from one iteration to the next.
+#[test]
+fn private_cells_hold_values_of_one_iteration() {
+    let owned = |first: &str, second: &str, order: [&str; 2]| {
+        let body = |tags: &str, space: &str| {
+            format!(
+                "\
+kernel k(x: f32[n], z: f32[n], n: i32)
+domain {{ [i] : 0 <= i < n }}
+temp t: f32 {space}
+{tags}{first}
+{second}
+tree {{
+    for i {{
+        {}
+        {}
+    }}
+}}
+",
+                order[0], order[1]
+            )
+        };
+        let declared = body("", "private");
+        let after = declared
+            .replace("    for i {\n", "")
+            .replace("    }\n}\n", "}\n")
+            .replace("temp t", "tag i: block.x\ntemp t");
+        verdict(&after, &declared)
+    };
+    let (load, store) = ("t = x[i] {id=load, inames=i}", "z[i] = t {id=store, inames=i}");
+    assert_eq!(owned(load, store, ["load", "store"]), "order");
+    let late = "z[i] = t if i >= 1 {id=store, inames=i}";
+    let found = owned(load, late, ["store", "load"]);
+    assert!(!["order", "flow"].contains(&found.as_str()), "{found}");
+    // Only some iterations write it.
+    let some = "t = x[i] if i % 2 == 0 {id=load, inames=i}";
+    let found = owned(some, store, ["load", "store"]);
+    assert!(!["order", "flow"].contains(&found.as_str()), "{found}");
+}
