@@ -1,8 +1,8 @@
 //! What the proof by order rests on, each beside a neighbour that is illegal: domains, assumptions, the order of leaves, lanes and
 //! threads. Where the proof by order fails, values are followed, which often succeeds too: a basis other than the expected one is a failure.
 
-use loopwright_kernel_ir::LoopKernel;
-use loopwright_legality::{Basis, Verdict, agrees, judge};
+use loopwright_kernel_ir::{Lookup, LoopKernel};
+use loopwright_legality::{Basis, Verdict, agrees, along, judge};
 
 /// The verdict on a transformed kernel with what it rests on; a refutation is replayed once more.
 fn verdict(transformed: &str, declared: &str) -> String {
@@ -168,4 +168,93 @@ tree {{
     let some = "t = x[i] if i % 2 == 0 {id=load, inames=i}";
     let found = owned(some, store, ["load", "store"]);
     assert!(!["order", "flow"].contains(&found.as_str()), "{found}");
+}
+
+/// Two leaves in one nest, which read and write the same elements in the declared kernel and in the other one, but for the leaves' order and
+/// that of the loops: names are not changed, so that nothing but these tells the forms apart.
+fn nested(subscripts: &str, loops: [&str; 2], leaves: [&str; 2]) -> String {
+    let text = |[outer, inner]: [&str; 2], [one, two]: [&str; 2]| {
+        format!(
+            "\
+kernel k(x: f32[n, n], y: f32[n + 1, n + 1], z: f32[n, n], n: i32)
+assume 1 <= n
+domain {{ [i] : 0 <= i < n }}
+domain {{ [j] : 0 <= j < n }}
+y[i, j + 1] = x[i, j] {{id=first, inames=i:j}}
+z[i, j] = y[{subscripts}] {{id=second, inames=i:j}}
+tree {{
+    for {outer} {{
+        for {inner} {{
+            {one}
+            {two}
+        }}
+    }}
+}}
+"
+        )
+    };
+    verdict(&text(loops, leaves), &text(["i", "j"], ["first", "second"]))
+}
+
+#[test]
+fn leaves_of_one_nest_keep_their_order() {
+    let (there, turned) = (["i", "j"], ["j", "i"]);
+    let (leaves, swapped) = (["first", "second"], ["second", "first"]);
+    // The element of the same execution: the loops may change places, the leaves may not.
+    assert_eq!(nested("i, j + 1", turned, leaves), "order");
+    let found = nested("i, j + 1", there, swapped);
+    assert!(found.starts_with("dependence-violated: "), "{found}");
+    // An element that an earlier round of `j` wrote: the leaves may change places.
+    assert_eq!(nested("i, j", there, swapped), "order");
+    assert_eq!(nested("i, j", turned, leaves), "order");
+    assert_eq!(nested("i + 1, j", there, swapped), "order");
+    // second[i, j] reads y[i + 1, j] before first[i + 1, j - 1] writes it; turned, the write comes first.
+    let found = nested("i + 1, j", turned, leaves);
+    assert!(found.starts_with("dependence-violated: "), "{found}");
+}
+
+/// `v = 4*o + r` goes through 0, 2, 1, 3 when `o` is the outer loop of `r`, which is negative in its second round.
+#[test]
+fn a_scan_is_not_along_loops_that_overlap() {
+    let value = "4*o + r";
+    let kernel = |domain: &str| {
+        let text = format!(
+            "\
+kernel k(x: f32[n], y: f32[4], n: i32)
+assume n >= 4
+domain {{ [o, r] : {domain} }}
+domain {{ [j] : 0 <= j <= {value} }}
+domain {{ [j_new] : 0 = j_new }}
+domain {{ [i] }}
+let j = j_new + {value}
+let i = {value}
+y[i] = sum(j, x[j]) {{id=prefix, inames=o:r, scan=i, map=[i: i]}}
+tree {{
+    prefix.init
+    for o {{
+        for r {{
+            for j_new {{
+                prefix.update
+            }}
+            prefix.finish
+        }}
+    }}
+}}
+declared {{
+kernel k(x: f32[n], y: f32[4], n: i32)
+assume n >= 4
+domain {{ [i] : 0 <= i < 4 }}
+domain {{ [j] : 0 <= j <= i }}
+y[i] = sum(j, x[j]) {{id=prefix}}
+}}
+"
+        );
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        let lookup = Lookup::new(&kernel);
+        let found = along(&kernel, &lookup, kernel.instruction("prefix").unwrap()).unwrap();
+        found.map(|inames| inames.len()).map_err(|d| d.code)
+    };
+    assert_eq!(kernel("0 <= r < 4 and 0 <= 4*o + r < 4"), Ok(2));
+    let overlapping = "0 <= o <= 1 and 0 <= 4*o + r < 4 and (r - o) % 2 = 0";
+    assert_eq!(kernel(overlapping).map_err(|code| code.to_string()), Err("scan-iname".into()));
 }
