@@ -89,3 +89,40 @@ fn an_axis_of_one_element_with_a_wide_stride() {
         assert_eq!(found, if threads == 1 { None } else { outside(1, 3) });
     }
 }
+
+/// Vectors of two elements of a 3 x 3 array: none goes on in the next row, whose elements follow in the storage.
+#[test]
+fn a_vector_ends_with_its_row() {
+    let copied = |row: i64, column: i64| {
+        let to = cell(X, vec![int(row), int(column)], &[int(3), int(1)]);
+        let copy = Stmt::VectorCopy { to, from: at(Memory::Private(0), int(0)), lanes: 2, leaf: None };
+        let own = |n: i64| store(at(Memory::Private(0), int(n)), float(F, 1.0), 0);
+        let mut k = kernel([int(1), int(1), int(1)], [1, 1, 1], vec![own(0), own(1), copy]);
+        k.private = vec![local("r", F, &[2])];
+        let p = program(vec![global("x", F, vec![int(3), int(3)])], &[], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 9));
+        run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell))
+    };
+    assert_eq!(copied(0, 0), None);
+    assert_eq!(copied(1, 1), None);
+    assert_eq!(copied(0, 2), outside(0, 2));
+}
+
+/// One store by a warp of 4-byte values: sectors of 32 bytes, each of which could hold 8 of them.
+#[test]
+fn traffic_of_one_access() {
+    for (apart, sectors) in [(1, 4), (2, 8), (8, 32)] {
+        let to = at(X, mul(tid(0), int(apart)));
+        let k = kernel([int(1), int(1), int(1)], [32, 1, 1], vec![store(to, float(F, 1.0), 0)]);
+        let p = program(vec![global("x", F, vec![int(256)])], &[], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 256));
+        let report = run(&p, &mut args, &Options::default()).unwrap();
+        assert_eq!(report.accesses.len(), 1, "{apart} apart");
+        let found = &report.accesses[0];
+        assert_eq!((found.array.as_str(), found.write, found.shared), ("x", true, false));
+        let t = found.traffic;
+        // Four sectors are all that 128 bytes need.
+        let expected = (1, sectors, sectors - 4, 32, 128);
+        assert_eq!((t.requests, t.passes, t.excess, t.active_lanes, t.bytes), expected, "{apart} apart");
+    }
+}
