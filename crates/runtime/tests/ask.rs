@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, LoopKernel, Name};
-use loopwright_runtime::{Args, Tensor, bind_open_types, check_facts, expected_arrays, fact_range, known};
+use loopwright_runtime::{
+    Args, Device, Tensor, bind_open_types, check_facts, expected_arrays, fact_range, known,
+};
 
 fn parse(text: &str) -> LoopKernel {
     LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}\nin\n{text}"))
@@ -17,7 +19,7 @@ fn integers(shape: &[usize], values: &[i32]) -> Tensor {
 fn gather(facts: &[&str]) -> LoopKernel {
     let facts: String = facts.iter().map(|f| format!("fact {f}\n")).collect();
     parse(&format!(
-        "kernel gather(x: T[n, 3], idx: i32[m], other: i32[m], out: T[m], n: i32, m: i32)\n{facts}domain {{ [i] : 0 <= i < m }}\nout[i] = x[idx[i], 0] + 0 * other[i]\n"
+        "kernel gather(x: T[n, 3], idx: i32[m], other: i32[m], out: T[m], n: i32, m: i32)\n{facts}domain {{ [i] : 0 <= i < m }}\nout[i] = x[idx[i], 0] + cast(T, 0 * other[i])\n"
     ))
 }
 
@@ -81,6 +83,12 @@ fn the_host_evaluates_bounds() {
         ("m % n", 2),
         ("(n - m) % 5 + 1", 4),
         ("(n - m - 8) % 5 + 1", 1),
+        ("cast(i32, m) + 1", 8),
+        ("if(n <= m, 10, 20)", 10),
+        ("if(m <= m, 10, 20)", 10),
+        ("if(m <= n, 10, 20)", 20),
+        ("if(n == m, 10, 20)", 20),
+        ("if(n == n, 10, 20)", 10),
     ] {
         assert_eq!(range(&[&format!("idx < {bound}")]), (None, Some(value)), "{bound}");
     }
@@ -107,7 +115,8 @@ fn facts_of_what_is_given_are_checked() {
 
 #[test]
 fn open_types_are_bound_all_of_them_and_no_others() {
-    let kernel = parse("kernel k(x: T[n], y: U[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = x[i]\n");
+    let kernel =
+        parse("kernel k(x: T[n], y: U[n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i] = cast(U, x[i])\n");
     let bind = |types: &[(&str, DType)]| {
         bind_open_types(&kernel, &types.iter().map(|(n, t)| (Name::new(*n), *t)).collect())
     };
@@ -115,8 +124,8 @@ fn open_types_are_bound_all_of_them_and_no_others() {
     assert!(bound.open_types().is_empty());
     assert!(bound.to_text().starts_with("kernel k(x: f32[n], y: f64[n], n: i32)"), "{bound}");
     for (types, message) in [
-        (&[("T", DType::F32)][..], "error[open-type]: type `U` is open until arguments bind it"),
-        (&[("U", DType::F32)], "error[open-type]: type `T` is open until arguments bind it"),
+        (&[("T", DType::F32)][..], "error[open-type]: nothing that was given tells what type `U` is"),
+        (&[("U", DType::F32)], "error[open-type]: nothing that was given tells what type `T` is"),
         (
             &[("T", DType::F32), ("U", DType::F32), ("V", DType::F32)],
             "error[unknown-type]: `k` has no open type `V`",
@@ -126,4 +135,18 @@ fn open_types_are_bound_all_of_them_and_no_others() {
         let refusal = bind(types).unwrap_err().to_string();
         assert!(refusal.starts_with(message), "{refusal}");
     }
+}
+
+/// An array that the kernel reads has to be there, also where it is written too; one that is only written follows.
+#[test]
+fn arrays_that_are_read_have_to_be_given() {
+    let missing = |value: &str| {
+        let text = format!("kernel k(x: f32[4], y: f32[4])\ndomain {{ [i] : 0 <= i < 4 }}\ny[i] = {value}\n");
+        let compiled = Device::emulator().compile(&parse(&text)).unwrap();
+        let x = Tensor::from_slice(&[4], &[1.0f32; 4]).unwrap();
+        compiled.reference(&Args::new().tensor("x", &x)).map(|_| ()).map_err(|d| d.to_string())
+    };
+    assert_eq!(missing("x[i]"), Ok(()));
+    let found = missing("x[i] + y[i]").unwrap_err();
+    assert!(found.starts_with("error[missing-argument]: argument `y` of `k` is missing"), "{found}");
 }

@@ -181,3 +181,27 @@ fn go(
     values[k] = 0;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_without_bounds_are_refused_unless_there_are_no_points() {
+        let names = [Name::new("i"), Name::new("j")];
+        let (i, j) = (Aff::var("i"), Aff::var("j"));
+        let found = |constraints: &[Constraint]| points(constraints, &names, &BTreeMap::new(), 100);
+        let within = |v: &Aff| [Constraint::nonneg(v.clone()), Constraint::lt(v, &Aff::constant(2)).unwrap()];
+        let both = [within(&i), within(&j)].concat();
+        assert_eq!(found(&both).unwrap(), [[0, 0], [0, 1], [1, 0], [1, 1]]);
+        assert_eq!(found(&within(&i)).unwrap_err(), Stop::Unbounded(Name::new("j")));
+        let half = [within(&i).to_vec(), vec![Constraint::nonneg(j.clone())]].concat();
+        assert_eq!(found(&half).unwrap_err(), Stop::Unbounded(Name::new("j")));
+        // Not a word about it.
+        let nothing = points(&[], &names[1..], &BTreeMap::new(), 100);
+        assert_eq!(nothing.unwrap_err(), Stop::Unbounded(Name::new("j")));
+        let never =
+            [vec![Constraint::nonneg(Aff::constant(-1))], vec![Constraint::nonneg(j.clone())]].concat();
+        assert_eq!(found(&never).unwrap(), Vec::<Vec<i64>>::new());
+    }
+}

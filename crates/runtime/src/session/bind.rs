@@ -285,3 +285,64 @@ fn cuda_arguments(
     }
     Ok(arguments)
 }
+
+#[cfg(test)]
+mod tests {
+    use loopwright_lowering::program::{Global, HostStmt, MemRef, Value};
+
+    use super::*;
+
+    fn cell(memory: Memory) -> MemRef {
+        MemRef { memory, subscripts: Vec::new(), offset: Value::int(DType::I32, 0).into() }
+    }
+
+    /// Only vector accesses to an array ask for more than its elements do, whichever way they copy.
+    #[test]
+    fn the_widest_access_decides_about_alignment() {
+        let global = |name: &str, dtype: DType| Global {
+            name: Name::new(name),
+            dtype,
+            shape: Vec::new(),
+            strides: Vec::new(),
+            size: Value::int(DType::I32, 64),
+            owner: Owner::Caller,
+            read: true,
+            written: true,
+            streaming: false,
+            waves: None,
+        };
+        let copy = |to: Memory, from: Memory, lanes: u8| Stmt::VectorCopy {
+            to: cell(to),
+            from: cell(from),
+            lanes,
+            leaf: None,
+        };
+        let (read, written, own) = (Memory::Global(0), Memory::Global(1), Memory::Private(0));
+        let one = Value::int(DType::I32, 1);
+        let program = Program {
+            name: Name::new("p"),
+            index: DType::I32,
+            args: Vec::new(),
+            globals: vec![global("x", DType::F32), global("y", DType::F16), global("z", DType::F64)],
+            kernels: vec![DeviceKernel {
+                name: Name::new("k"),
+                params: Vec::new(),
+                grid: [one.clone(), one.clone(), one],
+                block: [32, 1, 1],
+                resident: None,
+                early: false,
+                vars: Vec::new(),
+                shared: Vec::new(),
+                private: Vec::new(),
+                body: vec![copy(own, read, 2), copy(own, read, 4), copy(own, read, 2), copy(written, own, 4)],
+                notes: Vec::new(),
+            }],
+            host: vec![HostStmt::Launch(0)],
+            leaves: Vec::new(),
+            functions: Vec::new(),
+            assumptions: Vec::new(),
+            facts: Vec::new(),
+        };
+        assert_eq!([0, 1, 2].map(|number| alignment(&program, number)), [16, 8, 8]);
+    }
+}

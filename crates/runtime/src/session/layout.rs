@@ -155,6 +155,27 @@ mod tests {
         assert!(injective(&[1, 4], &[0, 1], 4) && injective(&[0, 4], &[0, 0], 1));
     }
 
+    /// More elements than are compared one by one: strides have to show it.
+    #[test]
+    fn strides_of_large_arrays_tell() {
+        let side = 1 << 13;
+        assert!(injective(&[side, side], &[side, 1], side * side));
+        assert!(injective(&[side, side], &[1, side], side * side));
+        assert!(injective(&[side, side], &[2 * side, 1], 2 * side * side));
+        let layout = Layout { shape: vec![side, side], strides: vec![side - 1, 1], size: side * side };
+        assert_eq!(layout.is_injective(&Name::new("a")).unwrap_err().code, "layout-unknown");
+    }
+
+    #[test]
+    fn places_differ_by_any_axis_that_has_several_elements() {
+        let layout =
+            |strides: [usize; 3]| Layout { shape: vec![2, 1, 3], strides: strides.to_vec(), size: 16 };
+        let places = layout([3, 3, 1]);
+        assert!(places.same_places(&places) && places.same_places(&layout([3, 7, 1])));
+        assert!(!places.same_places(&layout([4, 3, 1])));
+        assert!(!places.same_places(&layout([3, 3, 2])));
+    }
+
     #[test]
     fn packing_and_unpacking_are_inverse() {
         let padded = Layout { shape: vec![2, 3], strides: vec![4, 1], size: 8 };
