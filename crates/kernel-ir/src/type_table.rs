@@ -25,11 +25,11 @@ fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
         scalars.chain(temporaries).filter(|(_, t)| of_64_bits(t)).map(|(name, _)| name).collect();
     let mut wide: BTreeSet<Name> = BTreeSet::new();
     for domain in &data.domains {
-        let beyond = domain.constraints.iter().any(|c| i32::try_from(c.aff.constant_term()).is_err());
-        let mut is_wide = beyond;
-        for c in domain.constraints.iter().filter(|_| !beyond && !(long.is_empty() && wide.is_empty())) {
-            is_wide |= c.aff.mentions_any(&|n| wide.contains(n) || long.contains(n));
-        }
+        let is_long = |n: &Name| wide.contains(n) || long.contains(n);
+        let is_wide = domain
+            .constraints
+            .iter()
+            .any(|c| i32::try_from(c.aff.constant_term()).is_err() || c.aff.mentions_any(&is_long));
         if is_wide {
             wide.extend(domain.inames.iter().cloned());
         }

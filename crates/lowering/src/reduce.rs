@@ -83,7 +83,10 @@ impl Emitter<'_, '_> {
         }
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
-            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note: Note::predicate() }];
+            let note = Note::predicate(
+                loopwright_legality::affine_predicate(&analysis.lookup, instruction).is_some(),
+            );
+            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note }];
         }
         Ok(stmts)
     }
@@ -373,7 +376,10 @@ impl Emitter<'_, '_> {
         stmts.extend(self.combine(&operator, &cells, lifted, Some(leaf), env)?);
         if let Some(predicate) = &instruction.predicate {
             let cond = self.value(predicate, DType::Bool, Scope::of(env))?;
-            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note: Note::predicate() }];
+            let note = Note::predicate(
+                loopwright_legality::affine_predicate(&analysis.lookup, instruction).is_some(),
+            );
+            stmts = vec![Stmt::If { cond, body: stmts, otherwise: Vec::new(), note }];
         }
         Ok(stmts)
     }

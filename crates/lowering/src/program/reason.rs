@@ -16,13 +16,18 @@ pub struct Note {
 
 impl Note {
     /// Nothing needs saying of a predicate, which stands in the kernel's text.
-    pub fn predicate() -> Note {
-        Note { text: String::new(), reason: Reason::Predicate }
+    pub fn predicate(integers: bool) -> Note {
+        Note { text: String::new(), reason: Reason::Predicate { integers } }
     }
 
     /// Whether it is about a predicate.
     pub fn is_predicate(&self) -> bool {
-        self.reason == Reason::Predicate
+        matches!(self.reason, Reason::Predicate { .. })
+    }
+
+    /// Whether the condition that it is about is one on integers: a guard, or a predicate that cannot wrap.
+    pub fn is_of_integers(&self) -> bool {
+        self.reason != Reason::Predicate { integers: false }
     }
 
     /// A line that says it all.
@@ -42,7 +47,10 @@ pub enum Reason {
     /// Each condition of a guard has a reason of its own.
     Guard(Vec<Condition>),
     /// The condition is a predicate of the kernel's text: a value, which wraps in its type, where guards are of integers.
-    Predicate,
+    Predicate {
+        /// Whether what it compares cannot wrap, so that it is a condition on integers as well.
+        integers: bool,
+    },
 }
 
 /// One condition of a guard.

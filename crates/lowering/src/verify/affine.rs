@@ -18,20 +18,18 @@ impl Reading<'_> {
             ValueKind::Var(var) => self.variable(var.0),
             // Whether the type holds it is asked of all index arithmetic (see `index_range`).
             ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => self.aff(a)?,
-            ValueKind::Unary(UnOp::Neg, a) => match self.aff(a)? {
-                Some(a) => Some(a.neg()?),
-                None => None,
-            },
+            // What 64 bits do not hold is no function that questions are asked about.
+            ValueKind::Unary(UnOp::Neg, a) => self.aff(a)?.and_then(|a| a.neg().ok()),
             ValueKind::Binary(op, a, b) => {
                 let (Some(a), Some(b)) = (self.aff(a)?, self.aff(b)?) else { return Ok(None) };
                 match (op, a.as_constant(), b.as_constant()) {
-                    (BinOp::Add, ..) => Some(a.add(&b)?),
-                    (BinOp::Sub, ..) => Some(a.sub(&b)?),
-                    (BinOp::Mul, Some(k), _) => Some(b.scale(k)?),
-                    (BinOp::Mul, _, Some(k)) => Some(a.scale(k)?),
+                    (BinOp::Add, ..) => a.add(&b).ok(),
+                    (BinOp::Sub, ..) => a.sub(&b).ok(),
+                    (BinOp::Mul, Some(k), _) => b.scale(k).ok(),
+                    (BinOp::Mul, _, Some(k)) => a.scale(k).ok(),
                     // The truncating forms stand only where they are the same.
-                    (BinOp::FloorDiv | BinOp::TruncDiv, _, Some(k)) if k > 0 => Some(a.floor_div(k)?),
-                    (BinOp::FloorMod | BinOp::TruncRem, _, Some(k)) if k > 0 => Some(a.modulo(k)?),
+                    (BinOp::FloorDiv | BinOp::TruncDiv, _, Some(k)) if k > 0 => a.floor_div(k).ok(),
+                    (BinOp::FloorMod | BinOp::TruncRem, _, Some(k)) if k > 0 => a.modulo(k).ok(),
                     _ => None,
                 }
             }
@@ -85,8 +83,9 @@ impl Reading<'_> {
                     BinOp::Ge => self.compare(b, a, 0, rows),
                     BinOp::Eq => match (self.aff(a)?, self.aff(b)?) {
                         (Some(a), Some(b)) => {
-                            rows.all.push(Constraint::equal(&a, &b)?);
-                            Ok(true)
+                            let row = Constraint::equal(&a, &b).ok();
+                            rows.all.extend(row.clone());
+                            Ok(row.is_some())
                         }
                         _ => Ok(false),
                     },
@@ -109,8 +108,9 @@ impl Reading<'_> {
         }
         Ok(match (self.aff(low)?, self.aff(high)?) {
             (Some(low), Some(high)) => {
-                rows.all.push(Constraint::le(&low.add_constant(gap)?, &high)?);
-                true
+                let row = low.add_constant(gap).and_then(|low| Constraint::le(&low, &high)).ok();
+                rows.all.extend(row.clone());
+                row.is_some()
             }
             _ => false,
         })

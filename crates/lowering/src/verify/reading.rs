@@ -357,12 +357,13 @@ impl<'p> Reading<'p> {
                     nodes.push(Node::Barrier(Barrier { note, among: *scope, around }));
                 }
                 Stmt::Collective { body, .. } => nodes.extend(self.nodes(body)?),
-                Stmt::If { cond, body, otherwise, .. } => {
+                Stmt::If { cond, body, otherwise, note } => {
                     nodes.push(self.statement(&[cond], None, None)?);
                     let mut sides = Vec::new();
                     for (side, body) in [(true, body), (false, otherwise)] {
                         let mut rows = Rows::default();
-                        let exact = self.condition(cond, side, &mut rows)?;
+                        // A value that may wrap says nothing of integers.
+                        let exact = note.is_of_integers() && self.condition(cond, side, &mut rows)?;
                         self.around.push((self.scope, Decision::If(cond, side)));
                         let before = self.enter(rows, exact);
                         sides.push(self.nodes(body)?);

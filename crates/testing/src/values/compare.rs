@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Name, Number};
+use loopwright_kernel_ir::{Buffer, DType, Instruction, LoopKernel, Name, Number};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_text_check::{Checker, Order, Scalar};
@@ -225,6 +225,11 @@ fn fails(kernel: &Kernel, arguments: &Arguments, count: &mut Count) {
     let Ok(parsed) = LoopKernel::parse(&kernel.to_string()) else { return };
     if interpret(&parsed, &inputs(arguments), Mode::Exact).is_ok() {
         count.failures.push(failure("the interpreter divides by zero and says nothing"));
+        return;
+    }
+    // What nobody reads is not computed.
+    let is_kept = |i: &Instruction| i.targets.iter().any(|t| parsed.temporary(&t.array).is_none());
+    if !parsed.instructions.iter().any(is_kept) {
         return;
     }
     let Ok(program) = lower(&parsed, LowerOptions::default()) else { return };
