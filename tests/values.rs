@@ -295,3 +295,15 @@ fn operations_of_integers_stay_such_where_floats_are_wanted() {
     );
     assert!(LoopKernel::parse(&over("x: bool[n], y: bool[n]", "y[i] = if(x[i], highest(), x[i])")).is_err());
 }
+
+#[test]
+fn short_floats_are_rounded_once() {
+    use half::bf16;
+    // Just below the middle between two bf16: rounded to f32 first, it would be the middle, and go to even.
+    let middle = 2f64.powi(40) - 2f64.powi(31);
+    let x = [middle - 2f64.powi(10), middle];
+    let given = Given::default().array("x", &x).array("y", &[bf16::ZERO; 2]).scalar("n", 2i32);
+    let below = bf16::from_f64(2f64.powi(40) - 2f64.powi(32));
+    let wanted = [below, bf16::from_f64(2f64.powi(40))];
+    computes(&over("x: f64[n], y: bf16[n]", "y[i] = x[i] + x[i]*0"), given, "y", &wanted);
+}

@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, Reductio
 use crate::{
     analysis::{Filling, PartInfo, reduction},
     cell::Cell,
-    emitter::{Emitter, Storage, computing, known},
+    emitter::{Emitter, Storage, known},
     env::Env,
     fold::and,
     program::{LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
@@ -46,7 +46,7 @@ impl Emitter<'_, '_> {
         let mut stmts = Vec::new();
         if let [target] = instruction.targets.as_slice() {
             let dtype = self.target_type(target)?;
-            let mut value = self.value(&instruction.value, computing(dtype), scope)?.cast(dtype);
+            let mut value = self.value(&instruction.value, dtype, scope)?;
             if let Some(filling) = &info.filling {
                 value = self.filled(value, filling, env)?;
             }

@@ -43,7 +43,7 @@ use loopwright_legality::FlatNest;
 use crate::{
     analysis::reduction,
     cell::Cell,
-    emitter::{Emitter, computing},
+    emitter::Emitter,
     env::Env,
     fold::{add, sub},
     program::{BinOp, Global, LeafId, MemRef, Memory, Note, Owner, Stmt, Value, ValueKind, VarId},
@@ -467,7 +467,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
             let value = match self.instruction.targets.len() {
                 1 => {
                     let scope = Scope { env: &env, local: None, results: Some(&first) };
-                    self.emitter.value(&value, computing(dtype), scope)?
+                    self.emitter.value(&value, dtype, scope)?
                 }
                 _ => delivered.get(k).cloned().ok_or_else(|| {
                     Diagnostic::new("tuple", format!("`{}` delivers too few values", self.operator.name))
