@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    BinaryOp, DType, Expr, Name, Number, Type, TypeTable, UnaryOp, ValueType, computing_type, promote,
+    BinaryOp, DType, Expr, Name, Number, Type, TypeTable, UnaryOp, ValueType, computing_type, end_of_range,
+    promote,
 };
 
 /// One value.
@@ -272,17 +273,9 @@ fn binary(op: BinaryOp, own: DType, a: Value, b: Value) -> Option<Value> {
 }
 
 fn function(name: &str, own: DType, args: &[Value]) -> Option<Value> {
-    let range = |low: bool| match own {
-        t if t.is_float() => Value::Real(if low { f64::NEG_INFINITY } else { f64::INFINITY }),
-        DType::Bool => Value::Truth(!low),
-        t => {
-            let bits = 8 * t.bytes() as u32;
-            let (least, greatest) = match t.is_unsigned() {
-                true => (0, (1i128 << bits) - 1),
-                false => (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1),
-            };
-            Value::Integer(if low { least } else { greatest })
-        }
+    let range = |lowest: bool| match end_of_range(own, lowest) {
+        Number::Bool(v) => Value::Truth(v),
+        n => n.as_i128().map_or(Value::Real(n.as_f64()), Value::Integer),
     };
     match (name, args) {
         ("lowest", _) => return Some(range(true)),
