@@ -19,6 +19,7 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+pub mod arithmetic;
 mod array;
 mod builder;
 mod conditions;

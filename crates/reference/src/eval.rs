@@ -1,10 +1,12 @@
 //! The value of an expression, every node of which has a type already.
 
-use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Name, Number, Typed, TypedKind};
+use loopwright_kernel_ir::{
+    BinaryOp, DType, Diagnostic, Name, Number, Typed, TypedKind,
+    arithmetic::{binary, math, unary},
+};
 
 use crate::{
     machine::{Machine, Scope, error},
-    number::{binary, math, unary},
     val::{Val, mix},
 };
 

@@ -22,7 +22,6 @@
 mod accumulator;
 mod eval;
 mod machine;
-mod number;
 mod points;
 mod prepared;
 mod val;

@@ -1,8 +1,6 @@
-//! Inputs of an operator that its laws are tested on, the same ones each time.
+//! Inputs of an operator that its laws are tested on, the same ones each time. Floating-point ones are held in f64.
 
-use crate::DType;
-
-use super::value::Value;
+use crate::{DType, Number};
 
 /// Rounds of splitmix64.
 pub(super) struct Random(u64);
@@ -25,38 +23,39 @@ impl Random {
 }
 
 /// Small values, which meet each other often.
-pub(super) fn few(dtype: DType) -> Vec<Value> {
+pub(super) fn few(dtype: DType) -> Vec<Number> {
     match dtype {
-        DType::Bool => vec![Value::Truth(false), Value::Truth(true)],
-        t if t.is_float() => [1.0, 2.5, -1.0, 0.0, 0.5, -3.0].map(Value::Real).to_vec(),
-        t => [1, 2, -1, 0, 5, -3].map(|v| Value::Integer(v).cast(t)).to_vec(),
+        DType::Bool => vec![Number::Bool(false), Number::Bool(true)],
+        t if t.is_float() => [1.0, 2.5, -1.0, 0.0, 0.5, -3.0].map(Number::F64).to_vec(),
+        t => [1, 2, -1, 0, 5, -3].map(|v| Number::I64(v).cast(t)).to_vec(),
     }
 }
 
 /// Any value of a type; floating-point ones are multiples of a quarter below 8, of which sums and products are exact.
-pub(super) fn any(dtype: DType, random: &mut Random) -> Value {
+pub(super) fn any(dtype: DType, random: &mut Random) -> Number {
     match dtype {
-        DType::Bool => Value::Truth(random.below(2) == 1),
-        t if t.is_float() => Value::Real(random.below(63) as f64 / 4.0 - 7.75),
-        t => Value::Integer(random.next().into()).cast(t),
+        DType::Bool => Number::Bool(random.below(2) == 1),
+        t if t.is_float() => Number::F64(random.below(63) as f64 / 4.0 - 7.75),
+        t => Number::U64(random.next()).cast(t),
     }
 }
 
 /// The ends of a type's range. Floating-point ones stay so small that their squares are finite, unless infinities are asked for.
-pub(super) fn ends(dtype: DType, infinite: bool) -> Vec<Value> {
+pub(super) fn ends(dtype: DType, infinite: bool) -> Vec<Number> {
     let far = match dtype {
         DType::Bool => return few(dtype),
         DType::F16 => 65504.0,
         t if t.is_float() => 2f64.powi(120),
         t => {
             let bits = 8 * t.bytes() as u32;
-            let all = [0, -1, 1i128 << (bits - 1), (1i128 << (bits - 1)) - 1];
-            return all.map(|v| Value::Integer(v).cast(t)).to_vec();
+            let sign = 1i64 << (bits - 1);
+            let all = [0, -1, sign, sign.wrapping_sub(1)];
+            return all.map(|v| Number::I64(v).cast(t)).to_vec();
         }
     };
     let mut all = vec![far, -far];
     if infinite {
         all.extend([f64::INFINITY, f64::NEG_INFINITY]);
     }
-    all.into_iter().map(Value::Real).collect()
+    all.into_iter().map(Number::F64).collect()
 }

@@ -16,12 +16,12 @@
 mod draw;
 mod value;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use crate::{DType, Expr, KernelData, Name, ReductionOp, Type, TypeTable, state_type};
+use crate::{DType, Expr, KernelData, Name, Number, ReductionOp, Type, TypeTable, state_type};
 use draw::Random;
-use value::{Code, Scope, Value};
+use value::{Code, Scope, magnitude, text};
 
 /// A law of operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,7 @@ impl KernelData {
     }
 }
 
-type State = Vec<Value>;
+type State = Vec<Number>;
 
 /// An operator that can be computed.
 struct Operator {
@@ -152,38 +152,35 @@ impl Operator {
             op.state.iter().map(|s| state_type(op, &s.dtype, &known).known()).collect::<Option<_>>()?;
         let names = |side: &str| op.state.iter().map(|s| Name::new(format!("{side}{}", s.name))).collect();
         let table = TypeTable::new(data);
-        let scope = |names: Vec<Name>, types: Vec<DType>| Scope {
-            table: table.with_scalars(names.iter().cloned().zip(types.into_iter().map(Type::Known))),
-            slots: names.into_iter().enumerate().map(|(k, n)| (n, k)).collect::<BTreeMap<_, _>>(),
-        };
+        let scope = |names: Vec<Name>, types: &[DType]| Scope::new(&table, names, types);
         let codes = |scope: &Scope<'_>, parts: &[Expr]| -> Option<Vec<Code>> {
             parts.iter().zip(&state).map(|(e, t)| scope.code(e, *t)).collect()
         };
         let (earlier, later): (Vec<Name>, Vec<Name>) = (names("a."), names("b."));
-        let both = scope([earlier, later].concat(), [&state[..], &state[..]].concat());
-        let own = scope(names(""), state.clone());
+        let both = scope([earlier, later].concat(), &[&state[..], &state[..]].concat());
+        let own = scope(names(""), &state);
         let result = |e: &Expr| own.code(e, own.table.type_of(e).ok()?.alone().known()?);
         Some(Operator {
             names: op.state.iter().map(|s| s.name.clone()).collect(),
             inputs: inputs.to_vec(),
-            neutral: codes(&scope(Vec::new(), Vec::new()), &op.neutral)?,
-            lift: codes(&scope(op.inputs.clone(), inputs.to_vec()), &op.lift)?,
+            neutral: codes(&scope(Vec::new(), &[]), &op.neutral)?,
+            lift: codes(&scope(op.inputs.clone(), inputs), &op.lift)?,
             combine: codes(&both, &op.combine)?,
             result: op.result.iter().map(result).collect::<Option<_>>()?,
         })
     }
 
-    fn values(codes: &[Code], slots: &[Value]) -> Option<State> {
+    fn values(codes: &[Code], slots: &[Number]) -> Option<State> {
         codes.iter().map(|c| c.value(slots)).collect()
     }
 
-    fn join(&self, a: &[Value], b: &[Value]) -> Option<State> {
+    fn join(&self, a: &[Number], b: &[Number]) -> Option<State> {
         Self::values(&self.combine, &[a, b].concat())
     }
 
     fn pool(&self) -> Pool {
         let mut random = Random::new();
-        let lift = |inputs: Vec<Value>| Self::values(&self.lift, &inputs);
+        let lift = |inputs: Vec<Number>| Self::values(&self.lift, &inputs);
         let chooses = self.combine.iter().all(Code::only_chooses);
         let mut small: Vec<State> = Vec::new();
         let add = |states: &mut Vec<State>, state: Option<State>| {
@@ -192,9 +189,9 @@ impl Operator {
             }
         };
         // The simplest first. Where there are several inputs, each of a value meets several of another, so that some tie.
-        let few: Vec<Vec<Value>> = self.inputs.iter().map(|t| draw::few(*t)).collect();
+        let few: Vec<Vec<Number>> = self.inputs.iter().map(|t| draw::few(*t)).collect();
         for (shift, first) in (0..3).flat_map(|shift| (0..4).map(move |first| (shift, first))) {
-            let value = |(k, f): (usize, &Vec<Value>)| f[(first + shift * k) % f.len()];
+            let value = |(k, f): (usize, &Vec<Number>)| f[(first + shift * k) % f.len()];
             add(&mut small, lift(few.iter().enumerate().map(value).collect()));
         }
         small.truncate(8);
@@ -203,10 +200,10 @@ impl Operator {
             add(&mut all, lift(self.inputs.iter().map(|t| draw::any(*t, &mut random)).collect()));
         }
         let mut far = Vec::new();
-        let ends: Vec<Vec<Value>> = self.inputs.iter().map(|t| draw::ends(*t, chooses)).collect();
+        let ends: Vec<Vec<Number>> = self.inputs.iter().map(|t| draw::ends(*t, chooses)).collect();
         for k in 0..8 {
             // One after the other for all inputs, then beside small values.
-            let mut value = |(ends, few): (&Vec<Value>, &Vec<Value>)| match (k < 4, random.below(2)) {
+            let mut value = |(ends, few): (&Vec<Number>, &Vec<Number>)| match (k < 4, random.below(2)) {
                 (true, _) => ends[k % ends.len()],
                 (false, 0) => ends[random.below(ends.len())],
                 (false, _) => few[random.below(few.len())],
@@ -215,7 +212,7 @@ impl Operator {
             add(&mut far, lift(inputs));
         }
         // Only floating-point arithmetic minds how far its values are apart.
-        let exact = chooses || !far.iter().flatten().any(|v| matches!(v, Value::Real(_)));
+        let exact = chooses || !far.iter().flatten().any(|v| v.dtype().is_float());
         if exact {
             for state in std::mem::take(&mut far) {
                 add(&mut all, Some(state));
@@ -231,12 +228,12 @@ impl Operator {
     }
 
     /// Whether two states are one as far as can be seen, among others of this magnitude.
-    fn same(&self, pool: &Pool, a: &[Value], b: &[Value], scale: f64) -> bool {
-        let near = |a: &[Value], b: &[Value]| a.iter().zip(b).all(|(x, y)| equal(*x, *y, scale));
+    fn same(&self, pool: &Pool, a: &[Number], b: &[Number], scale: f64) -> bool {
+        let near = |a: &[Number], b: &[Number]| a.iter().zip(b).all(|(x, y)| equal(*x, *y, scale));
         if near(a, b) {
             return true;
         }
-        let shown = |s: &[Value]| Self::values(&self.result, s);
+        let shown = |s: &[Number]| Self::values(&self.result, s);
         let alike = |a: Option<State>, b: Option<State>| match (a, b) {
             (Some(a), Some(b)) => near(&a, &b),
             (a, b) => a == b,
@@ -342,25 +339,25 @@ impl Operator {
     }
 
     /// `(count = 1, mean = 2.5)`
-    fn text(&self, state: &[Value]) -> String {
+    fn text(&self, state: &[Number]) -> String {
         let parts: Vec<String> =
-            self.names.iter().zip(state).map(|(name, value)| format!("{name} = {value}")).collect();
+            self.names.iter().zip(state).map(|(name, value)| format!("{name} = {}", text(*value))).collect();
         format!("({})", parts.join(", "))
     }
 }
 
 /// Neither NaN nor infinite by a division by zero; infinities of operators that only choose are compared like others.
-fn is_number(value: Value) -> bool {
-    !matches!(value, Value::Real(v) if v.is_nan())
+fn is_number(value: Number) -> bool {
+    !matches!(value, Number::F64(v) if v.is_nan())
 }
 
-fn greatest(states: &[&[Value]]) -> f64 {
-    states.iter().flat_map(|s| s.iter()).fold(1.0, |m, v| v.size().max(m))
+fn greatest(states: &[&[Number]]) -> f64 {
+    states.iter().flat_map(|s| s.iter()).fold(1.0, |m, v| magnitude(*v).max(m))
 }
 
-fn equal(a: Value, b: Value, scale: f64) -> bool {
+fn equal(a: Number, b: Number, scale: f64) -> bool {
     match (a, b) {
-        (Value::Real(a), Value::Real(b)) => {
+        (Number::F64(a), Number::F64(b)) => {
             a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= NEAR * scale
         }
         _ => a == b,

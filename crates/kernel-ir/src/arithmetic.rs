@@ -1,6 +1,9 @@
-//! Operations on single numbers.
+//! Operations on single numbers, as the page on values (`values.md`) defines them: integers wrap in their type, f32 and f64
+//! round each operation once, library functions are computed in f64 and rounded.
+//!
+//! Operands have one type and so has the result, but for comparisons: conversions are nodes of a [`crate::Typed`] expression.
 
-use loopwright_kernel_ir::{BinaryOp, DType, Diagnostic, Number, UnaryOp};
+use crate::{BinaryOp, DType, Diagnostic, Number, UnaryOp};
 
 fn no_meaning(what: &str) -> Diagnostic {
     Diagnostic::new("type", format!("{what} has no meaning"))
@@ -16,8 +19,10 @@ fn bits(dtype: DType) -> i128 {
     8 * dtype.bytes() as i128
 }
 
-/// An operation on two numbers of one type; comparisons give bool.
-pub(crate) fn binary(op: BinaryOp, a: Number, b: Number) -> Result<Number, Diagnostic> {
+/// An operation on two numbers of one type; comparisons give bool. Both sides of `and` and `or` have been evaluated.
+///
+/// Errors: `division-by-zero` for integers, `type` for an operation that numbers of this type do not have.
+pub fn binary(op: BinaryOp, a: Number, b: Number) -> Result<Number, Diagnostic> {
     let dtype = a.dtype();
     let meaningless = || no_meaning(&format!("{op:?} of {dtype}"));
     if dtype != b.dtype() {
@@ -108,7 +113,9 @@ fn integer(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Result<Number, Diagn
 }
 
 /// An operation on one number.
-pub(crate) fn unary(op: UnaryOp, a: Number) -> Result<Number, Diagnostic> {
+///
+/// Errors: `type` for an operation that numbers of this type do not have.
+pub fn unary(op: UnaryOp, a: Number) -> Result<Number, Diagnostic> {
     let dtype = a.dtype();
     match (op, a, a.as_i128()) {
         (UnaryOp::Neg, Number::F32(x), _) => Ok(Number::F32(-x)),
@@ -120,8 +127,10 @@ pub(crate) fn unary(op: UnaryOp, a: Number) -> Result<Number, Diagnostic> {
     }
 }
 
-/// A math function of numbers of one type.
-pub(crate) fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
+/// A function of the library, of numbers of one type.
+///
+/// Errors: `type` for a function that is unknown or that numbers of this type do not have.
+pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
     let first = args.first().copied().ok_or_else(|| no_meaning(name))?;
     let dtype = first.dtype();
     if let Some(x) = first.as_i128() {
