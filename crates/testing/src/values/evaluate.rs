@@ -241,7 +241,11 @@ impl<'a> Machine<'a> {
     /// Runs the reductions of what is not evaluated where it stands.
     fn reductions(&self, e: &Expr) -> Result<(), Stop> {
         for r in e.reductions() {
-            self.reduce(&r, None)?;
+            match self.reduce(&r, None) {
+                // Its type follows from what stands around it, which has been found to be one.
+                Err(Stop::Refused(_)) => self.reduce(&r, Some(DType::F64))?,
+                found => found?,
+            };
         }
         Ok(())
     }

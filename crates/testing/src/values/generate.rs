@@ -89,6 +89,7 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
         0 | 1 => (0, Expr::name("n")),
         2 => (0, Expr::name("m")),
         3 => (2_147_483_607, Expr::Int(2_147_483_647)),
+        4 => (5_000_000_000, Expr::Int(5_000_000_040)),
         5 => (100_000, Expr::binary(BinaryOp::Add, Expr::name("n"), Expr::Int(100_000))),
         _ => (0, Expr::Int(40)),
     };
@@ -276,11 +277,7 @@ impl Generator {
                     }
                     _ => self.expr(Kind::Int, depth - 1),
                 };
-                let (mut a, mut b) = self.joined(a, b);
-                // A constant at the end of a range is no dividend that lowering takes.
-                if self.scope.own(&a) == Ok(Own::End) {
-                    a = Expr::Int(100);
-                }
+                let (a, mut b) = self.joined(a, b);
                 if !matches!(b, Expr::Int(_)) && self.rng.chance(90) {
                     let zero = Expr::binary(Eq, b.clone(), Expr::Int(0));
                     b = Expr::If(zero.into(), Expr::Int(3).into(), b.into());
@@ -497,7 +494,7 @@ pub fn judge(kernel: &Kernel) -> Result<(), Stop> {
 
 fn call(function: &str, mut args: Vec<Expr>) -> Expr {
     // `min(i, e)` is a reduction over an iname.
-    if let ("min" | "max", [first @ (Expr::Name(_) | Expr::Float(_)), _]) = (function, &mut args[..]) {
+    if let ("min" | "max", [first @ Expr::Name(_), _]) = (function, &mut args[..]) {
         *first = Expr::binary(BinaryOp::Add, first.clone(), Expr::Int(0));
     }
     Expr::Call { function: Name::new(function), precision: None, args }
