@@ -9,7 +9,7 @@
 
 use loopwright_poly::System;
 
-use crate::{Aff, Arg, BinaryOp, Constraint, DType, Expr, Lookup, Name, Typed, TypedKind, UnaryOp};
+use crate::{Aff, Arg, BinaryOp, Constraint, DType, Expr, Kind, Lookup, Name, Typed, TypedKind, UnaryOp};
 
 /// The greatest magnitude that 64 bits are asked to hold: the questions themselves are in 64 bits.
 const FAR: i64 = i64::MAX >> 1;
@@ -54,6 +54,66 @@ impl<'l, 'k> Standing<'l, 'k> {
         let mut found = Vec::new();
         self.conjunction(&typed, &mut found)?;
         Some(found)
+    }
+
+    /// What is known where a condition holds: the constraints among the parts of a conjunction.
+    pub fn where_true(&self, condition: &Expr) -> Vec<Constraint> {
+        match condition {
+            Expr::Binary(BinaryOp::And, a, b) => self.both(self.where_true(a), |inside| inside.where_true(b)),
+            Expr::Unary(UnaryOp::Not, a) => self.where_false(a),
+            _ => self.constraints(condition).unwrap_or_default(),
+        }
+    }
+
+    /// What is known where a condition does not hold.
+    pub fn where_false(&self, condition: &Expr) -> Vec<Constraint> {
+        match condition {
+            Expr::Binary(BinaryOp::Or, a, b) => {
+                self.both(self.where_false(a), |inside| inside.where_false(b))
+            }
+            Expr::Unary(UnaryOp::Not, a) => self.where_true(a),
+            _ => match self.constraints(condition).as_deref() {
+                Some([c]) if c.kind == Kind::Ge => c.negations().unwrap_or_default(),
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    /// The right side of `and` and `or` is evaluated where the left does not decide.
+    fn both(&self, mut first: Vec<Constraint>, second: impl Fn(&Self) -> Vec<Constraint>) -> Vec<Constraint> {
+        let known = self.known.iter().chain(&first).cloned().collect();
+        let more = second(&Standing { lookup: self.lookup, inames: self.inames, known });
+        first.extend(more);
+        first
+    }
+
+    /// Calls `f` on an expression and everything that is evaluated inside of it, each with what is known there by the conditions
+    /// around it. Does not go into reductions: these run whatever conditions stand around them.
+    pub fn visit_evaluated<'e>(&self, e: &'e Expr, f: &mut dyn FnMut(&'e Expr, &[Constraint])) {
+        if matches!(e, Expr::Reduce(_)) {
+            return;
+        }
+        f(e, &self.known);
+        let mut inside = |known: Vec<Constraint>, e: &'e Expr| {
+            let known = self.known.iter().cloned().chain(known).collect();
+            Standing { lookup: self.lookup, inames: self.inames, known }.visit_evaluated(e, f);
+        };
+        match e {
+            Expr::If(c, a, b) => {
+                inside(Vec::new(), c);
+                inside(self.where_true(c), a);
+                inside(self.where_false(c), b);
+            }
+            Expr::Binary(BinaryOp::And, a, b) => {
+                inside(Vec::new(), a);
+                inside(self.where_true(a), b);
+            }
+            Expr::Binary(BinaryOp::Or, a, b) => {
+                inside(Vec::new(), a);
+                inside(self.where_false(a), b);
+            }
+            _ => e.each_child(&mut |child| self.visit_evaluated(child, f)),
+        }
     }
 
     fn conjunction(&self, e: &Typed, found: &mut Vec<Constraint>) -> Option<()> {

@@ -49,8 +49,8 @@ impl Copied {
 pub(crate) struct Copies<'m, 'k> {
     model: &'m Model<'k>,
     copied: Table<(usize, usize), Option<Copied>>,
-    /// What holds in each execution of a reader.
-    readers: Table<usize, System>,
+    /// What holds in each execution of a reader; by event where conditions stand around the read.
+    readers: Table<(usize, Option<usize>), System>,
 }
 
 impl<'m, 'k> Copies<'m, 'k> {
@@ -75,11 +75,11 @@ impl<'m, 'k> Copies<'m, 'k> {
         let plain = |aff: &Aff| !aff.mentions_any(&|n| !model.is_parameter(n) && !reader.inames.contains(n));
         let at: Option<Vec<&Aff>> = event.cell.iter().map(|s| s.as_ref().filter(|s| plain(s))).collect();
         let Some(at) = at.filter(|_| cell.iter().all(plain)) else { return Ok(false) };
-        let reads = match self.readers.entry(p) {
+        let reads = match self.readers.entry((p, (!event.under.is_empty()).then_some(k))) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(free) => {
-                let known: Vec<Constraint> =
-                    model.context.iter().chain(&reader.constraints).cloned().collect();
+                let known = model.context.iter().chain(&reader.constraints).chain(&event.under);
+                let known: Vec<Constraint> = known.cloned().collect();
                 if !known.iter().all(|c| plain(&c.aff)) {
                     return Ok(false);
                 }

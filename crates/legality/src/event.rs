@@ -35,6 +35,9 @@ pub struct Event {
     pub opaque: Vec<Option<Expr>>,
     /// A scalar that a loop's bound is read from.
     pub bound: bool,
+    /// What holds where a read happens, by the conditions around it: constraints over base inames and parameters. An execution of
+    /// the part in which one does not hold leaves the cell alone.
+    pub under: Vec<Constraint>,
 }
 
 /// The cell of the accumulator of a reduction.
@@ -107,27 +110,44 @@ pub fn outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     e.each_child(&mut |child| outside_reductions(child, f));
 }
 
-/// The elements that a part reads, in text order.
-pub fn reads(lookup: &Lookup<'_>, instruction: &Instruction, part: Part) -> Vec<Access> {
+/// The elements that a part reads, in text order, each with what holds there by the conditions around it: constraints over base
+/// inames and parameters.
+pub fn conditional_reads(
+    lookup: &Lookup<'_>,
+    instruction: &Instruction,
+    part: &PartRef,
+) -> Vec<(Access, Vec<Constraint>)> {
     let mut found = Vec::new();
-    for e in evaluated(instruction, part) {
-        outside_reductions(e, &mut |e| match e {
-            Expr::Subscript(access) => found.push(access.clone()),
-            Expr::Name(n) if lookup.array(n).is_some() => {
-                found.push(Access { array: n.clone(), index: Vec::new() });
+    let inames = lookup.part_inames(part);
+    let standing = Standing::new(lookup, &inames);
+    for e in evaluated(instruction, part.part) {
+        standing.visit_evaluated(e, &mut |e, known| {
+            let access = match e {
+                Expr::Subscript(access) => access.clone(),
+                Expr::Name(n) if lookup.array(n).is_some() => Access { array: n.clone(), index: Vec::new() },
+                _ => return,
+            };
+            let mut under: Vec<Constraint> = Vec::new();
+            for c in known.iter().filter(|c| is_plain(lookup, c)) {
+                let expanded = lookup.expand_constraint(c).ok().filter(|c| !under.contains(c));
+                under.extend(expanded);
             }
-            _ => {}
+            found.push((access, under));
         });
     }
     found
+}
+
+/// Whether a constraint is over inames and parameters.
+fn is_plain(lookup: &Lookup<'_>, c: &Constraint) -> bool {
+    !c.aff.mentions_any(&|n| !lookup.is_iname(n) && !lookup.is_scalar(n))
 }
 
 /// The constraints that the predicate of an instruction consists of, if it is a conjunction of comparisons of affine functions of inames
 /// and parameters that cannot wrap.
 pub fn affine_predicate(lookup: &Lookup<'_>, instruction: &Instruction) -> Option<Vec<Constraint>> {
     let rows = Standing::new(lookup, &instruction.within).constraints(instruction.predicate.as_ref()?)?;
-    let known = |n: &Name| lookup.is_iname(n) || lookup.is_scalar(n);
-    rows.iter().all(|c| !c.aff.mentions_any(&|n| !known(n))).then_some(rows)
+    rows.iter().all(|c| is_plain(lookup, c)).then_some(rows)
 }
 
 /// The values that a part reads from arrays which the kernel does not write, as far as they stand in subscripts and bounds.
@@ -212,7 +232,7 @@ pub fn events(
     loads: &mut Loads<'_, '_>,
 ) -> Vec<Event> {
     let plain = |a: &Aff| !a.mentions_any(&|n| !lookup.is_iname(n) && !lookup.is_scalar(n));
-    let mut event = |access: &Access, touch: Touch| {
+    let mut event = |access: &Access, touch: Touch, under: Vec<Constraint>| {
         let cell: Vec<Option<Aff>> = access.index.iter().map(|e| loads.subscript(e)).collect();
         let opaque = match cell.iter().all(|c| c.as_ref().is_some_and(plain)) {
             true => Vec::new(),
@@ -223,10 +243,11 @@ pub fn events(
                 .map(|(e, known)| (!known.as_ref().is_some_and(plain)).then(|| expanded(lookup, e)))
                 .collect(),
         };
-        Event { array: access.array.clone(), touch, cell, opaque, bound: false }
+        Event { array: access.array.clone(), touch, cell, opaque, bound: false, under }
     };
+    let reads = conditional_reads(lookup, instruction, part);
     let mut found: Vec<Event> =
-        reads(lookup, instruction, part.part).iter().map(|a| event(a, Touch::Read)).collect();
+        reads.into_iter().map(|(access, under)| event(&access, Touch::Read, under)).collect();
     if !matches!(part.part, Part::Init(_)) {
         let mut read: BTreeSet<&Name> = BTreeSet::new();
         for c in constraints {
@@ -242,6 +263,7 @@ pub fn events(
             cell: Vec::new(),
             opaque: Vec::new(),
             bound: true,
+            under: Vec::new(),
         }));
     }
     let reductions: Vec<std::sync::Arc<Reduce>> = instruction.reductions();
@@ -253,6 +275,7 @@ pub fn events(
             cell: lookup.part_inames(&init).iter().map(|i| Some(Aff::var(i))).collect(),
             opaque: Vec::new(),
             bound: false,
+            under: Vec::new(),
         }
     };
     for n in 0..reductions.len() {
@@ -269,7 +292,7 @@ pub fn events(
             found.push(of_reduction(n, if commutes { Touch::Update } else { Touch::Write }));
         }
         Part::Whole | Part::Finish => {
-            found.extend(instruction.targets.iter().map(|t| event(t, Touch::Write)));
+            found.extend(instruction.targets.iter().map(|t| event(t, Touch::Write, Vec::new())));
         }
     }
     found

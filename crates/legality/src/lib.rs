@@ -44,7 +44,9 @@ pub use blocks::blocks_meet;
 pub use compare::{Comparison, Outcome, Suspect};
 pub use conflict::{Meeting, Query, Time, example, meeting_pairs, primed};
 pub use data_reads::DataReads;
-pub use event::{Event, Touch, accumulator, affine_predicate, consumer, evaluated, outside_reductions};
+pub use event::{
+    Event, Touch, accumulator, affine_predicate, conditional_reads, consumer, evaluated, outside_reductions,
+};
 pub use execution::{
     Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, is_coordinate,
 };

@@ -237,3 +237,40 @@ s[0] = sum(k, x[k]) {id=total}
         verdict(&transformed(7, 4), declared).starts_with("reduction-points: total joins the point (7) once")
     );
 }
+
+/// A shift to the right: each thread reads the cell before its own, where the condition says that there is one.
+fn shift(condition: &str, first: i64, last: i64) -> (String, String) {
+    let kernel = |domains: &str, cell: &str, inames: &str| {
+        format!(
+            "kernel shift(a: f32[n], out: f32[n], n: i32)\nassume 1 <= n <= 300\n{domains}\
+             out[i] = if({condition}, {cell}, 0.0) {{id=shift{inames}}}\n"
+        )
+    };
+    let domains = format!(
+        "domain {{ [i] : 0 <= i < n }}\ndomain {{ [c] : {first} <= c < n and c <= {last} }}\ntemp tile: f32[300] shared\n\
+         tile[c] = a[c] {{id=fetch, inames=c, copies=a}}\n"
+    );
+    let transformed = kernel(&domains, "tile[i - 1]", ", inames=i");
+    (
+        transformed + "tree {\n    for c {\n        fetch\n    }\n    for i {\n        shift\n    }\n}\n",
+        kernel("domain { [i] : 0 <= i < n }\n", "a[i - 1]", ""),
+    )
+}
+
+#[test]
+fn what_is_read_under_a_condition_has_to_be_there_where_it_holds() {
+    let of = |condition: &str, first: i64, last: i64| {
+        let (transformed, declared) = shift(condition, first, last);
+        verdict(&transformed, &declared)
+    };
+    assert_eq!(of("i >= 1", 0, 300), "proved");
+    assert_eq!(of("i >= 2", 1, 300), "proved");
+    assert_eq!(of("not (i < 2)", 1, 300), "proved");
+    assert_eq!(
+        of("i >= 1", 1, 300),
+        "unwritten-value: shift[i=1] must read a[0]; shift[i=1] reads a copy that nobody has written (n=2)"
+    );
+    // As an integer it is i = 1; as a value it holds at i = 257 too, and at i = 129, where the comparison is of negative numbers.
+    assert_ne!(of("16777216*i <= 16777216 and 0 < i", 0, 0), "proved");
+    assert_eq!(of("i <= 1 and 0 < i", 0, 0), "proved");
+}

@@ -152,7 +152,7 @@ fn writes_of(data: &KernelData, array: &Name) -> Result<Vec<Read>, Diagnostic> {
                     format!("`{array}` is written in `{}` at a subscript that is not affine", i.id),
                 ));
             };
-            writes.push(Read { part: last_part(data, &i.id), index });
+            writes.push(Read { part: last_part(data, &i.id), index, under: Vec::new() });
         }
     }
     Ok(writes)

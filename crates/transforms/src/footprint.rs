@@ -3,14 +3,16 @@
 //! For each axis, a *base* is a function of what is not swept, such that each subscript lies between the base and the base plus a
 //! constant. The base of a subscript is what is left of it without the swept inames, moved by the constant least value of the rest;
 //! where the swept inames have no constant least values, the lower bounds of the subscript by elimination are tried.
+//! A read under a condition on inames (`if(i > 0, x[i-1], 0)`) touches only what it reads where the condition holds.
 //! All subscripts together give the box: `x[i-1]`, `x[i]`, `x[i+1]` under `i = 16*i_outer + i_inner` swept over `i_inner` have the base
 //! `16*i_outer - 1` and the length 18, the halo included.
 
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
-    Access, Aff, Constraint, Diagnostic, Expr, KernelData, Name, Part, PartRef, Term,
+    Access, Aff, Constraint, Diagnostic, Expr, KernelData, Lookup, Name, Part, PartRef, Term,
 };
+use loopwright_legality::conditional_reads;
 use loopwright_poly::System;
 
 use crate::{
@@ -19,12 +21,14 @@ use crate::{
 };
 
 /// One read of the array.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Read {
     /// The part that reads.
     pub part: PartRef,
     /// The subscripts over base inames.
     pub index: Vec<Aff>,
+    /// What holds where it reads, by the conditions around it, over base inames.
+    pub under: Vec<Constraint>,
 }
 
 /// The box of cells on one axis.
@@ -54,7 +58,8 @@ pub(crate) fn accesses_in(e: &Expr, array: &str, next: &mut usize, found: &mut V
 
 /// All reads of an array by these instructions (all if empty), with affine subscripts.
 pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result<Vec<Read>, Diagnostic> {
-    let mut reads = Vec::new();
+    let lookup = Lookup::new(data);
+    let mut reads: Vec<Read> = Vec::new();
     for instruction in &data.instructions {
         if !only.is_empty() && !only.contains(&instruction.id) {
             continue;
@@ -87,7 +92,15 @@ pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result
                     )
                     .help("choose the instructions whose reads are to be replaced with `readers=[...]`")
                 })?;
-            reads.push(Read { part, index });
+            // The same element may be read in several places, each under conditions of its own.
+            for (read, under) in conditional_reads(&lookup, instruction, &part) {
+                if read == access {
+                    let read = Read { part: part.clone(), index: index.clone(), under };
+                    if !reads.contains(&read) {
+                        reads.push(read);
+                    }
+                }
+            }
         }
     }
     if reads.is_empty() {
@@ -131,8 +144,10 @@ pub(crate) fn spans(
     reads: &[Read],
     sweep: &[Name],
 ) -> Result<Vec<Span>, Diagnostic> {
-    let systems: Vec<System> =
-        reads.iter().map(|r| instances_of(data, &r.part)).collect::<Result<_, Diagnostic>>()?;
+    let systems: Vec<System> = reads
+        .iter()
+        .map(|r| Ok(instances_of(data, &r.part)?.with(&r.under)?))
+        .collect::<Result<_, Diagnostic>>()?;
     let axes = reads.first().map_or(0, |r| r.index.len());
     if reads.iter().any(|r| r.index.len() != axes) {
         return Err(Diagnostic::new(
@@ -234,6 +249,7 @@ pub(crate) fn needed(
     let mut around: Vec<Constraint> = Vec::new();
     for read in reads {
         let mut rows = constraints_of(data, &read.part)?;
+        rows.extend(read.under.iter().cloned());
         for (name, axis, span) in fetch {
             rows.push(Constraint::zero(cell(name, span)?.sub(&read.index[*axis])?));
         }

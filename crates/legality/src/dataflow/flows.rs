@@ -169,7 +169,10 @@ impl<'a, 'k> Flows<'a, 'k> {
         time.push(Aff::constant(i64::from(event.touch != Touch::Read)));
         time.extend(part.lanes.iter().map(Aff::var));
         time.resize(self.path + 1 + self.lanes, Aff::default());
-        Ok(Access { dims: Self::dims(part), constraints: self.domain(part)?, cell, time })
+        let mut constraints = self.domain(part)?;
+        // A part reads where the conditions around the read hold.
+        constraints.extend(event.under.iter().cloned());
+        Ok(Access { dims: Self::dims(part), constraints, cell, time })
     }
 
     /// The parts and events that write an array.
