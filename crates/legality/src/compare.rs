@@ -344,7 +344,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
                     more.push(row(&n, &self.new.second(&n)?, s.relation)?);
                 }
                 if base.is_none() {
-                    base = Some(self.base(p, q, &cells)?);
+                    base = Some(self.base((p, k), (q, l), &cells)?);
                 }
                 let Some(base) = &base else { continue };
                 if !checked {
@@ -396,11 +396,12 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(Some(Constraint::le(&own, &self.new.second(&others)?)?))
     }
 
-    /// Both executions, at one cell.
-    fn base(&self, p: usize, q: usize, cells: &[(Aff, Aff)]) -> Result<System> {
+    /// Both executions, at one cell, where both touch it.
+    fn base(&self, (p, k): (usize, usize), (q, l): (usize, usize), cells: &[(Aff, Aff)]) -> Result<System> {
         let mut rows = self.new.context.clone();
-        rows.extend(self.new.parts[p].constraints.iter().cloned());
-        for c in &self.new.parts[q].constraints {
+        let (first, second) = (&self.new.parts[p], &self.new.parts[q]);
+        rows.extend(first.constraints.iter().chain(&first.events[k].under).cloned());
+        for c in second.constraints.iter().chain(&second.events[l].under) {
             rows.push(Constraint { kind: c.kind, aff: self.new.second(&c.aff)? });
         }
         for (s, t) in cells {

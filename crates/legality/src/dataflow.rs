@@ -97,8 +97,8 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
                         continue;
                     }
                     let mut rows = new.context.clone();
-                    rows.extend(part.constraints.iter().cloned());
-                    for c in &part.constraints {
+                    rows.extend(part.constraints.iter().chain(&e.under).cloned());
+                    for c in part.constraints.iter().chain(&f.under) {
                         rows.push(Constraint { kind: c.kind, aff: second(&c.aff)? });
                     }
                     for (s, t) in e.cell.iter().zip(&f.cell) {

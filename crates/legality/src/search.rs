@@ -45,6 +45,7 @@ fn parameters(model: &Model<'_>) -> Vec<Name> {
     for part in &model.parts {
         part.constraints.iter().for_each(|c| add(c.names()));
         part.events.iter().flat_map(|e| &e.cell).flatten().for_each(|a| add(a.names()));
+        part.events.iter().flat_map(|e| &e.under).for_each(|c| add(c.names()));
     }
     // Those of which only assumptions speak have to be chosen where these do not hold for one.
     for c in &model.kernel.assumptions {

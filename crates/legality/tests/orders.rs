@@ -45,6 +45,28 @@ fn domains_keep_executions_apart() {
     assert!(turned(head, "n").starts_with("dependence-violated: "), "{}", turned(head, "n"));
 }
 
+/// A read that happens only under a condition is in nobody's way where the condition does not hold.
+#[test]
+fn conditions_keep_executions_apart() {
+    let turned = |tags: &str, from: usize| {
+        let head = "kernel k(x: f32[128])\ndomain { [i] : 0 <= i < 64 }\n";
+        let value = format!("x[i] = if(i >= {from}, x[i + 32], 0.0)");
+        let tree = match tags {
+            "" => "tree {\n    for r {\n        move\n    }\n}\n",
+            _ => "tree {\n    move\n}\n",
+        };
+        let after =
+            format!("{head}domain {{ [r] }}\nlet i = 63 - r\n{tags}{value} {{id=move, inames=r}}\n{tree}");
+        verdict(&after, &format!("{head}{value} {{id=move}}\n"))
+    };
+    let read = "move[i=31] must read x[63] before move[i=63] writes it";
+    assert_eq!(turned("", 32), "order");
+    assert_eq!(turned("", 31), format!("dependence-violated: {read}; move[i=63] runs first"));
+    assert_eq!(turned("tag r: thread.x\n", 32), "order");
+    let race = turned("tag r: thread.x\n", 31);
+    assert!(race.starts_with(&format!("race: {read}")), "{race}");
+}
+
 const PAIR: &str = "\
 kernel k(x: f32[n], y: f32[n + 1], z: f32[n], n: i32)
 assume 1 <= n

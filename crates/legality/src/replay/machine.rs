@@ -255,7 +255,7 @@ impl Machine<'_, '_> {
                 };
                 let index: Vec<i64> = functions.iter().map(|f| f.at(&x.values)).collect();
                 let key = self.key(x, a, index);
-                if several && a.seen {
+                if several && a.seen && a.happens(&x.values) {
                     touched.entry(key.clone()).or_default().push((k, a.touch != Touch::Read));
                 }
                 if a.touch != Touch::Read {

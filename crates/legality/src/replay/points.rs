@@ -67,19 +67,25 @@ impl Function {
     }
 }
 
-struct Row {
+pub(super) struct Row {
     equal: bool,
     f: Function,
 }
 
 impl Row {
-    fn holds(&self, values: &[i64]) -> bool {
+    /// Whether it holds for these values of the names.
+    pub fn holds(&self, values: &[i64]) -> bool {
         let v = self.f.at(values);
         if self.equal { v == 0 } else { v >= 0 }
     }
 }
 
-fn rows(constraints: &[Constraint], names: &[Name], fixed: &BTreeMap<Name, i64>) -> Result<Vec<Row>, Stop> {
+/// Constraints over these names, all others having fixed values.
+pub(super) fn rows(
+    constraints: &[Constraint],
+    names: &[Name],
+    fixed: &BTreeMap<Name, i64>,
+) -> Result<Vec<Row>, Stop> {
     constraints
         .iter()
         .map(|c| Ok(Row { equal: c.kind == Kind::Eq, f: Function::new(&c.aff, names, fixed)? }))

@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{Aff, Name, Part, PartRef};
 
 use super::{
     Instance, Parameters, Stop,
-    points::{Function, points},
+    points::{Function, Row, points, rows},
 };
 use crate::{Coordinate, Model, Touch, model::AXES, roles::PartRole};
 
@@ -26,6 +26,15 @@ pub(super) struct Access {
     pub bound: bool,
     /// Which target a write is.
     pub target: usize,
+    /// The conditions around a read.
+    under: Vec<Row>,
+}
+
+impl Access {
+    /// Whether an execution with these values of its inames touches the cell.
+    pub fn happens(&self, values: &[i64]) -> bool {
+        self.under.iter().all(|row| row.holds(values))
+    }
 }
 
 pub(super) struct Ready {
@@ -106,6 +115,7 @@ pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready
                 seen: !accumulator && model.is_seen(&e.array),
                 bound: e.bound,
                 target,
+                under: rows(&e.under, &part.inames, fixed)?,
             });
             if e.touch == Touch::Write && !accumulator {
                 target += 1;
