@@ -232,6 +232,35 @@ fn only_declared(
     Ok(())
 }
 
+/// Whether a copy stays inside of the arrays that it copies from and to. Declared accesses have been asked when the kernel was declared;
+/// where a copy runs, a step has decided.
+fn within_arrays(new: &Model<'_>, part: &ModelPart, domain: &[Constraint]) -> Checked<()> {
+    let system = System::new(domain)?;
+    for e in &part.events {
+        let Some(array) = new.lookup.array(&e.array) else { continue };
+        for (s, axis) in e.cell.iter().zip(&array.axes) {
+            let (Some(s), Some(length)) = (s, axis.length.to_aff()) else { continue };
+            // What is read from data is bounded by the facts about it.
+            if s.mentions_any(&|n| !part.inames.contains(n) && !new.is_parameter(n)) {
+                continue;
+            }
+            for inside in [Constraint::nonneg(s.clone()), Constraint::lt(s, &length)?] {
+                let mut here = system.clone();
+                if !e.under.is_empty() {
+                    here = here.with(&e.under)?;
+                }
+                if !here.implies(&inside)? {
+                    return Err(Why {
+                        text: format!("`{}` may copy what lies outside of `{}`", part.part, e.array),
+                        pairs: inside.negations()?.into_iter().next().and_then(|not| here.with(&[not]).ok()),
+                    });
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
 fn check_reads(
     declared: &Model<'_>,
     new: &Model<'_>,
@@ -256,6 +285,10 @@ fn check_reads(
             PartRole::Does(id, here) => (id, here),
             PartRole::Copies => {
                 // Nobody may see the copy, but what is read has to be there.
+                if links[p].is_none() {
+                    is.questions += 1;
+                    within_arrays(new, part, &is.domain(part)?)?;
+                }
                 for k in mine.into_iter().filter(needed) {
                     let array = &part.events[k].array;
                     let view = if is.is_argument(array) {

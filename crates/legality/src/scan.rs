@@ -67,20 +67,20 @@ pub fn along(
     }
     let mut ranges = constant_ranges(data);
     // What the domains do not state of the finer ones, as of a part of a part, follows from them.
-    let coarsest = inames.iter().map(|(_, c)| *c).max();
-    for (n, _) in inames
-        .iter()
-        .filter(|(n, c)| Some(*c) != coarsest && !ranges.contains_key(n))
-        .cloned()
-        .collect::<Vec<_>>()
-    {
-        match range(lookup, instruction, &Aff::var(&n)) {
-            Ok(Some(range)) => ranges.insert(n, range),
+    for (n, _) in &inames {
+        if ranges.contains_key(n) {
+            continue;
+        }
+        match range(lookup, instruction, &Aff::var(n)) {
+            Ok(Some(range)) => ranges.insert(n.clone(), range),
             Ok(None) => None,
             Err(e) => return Some(Err(e)),
         };
     }
-    inames.sort_by_key(|(_, c)| std::cmp::Reverse(*c));
+    // A part of one value, as of a split by the whole length, makes no step: what is as coarse and has several comes before it.
+    let only = |n: &Name| ranges.get(n).filter(|(low, high)| low == high).map(|(low, _)| Aff::constant(*low));
+    inames.sort_by_key(|(n, c)| (std::cmp::Reverse(*c), only(n).is_some()));
+    let Ok(value) = value.substitute(&only) else { return Some(Err(refuse())) };
     if !radix(&value, &ranges, &|n| lookup.is_scalar(n)) {
         let loops = inames.iter().all(|(n, _)| data.tag(n) == Tag::Seq);
         match loops.then(|| in_order(lookup, instruction, &inames)) {

@@ -58,6 +58,17 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
             }
             last = rank;
         }
+        // Each instance adds one point to what the ones before it have joined.
+        let update = PartRef { instruction: i.id.clone(), part: Part::Update(0) };
+        let own = lookup.part_inames(&update);
+        let spread = |n: &&Name| kernel.tag(n).is_hardware() || kernel.tag(n).is_jam();
+        if let Some(iname) = own.iter().filter(|n| !i.within.contains(n)).find(spread) {
+            return Err(refuse(
+                iname,
+                "over which each instance adds one point",
+                format!("leave `{iname}` a loop, and tag parts of the iname that the scan goes along"),
+            ));
+        }
         stands_in_order(kernel, &lookup, i)?;
     }
     Ok(())

@@ -60,6 +60,7 @@ pub(crate) fn accesses_in(e: &Expr, array: &str, next: &mut usize, found: &mut V
 pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result<Vec<Read>, Diagnostic> {
     let lookup = Lookup::new(data);
     let mut reads: Vec<Read> = Vec::new();
+    let mut found_any = false;
     for instruction in &data.instructions {
         if !only.is_empty() && !only.contains(&instruction.id) {
             continue;
@@ -94,14 +95,25 @@ pub(crate) fn reads_of(data: &KernelData, array: &Name, only: &[Name]) -> Result
                 })?;
             // The same element may be read in several places, each under conditions of its own.
             for (read, under) in conditional_reads(&lookup, instruction, &part) {
-                if read == access {
-                    let read = Read { part: part.clone(), index: index.clone(), under };
-                    if !reads.contains(&read) {
-                        reads.push(read);
-                    }
+                if read != access {
+                    continue;
+                }
+                found_any = true;
+                let read = Read { part: part.clone(), index: index.clone(), under };
+                // What never happens needs no cells, and says nothing about when cells are needed.
+                let happens = !instances_of(data, &read.part)?.with(&read.under)?.is_empty()?;
+                if happens && !reads.contains(&read) {
+                    reads.push(read);
                 }
             }
         }
+    }
+    if reads.is_empty() && found_any {
+        return Err(Diagnostic::new(
+            "prefetch-nothing",
+            format!("`{array}` is read, but never: its readers have no instances"),
+        )
+        .help("choose readers that run"));
     }
     if reads.is_empty() {
         return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
