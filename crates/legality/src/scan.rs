@@ -101,6 +101,9 @@ fn in_order(
 ) -> Result<bool, Diagnostic> {
     let mut finer = Aff::default();
     for (k, (n, c)) in inames.iter().enumerate().rev() {
+        if matches!(range(lookup, instruction, &Aff::var(n))?, Some((low, high)) if low == high) {
+            continue;
+        }
         if k + 1 < inames.len() {
             match range(lookup, instruction, &finer)? {
                 Some((low, high)) if high.saturating_sub(low) < *c => {}

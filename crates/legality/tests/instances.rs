@@ -28,3 +28,27 @@ b[j] = 2.0 * t[j] {id=store, inames=j}
     let Verdict::Unknown { reason, .. } = judge(&declared, &longer) else { panic!("a[n] is read") };
     assert!(reason.starts_with("`load` may run instances that are not declared"), "{reason}");
 }
+
+/// The values of two statements are compared down to the operands of functions.
+#[test]
+fn another_operand_is_another_value() {
+    let kernel = |operand: &str| {
+        format!(
+            "\
+kernel k(a: f32[n], y: f32[n], n: i32)
+domain {{ [i] : 0 <= i < n }}
+y[i] = fma(a[i], a[i], {operand}) {{id=square}}
+"
+        )
+    };
+    let verdict = |operand: &str| {
+        let text = format!("{}declared {{\n{}}}\n", kernel(operand), kernel("1.0"));
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"));
+        judge(kernel.declared(), &kernel)
+    };
+    assert!(matches!(verdict("1.0"), Verdict::Proved { .. }));
+    let Verdict::Unknown { reason, .. } = verdict("2.0") else {
+        panic!("another value is proved or refuted")
+    };
+    assert!(reason.contains("`square` computes another value"), "{reason}");
+}

@@ -67,6 +67,31 @@ fn conditions_keep_executions_apart() {
     assert!(race.starts_with(&format!("race: {read}")), "{race}");
 }
 
+/// A replay computes what conditions say of inames: its witness is an instance that reads what it should not.
+#[test]
+fn witnesses_are_of_instances_that_read() {
+    let turned = |condition: &str| {
+        let head = "kernel k(x: f32[64], z: f32[64])\ndomain { [i] : 0 <= i < 32 }\n";
+        let value = format!("x[i] = if({condition}, x[i + 1], z[i])");
+        let after = format!(
+            "{head}domain {{ [r] }}\nlet i = 31 - r\n{value} {{id=move, inames=r}}\ntree {{\n    for r {{\n        move\n    }}\n}}\n"
+        );
+        verdict(&after, &format!("{head}{value} {{id=move}}\n"))
+    };
+    for (condition, reads) in [
+        ("i // 8 == 1 and (z[i] > 0.0 or i % 2 == 0)", 8..16),
+        ("not (i // 8 != 2 or z[i] > 0.0 and i % 2 == 1)", 16..24),
+        ("(i - 3) * (i - 3) == 4 and z[i] > 0.0", 1..6),
+    ] {
+        let found = turned(condition);
+        let i = found.split("[i=").nth(1).and_then(|t| t.split(']').next()?.parse::<i64>().ok());
+        assert!(
+            found.starts_with("dependence-violated: ") && reads.contains(&i.unwrap_or(-1)),
+            "{condition}: {found}"
+        );
+    }
+}
+
 const PAIR: &str = "\
 kernel k(x: f32[n], y: f32[n + 1], z: f32[n], n: i32)
 assume 1 <= n

@@ -223,9 +223,11 @@ impl Maker {
             }
         }
         for value in values {
-            // An even number where it is read a second time: the sum of two odd ones would lose a bit of it in every round.
+            // An even number where an array is read a second time: where the two are one cell, the sum of two odd ones would lose a bit
+            // of it in every round.
             let factor = self.odd();
-            let again = terms.iter().any(|t| t.starts_with(&format!("{value} * ")));
+            let array = |text: &str| text.split(['[', ' ']).next().unwrap_or_default().to_string();
+            let again = terms.iter().any(|t| array(t) == array(value));
             terms.push(format!("{value} * {}", if again { factor + 1 } else { factor }));
         }
         terms.push(self.odd().to_string());

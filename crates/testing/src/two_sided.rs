@@ -125,7 +125,7 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 /// What lowering may refuse of a kernel whose steps are all legal: lengths that are not constant, ranges that no loop has, memory that ends
 /// with a kernel, flattened nests that a later step breaks, scans along blocks or numbers of threads that cannot scan together, vectors that are not aligned, synchronisation that has no place. Everything
 /// else, what its last question finds among it, says that the library is wrong, not the kernel.
-pub(crate) const LATE: [&str; 18] = [
+pub(crate) const LATE: [&str; 19] = [
     "blocks-depend",
     "different-bounds",
     "ends-with-kernel",
@@ -138,6 +138,7 @@ pub(crate) const LATE: [&str; 18] = [
     "not-constant-shape",
     "not-ragged",
     "race",
+    "scan-iname",
     "scan-order",
     "scan-threads",
     "too-many-threads",
@@ -250,8 +251,7 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
             let mut values = parameters(1, 1);
             values.extend(witness.parameters.clone());
             match lower_forced(&evaluated.after, LowerOptions::default()) {
-                // What is no scan any more has no program for its threads.
-                Err(d) if !LATE.contains(&d.code) && d.code != "scan-iname" => {
+                Err(d) if !LATE.contains(&d.code) => {
                     return fail("lowering", d.to_string());
                 }
                 Err(d) => evaluated.unforced = Some(d.code),
