@@ -1,15 +1,16 @@
-//! A search over the open parameters of a pipeline: how many lanes share a segment, how many segments a block has, how many loads a
-//! lane has in flight.
+//! A search over the open parameters of a pipeline: how many lanes share a segment, how many
+//! segments a block has, how many loads a lane has in flight.
 //!
-//! Candidates are checked and counted on the emulator, compiled side by side, and timed on a GPU where there is one; without one they
-//! are ranked by the counts. A candidate that is not legal is a result like the others, with its reason. `loopwright tune` does the
-//! same for files.
+//! Candidates are checked and counted on the emulator, compiled side by side, and timed on a GPU
+//! where there is one; without one they are ranked by the counts. A candidate that is not legal is
+//! a result like the others, with its reason. `loopwright tune` does the same for files.
 
 use std::error::Error;
 
 use loopwright::prelude::*;
 
-/// `$lanes` threads share a segment, `$rows` segments share a block, each thread has `$unroll` accumulators.
+/// `$lanes` threads share a segment, `$rows` segments share a block, each thread has `$unroll`
+/// accumulators.
 const PIPELINE: &str = "
     split_iname(s, $rows)
     split_iname(i, $lanes, outer=i_rest, inner=i_lane)

@@ -1,4 +1,5 @@
-//! `y = a*x + y`, the smallest kernel there is: a block of threads for each tile, and a guard for the last one.
+//! `y = a*x + y`, the smallest kernel there is: a block of threads for each tile, and a guard for
+//! the last one.
 
 use std::error::Error;
 

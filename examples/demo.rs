@@ -1,7 +1,8 @@
 //! `make demo`: the segmented sum from its declaration to checked results.
 //!
-//! The kernel is declared once, taken through several pipelines, printed as CUDA C, compiled by NVRTC, run, and compared with sums in
-//! f64: on the GPU where there is one, otherwise on the emulator. `--input FILE.npy --segment-length N` takes your own numbers.
+//! The kernel is declared once, taken through several pipelines, printed as CUDA C, compiled by
+//! NVRTC, run, and compared with sums in f64: on the GPU where there is one, otherwise on the
+//! emulator. `--input FILE.npy --segment-length N` takes your own numbers.
 
 #[path = "common/segmented.rs"]
 mod segmented;
@@ -225,7 +226,8 @@ fn run_all(device: &Device, variants: &[Variant], data: &Data) -> Result<usize, 
         let outputs = bound.run()?;
         let comparison = segmented::compare(&data.rows, outputs.get("out")?);
         failed += usize::from(comparison.wrong > 0);
-        // The emulator has counted already; a GPU does not count, so that the emulator runs it once more.
+        // The emulator has counted already; a GPU does not count, so that the emulator runs it once
+        // more.
         let report = match outputs.report {
             Some(report) => Some(report),
             None => Device::emulator().compile(&v.kernel)?.run(&args)?.report,

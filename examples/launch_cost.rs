@@ -1,12 +1,16 @@
-//! What the host pays: for a launch, beside the driver's own call of the same kernel with the same packed parameters, and for a small
-//! kernel from its declaration to its first launch, compiled anew and from the cache on disk.
+//! What the host pays: for a launch, beside the driver's own call of the same kernel with the same
+//! packed parameters, and for a small kernel from its declaration to its first launch, compiled
+//! anew and from the cache on disk.
 //!
-//! `cargo run --release --example launch_cost` prints both; with `-- --json` one JSON object: `launch` with the medians of all rounds in
-//! nanoseconds (`ours_ns`, `bare_ns`, and `bare_again_ns`, the same call measured a second time beside it), `ratio` and `spread` of the medians, and the
-//! same for a graph of as many launches; `first_launch` with the milliseconds of opening the device and of each kernel in turn, `cold` and `from_disk`, divided
-//! into `declare` (text, steps and their proofs), `compile` (lowering, the check of the lowered program, printing, NVRTC, loading) and
-//! `launch` (checking the arguments, launching). Each of the two is a process of its own with the device opened and nothing compiled, so that the
-//! first kernel also pays for what is done once a process.
+//! `cargo run --release --example launch_cost` prints both; with `-- --json` one JSON object:
+//! `launch` with the medians of all rounds in nanoseconds (`ours_ns`, `bare_ns`, and
+//! `bare_again_ns`, the same call measured a second time beside it), `ratio` and `spread` of the
+//! medians, and the same for a graph of as many launches; `first_launch` with the milliseconds of
+//! opening the device and of each kernel in turn, `cold` and `from_disk`, divided into `declare`
+//! (text, steps and their proofs), `compile` (lowering, the check of the lowered program, printing,
+//! NVRTC, loading) and `launch` (checking the arguments, launching). Each of the two is a process
+//! of its own with the device opened and nothing compiled, so that the first kernel also pays for
+//! what is done once a process.
 //!
 //! Without a GPU there is no launch; what comes before it is measured for sm_90a.
 

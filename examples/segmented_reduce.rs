@@ -1,12 +1,14 @@
-//! Reductions of segments that are fast without tuning: equal segments, unequal ones, several operators and types, held to plain loops.
+//! Reductions of segments that are fast without tuning: equal segments, unequal ones, several
+//! operators and types, held to plain loops.
 //!
 //!     cargo run --release --example segmented_reduce
 //!     cargo run --release --example segmented_reduce -- FOLDER OPERATOR TYPE rows COUNT LENGTH
 //!     cargo run --release --example segmented_reduce -- FOLDER OPERATOR TYPE ragged COUNT ELEMENTS [LONGEST]
 //!     cargo run --release --example segmented_reduce -- --help
 //!
-//! The first runs and checks. The others write the declared kernel and the pipeline that is chosen for this machine's device, for the
-//! command line and for other hosts (`benches/peers/segments.py`): `FOLDER/kernel.lw` and `FOLDER/default.pipe`.
+//! The first runs and checks. The others write the declared kernel and the pipeline that is chosen
+//! for this machine's device, for the command line and for other hosts
+//! (`benches/peers/segments.py`): `FOLDER/kernel.lw` and `FOLDER/default.pipe`.
 
 use std::error::Error;
 use std::path::Path;

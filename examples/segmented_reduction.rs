@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// `x[nseg, len]`: the rows are the segments.
 fn equal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(segmented::KERNEL)?;
-    // A block of 256 threads for each segment. The same as the text of `block_per_segment.pipe`, as methods.
+    // A block of 256 threads for each segment. The same as the text of `block_per_segment.pipe`, as
+    // methods.
     let kernel = kernel.split_iname("i", 256)?.tag_inames("s: block.x, i_inner: thread.x")?;
     let compiled = device.compile(&kernel)?;
     for length in [0, 1, 17, 256, 1000, 100_003] {
@@ -44,7 +45,8 @@ fn unequal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     let args = Args::new()
         .tensor("x", &x)
         .tensor("offsets", &Tensor::from_slice(&[6], &offsets)?)
-        // The kernel relies on `monotone(offsets)` and `0 <= offsets <= n`: have that checked before the launch.
+        // The kernel relies on `monotone(offsets)` and `0 <= offsets <= n`: have that checked
+        // before the launch.
         .check_facts();
     let sums = compiled.run(&args)?.get("out")?.to_vec::<f32>()?;
     let expected: Vec<f32> =

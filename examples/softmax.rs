@@ -1,7 +1,8 @@
 //! The softmax of rows: three sweeps over a row that is read from memory once.
 //!
-//! The kernel is three ordinary statements: the largest element, the sum of the weights, the shares. A pipeline for rows of a known length keeps
-//! the row in shared memory, where each thread finds what it copied itself; one for any length reads the row three times.
+//! The kernel is three ordinary statements: the largest element, the sum of the weights, the
+//! shares. A pipeline for rows of a known length keeps the row in shared memory, where each thread
+//! finds what it copied itself; one for any length reads the row three times.
 
 use std::error::Error;
 

@@ -1,10 +1,12 @@
-//! What a reduction of equal segments takes without tuning, for many lengths, an H200 and an A100, neither of which has to be here.
+//! What a reduction of equal segments takes without tuning, for many lengths, an H200 and an A100,
+//! neither of which has to be here.
 //!
 //!     cargo run --release --example untuned
 //!     cargo run --release --example untuned -- argmax 64 4096 1048576
 //!
-//! A line for each length of 2^28 elements: the form with its parameters, the estimate in milliseconds, its part of the bound, what it waits
-//! for. The table is there to be read: neighbours that differ without a reason are a fault of the static cost (`tuner::Cost`).
+//! A line for each length of 2^28 elements: the form with its parameters, the estimate in
+//! milliseconds, its part of the bound, what it waits for. The table is there to be read:
+//! neighbours that differ without a reason are a fault of the static cost (`tuner::Cost`).
 
 use std::error::Error;
 

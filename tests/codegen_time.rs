@@ -1,5 +1,5 @@
-//! The kernels of `examples/codegen_time.rs`: their printed text, compiled by the system's C++ compiler, gives what they declare, and so
-//! does the emulator.
+//! The kernels of `examples/codegen_time.rs`: their printed text, compiled by the system's C++
+//! compiler, gives what they declare, and so does the emulator.
 
 #[path = "common/cases.rs"]
 mod cases;

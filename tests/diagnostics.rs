@@ -1,8 +1,9 @@
 //! Every code of a diagnostic has a test that pins its rendered text.
 //!
-//! The codes are found in the sources, the pinned texts in the filetests, in the tests of the crates and in `tests/diagnostics/pinned.txt`,
-//! which holds what no kernel file can bring about: refusals of arguments, of devices, of the driver and the compiler.
-//! `LOOPWRIGHT_BLESS=1` writes that file; read the difference before keeping it.
+//! The codes are found in the sources, the pinned texts in the filetests, in the tests of the
+//! crates and in `tests/diagnostics/pinned.txt`, which holds what no kernel file can bring about:
+//! refusals of arguments, of devices, of the driver and the compiler. `LOOPWRIGHT_BLESS=1` writes
+//! that file; read the difference before keeping it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -278,7 +279,8 @@ fn of_the_interpreter() -> Vec<Diagnostic> {
     ]
 }
 
-/// What a text cannot say, since reading it finds more: kernels that are put together from their data.
+/// What a text cannot say, since reading it finds more: kernels that are put together from their
+/// data.
 fn of_kernels_as_data() -> Vec<Diagnostic> {
     let declare = |text: &str, change: fn(&mut loopwright::ir::KernelData)| {
         let mut data = (*kernel(text)).clone();

@@ -1,4 +1,5 @@
-//! Every example pipeline on the emulator, all checks on: the results of the declared kernel, and no barrier too many.
+//! Every example pipeline on the emulator, all checks on: the results of the declared kernel, and
+//! no barrier too many.
 
 #[path = "common/barriers.rs"]
 mod barriers;

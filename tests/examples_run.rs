@@ -1,7 +1,7 @@
 //! The programs of `examples/` run to their end: each checks its own results.
 //!
-//! `cargo test` builds them before the tests. `demo` (which `make demo` runs), `codegen_time` and `polybench` (which have tests of their own) are left
-//! out.
+//! `cargo test` builds them before the tests. `demo` (which `make demo` runs), `codegen_time` and
+//! `polybench` (which have tests of their own) are left out.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

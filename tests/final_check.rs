@@ -1,5 +1,5 @@
-//! The last question, asked of finished programs: it proves those of all example pipelines (they were lowered, which asks it), and refuses
-//! each that is spoilt by hand, naming two executions.
+//! The last question, asked of finished programs: it proves those of all example pipelines (they
+//! were lowered, which asks it), and refuses each that is spoilt by hand, naming two executions.
 
 #[path = "common/barriers.rs"]
 mod barriers;
@@ -32,7 +32,8 @@ fn without_any_of_its_barriers_no_example_pipeline_passes() {
     for example in common::examples() {
         for (number, variant) in barriers::without_each(&example.program()).iter().enumerate() {
             removed += 1;
-            // Which elements meet is up to the data there: refused all the same, without two threads that show it.
+            // Which elements meet is up to the data there: refused all the same, without two
+            // threads that show it.
             if is_flattened(variant) {
                 let Finding::Unknown(why) = verify(variant) else { panic!("{}: passes", example.name()) };
                 assert_eq!(why.code, "unordered", "{}: {why}", example.name());
@@ -51,8 +52,8 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
     let mut passed = Vec::new();
     for example in common::examples().into_iter().chain(common::polybench()) {
         let program = example.program();
-        // Data decide which thread runs which instance of a flattened nest, which is taken on trust: the runs of
-        // crates/emulator/tests/flattened.rs are what holds it to its results.
+        // Data decide which thread runs which instance of a flattened nest, which is taken on
+        // trust: the runs of crates/emulator/tests/flattened.rs are what holds it to its results.
         if is_flattened(&program) {
             continue;
         }
@@ -67,8 +68,9 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
             }
         }
     }
-    // A gap: first values and updates of a state of several values are a leaf each, and the check sees that a leaf runs for its instances, not that
-    // each of its values is stored. Nothing else passes.
+    // A gap: first values and updates of a state of several values are a leaf each, and the check
+    // sees that a leaf runs for its instances, not that each of its values is stored. Nothing else
+    // passes.
     let gap: Vec<String> = (0..4).map(|k| format!("log_sum_exp/block_vec4: NoStatement {k}")).collect();
     assert_eq!(passed, gap);
 }

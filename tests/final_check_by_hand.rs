@@ -1,4 +1,5 @@
-//! The final check of programs that are put together by hand: what only one part of it notices, each beside its harmless neighbour.
+//! The final check of programs that are put together by hand: what only one part of it notices,
+//! each beside its harmless neighbour.
 
 use loopwright_kernel_ir::{DType, LoopKernel, Name};
 use loopwright_lowering::{
@@ -46,7 +47,8 @@ fn is_proved(program: &Program) {
     assert!(matches!(found, Finding::Proved { .. }), "{found}");
 }
 
-/// Rounds in which the threads hand their values to each other, around a loop of as many rounds as nobody counts.
+/// Rounds in which the threads hand their values to each other, around a loop of as many rounds as
+/// nobody counts.
 fn rounds() -> Program {
     program(
         "\
@@ -60,7 +62,8 @@ y[k, u] = row[63 - u] {id=use, inames=k:u}
     )
 }
 
-/// A loop around barriers that does not go on equally long for all threads of the block, by its lower or its upper bound alone.
+/// A loop around barriers that does not go on equally long for all threads of the block, by its
+/// lower or its upper bound alone.
 #[test]
 fn bounds_around_a_barrier_are_asked_on_both_sides() {
     is_proved(&rounds());

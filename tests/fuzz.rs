@@ -1,6 +1,7 @@
-//! Texts that are nearly right, all the way: kernels and pipelines with words exchanged, lines moved, numbers made large and bytes
-//! changed are read, transformed, lowered and printed. Whatever they say, the answer is a program or a diagnostic: no panic, no overflow of
-//! the stack, and the kernel that a refused step was given is unchanged. `LOOPWRIGHT_CASES` says how many.
+//! Texts that are nearly right, all the way: kernels and pipelines with words exchanged, lines
+//! moved, numbers made large and bytes changed are read, transformed, lowered and printed. Whatever
+//! they say, the answer is a program or a diagnostic: no panic, no overflow of the stack, and the
+//! kernel that a refused step was given is unchanged. `LOOPWRIGHT_CASES` says how many.
 
 use std::path::{Path, PathBuf};
 
@@ -222,7 +223,8 @@ fn texts_that_are_nearly_right() {
         count(|c| c.transformed),
         count(|c| c.lowered)
     );
-    // Most of the way is gone by a good part of them; otherwise this tests nothing but the first parser.
+    // Most of the way is gone by a good part of them; otherwise this tests nothing but the first
+    // parser.
     assert!(count(|c| c.lowered) as u64 > cases / 20, "few texts came through");
     assert!((count(|c| c.read) - count(|c| c.lowered)) as u64 > cases / 20, "few were refused late");
 }

@@ -1,4 +1,5 @@
-//! What legality refuses, each with its witness, and the legal neighbours that it accepts: a file for each.
+//! What legality refuses, each with its witness, and the legal neighbours that it accepts: a file
+//! for each.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,5 @@
-//! Filetests of lowering: what it refuses with the rendered diagnostic, what it accepts beside that, and the CUDA C of small kernels.
+//! Filetests of lowering: what it refuses with the rendered diagnostic, what it accepts beside
+//! that, and the CUDA C of small kernels.
 
 use std::path::PathBuf;
 

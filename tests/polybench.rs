@@ -1,5 +1,6 @@
-//! The PolyBench kernels of `examples/polybench`: the declared kernel, as it stands, computes what the plain loops compute, in the
-//! reference interpreter and lowered without any step; and so does its pipeline on the emulator, all checks on.
+//! The PolyBench kernels of `examples/polybench`: the declared kernel, as it stands, computes what
+//! the plain loops compute, in the reference interpreter and lowered without any step; and so does
+//! its pipeline on the emulator, all checks on.
 
 #[path = "../examples/polybench/sequential.rs"]
 mod sequential;

@@ -1,9 +1,10 @@
 //! Random kernels through random pipelines.
 //!
-//! What lowering accepts runs in the emulator with every check on, for several sizes (0 and 1 among them), and computes what the
-//! plain interpreter says of the declared kernel. Of some, the printed text is compiled by NVRTC, and by the system's C++
-//! compiler and run. `LOOPWRIGHT_CASES` says how many cases (10000 is the long run), `LOOPWRIGHT_SEED` from which seed on. A case that
-//! fails is made smaller and printed with its seed.
+//! What lowering accepts runs in the emulator with every check on, for several sizes (0 and 1 among
+//! them), and computes what the plain interpreter says of the declared kernel. Of some, the printed
+//! text is compiled by NVRTC, and by the system's C++ compiler and run. `LOOPWRIGHT_CASES` says how
+//! many cases (10000 is the long run), `LOOPWRIGHT_SEED` from which seed on. A case that fails is
+//! made smaller and printed with its seed.
 
 use std::sync::Mutex;
 
@@ -41,7 +42,8 @@ fn random_programs_compute_what_the_declared_kernels_say() {
         .collect();
     let all = all.into_inner().unwrap_or_default();
     let taken: usize = all.taken.values().sum();
-    // The last question about a finished program answers for what lowering has decided: it is not what refuses.
+    // The last question about a finished program answers for what lowering has decided: it is not
+    // what refuses.
     let last = [
         "unordered",
         "divergent-barrier",
@@ -85,7 +87,8 @@ fn printed_random_programs_compile_without_warnings() {
             match nvrtc::compile(&text, &CompileOptions::new(Arch::SM_90A)) {
                 Ok(compiled) if compiled.warnings().next().is_none() => None,
                 Ok(compiled) => Some(format!("{case}{text}\n{}", compiled.log)),
-                // Without NVRTC the texts are still compiled by the C++ compiler below; the runtime's own tests report its absence.
+                // Without NVRTC the texts are still compiled by the C++ compiler below; the
+                // runtime's own tests report its absence.
                 Err(CompileError::NotFound(_)) => None,
                 Err(e) => Some(format!("{case}{text}\n{e}")),
             }

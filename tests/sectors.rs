@@ -1,8 +1,10 @@
-//! What the example pipelines take of the memory, counted on the emulator: sectors of 32 bytes that are loaded and stored in global memory, and passes over
-//! the banks of shared memory beyond the first. Every number is derived from the shapes; where a pipeline takes more than its bytes, the derivation says why.
+//! What the example pipelines take of the memory, counted on the emulator: sectors of 32 bytes that
+//! are loaded and stored in global memory, and passes over the banks of shared memory beyond the
+//! first. Every number is derived from the shapes; where a pipeline takes more than its bytes, the
+//! derivation says why.
 //!
-//! A request of a warp counts each sector that it touches once, and another request counts it again. All arrays begin at a multiple of 32 bytes, and eight
-//! elements are a sector.
+//! A request of a warp counts each sector that it touches once, and another request counts it
+//! again. All arrays begin at a multiple of 32 bytes, and eight elements are a sector.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -98,9 +100,11 @@ fn check(cases: &[Case]) {
     assert!(wrong.is_empty(), "[loaded, stored, conflicts] {wrong:#?}");
 }
 
-/// Rows of 1000 elements are 4000 bytes, 125 sectors, and begin at sectors; 1000 is a multiple of no tile. Each row's result is stored by itself: a sector.
-/// Rows of 1001 begin at element `s mod 8` of a sector. The first, by warps of 32 neighbours: 31 requests of 4 sectors, and 9 elements in 2. Of the
-/// other four, 32 elements that begin inside a sector touch 5: 31 * 5, and 9 elements still touch 2.
+/// Rows of 1000 elements are 4000 bytes, 125 sectors, and begin at sectors; 1000 is a multiple of
+/// no tile. Each row's result is stored by itself: a sector. Rows of 1001 begin at element
+/// `s mod 8` of a sector. The first, by warps of 32 neighbours: 31 requests of 4 sectors, and 9
+/// elements in 2. Of the other four, 32 elements that begin inside a sector touch 5: 31 * 5, and 9
+/// elements still touch 2.
 const BY_ROWS: [u64; 3] = [5 * 125, 5, 0];
 const ODD_ROWS: [u64; 3] = [31 * 4 + 2 + 4 * (31 * 5 + 2), 5, 0];
 
@@ -121,21 +125,27 @@ const SEGMENTED_SUM: &[Case] = &[
     case("pipelines/segmented_sum/warp_per_segment", ROWS, BY_ROWS),
     case("pipelines/segmented_sum/warp_per_segment", ODD, ODD_ROWS),
     case("pipelines/segmented_sum/warp_vec4", ROWS, BY_ROWS),
-    // 264 blocks for 300 rows, so that 36 of them go round. A row of 80 bytes is read in one request of 5 lanes; it begins at a sector or in the middle of
-    // one, and touches three either way.
+    // 264 blocks for 300 rows, so that 36 of them go round. A row of 80 bytes is read in one
+    // request of 5 lanes; it begins at a sector or in the middle of one, and touches three either
+    // way.
     case("pipelines/segmented_sum/persistent", MANY, [300 * 3, 300, 0]),
     // Of more than one tile of 8192, the second one partial: 40 000 bytes a row.
     case("pipelines/segmented_sum/persistent", &[("nseg", 3), ("len", 10_000)], [3 * 1250, 3, 0]),
-    // Two chunks a row, the second one short. Each block stores its partial result; the two of a row are neighbours, which the join loads in one request.
+    // Two chunks a row, the second one short. Each block stores its partial result; the two of a
+    // row are neighbours, which the join loads in one request.
     case("pipelines/segmented_sum/grid_per_segment", CHUNKS, [2 * 2500 + 2, 2 * 2 + 2, 0]),
-    // Two first values are one sector; each of four blocks updates a result, which is counted as a store.
+    // Two first values are one sector; each of four blocks updates a result, which is counted as a
+    // store.
     case("pipelines/segmented_sum/grid_atomic", CHUNKS, [2 * 2500, 1 + 4, 0]),
-    // Lanes are a row apart: each element is a sector of its own, asked for eight times. 32 and 8 results are stored by a request each.
+    // Lanes are a row apart: each element is a sector of its own, asked for eight times. 32 and 8
+    // results are stored by a request each.
     case("pipelines/segmented_sum/thread_per_segment", &[("nseg", 40), ("len", 24)], [40 * 24, 4 + 1, 0]),
-    // Rows of 80 bytes, of which every second begins in the middle of a sector. A request has eight elements of each of four rows: 1 sector of the
-    // first and third row, 2 of the others; the third request has what is left, 4 elements each. Four results are stored by a request.
+    // Rows of 80 bytes, of which every second begins in the middle of a sector. A request has eight
+    // elements of each of four rows: 1 sector of the first and third row, 2 of the others; the
+    // third request has what is left, 4 elements each. Four results are stored by a request.
     case("pipelines/segmented_sum/subwarp_8", &[("nseg", 40), ("len", 20)], [10 * (6 + 6 + 4), 10, 0]),
-    // The same rows, eight a request: 64 bytes touch 2 or 3 sectors, the 16 bytes left 1 each. Eight warps have eight rows, another one 6. Eight results are a sector.
+    // The same rows, eight a request: 64 bytes touch 2 or 3 sectors, the 16 bytes left 1 each.
+    // Eight warps have eight rows, another one 6. Eight results are a sector.
     case("pipelines/segmented_sum/rows_vec4", SHORT, [8 * (4 * (2 + 3) + 8) + (3 * (2 + 3) + 6), 8 + 1, 0]),
     // Rows of 256 bytes: nothing is asked for twice.
     case("pipelines/segmented_sum/rows_vec4", &[("nseg", 256), ("len", 64)], [256 * 8, 256 / 8, 0]),
@@ -146,7 +156,8 @@ const SEGMENTED_SUM: &[Case] = &[
         [8 * (4 * (2 + 3) + 8) + (3 * (2 + 3) + 6), 8 + 1, 0],
     ),
     case("pipelines/segmented_sum/rows_vec4_waves", &[("nseg", 256), ("len", 64)], [256 * 8, 256 / 8, 0]),
-    // Lanes for a row and more, so that four rows are one request of 320 bytes; the last two are 160. Four results are stored by a request.
+    // Lanes for a row and more, so that four rows are one request of 320 bytes; the last two are
+    // 160. Four results are stored by a request.
     tuned(
         "tuning/segmented_sum_short",
         &[("width", 32), ("rows", 32), ("block_rows", 64)],
@@ -174,16 +185,17 @@ const SEGMENTED_SUM: &[Case] = &[
         [2 * 5000 + 2, 2 * 2 + 2, 0],
     ),
     tuned("tuning/segmented_sum_odd_long", &[("threads", 128), ("tile", 512)], ODD, ODD_ROWS),
-    // 10001 = 312 * 32 + 17. The first row begins at a sector: 17 elements are 3. The others begin 1 and 2 elements behind one, and 17 elements are 3 still. Two
-    // chunks a row.
+    // 10001 = 312 * 32 + 17. The first row begins at a sector: 17 elements are 3. The others begin
+    // 1 and 2 elements behind one, and 17 elements are 3 still. Two chunks a row.
     tuned(
         "tuning/segmented_sum_odd_chunks",
         &[("chunk", 8192), ("threads", 128), ("tile", 1024)],
         &[("nseg", 3), ("len", 10_001)],
         [312 * 4 + 3 + 2 * (312 * 5 + 3) + 3, 3 * 2 + 3, 0],
     ),
-    // A tile is as wide as the rows, so that it is one piece of memory: 64 rows of 17 are 34 requests of 32 elements, the last 6 rows 102 elements. In shared memory
-    // it is copied word by word, and read at a stride of 17 words, which is odd: no conflict.
+    // A tile is as wide as the rows, so that it is one piece of memory: 64 rows of 17 are 34
+    // requests of 32 elements, the last 6 rows 102 elements. In shared memory it is copied word by
+    // word, and read at a stride of 17 words, which is odd: no conflict.
     tuned(
         "tuning/segmented_sum_odd_short",
         &[("rows", 64), ("width", 17)],
@@ -197,28 +209,31 @@ const SEGMENTED_SUM: &[Case] = &[
         &[("nseg", 70), ("len", 17)],
         [34 * 4 + 3 * 4 + 1, 8 + 1, 0],
     ),
-    // Eight lanes a row. Row 0: 4 requests of 32 elements from a sector on, 1 element behind. Row 1, from element 129 on: 3 elements before; from the middle of a
-    // sector on 3 requests of 32 elements and one of 28; 2 elements behind.
+    // Eight lanes a row. Row 0: 4 requests of 32 elements from a sector on, 1 element behind. Row
+    // 1, from element 129 on: 3 elements before; from the middle of a sector on 3 requests of 32
+    // elements and one of 28; 2 elements behind.
     tuned(
         "tuning/segmented_sum_peeled_short",
         &[("rows", 2), ("width", 32)],
         &[("nseg", 2), ("len", 129)],
         [(4 * 4 + 1) + (3 + 3 * 5 + 4 + 2), 1, 0],
     ),
-    // Whole vectors from the last multiple of four elements before row `s`, `s mod 4` elements ahead of it; requests of 128 elements, 7 full ones and one of what is
-    // left. Elements of vectors that are not whole are asked for one by one.
-    //   row 0: 1000 elements from a sector on are 125 sectors; 1 element behind them.
-    //   row 1: from element 4 on, in the middle of the first sector, up to 1000: 125. 3 elements before, 2 behind.
-    //   row 2: the same; 2 before, 3 behind.
-    //   row 3: up to 1004, so that the last sector is another one: 126. 1 before, none behind.
-    //   row 4: 1000 elements from the middle of a sector on: 7 * 17, and 104 elements touch 14. 1 behind.
+    // Whole vectors from the last multiple of four elements before row `s`, `s mod 4` elements
+    // ahead of it; requests of 128 elements, 7 full ones and one of what is left. Elements of
+    // vectors that are not whole are asked for one by one.
+    //   row 0: 1000 elements from a sector on are 125 sectors; 1 element behind them. row 1: from
+    //   element 4 on, in the middle of the first sector, up to 1000: 125. 3 elements before, 2
+    //   behind. row 2: the same; 2 before, 3 behind. row 3: up to 1004, so that the last sector is
+    //   another one: 126. 1 before, none behind. row 4: 1000 elements from the middle of a sector
+    //   on: 7 * 17, and 104 elements touch 14. 1 behind.
     tuned(
         "tuning/segmented_sum_peeled_long",
         &[("step", 256), ("tile", 512)],
         ODD,
         [(125 + 1) + (125 + 3 + 2) + (125 + 2 + 3) + (126 + 1) + (7 * 17 + 14 + 1), 5, 0],
     ),
-    // The same with 78 full requests and 16 elements. Row 0: 1 element behind. Row 1: 3 before and 2 behind. Two chunks a row.
+    // The same with 78 full requests and 16 elements. Row 0: 1 element behind. Row 1: 3 before and
+    // 2 behind. Two chunks a row.
     tuned(
         "tuning/segmented_sum_peeled_chunks",
         &[("chunk", 8192), ("step", 512), ("tile", 1024)],
@@ -266,43 +281,51 @@ const RUN_SIZES: Values = &[("nseg", 1), ("n", 8190)];
 
 /// Six segments in one run of one warp, which is the first of 4 in the one block.
 ///
-/// Starts: each of 8 warps looks at the first offset, the last one, and in the last digit at all 7 (one sector); two of them have a run's border, for which they load an
-/// offset and store two numbers.
-/// Tiles: each of 4 warps loads the borders of its run, 4 numbers; the one with points the ends of its segments, which are a sector, and the points. Its only tile is
-/// not whole: 72 points, one of every four a request, are 18 lanes in 9 sectors, four times. Five results are stored, the first segment's is left to the block, which
-/// stores 3 numbers.
-/// Join: one lane loads these and stores the first segment's result.
+/// Starts: each of 8 warps looks at the first offset, the last one, and in the last digit at all 7
+/// (one sector); two of them have a run's border, for which they load an offset and store two
+/// numbers. Tiles: each of 4 warps loads the borders of its run, 4 numbers; the one with points the
+/// ends of its segments, which are a sector, and the points. Its only tile is not whole: 72 points,
+/// one of every four a request, are 18 lanes in 9 sectors, four times. Five results are stored, the
+/// first segment's is left to the block, which stores 3 numbers. Join: one lane loads these and
+/// stores the first segment's result.
 ///
-/// Points of a tile that is not whole go to shared memory one by one, every fourth word of 36, so that 32 lanes find 8 banks: 4 passes. 16 points a lane, and
-/// the three warps without points do the same with what changes nothing.
+/// Points of a tile that is not whole go to shared memory one by one, every fourth word of 36, so
+/// that 32 lanes find 8 banks: 4 passes. 16 points a lane, and the three warps without points do
+/// the same with what changes nothing.
 const SMALL: [u64; 3] = [8 * 3 + 2 + 4 * 4 + 1 + 4 * 9 + 3, 2 * 2 + 1 + 3 + 1, 4 * 16 * 3];
 
-/// One segment in one run of 16 tiles of 512 points, 64 sectors each. The last tile lacks two points, and its points are asked for one of every four a request,
-/// which touches all sectors four times. Nothing is stored but what the block leaves, and the segment's result. Of shared memory, the whole tiles
-/// take nothing.
+/// One segment in one run of 16 tiles of 512 points, 64 sectors each. The last tile lacks two
+/// points, and its points are asked for one of every four a request, which touches all sectors four
+/// times. Nothing is stored but what the block leaves, and the segment's result. Of shared memory,
+/// the whole tiles take nothing.
 const ONE_RUN: [u64; 3] = [8 * 3 + 2 + 4 * 4 + 1 + 15 * 64 + 4 * 64 + 3, 2 * 2 + 3 + 1, 4 * 16 * 3];
 
 /// One segment in eight runs of 2048 steps and one of 512, the last two of which are its end.
 const LAST_RUN: &[i32] = &[0, 16_894];
 const LAST_RUN_SIZES: Values = &[("nseg", 1), ("n", 16_894)];
 
-/// Starts: two blocks of 8 warps, as above; there are ten borders. Tiles: three blocks of 4 warps load their borders. One of them has the segment's end. 32 whole tiles, and a last one that is
-/// not whole, where three warps without points go through one as well. Each block leaves 3 numbers, which one lane loads at the end and stores the result.
+/// Starts: two blocks of 8 warps, as above; there are ten borders. Tiles: three blocks of 4 warps
+/// load their borders. One of them has the segment's end. 32 whole tiles, and a last one that is
+/// not whole, where three warps without points go through one as well. Each block leaves 3 numbers,
+/// which one lane loads at the end and stores the result.
 const NINE_RUNS: [u64; 3] =
     [16 * 3 + 10 + 12 * 4 + 1 + 32 * 64 + 4 * 64 + 3 * 3, 10 * 2 + 3 * 3 + 1, 4 * 16 * 3];
 
 const TILES: Values = &[("threads", 128), ("items", 16), ("tiles", 16), ("runs", 0), ("rest", 0)];
 
 const RAGGED_SUM: &[Case] = &[
-    // Six lanes load where their segments begin and end; as in `thread_per_segment`, each point is a sector.
+    // Six lanes load where their segments begin and end; as in `thread_per_segment`, each point is
+    // a sector.
     ragged("pipelines/ragged_sum/thread_per_segment", SIX, EVEN, [2 + 72, 1, 0]),
     // Each warp loads a beginning and an end, which is a sector each.
     ragged("pipelines/ragged_sum/warp_per_segment", SIX, EVEN, [6 * 2 + 9, 6, 0]),
-    // Requests are of 32 neighbours from the segment's beginning on, three of which touch 5 sectors; the 97th point is one more.
+    // Requests are of 32 neighbours from the segment's beginning on, three of which touch 5
+    // sectors; the 97th point is one more.
     ragged("pipelines/ragged_sum/warp_per_segment", BESIDE_SIZES, BESIDE, [2 + 3 * 5 + 1, 1, 0]),
     // Each of 8 warps loads a beginning and an end.
     ragged("pipelines/ragged_sum/block_per_segment", SIX, EVEN, [6 * 8 * 2 + 9, 6, 0]),
-    // Lanes keep to their places in a tile of 256, counted from point 0: nothing is asked for twice.
+    // Lanes keep to their places in a tile of 256, counted from point 0: nothing is asked for
+    // twice.
     ragged("pipelines/ragged_sum/block_per_segment", BESIDE_SIZES, BESIDE, [8 * 2 + 13, 1, 0]),
     ragged("pipelines/ragged_sum/flattened", SIX, EVEN, SMALL),
     ragged("pipelines/ragged_sum/flattened", RUN_SIZES, WHOLE_RUN, ONE_RUN),
@@ -323,8 +346,8 @@ const ROW_1024: Values = &[("m", 2), ("n", 1024)];
 const ROW_4096: Values = &[("m", 2), ("n", 4096)];
 const ROW_16384: Values = &[("m", 1), ("n", 16_384)];
 
-/// Rows of a fixed length are loaded once. A thread's vectors of 16 bytes lie side by side in shared memory: no conflict. `layer_norm` loads a gain and a bias beside
-/// each row.
+/// Rows of a fixed length are loaded once. A thread's vectors of 16 bytes lie side by side in
+/// shared memory: no conflict. `layer_norm` loads a gain and a bias beside each row.
 const ROW_BY_ROW: &[Case] = &[
     case("pipelines/softmax/any_length", ANY_LENGTH, [3 * 3 * 125, 3 * 125, 0]),
     case("pipelines/softmax/row_1024", ROW_1024, [2 * 128, 2 * 128, 0]),
@@ -344,16 +367,17 @@ fn row_by_row() {
 }
 
 const TRANSPOSE: &[Case] = &[
-    // A warp has two rows of 16. Rows of 24 are 3 sectors. Down the columns, the two rows' elements are neighbours, and each of 16 or 8 columns
-    // is a sector: 10 pairs of rows, 24 columns.
+    // A warp has two rows of 16. Rows of 24 are 3 sectors. Down the columns, the two rows' elements
+    // are neighbours, and each of 16 or 8 columns is a sector: 10 pairs of rows, 24 columns.
     case("pipelines/transpose/naive", &[("m", 20), ("n", 24)], [20 * 3, 10 * 24, 0]),
-    // Rows of 72 are 9 sectors, and columns of 40 are 5. The tile's columns lie in one bank: 32 rows take 31 passes more, the 8 rows of the other tile 7, for each of 72
-    // columns.
+    // Rows of 72 are 9 sectors, and columns of 40 are 5. The tile's columns lie in one bank: 32
+    // rows take 31 passes more, the 8 rows of the other tile 7, for each of 72 columns.
     case("pipelines/transpose/tiled", &[("m", 40), ("n", 72)], [40 * 9, 72 * 5, 72 * (31 + 7)]),
     case("pipelines/transpose/tiled_padded", &[("m", 40), ("n", 72)], [40 * 9, 72 * 5, 0]),
-    // Rows of 136 are 17 sectors, columns of 72 are 9. The tile is written element by element, 16 lanes of a row 4 * 68 words apart, which is 16 modulo 32: they find
-    // two banks, so that 8 share one, 7 passes more. So it is for each of 4 elements, 36 pairs of rows and 2 tiles of full width; the third has 2 lanes, in
-    // both banks. It is read by whole vectors side by side.
+    // Rows of 136 are 17 sectors, columns of 72 are 9. The tile is written element by element, 16
+    // lanes of a row 4 * 68 words apart, which is 16 modulo 32: they find two banks, so that 8
+    // share one, 7 passes more. So it is for each of 4 elements, 36 pairs of rows and 2 tiles of
+    // full width; the third has 2 lanes, in both banks. It is read by whole vectors side by side.
     case("pipelines/transpose/tiled_vec4", &[("m", 72), ("n", 136)], [72 * 17, 136 * 9, 4 * 36 * 2 * 7]),
 ];
 
@@ -365,7 +389,8 @@ fn transpose() {
 const COLUMN_SUM: &[Case] = &[
     // Rows of 136 are 17 sectors, of 20 and 1100 rows.
     case("pipelines/column_sum/thread_per_column", &[("m", 20), ("n", 136)], [20 * 17, 17, 0]),
-    // Two chunks of rows store a row of partial results each, which the join loads. Neighbouring threads leave theirs side by side in shared memory.
+    // Two chunks of rows store a row of partial results each, which the join loads. Neighbouring
+    // threads leave theirs side by side in shared memory.
     case("pipelines/column_sum/chunks", &[("m", 1100), ("n", 136)], [1100 * 17 + 2 * 17, 2 * 17 + 17, 0]),
     // The same with five chunks of 256 rows.
     tuned(
@@ -388,23 +413,26 @@ const AXPY: &[Case] = &[
 ];
 
 const MATMUL: &[Case] = &[
-    // Rows of a are 5 sectors, for two tiles of columns; rows of b and c are 3, b for two tiles of rows. A warp reads two rows of a's tile, 16 words apart.
+    // Rows of a are 5 sectors, for two tiles of columns; rows of b and c are 3, b for two tiles of
+    // rows. A warp reads two rows of a's tile, 16 words apart.
     case(
         "pipelines/matmul/tiled_16",
         &[("m", 20), ("n", 24), ("l", 40)],
         [20 * 5 * 2 + 40 * 3 * 2, 20 * 3, 0],
     ),
-    // The same with rows of 5 and of 17 sectors. n is not known to be a multiple of 4, so that c is stored by single elements: a request has every fourth element of a
-    // row, and each sector is asked for four times.
-    // Both tiles are filled whole, by requests of two rows of 16: 16 of each a warp, for 8 warps, 4 blocks and 2 steps. Those of a's tile are 132 words apart, 4 modulo 32, so that
-    // two lanes share a bank; b's rows are 128 words apart, and two lanes share a bank.
+    // The same with rows of 5 and of 17 sectors. n is not known to be a multiple of 4, so that c is
+    // stored by single elements: a request has every fourth element of a row, and each sector is
+    // asked for four times. Both tiles are filled whole, by requests of two rows of 16: 16 of each
+    // a warp, for 8 warps, 4 blocks and 2 steps. Those of a's tile are 132 words apart, 4 modulo
+    // 32, so that two lanes share a bank; b's rows are 128 words apart, and two lanes share a bank.
     case(
         "pipelines/matmul/register_tile",
         &[("m", 130), ("n", 136), ("l", 40)],
         [130 * 5 * 2 + 40 * 17 * 2, 4 * 130 * 17, 2 * 16 * 8 * 4 * 2],
     ),
-    // Tiles of 64 by 64 and steps of 8: rows of 3 sectors for two tiles, rows of 9. Of a's tile, 8 lanes of two rows are 4 banks apart. Those of b's tile are 64 words
-    // apart: a conflict for each of 4 requests of 4 warps, 2 blocks, 3 steps.
+    // Tiles of 64 by 64 and steps of 8: rows of 3 sectors for two tiles, rows of 9. Of a's tile, 8
+    // lanes of two rows are 4 banks apart. Those of b's tile are 64 words apart: a conflict for
+    // each of 4 requests of 4 warps, 2 blocks, 3 steps.
     tuned(
         "tuning/matmul",
         &[("bm", 64), ("bn", 64), ("bk", 8), ("hm", 64), ("hn", 64)],

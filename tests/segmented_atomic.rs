@@ -1,4 +1,5 @@
-//! `SegmentedReduce::join_atomically` on the emulator: results against plain loops, what is left as it is, refusals.
+//! `SegmentedReduce::join_atomically` on the emulator: results against plain loops, what is left as
+//! it is, refusals.
 
 use loopwright::lowering::{
     LowerOptions, lower,
@@ -28,7 +29,8 @@ fn updates(program: &Program) -> usize {
     found
 }
 
-/// Few long rows, which blocks share: as chunks of whole vectors, and as chunks of rows that begin anywhere.
+/// Few long rows, which blocks share: as chunks of whole vectors, and as chunks of rows that begin
+/// anywhere.
 const SHARED: [(usize, usize); 2] = [(3, 100_000), (2, 100_003)];
 
 /// Small integers, whose sums are exact in all types and any order.
@@ -63,7 +65,8 @@ fn few_long_rows_are_what_a_plain_loop_gives() {
             let outputs = outputs.unwrap_or_else(|e| panic!("{atomic}, {form}: {e}"));
             assert_eq!(outputs.get("out").unwrap().to_f64(), plain(operator), "{atomic}, {form}");
 
-            // Where it is asked for, no array of partial results is left, and an update is there; otherwise it is the other way round.
+            // Where it is asked for, no array of partial results is left, and an update is there;
+            // otherwise it is the other way round.
             for (reduce, wanted) in [(&atomic, 1), (&ordered, 0), (&atomic.clone().join_atomically(false), 0)]
             {
                 let program = program(&chosen(reduce, &shape));

@@ -1,4 +1,5 @@
-//! `loopwright::segmented` on the emulator: results against plain loops in f64, the choice by shape and machine, refusals.
+//! `loopwright::segmented` on the emulator: results against plain loops in f64, the choice by shape
+//! and machine, refusals.
 
 #[path = "../crates/tuner/tests/machines/mod.rs"]
 mod machines;
@@ -204,7 +205,8 @@ fn equal_segments_by_length() {
     }
 }
 
-/// Rows of elements of two bytes that begin anywhere: loads of single elements take twice the bound, by this form less than by others.
+/// Rows of elements of two bytes that begin anywhere: loads of single elements take twice the
+/// bound, by this form less than by others.
 #[test]
 fn odd_rows_of_two_bytes_are_copied_whole() {
     for length in [9, 17, 33, 65] {
@@ -214,7 +216,8 @@ fn odd_rows_of_two_bytes_are_copied_whole() {
     }
 }
 
-/// What an element takes of the units that compare and choose, in instructions of warps, whatever form is taken.
+/// What an element takes of the units that compare and choose, in instructions of warps, whatever
+/// form is taken.
 #[test]
 fn comparisons_and_choices_are_part_of_the_cost() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -224,20 +227,24 @@ fn comparisons_and_choices_are_part_of_the_cost() {
             let chosen = reduce.choose(&Shape::rows(ALL / length, length), &h200, &limits).unwrap();
             (32.0 * chosen.cost.compared / ALL as f64, format!("{operator}, {length}: {}", chosen.form))
         };
-        // A sum has nothing to choose; a maximum is one instruction an element, and as many again where partial results are joined.
+        // A sum has nothing to choose; a maximum is one instruction an element, and as many again
+        // where partial results are joined.
         let (sum, what) = an_element(Operator::Sum);
         assert_eq!(sum, 0.0, "{what}");
         let (most, what) = an_element(Operator::Max);
         assert!((1.0..2.0).contains(&most), "{what}: {most}");
-        // Greater, equal, earlier; then the value and the index. Where rows are short, joins over lanes are half of it.
+        // Greater, equal, earlier; then the value and the index. Where rows are short, joins over
+        // lanes are half of it.
         let (argmax, what) = an_element(Operator::Argmax);
         assert!((5.0..10.0).contains(&argmax), "{what}: {argmax}");
     }
 }
 
-/// Lengths of which most have no sweep (`cargo run --example untuned` shows what is taken): no estimate is far above the bound or jumps beside its neighbours, and few
-/// rows keep all multiprocessors busy to the end. Rows of 36 and 72 need as many lanes as those of 64 and 128, and nearly half of them idle: the best points that
-/// were measured take 1.06 and 1.07 times the bound, those of 60 and 120 1.04 and 1.03 times.
+/// Lengths of which most have no sweep (`cargo run --example untuned` shows what is taken): no
+/// estimate is far above the bound or jumps beside its neighbours, and few rows keep all
+/// multiprocessors busy to the end. Rows of 36 and 72 need as many lanes as those of 64 and 128,
+/// and nearly half of them idle: the best points that were measured take 1.06 and 1.07 times the
+/// bound, those of 60 and 120 1.04 and 1.03 times.
 #[test]
 fn lengths_that_were_never_tuned() {
     let lengths =
@@ -264,8 +271,9 @@ fn lengths_that_were_never_tuned() {
 /// Medians of exhaustive sweeps of short rows on an H200, for each point and each length.
 const SHORT_ROWS: &str = include_str!("../crates/tuner/tests/recorded/short_rows.txt");
 
-/// What is taken for rows that are no power of two is within 5 % of the best point of a sweep that has many more of them, with the bandwidth as it is measured
-/// and as the data sheet has it. Lanes that part from their warp cost up to 18 % (72), more than the estimate sees.
+/// What is taken for rows that are no power of two is within 5 % of the best point of a sweep that
+/// has many more of them, with the bandwidth as it is measured and as the data sheet has it. Lanes
+/// that part from their warp cost up to 18 % (72), more than the estimate sees.
 #[test]
 fn short_rows_of_every_length_are_near_the_best_that_was_measured() {
     let header = SHORT_ROWS.lines().rfind(|l| l.starts_with("# ")).expect("a header");
@@ -347,8 +355,9 @@ fn between_offsets(mean: usize, longest: Option<usize>) -> Shape {
 #[test]
 fn segments_of_unequal_length_by_mean_and_longest() {
     let (h200, limits) = (Machine::h200(), machines::h200());
-    // Warps on 132 multiprocessors: 8 blocks of 4 with tiles of 512 points, 5 with tiles of 1024. What follows are tiles: of a run in one round and in three, of the points and
-    // two steps for each end; and of 92 % and 6 % of one round.
+    // Warps on 132 multiprocessors: 8 blocks of 4 with tiles of 512 points, 5 with tiles of 1024.
+    // What follows are tiles: of a run in one round and in three, of the points and two steps for
+    // each end; and of 92 % and 6 % of one round.
     for (mean, items, warps, [one, three, first, rest]) in [
         (4, 16, 4224, [187, 63, 172, 11]),
         (16, 32, 2640, [112, 38, 103, 7]),
@@ -366,7 +375,8 @@ fn segments_of_unequal_length_by_mean_and_longest() {
             };
             assert_eq!(chosen.form, format!("flattened ({wanted})"), "mean {mean}, longest {longest:?}");
         }
-        // Of 8 bytes, even ones may have a warp or a block each, which waits for the offsets but comes near to the bound where they are long.
+        // Of 8 bytes, even ones may have a warp or a block each, which waits for the offsets but
+        // comes near to the bound where they are long.
         let even = chosen(&between_offsets(mean, Some(2 * mean)), DType::F64, &h200, &limits);
         if mean < 64 {
             assert!(even.form.starts_with("flattened"), "mean {mean}: {}", even.form);
@@ -376,10 +386,12 @@ fn segments_of_unequal_length_by_mean_and_longest() {
     }
 }
 
-/// The medians of `benches/RESULTS.md` for uniform lengths of these means: shorter ones take longer, and no estimate is more than a third above what was measured.
+/// The medians of `benches/RESULTS.md` for uniform lengths of these means: shorter ones take
+/// longer, and no estimate is more than a third above what was measured.
 ///
-/// With each loop weighed by what it moves they are 0.68, 0.80, 0.90, 0.89 and 1.06 of what was measured, from short to long: of short segments the model lets
-/// work between barriers overlap that does not.
+/// With each loop weighed by what it moves they are 0.68, 0.80, 0.90, 0.89 and 1.06 of what was
+/// measured, from short to long: of short segments the model lets work between barriers overlap
+/// that does not.
 #[test]
 fn estimates_of_flattened_segments_are_in_the_order_of_the_measured_times() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -397,8 +409,9 @@ fn estimates_of_flattened_segments_are_in_the_order_of_the_measured_times() {
     assert!(estimates[0] > 1.3 * estimates[4], "{estimates:?}");
 }
 
-/// Results that are more than half of the cache are stored in waves of 8 windows, 7 of which are a sixth of it, in lines of 128 elements: of an H200's 50 MB, 8.33 MB are 297 619 f32,
-/// of which 2325 lines are whole. Fewer results stay in the cache, and the elements are the first to go.
+/// Results that are more than half of the cache are stored in waves of 8 windows, 7 of which are a
+/// sixth of it, in lines of 128 elements: of an H200's 50 MB, 8.33 MB are 297 619 f32, of which
+/// 2325 lines are whole. Fewer results stay in the cache, and the elements are the first to go.
 #[test]
 fn results_beyond_the_cache_are_stored_in_waves() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -419,7 +432,8 @@ fn results_beyond_the_cache_are_stored_in_waves() {
     assert!(steps(Operator::Argmax, 32).is_empty());
 }
 
-/// An A100 has fewer multiprocessors, less shared memory, and a third of the bandwidth for each of them.
+/// An A100 has fewer multiprocessors, less shared memory, and a third of the bandwidth for each of
+/// them.
 #[test]
 fn the_limits_of_an_a100_change_the_choice() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -427,10 +441,12 @@ fn the_limits_of_an_a100_change_the_choice() {
     let both = |shape: &Shape, dtype| {
         [(&h200, &limits), (&on_a100, &a100)].map(|(m, l)| chosen(shape, dtype, m, l).form)
     };
-    // Tiles a run: 25 165 824 steps for 132 and 108 multiprocessors of 32 warps, 512 steps a tile, which are 11.6 and 14.2.
+    // Tiles a run: 25 165 824 steps for 132 and 108 multiprocessors of 32 warps, 512 steps a tile,
+    // which are 11.6 and 14.2.
     let [there, here] = both(&Shape::ragged(1 << 22, 1 << 24), DType::F32);
     assert_eq!((&*there, &*here), ("flattened (items=16 tiles=12)", "flattened (items=16 tiles=15)"));
-    // Eight blocks of 16 points of 8 bytes a thread fit into the shared memory of both. How many their registers allow is not known: three rounds.
+    // Eight blocks of 16 points of 8 bytes a thread fit into the shared memory of both. How many
+    // their registers allow is not known: three rounds.
     let [there, here] = both(&Shape::ragged(ALL / 64, ALL), DType::F64);
     assert_eq!((&*there, &*here), ("flattened (items=16 tiles=43)", "flattened (items=16 tiles=53)"));
 }

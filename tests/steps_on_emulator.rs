@@ -1,4 +1,5 @@
-//! The kernels of the transforms' filetests, after their steps, on the emulator with all checks: they compute what was declared.
+//! The kernels of the transforms' filetests, after their steps, on the emulator with all checks:
+//! they compute what was declared.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -11,7 +12,8 @@ use loopwright_lowering::{
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
 
-/// The steps whose filetests are run, by the beginning of the file's name, and how many files at least.
+/// The steps whose filetests are run, by the beginning of the file's name, and how many files at
+/// least.
 const STEPS: &[(&str, usize)] = &[
     ("alias", 1),
     ("buffer_array", 3),

@@ -1,5 +1,6 @@
-//! What expressions mean (`crates/kernel-ir/values.md`), by hand: the plain interpreter, the emulator and the printed text, which the
-//! system's C++ compiler builds with its checks of undefined behaviour, give the values that are written here.
+//! What expressions mean (`crates/kernel-ir/values.md`), by hand: the plain interpreter, the
+//! emulator and the printed text, which the system's C++ compiler builds with its checks of
+//! undefined behaviour, give the values that are written here.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +68,8 @@ fn computes<T: Element + PartialEq + std::fmt::Debug>(text: &str, given: Given, 
     assert_eq!(found[&Name::new(name)].to_vec::<T>().unwrap(), expected, "the interpreter: {text}");
     for index in [DType::I32, DType::I64] {
         let program = lower(&kernel, LowerOptions { index }).unwrap_or_else(|d| panic!("{text}: {d}"));
-        // A launch takes 32 bits only where they hold all indices, and arithmetic on them in values.
+        // A launch takes 32 bits only where they hold all indices, and arithmetic on them in
+        // values.
         let lookup = |name: &Name| given.scalars.get(name).and_then(|v| v.as_i64());
         if loopwright::lowering::index_range::check(&program, &lookup).is_ok() {
             let found = emulated(&program, &given, name).to_vec::<T>().unwrap();
@@ -299,7 +301,8 @@ fn operations_of_integers_stay_such_where_floats_are_wanted() {
 #[test]
 fn short_floats_are_rounded_once() {
     use half::bf16;
-    // Just below the middle between two bf16: rounded to f32 first, it would be the middle, and go to even.
+    // Just below the middle between two bf16: rounded to f32 first, it would be the middle, and go
+    // to even.
     let middle = 2f64.powi(40) - 2f64.powi(31);
     let x = [middle - 2f64.powi(10), middle];
     let given = Given::default().array("x", &x).array("y", &[bf16::ZERO; 2]).scalar("n", 2i32);

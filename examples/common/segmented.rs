@@ -14,8 +14,9 @@ pub struct Comparison {
     pub wrong: usize,
 }
 
-/// Compares with sums in f64, segment by segment. A sum of n numbers in f32 differs from the exact one by at most (n - 1) * eps/2 times
-/// the sum of their magnitudes, to first order, whatever the order of summation.
+/// Compares with sums in f64, segment by segment. A sum of n numbers in f32 differs from the exact
+/// one by at most (n - 1) * eps/2 times the sum of their magnitudes, to first order, whatever the
+/// order of summation.
 pub fn compare(x: &Tensor, out: &Tensor) -> Comparison {
     let (values, sums) = (x.to_f64(), out.to_f64());
     let length = x.shape().get(1).copied().unwrap_or(0);

@@ -1,7 +1,8 @@
 //! The kernels whose time of generation is watched: text of a kernel, text of a pipeline.
 //!
-//! Four kernels of the field (sizes symbolic, guards kept), and chains of 50, 100 and 200 statements: through scalars in one parallel
-//! loop, through one array with a sequential loop for each statement, and through two buffers in shared memory, a barrier each.
+//! Four kernels of the field (sizes symbolic, guards kept), and chains of 50, 100 and 200
+//! statements: through scalars in one parallel loop, through one array with a sequential loop for
+//! each statement, and through two buffers in shared memory, a barrier each.
 
 use std::fmt::Write;
 
@@ -69,7 +70,8 @@ fn scalars(count: usize) -> Case {
     Case { name: format!("scalars_{count}"), kernel: text, pipeline }
 }
 
-/// `y[i, c1] = y[i, c1] * 0.5 + 1` for all c1, then `y[i, c2] = y[i, c2] * 0.5 + 2` for all c2, ... for each row.
+/// `y[i, c1] = y[i, c1] * 0.5 + 1` for all c1, then `y[i, c2] = y[i, c2] * 0.5 + 2` for all c2, ...
+/// for each row.
 fn loops(count: usize) -> Case {
     let mut text = String::from("kernel loops(x: f32[n, m], y: f32[n, m], n: i32, m: i32)\n");
     line!(text, "domain {{ [i] : 0 <= i < n }}");

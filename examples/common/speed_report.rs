@@ -102,7 +102,8 @@ fn generate(case: &Case, proofs: bool) -> Result<([f64; 5], String), Box<dyn Err
     Ok((stages.map(|t| t.as_secs_f64() * 1e3), source.text))
 }
 
-/// What each question took: the verdict on each step that no theorem covers, and the last question about the program.
+/// What each question took: the verdict on each step that no theorem covers, and the last question
+/// about the program.
 fn ask(case: &Case, turns: Turns) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut questions: Vec<Vec<f64>> = Vec::new();
     for turn in 0..turns.warm_up + turns.counted {

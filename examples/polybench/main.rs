@@ -1,9 +1,10 @@
-//! PolyBench on a GPU: sixteen kernels, each declared once and taken through a pipeline of checked steps, compared with plain loops.
+//! PolyBench on a GPU: sixteen kernels, each declared once and taken through a pipeline of checked
+//! steps, compared with plain loops.
 //!
 //!     cargo run --release --example polybench [-- --emulator] [KERNEL ...]
 //!
-//! A line a kernel and size: the verdict on all steps, what they made of the kernel, and whether the result is that of the loops. Exit status 1
-//! if any is wrong or rests on an assumption.
+//! A line a kernel and size: the verdict on all steps, what they made of the kernel, and whether
+//! the result is that of the loops. Exit status 1 if any is wrong or rests on an assumption.
 
 mod sequential;
 mod suite;

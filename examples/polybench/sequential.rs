@@ -1,5 +1,5 @@
-//! The kernels as plain loops, written from the definitions of PolyBench/C 4.2: what every pipeline is compared with. It shares nothing
-//! with the declared kernels but the names of the arrays.
+//! The kernels as plain loops, written from the definitions of PolyBench/C 4.2: what every pipeline
+//! is compared with. It shares nothing with the declared kernels but the names of the arrays.
 
 use std::{
     collections::BTreeMap,

@@ -25,7 +25,8 @@ pub struct Case {
     pub small: [Sizes; 2],
     /// Two sizes for a GPU, the first no multiple of any tile.
     pub large: [Sizes; 2],
-    /// What an element is at the beginning, from its array's name, its place, and the length of the first axis.
+    /// What an element is at the beginning, from its array's name, its place, and the length of the
+    /// first axis.
     pub element: fn(&str, &[usize], usize) -> f64,
     /// The same in plain loops.
     pub sequential: fn(&mut Problem),
@@ -52,7 +53,8 @@ fn mixed(name: &str, index: &[usize], _: usize) -> f64 {
     (place % 1009) as f64 / 1009.0
 }
 
-/// A matrix whose diagonal outweighs the rest of its rows, so that factors and solutions stay small.
+/// A matrix whose diagonal outweighs the rest of its rows, so that factors and solutions stay
+/// small.
 fn heavy_diagonal(name: &str, index: &[usize], n: usize) -> f64 {
     match index {
         [i, j] if i == j => 2.0 + n as f64,
@@ -243,7 +245,8 @@ pub fn arguments(kernel: &LoopKernel, problem: &Problem) -> Result<Args, Diagnos
     Ok(args)
 }
 
-/// The largest difference from the sequential loops, in units of what sums in another order may differ by.
+/// The largest difference from the sequential loops, in units of what sums in another order may
+/// differ by.
 pub fn difference(expected: &Problem, outputs: &BTreeMap<String, Vec<f64>>) -> f64 {
     let mut largest = 0.0_f64;
     for (name, got) in outputs {

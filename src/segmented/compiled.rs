@@ -41,8 +41,9 @@ impl CompiledReduce {
         self.compiled.device()
     }
 
-    /// Checks arguments and makes a launch of them that can be repeated. Arrays: `x`, of the shape `[count, length]` for rows and
-    /// `[elements]` for segments between `offsets`; `out`, or `value` and `index`, can be left out and belong to the launch then.
+    /// Checks arguments and makes a launch of them that can be repeated. Arrays: `x`, of the shape
+    /// `[count, length]` for rows and `[elements]` for segments between `offsets`; `out`, or
+    /// `value` and `index`, can be left out and belong to the launch then.
     pub fn bind(&self, args: &Args) -> Result<Bound, Diagnostic> {
         self.compiled.bind(args)
     }
@@ -72,8 +73,9 @@ pub struct Reduced {
     pub form: String,
 }
 
-/// Reduces segments of an array of the host on a device, in one go: chooses, compiles, copies, launches and copies back. For more than
-/// one launch use [`SegmentedReduce::compile`] and [`CompiledReduce::bind`].
+/// Reduces segments of an array of the host on a device, in one go: chooses, compiles, copies,
+/// launches and copies back. For more than one launch use [`SegmentedReduce::compile`] and
+/// [`CompiledReduce::bind`].
 ///
 /// Errors: what [`Shape::of`] and [`SegmentedReduce::kernel`] refuse.
 pub fn segmented_reduce<T: Element>(

@@ -1,9 +1,12 @@
-//! How segments of any length are cut: the points of a tile, the tiles of a run, and which runs are shorter.
+//! How segments of any length are cut: the points of a tile, the tiles of a run, and which runs are
+//! shorter.
 //!
-//! Tiles are as large as the registers and the shared memory of a full multiprocessor allow. Long runs save borders and partial results, so that there is one
-//! round of blocks; but the last warp that is done decides. Where all runs take about equal times, it ends with the others. Where they do not, since points inside of a
-//! long segment cost less than ends of short ones, the runs of the first round are shorter by a few per cent, and short runs behind them are left for the warps that are done early. The
-//! numbers were measured (`benches/RESULTS.md`).
+//! Tiles are as large as the registers and the shared memory of a full multiprocessor allow. Long
+//! runs save borders and partial results, so that there is one round of blocks; but the last warp
+//! that is done decides. Where all runs take about equal times, it ends with the others. Where they
+//! do not, since points inside of a long segment cost less than ends of short ones, the runs of the
+//! first round are shorter by a few per cent, and short runs behind them are left for the warps
+//! that are done early. The numbers were measured (`benches/RESULTS.md`).
 
 use crate::ir::{DType, Flat, Shorter};
 use crate::runtime::cuda::DeviceInfo;
@@ -13,16 +16,19 @@ use crate::tuner::{Machine, Space};
 const THREADS: u16 = 128;
 /// The most tiles of a run. Beyond so many there is nothing left to save.
 const MOST_TILES: usize = 512;
-/// Points of segments on average, from which on streaming loads of them are faster: measured between 16 and 64.
+/// Points of segments on average, from which on streaming loads of them are faster: measured
+/// between 16 and 64.
 const LONG_ENOUGH_TO_STREAM: usize = 32;
-/// And from which on tiles of twice as many points are, of 4 bytes each: measured between 4 and 16. Closing segments takes less of a tile's time then,
-/// and fewer warps with more of the loads ahead do better than more warps.
+/// And from which on tiles of twice as many points are, of 4 bytes each: measured between 4 and 16.
+/// Closing segments takes less of a tile's time then, and fewer warps with more of the loads ahead
+/// do better than more warps.
 const LONG_ENOUGH_FOR_LARGE_TILES: usize = 8;
 /// A segment with this part of all points is a giant.
 const GIANT: usize = 8;
 /// Per cent of the steps that the runs of the first round have.
 const FIRST: usize = 92;
-/// Tiles of a short run, in per cent of those that a run has where one round has all: the best pair of 18 on average, for uniform lengths and power laws.
+/// Tiles of a short run, in per cent of those that a run has where one round has all: the best pair
+/// of 18 on average, for uniform lengths and power laws.
 const SHORT: usize = 6;
 /// Below so many tiles a round there is nothing to cut short runs from.
 const ENOUGH_TO_CUT: usize = 16;
@@ -73,7 +79,8 @@ impl Cut {
         // No run is inside of one segment.
         let even = !long && longest.is_some_and(|longest| longest < points * tiles);
         let flat = if !known || (giant && !long) {
-            // Of three rounds, one that is not full costs less. Beside a giant they were measured to be 1 % better than short runs at the end.
+            // Of three rounds, one that is not full costs less. Beside a giant they were measured
+            // to be 1 % better than short runs at the end.
             alike(rounds(3))
         } else if even {
             alike((first, tiles))
@@ -82,7 +89,8 @@ impl Cut {
         } else {
             uneven
         };
-        // Where segments are short, offsets and results are most of what the cache is asked for, and hints for the points gain nothing.
+        // Where segments are short, offsets and results are most of what the cache is asked for,
+        // and hints for the points gain nothing.
         Cut { flat, known, streaming: known && long }
     }
 
@@ -108,7 +116,8 @@ impl Cut {
 /// Points of a thread in a tile, and how many blocks a multiprocessor holds then, if that is known.
 fn tile(dtype: DType, state: usize, mean: usize, limits: &DeviceInfo) -> (u16, Option<usize>) {
     let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
-    // A point's value, what it completes unless that is the only value, an eighth more of both, and a mark.
+    // A point's value, what it completes unless that is the only value, an eighth more of both, and
+    // a mark.
     let value = dtype.bytes().max(4);
     let complete = if state == value { 0 } else { state };
     let taken = |items: u16| usize::from(THREADS * items) * ((value + complete) * 9 / 8 + 1);

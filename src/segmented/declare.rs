@@ -65,7 +65,8 @@ fn types(reduce: &SegmentedReduce, value: DType) -> (DType, DType) {
     (accumulated, output)
 }
 
-/// How many bytes a partial result has: its value, and the place of it that is looked for, of the widest type that counts.
+/// How many bytes a partial result has: its value, and the place of it that is looked for, of the
+/// widest type that counts.
 pub(super) fn state_bytes(reduce: &SegmentedReduce) -> Result<usize, Diagnostic> {
     let value = types(reduce, value_type(&reduce.map, reduce.dtype)?).0.bytes();
     let place = match reduce.operator {

@@ -1,8 +1,11 @@
-//! The forms of a reduction, with a few values for the open parameters of each, and the small problem that they are counted on.
+//! The forms of a reduction, with a few values for the open parameters of each, and the small
+//! problem that they are counted on.
 //!
-//! Which forms fit a shape is arithmetic; which one is best, the static cost says. Loads are of 16 bytes where all rows begin at a
-//! multiple of them, of 8 or 4 bytes where that is the most, of single elements otherwise. The values are those between which the best
-//! points of the tuned sweeps lie (`benches/RESULTS.md`), in multiples of a vector, so that they mean the same bytes for every type.
+//! Which forms fit a shape is arithmetic; which one is best, the static cost says. Loads are of 16
+//! bytes where all rows begin at a multiple of them, of 8 or 4 bytes where that is the most, of
+//! single elements otherwise. The values are those between which the best points of the tuned
+//! sweeps lie (`benches/RESULTS.md`), in multiples of a vector, so that they mean the same bytes
+//! for every type.
 
 use crate::ir::{DType, Diagnostic, Name};
 use crate::runtime::cuda::DeviceInfo;
@@ -19,7 +22,8 @@ pub(super) struct Form {
     pub name: &'static str,
     pub pipeline: Pipeline,
     pub space: Space,
-    /// Of a form that loads whole vectors of rows that do not all begin at a multiple of them: how many times as long as that of others its estimate may be.
+    /// Of a form that loads whole vectors of rows that do not all begin at a multiple of them: how
+    /// many times as long as that of others its estimate may be.
     pub wide: Option<f64>,
     /// Whether several blocks share a row, and their partial results are joined.
     pub shared: bool,
@@ -55,7 +59,8 @@ impl Form {
     }
 }
 
-/// How many elements one load takes: 16 bytes, or fewer where rows of this length do not all begin at a multiple of them.
+/// How many elements one load takes: 16 bytes, or fewer where rows of this length do not all begin
+/// at a multiple of them.
 fn vector(dtype: DType, length: usize) -> usize {
     let mut lanes = 16 / dtype.bytes();
     while lanes > 1 && !length.is_multiple_of(lanes) {
@@ -79,9 +84,10 @@ pub(super) fn of(
 ) -> Result<Vec<Form>, Diagnostic> {
     match *shape {
         Shape::Rows { count, length } => {
-            // Where the cache holds all results beside what goes through it, they stay there if the elements are the first to go: rows of 64 and 128
-            // take 3 and 4.5 % less so where nothing else has filled the cache, and no more where something has. Larger ones push each other out: rows of
-            // 32 and 16 take 2 and 4 % more.
+            // Where the cache holds all results beside what goes through it, they stay there if the
+            // elements are the first to go: rows of 64 and 128 take 3 and 4.5 % less so where
+            // nothing else has filled the cache, and no more where something has. Larger ones push
+            // each other out: rows of 32 and 16 take 2 and 4 % more.
             let stream = are_held(count, state, machine);
             let forms = rows(dtype, state, count, length, machine)?;
             forms.into_iter().map(|form| if stream { form.streaming() } else { Ok(form) }).collect()
@@ -90,8 +96,9 @@ pub(super) fn of(
             let cut = Cut::of(dtype, state, [elements, count], longest, machine, limits);
             let form = Form::new("flattened", &cut.step(), cut.space())?;
             let mut forms = vec![if cut.streaming { form.streaming()? } else { form }];
-            // Nothing is faster than full multiprocessors of flattened segments, even where each segment would keep a block busy: 0.99 and 0.87 of the
-            // memory's limit for such ones of 65536 (benches/RESULTS.md).
+            // Nothing is faster than full multiprocessors of flattened segments, even where each
+            // segment would keep a block busy: 0.99 and 0.87 of the memory's limit for such ones of
+            // 65536 (benches/RESULTS.md).
             if !cut.known {
                 forms.extend(even(count, elements, longest, machine)?);
             }
@@ -105,8 +112,9 @@ fn are_held(count: usize, state: usize, machine: &Machine) -> bool {
     count as f64 * state as f64 <= machine.l2_bytes / 2.0
 }
 
-/// Elements of a window where results are stored in waves of 8: those of rows that are more than the cache holds. A sixth of it is kept back, which is what an H200
-/// grants to lines that are kept, or less. `bytes` is what a result has.
+/// Elements of a window where results are stored in waves of 8: those of rows that are more than
+/// the cache holds. A sixth of it is kept back, which is what an H200 grants to lines that are
+/// kept, or less. `bytes` is what a result has.
 pub(super) fn waves(shape: &Shape, state: usize, bytes: usize, machine: &Machine) -> Option<i64> {
     let Shape::Rows { count, .. } = *shape else { return None };
     let elements = machine.l2_bytes / 6.0 / 7.0 / bytes as f64;
@@ -132,7 +140,8 @@ fn rows(
         return Ok(vec![form]);
     }
     if whole <= 512 {
-        // A join of lanes costs what its shuffles take: more of them where a partial result is more than a value.
+        // A join of lanes costs what its shuffles take: more of them where a partial result is more
+        // than a value.
         let cheap = state <= dtype.bytes().max(4);
         forms.push(lanes(v, whole, cheap && v * dtype.bytes() == 16)?);
     }
@@ -146,8 +155,9 @@ fn rows(
     let full = 16 / dtype.bytes();
     let whole = length.div_ceil(full);
     if v < full && if v == 1 { whole > 32 } else { full > 2 * v && whole >= 128 } {
-        // Loads of single elements take longer than estimated, the more so the longer rows are: measured, whole vectors win by 0.5 % at 1001 f32, by 1 % at 4097,
-        // and by half at 100003; by 17 % at 161, which eight lanes go through five times; and by half at 513 and 1025 f16.
+        // Loads of single elements take longer than estimated, the more so the longer rows are:
+        // measured, whole vectors win by 0.5 % at 1001 f32, by 1 % at 4097, and by half at 100003;
+        // by 17 % at 161, which eight lanes go through five times; and by half at 513 and 1025 f16.
         let near = match whole {
             37.. if dtype.bytes() <= 2 => 1.5,
             1024.. => 1.25,
@@ -168,14 +178,16 @@ fn rows(
     Ok(forms)
 }
 
-/// Rows that do not all begin at a multiple of 16 bytes, and are too short for vectors counted from before their beginnings: a block copies some
-/// of them, which lie one behind the other, to shared memory, element by element but with all threads beside each other and all loads under way at once,
-/// and a thread adds a row. The kernel is made for this length.
+/// Rows that do not all begin at a multiple of 16 bytes, and are too short for vectors counted from
+/// before their beginnings: a block copies some of them, which lie one behind the other, to shared
+/// memory, element by element but with all threads beside each other and all loads under way at
+/// once, and a thread adds a row. The kernel is made for this length.
 ///
-/// Rows in shared memory begin an odd number of words apart, so that threads beside each other read from different banks. From sweeps at 24 lengths of
-/// f32, 12 of f64 and 12 of f16 (`benches/RESULTS.md`): how long such rows may be, that those of 80 bytes and fewer want 128 rows a block for enough loads
-/// under way and longer ones small blocks, of which more are at different stages, and that two threads add rows of 256 bytes and more of which each
-/// takes half.
+/// Rows in shared memory begin an odd number of words apart, so that threads beside each other read
+/// from different banks. From sweeps at 24 lengths of f32, 12 of f64 and 12 of f16
+/// (`benches/RESULTS.md`): how long such rows may be, that those of 80 bytes and fewer want 128
+/// rows a block for enough loads under way and longer ones small blocks, of which more are at
+/// different stages, and that two threads add rows of 256 bytes and more of which each takes half.
 fn whole_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Diagnostic> {
     let bytes = dtype.bytes();
     let fits = match bytes {
@@ -221,8 +233,9 @@ fn whole_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Dia
     Form::new(name, &(copy + add), Space::new().parameter("rows", list([rows]))).map(Some)
 }
 
-/// Several rows for each block, which some lanes of a warp go through by whole vectors, counted from the last multiple of 16 bytes before each row: so
-/// many lanes that they go four to eight times, as was measured at 19 lengths from 113 to 897 f32, and at 97 to 257 f64 and f16.
+/// Several rows for each block, which some lanes of a warp go through by whole vectors, counted
+/// from the last multiple of 16 bytes before each row: so many lanes that they go four to eight
+/// times, as was measured at 19 lengths from 113 to 897 f32, and at 97 to 257 f64 and f16.
 fn lanes_from_before(full: usize, whole: usize) -> Result<Form, Diagnostic> {
     let lanes = if whole <= 60 {
         8
@@ -260,19 +273,25 @@ fn assumed(v: usize, aligned: bool) -> String {
 
 /// A few lanes of a warp for each row, several rows for each thread.
 ///
-/// How often lanes go through a row decides, more than what the estimate sees. In NVRTC's code for sm_90a (f32, f16) the loop of four rows stands twice and that of
-/// two four times (f64: both four times), and what does not divide the number of iterations goes first. Where some lanes of a warp go once more than others, they may part there: in a row of
-/// 18 vectors, by 16 lanes and four rows a thread, 14 lanes take their one iteration as such a rest, while the other two skip it and ask for both of
-/// theirs when the first have what they waited for. Rows of 72 f32 take 1.18 times as long so as by 32 lanes
-/// (`crates/tuner/tests/recorded/short_rows.txt`). They stay together where
+/// How often lanes go through a row decides, more than what the estimate sees. In NVRTC's code for
+/// sm_90a (f32, f16) the loop of four rows stands twice and that of two four times (f64: both four
+/// times), and what does not divide the number of iterations goes first. Where some lanes of a warp
+/// go once more than others, they may part there: in a row of 18 vectors, by 16 lanes and four rows
+/// a thread, 14 lanes take their one iteration as such a rest, while the other two skip it and ask
+/// for both of theirs when the first have what they waited for. Rows of 72 f32 take 1.18 times as
+/// long so as by 32 lanes (`crates/tuner/tests/recorded/short_rows.txt`). They stay together where
 ///
-/// * all go equally often, or once at most: as many lanes as a row has vectors, up to the next power of two;
-/// * two rows a thread are gone through up to three times, which is all rest. For rows that a warp has lanes enough for, idle lanes cost less than going
-///   twice, unless one vector is left, which lies in a sector that the next row asks for as well.
+/// * all go equally often, or once at most: as many lanes as a row has vectors, up to the next
+///   power of two;
+/// * two rows a thread are gone through up to three times, which is all rest. For rows that a warp
+///   has lanes enough for, idle lanes cost less than going twice, unless one vector is left, which
+///   lies in a sector that the next row asks for as well.
 ///
-/// Of longer rows half the lanes would go four times or more; they are left to go as rarely as they can.
+/// Of longer rows half the lanes would go four times or more; they are left to go as rarely as they
+/// can.
 ///
-/// `together`: only these. Otherwise, where loads are shorter or joins dear, idle lanes cost more, and the estimate is left to weigh it.
+/// `together`: only these. Otherwise, where loads are shorter or joins dear, idle lanes cost more,
+/// and the estimate is left to weigh it.
 fn lanes(v: usize, whole: usize, together: bool) -> Result<Form, Diagnostic> {
     let (split, lane) = vectors(v, "i_inner", "i_lane");
     let steps = format!(
@@ -289,7 +308,8 @@ fn lanes(v: usize, whole: usize, together: bool) -> Result<Form, Diagnostic> {
     let two_rows = "block_rows == 2 * rows";
     let up_to_four = format!("{two_rows} or block_rows == 4 * rows");
     let (lanes, condition) = if together && whole == most && v == 8 {
-        // A vector for each lane: f16 rows of 64 take 3.7 % longer by half as many lanes, which have twice the conversions.
+        // A vector for each lane: f16 rows of 64 take 3.7 % longer by half as many lanes, which
+        // have twice the conversions.
         (vec![most], up_to_four)
     } else if !together || whole.is_multiple_of(half) {
         (vec![half, most], up_to_four)
@@ -318,9 +338,11 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -
         assumed(v, aligned),
         vector_tag(v)
     );
-    // A vector has as many loads under way as parts otherwise have. Beside whole vectors from before a row's beginning there is the work of finding it, and
-    // of the ends: the longer the rows, the more threads go through them, as was measured at seventeen lengths from 515 to 200001 f32. One vector a thread
-    // is best where compilers unroll the loop; rows that threads go through a few times only are left over from that, and have parts.
+    // A vector has as many loads under way as parts otherwise have. Beside whole vectors from
+    // before a row's beginning there is the work of finding it, and of the ends: the longer the
+    // rows, the more threads go through them, as was measured at seventeen lengths from 515 to
+    // 200001 f32. One vector a thread is best where compilers unroll the loop; rows that threads go
+    // through a few times only are left over from that, and have parts.
     let (threads, parts): (&[usize], &[usize]) = match (v, aligned) {
         (1, _) => (&[128, 256], &[4, 8]),
         // Where a multiprocessor has few rows, they alone have to keep it busy.
@@ -372,8 +394,8 @@ fn even(
     let mean = elements.div_ceil(count.max(1)).max(1);
     let mut forms = Vec::new();
     let Some(longest) = longest else { return Ok(forms) };
-    // A segment that is long beside the others keeps its block or warp busy when the others are done: what a multiprocessor has to do in
-    // all has to be many times that.
+    // A segment that is long beside the others keeps its block or warp busy when the others are
+    // done: what a multiprocessor has to do in all has to be many times that.
     let even = longest <= 8 * mean && longest.saturating_mul(4 * multiprocessors) <= elements;
     if even && longest <= 4096 && mean >= 16 {
         forms.push(Form::new(
@@ -415,12 +437,14 @@ pub(super) fn sizes(shape: &Shape) -> Args {
 
 /// Elements of a sample.
 const SAMPLE: usize = 1 << 13;
-/// Points and ends of a sample of segments: of two blocks, with 8 tiles of 128 threads with 23 items each, so that what is done once a block counts once.
+/// Points and ends of a sample of segments: of two blocks, with 8 tiles of 128 threads with 23
+/// items each, so that what is done once a block counts once.
 const STEPS: usize = 47_104;
 /// Vectors of a sample's row, at most: a chunk.
 const ROW: usize = 1 << 13;
 
-/// A small problem of the same kind: rows of the same length, or of the same remainder where they are long; segments of the same mean length.
+/// A small problem of the same kind: rows of the same length, or of the same remainder where they
+/// are long; segments of the same mean length.
 pub(super) fn sample(dtype: DType, shape: &Shape) -> Result<Args, Diagnostic> {
     match *shape {
         Shape::Rows { count, length } => {

@@ -25,9 +25,11 @@ pub enum Operator {
     Max,
     /// The sum over the length, in f64 of integers; NaN of an empty segment.
     Mean,
-    /// The least and where in its segment it stands, the first of equal ones. An empty segment gives the greatest index there is.
+    /// The least and where in its segment it stands, the first of equal ones. An empty segment
+    /// gives the greatest index there is.
     Argmin,
-    /// The greatest and where in its segment it stands, the first of equal ones. An empty segment gives the greatest index there is.
+    /// The greatest and where in its segment it stands, the first of equal ones. An empty segment
+    /// gives the greatest index there is.
     Argmax,
 }
 
@@ -83,14 +85,16 @@ pub struct SegmentedReduce {
     pub(super) atomic: bool,
 }
 
-/// What [`SegmentedReduce::choose`] took: a declared kernel and its pipeline, of which nothing is open.
+/// What [`SegmentedReduce::choose`] took: a declared kernel and its pipeline, of which nothing is
+/// open.
 #[derive(Clone, Debug)]
 pub struct Chosen {
     /// What is computed.
     pub kernel: LoopKernel,
     /// How.
     pub pipeline: Pipeline,
-    /// What the form is called, and its parameters: `a few lanes a row (width=64 rows=16 block_rows=64)`.
+    /// What the form is called, and its parameters:
+    /// `a few lanes a row (width=64 rows=16 block_rows=64)`.
     pub form: String,
     /// What it costs by the counts.
     pub cost: Cost,
@@ -108,7 +112,8 @@ impl SegmentedReduce {
         SegmentedReduce { operator, dtype, map: Expr::name("x"), output: None, atomic: false }
     }
 
-    /// With an expression of each element `x`, computed where it is read: `x * x`, `abs(x)`, `cast(f64, x)`, `if(x > 0, 1, 0)`.
+    /// With an expression of each element `x`, computed where it is read: `x * x`, `abs(x)`,
+    /// `cast(f64, x)`, `if(x > 0, 1, 0)`.
     ///
     /// Errors: a text that is no expression, or one that speaks of more than `x`.
     pub fn map(mut self, expression: &str) -> Result<SegmentedReduce, Diagnostic> {
@@ -116,20 +121,25 @@ impl SegmentedReduce {
         Ok(self)
     }
 
-    /// With another type of the values than the usual one: the type of the elements, or of what they are mapped to, 64 bits for sums and products of
-    /// integers, f64 for means of them. Sums, products and means are accumulated in it where it is wider.
+    /// With another type of the values than the usual one: the type of the elements, or of what
+    /// they are mapped to, 64 bits for sums and products of integers, f64 for means of them. Sums,
+    /// products and means are accumulated in it where it is wider.
     pub fn output(mut self, dtype: DType) -> SegmentedReduce {
         self.output = Some(dtype);
         self
     }
 
-    /// Whether blocks that share a row add their partial results to its result by atomic updates, where otherwise a second kernel joins them in a fixed
-    /// order (no, unless it is asked for). There is no array of partial results then, and a launch ahead gives the results their first values. In exchange, sums of
-    /// floating-point numbers are not equal from run to run: their last bits hang on which block comes first. Integers are. Forms in which no blocks share a
-    /// row stay as they are, so that short rows, rows of which there are many, and segments between offsets are the same in every run.
+    /// Whether blocks that share a row add their partial results to its result by atomic updates,
+    /// where otherwise a second kernel joins them in a fixed order (no, unless it is asked for).
+    /// There is no array of partial results then, and a launch ahead gives the results their first
+    /// values. In exchange, sums of floating-point numbers are not equal from run to run: their
+    /// last bits hang on which block comes first. Integers are. Forms in which no blocks share a
+    /// row stay as they are, so that short rows, rows of which there are many, and segments between
+    /// offsets are the same in every run.
     ///
-    /// There are updates for sums of I32, U32, I64, U64, F32 and F64, and for the least and greatest of those integers, in the type of the result;
-    /// [`SegmentedReduce::kernel`] refuses others.
+    /// There are updates for sums of I32, U32, I64, U64, F32 and F64, and for the least and
+    /// greatest of those integers, in the type of the result; [`SegmentedReduce::kernel`] refuses
+    /// others.
     pub fn join_atomically(mut self, atomic: bool) -> SegmentedReduce {
         self.atomic = atomic;
         self
@@ -145,15 +155,18 @@ impl SegmentedReduce {
         self.dtype
     }
 
-    /// The declared kernel: `x` and, for segments between offsets, `offsets` go in; `out` comes out, or `value` and `index`.
+    /// The declared kernel: `x` and, for segments between offsets, `offsets` go in; `out` comes
+    /// out, or `value` and `index`.
     ///
-    /// Errors: types that the operator does not take, or that have no atomic updates where they are asked for.
+    /// Errors: types that the operator does not take, or that have no atomic updates where they are
+    /// asked for.
     pub fn kernel(&self, shape: &Shape) -> Result<LoopKernel, Diagnostic> {
         declare::kernel(self, shape)
     }
 
-    /// The form with the lowest static cost for a machine and the limits of its device, of which neither has to be here. Counting takes a part of
-    /// a second for each new shape; the process remembers what it chose.
+    /// The form with the lowest static cost for a machine and the limits of its device, of which
+    /// neither has to be here. Counting takes a part of a second for each new shape; the process
+    /// remembers what it chose.
     pub fn choose(
         &self,
         shape: &Shape,
@@ -171,7 +184,8 @@ impl SegmentedReduce {
             form.join_atomically()?;
         }
         let results = declare::results(&kernel);
-        // Values and places of argmax take 6 to 7 % longer in waves, measured at 16 and 64 f32: its instructions are what it waits for.
+        // Values and places of argmax take 6 to 7 % longer in waves, measured at 16 and 64 f32: its
+        // instructions are what it waits for.
         if let [(result, bytes)] = results.as_slice()
             && let Some(window) = forms::waves(shape, state, *bytes, machine)
         {
@@ -188,7 +202,8 @@ impl SegmentedReduce {
             Ok((format!("{} ({})", fit[choice.form].name, choice.point), choice))
         };
         let mut best = best_of(false)?;
-        // Where estimates are near, fewer loads are taken: half as many, or nearly, where a vector has no more than two elements.
+        // Where estimates are near, fewer loads are taken: half as many, or nearly, where a vector
+        // has no more than two elements.
         let fewer = (14.0 / self.dtype.bytes() as f64).min(2.0);
         if let Some(near) = forms.iter().find_map(|f| f.wide)
             && let Ok(wide) = best_of(true)

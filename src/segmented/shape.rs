@@ -9,7 +9,8 @@ use crate::ir::{DType, Diagnostic};
 pub enum Segments<'a> {
     /// Equal segments of this many elements, one behind the other.
     Length(usize),
-    /// Segment `s` is `x[offsets[s]]` up to, without, `x[offsets[s + 1]]`: one offset more than segments, none below its neighbour.
+    /// Segment `s` is `x[offsets[s]]` up to, without, `x[offsets[s + 1]]`: one offset more than
+    /// segments, none below its neighbour.
     Offsets(&'a [i32]),
     /// As [`Segments::Offsets`], for arrays whose elements 32 bits do not count.
     WideOffsets(&'a [i64]),
@@ -31,8 +32,9 @@ pub enum Shape {
         count: usize,
         /// The elements of the array.
         elements: usize,
-        /// The elements of the longest one, where that is known. Forms that give each segment to a warp or a block are only considered
-        /// with it: a single long segment would keep one of them busy and all others waiting.
+        /// The elements of the longest one, where that is known. Forms that give each segment to a
+        /// warp or a block are only considered with it: a single long segment would keep one of
+        /// them busy and all others waiting.
         longest: Option<usize>,
         /// The type of the offsets: I32 or I64.
         offsets: DType,

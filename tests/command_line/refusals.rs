@@ -135,7 +135,8 @@ fn bad_options_are_refused() {
     assert!(text.contains("error[no-compiler]") && text.contains("make setup"), "{text}");
 }
 
-/// Refusals of steps, of lowering and of arguments show the line that they are about, in the user's own files.
+/// Refusals of steps, of lowering and of arguments show the line that they are about, in the user's
+/// own files.
 #[test]
 fn late_refusals_show_the_place() {
     let folder = Folder::new("late");

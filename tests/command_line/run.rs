@@ -4,7 +4,8 @@ use loopwright::prelude::*;
 
 use crate::common::{Folder, call, example, out, refusal};
 
-/// More memory than there is is a refusal, neither an abort nor the end of the process by the system.
+/// More memory than there is is a refusal, neither an abort nor the end of the process by the
+/// system.
 #[test]
 fn sizes_beyond_the_memory_are_refused() {
     let folder = Folder::new("memory");
@@ -93,7 +94,8 @@ fn run_binds_open_types() {
 #[test]
 fn a_wrong_result_has_status_1() {
     let folder = Folder::new("wrong");
-    // Half-precision sums are not those of the declared kernel to seven digits; nothing else can make a checked kernel wrong.
+    // Half-precision sums are not those of the declared kernel to seven digits; nothing else can
+    // make a checked kernel wrong.
     let x = Tensor::from_fn(&[1, 4096], |k| 1.0f32 / (k as f32 + 1.0)).unwrap();
     x.to_npy(folder.path("x.npy")).unwrap();
     let output = call(&[
@@ -112,7 +114,8 @@ fn a_wrong_result_has_status_1() {
     assert!(text.starts_with("wrong: element 0 of `out` is "), "{text}");
 }
 
-/// A kernel whose blocks write through an index array: the fact that its elements differ is needed, and checked unless it is trusted.
+/// A kernel whose blocks write through an index array: the fact that its elements differ is needed,
+/// and checked unless it is trusted.
 #[test]
 fn a_scatter_needs_different_elements() {
     let folder = Folder::new("scatter");

@@ -1,4 +1,5 @@
-//! What is printed of kernels, steps and programs: `print`, `explain`, `compare`, `bisect`, `check`, `cuda`, `doctor`.
+//! What is printed of kernels, steps and programs: `print`, `explain`, `compare`, `bisect`,
+//! `check`, `cuda`, `doctor`.
 
 use crate::common::{Folder, call, call_with, example, out, refusal, without_comments};
 
@@ -157,7 +158,8 @@ fn check_says_what_was_decided() {
     assert!(text.contains("block (128, 1, 1), 0 barriers, 0 bytes of shared memory"), "{text}");
 }
 
-/// What no current device can launch is refused where the kernel is looked at, before there are arguments.
+/// What no current device can launch is refused where the kernel is looked at, before there are
+/// arguments.
 #[test]
 fn check_knows_the_limit_of_shared_memory() {
     let folder = Folder::new("limits");

@@ -64,7 +64,8 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     assert!(few.contains("\n4 points were not looked at: the strategy left them out\n"), "{few}");
     let text = refusal(&call(&[&args[..3], &[&space, "--set", "nseg=0"], &args[6..12]].concat()));
     assert!(text.contains("error[nothing-to-do]") && text.contains("nseg=0"), "{text}");
-    // The reference alone would take minutes, and nothing is known of any point when the time is over.
+    // The reference alone would take minutes, and nothing is known of any point when the time is
+    // over.
     let over =
         call(&[&args[..3], &[&space], &args[4..8], &["--device", "emulator", "--budget", "0.2"]].concat());
     let (text, error) = (String::from_utf8_lossy(&over.stdout), String::from_utf8_lossy(&over.stderr));
@@ -134,7 +135,8 @@ fn a_report_shows_several_searches_along_a_size() {
     assert!(
         std::fs::read_to_string(&page).unwrap().contains("<g class=\"s0\"><polyline class=\"line estimate\"")
     );
-    // Another pipeline of the same kernel is another line; that its number of rows is another has to be said.
+    // Another pipeline of the same kernel is another line; that its number of rows is another has
+    // to be said.
     let long = space("step in [256]\ntile in [256, 512]\n");
     tune("segmented_sum_long", &long, "3000", "4096");
     let text = refusal(&report(&[]));

@@ -1,5 +1,5 @@
-//! Arguments for the example kernels and the cases of `codegen_time`: sizes that no tile divides, and small integers, whose sums and
-//! products are exact in f32 in any order.
+//! Arguments for the example kernels and the cases of `codegen_time`: sizes that no tile divides,
+//! and small integers, whose sums and products are exact in f32 in any order.
 
 use std::collections::BTreeMap;
 
@@ -101,8 +101,9 @@ fn inexact(kernel: &str) -> bool {
     ["softmax", "layer_norm", "log_sum_exp"].contains(&kernel)
 }
 
-/// Whether a result is what is expected: to the bit, except where it is rounded, each element relative to itself. Where terms of magnitude
-/// one cancel, as around the mean of a layer, relative to those.
+/// Whether a result is what is expected: to the bit, except where it is rounded, each element
+/// relative to itself. Where terms of magnitude one cancel, as around the mean of a layer, relative
+/// to those.
 #[allow(dead_code, reason = "not every test that shares these cases asks it")]
 pub fn agree(kernel: &str, got: &Buffer, expected: &Buffer) -> bool {
     if !inexact(kernel) {

@@ -1,4 +1,5 @@
-//! The example pipelines, as files: `examples/pipelines/KERNEL/NAME.pipe` for `examples/kernels/KERNEL.lw`.
+//! The example pipelines, as files: `examples/pipelines/KERNEL/NAME.pipe` for
+//! `examples/kernels/KERNEL.lw`.
 
 use std::{
     fs,

@@ -32,7 +32,8 @@ pub const ALL: [Spoil; 7] = [
     Spoil::NoStatement,
 ];
 
-/// The program with each change of one kind, one at a time. What joins partial results is left as it is: it is no part of the kernel.
+/// The program with each change of one kind, one at a time. What joins partial results is left as
+/// it is: it is no part of the kernel.
 pub fn variants(program: &Program, spoil: Spoil) -> Vec<Program> {
     let mut found = Vec::new();
     for kernel in 0..program.kernels.len() {
@@ -78,7 +79,8 @@ fn has_parts(body: &[Stmt]) -> bool {
     found
 }
 
-/// So much that it makes a difference where sizes are multiples of a vector's length: 1 where the bound is a number.
+/// So much that it makes a difference where sizes are multiples of a vector's length: 1 where the
+/// bound is a number.
 fn less(bound: &Value) -> i64 {
     if bound.as_int().is_some() { 1 } else { 64 }
 }

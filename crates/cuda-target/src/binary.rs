@@ -1,5 +1,5 @@
-//! Operations on two values: operators or functions, casts only where C would compute something else, and parentheses where C
-//! needs them or a reader does.
+//! Operations on two values: operators or functions, casts only where C would compute something
+//! else, and parentheses where C needs them or a reader does.
 
 use loopwright_kernel_ir::DType;
 use loopwright_lowering::program::{BinOp, Value, ValueKind};
@@ -35,7 +35,8 @@ pub(crate) fn operator(op: BinOp) -> Option<(&'static str, u8)> {
     })
 }
 
-/// The left operand's text: parenthesised where C needs it, and where few readers know the precedence by heart.
+/// The left operand's text: parenthesised where C needs it, and where few readers know the
+/// precedence by heart.
 fn left(op: &str, outer: u8, a: &Printed) -> String {
     let same_chain = a.prec == outer && (outer != prec::MUL || (op == "*" && !has_division(&a.text)));
     let unclear = match outer {
@@ -147,7 +148,8 @@ impl Context<'_> {
         Some(self.binary(opposite, a, &Value { dtype: b.dtype, kind }, a.dtype))
     }
 
-    /// A shift by an amount that may be beyond the bits of the type, of which C does not say what it gives.
+    /// A shift by an amount that may be beyond the bits of the type, of which C does not say what
+    /// it gives.
     fn shift_by_any(&self, op: BinOp, a: &Value, b: &Value) -> Printed {
         let of = if is_small(a.dtype) { DType::I32 } else { a.dtype };
         let name = self.needs.helper(if op == BinOp::Shl { "shift_left" } else { "shift_right" }, of);
@@ -189,7 +191,8 @@ fn is_amount(b: &Value) -> bool {
     b.as_int().is_some_and(|v| (0..bits).contains(&v))
 }
 
-/// A signed value in the unsigned type of its size, whose arithmetic wraps: the piece, and how it stands to the value.
+/// A signed value in the unsigned type of its size, whose arithmetic wraps: the piece, and how it
+/// stands to the value.
 pub(crate) fn modular(of: DType, a: Printed) -> (Printed, Rep) {
     match of {
         DType::I64 if a.rep == Rep::UnsignedLong => (a, Rep::UnsignedLong),
@@ -202,14 +205,16 @@ pub(crate) fn modular(of: DType, a: Printed) -> (Printed, Rep) {
     }
 }
 
-/// Sums, differences and products: modulo 2^32 in unsigned int where a builtin variable is part of them, otherwise in the type.
+/// Sums, differences and products: modulo 2^32 in unsigned int where a builtin variable is part of
+/// them, otherwise in the type.
 fn arithmetic(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
     match of {
         DType::I32 if a.is_unsigned() || b.is_unsigned() => {
             let exact = op != BinOp::Sub && a.is_natural() && b.is_natural();
             (a, b, Rep::Unsigned { exact })
         }
-        // An int beside an unsigned long long is extended by its sign, which is congruent; an unsigned int of a value below zero is not.
+        // An int beside an unsigned long long is extended by its sign, which is congruent; an
+        // unsigned int of a value below zero is not.
         DType::I64 if a.rep == Rep::UnsignedLong || b.rep == Rep::UnsignedLong => (a, b, Rep::UnsignedLong),
         DType::I64 | DType::U32 | DType::U64 => {
             let (a, b) = one_typed(of, a, b);
@@ -234,7 +239,8 @@ fn one_typed(of: DType, a: Printed, b: Printed) -> (Printed, Printed) {
     }
 }
 
-/// C's quotient and remainder, of operands that are not negative where they are of a builtin variable.
+/// C's quotient and remainder, of operands that are not negative where they are of a builtin
+/// variable.
 fn quotient(of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
     match of {
         DType::I32 if a.is_unsigned() || b.is_unsigned() => (a, b, Rep::Unsigned { exact: true }),
@@ -279,7 +285,8 @@ fn shift(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep
         (DType::I32 | DType::I64, BinOp::Shr) if a.is_unsigned() && a.is_natural() => {
             (a, b, Rep::Unsigned { exact: true })
         }
-        // Shifted as unsigned int: C++ before 20 has no meaning for a negative value or a bit in the place of the sign.
+        // Shifted as unsigned int: C++ before 20 has no meaning for a negative value or a bit in
+        // the place of the sign.
         (t, BinOp::Shl) if is_small(t) => (a.exact(of).cast(DType::U32), b, Rep::Int { exact: false }),
         (t, _) if is_small(t) => (a.exact(of), b, Rep::Int { exact: op == BinOp::Shr }),
         _ => (a.typed(of), b, Rep::Own),

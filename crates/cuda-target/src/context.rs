@@ -84,13 +84,16 @@ pub(crate) struct Context<'a> {
     pub kernel: &'a DeviceKernel,
     /// What the file needs.
     pub needs: &'a Needs,
-    /// Constants without a literal (infinities, the mask of a partial warp): by name, the declaration at the kernel's head.
+    /// Constants without a literal (infinities, the mask of a partial warp): by name, the
+    /// declaration at the kernel's head.
     pub constants: RefCell<BTreeMap<String, String>>,
-    /// Whether what is printed now is data: its signed arithmetic wraps, while that of indices is known not to overflow.
+    /// Whether what is printed now is data: its signed arithmetic wraps, while that of indices is
+    /// known not to overflow.
     pub of_data: Cell<bool>,
     /// Variables that hold data.
     data: BTreeSet<VarId>,
-    /// Variables of the host's loops, and scalar arguments that are lengths: indices are computed from them.
+    /// Variables of the host's loops, and scalar arguments that are lengths: indices are computed
+    /// from them.
     lengths: BTreeSet<Name>,
     /// Names in use in the kernel.
     taken: BTreeSet<&'a str>,
@@ -159,8 +162,9 @@ impl<'a> Context<'a> {
         self.data.contains(&var)
     }
 
-    /// Whether signed arithmetic with this result is to wrap: it is printed as data, and is no small multiple of indices in the
-    /// index type, which a launch checks to fit (`lowering::index_range`).
+    /// Whether signed arithmetic with this result is to wrap: it is printed as data, and is no
+    /// small multiple of indices in the index type, which a launch checks to fit
+    /// (`lowering::index_range`).
     pub(crate) fn wraps(&self, value: &Value) -> bool {
         let known = value.dtype == self.program.index;
         self.of_data.get() && (!known || self.weight(value).is_none_or(|w| w > SMALL))
@@ -172,7 +176,8 @@ impl<'a> Context<'a> {
         self.of_data.get() && (!known || self.weight_of(op, a, b).is_none_or(|w| w > SMALL))
     }
 
-    /// How many times an index the value is at most, constants counted as they are; `None` for what is no function of indices.
+    /// How many times an index the value is at most, constants counted as they are; `None` for what
+    /// is no function of indices.
     fn weight(&self, value: &Value) -> Option<u64> {
         match &value.kind {
             ValueKind::Int(v) => Some(v.unsigned_abs()),

@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Context<'_> {
-    /// The expression where its value is converted to the value's type in any case: assigned to a variable or an element of that
-    /// type, or used as a subscript, which is not negative.
+    /// The expression where its value is converted to the value's type in any case: assigned to a
+    /// variable or an element of that type, or used as a subscript, which is not negative.
     pub(crate) fn converted(&self, value: &Value) -> String {
         self.raw(value).text
     }
@@ -97,7 +97,8 @@ impl Context<'_> {
         text
     }
 
-    /// Whether an element is of an array whose lines caches are asked to give up first. There is no such access for bool.
+    /// Whether an element is of an array whose lines caches are asked to give up first. There is no
+    /// such access for bool.
     pub(crate) fn is_streaming(&self, m: &MemRef) -> bool {
         let Memory::Global(g) = m.memory else { return false };
         self.program.globals.get(g).is_some_and(|g| g.streaming && g.dtype != DType::Bool)
@@ -230,9 +231,9 @@ impl Context<'_> {
         }
     }
 
-    /// An integer from a floating-point value: towards zero, kept in its range, 0 of NaN. C leaves open what comes of values
-    /// beyond the range; the hardware's conversions to 32 bits and more keep to it, and of NaN make 0 where neither
-    /// side has 64 bits.
+    /// An integer from a floating-point value: towards zero, kept in its range, 0 of NaN. C leaves
+    /// open what comes of values beyond the range; the hardware's conversions to 32 bits and more
+    /// keep to it, and of NaN make 0 where neither side has 64 bits.
     fn to_integer(&self, operand: Printed, from: DType, to: DType) -> Printed {
         let text = operand.text;
         let call = |function: &str| Printed::primary(format!("{function}({text})"));

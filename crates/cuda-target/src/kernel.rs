@@ -9,7 +9,8 @@ use crate::{
     wrap::{WIDTH, wrap},
 };
 
-/// Shared memory that a kernel may declare with constant sizes; what is more has to be asked for at the launch.
+/// Shared memory that a kernel may declare with constant sizes; what is more has to be asked for at
+/// the launch.
 pub const STATIC_SHARED_BYTES: u64 = 48 * 1024;
 
 impl Context<'_> {

@@ -1,12 +1,15 @@
 //! Prints a lowered [`Program`] as CUDA C for NVRTC.
 //!
-//! Lowering has decided everything about order, bounds, guards and barriers; this crate decides how that is written. In order:
+//! Lowering has decided everything about order, bounds, guards and barriers; this crate decides how
+//! that is written. In order:
 //!
-//! 1. **The text computes what the program says.** C's own rules for types are accounted for at each operand
-//!    (unsigned builtin variables, arithmetic of narrow integers in int, the types of literals): a cast stands where C would compute
-//!    something else, and nowhere else. Signed arithmetic is C's: index arithmetic is proved or checked not to overflow.
-//! 2. **It reads like a good engineer's**: literal names, parentheses where C needs them or most readers do, lines of 100
-//!    columns broken at the loosest operator, headers and helper functions only where used.
+//! 1. **The text computes what the program says.** C's own rules for types are accounted for at
+//!    each operand (unsigned builtin variables, arithmetic of narrow integers in int, the types of
+//!    literals): a cast stands where C would compute something else, and nowhere else. Signed
+//!    arithmetic is C's: index arithmetic is proved or checked not to overflow.
+//! 2. **It reads like a good engineer's**: literal names, parentheses where C needs them or most
+//!    readers do, lines of 100 columns broken at the loosest operator, headers and helper functions
+//!    only where used.
 //! 3. **It is deterministic**: the same program gives the same bytes.
 //!
 //! Each line knows the instruction that it comes from ([`CudaSource::map`]).
@@ -74,7 +77,8 @@ impl CudaSource {
     }
 }
 
-/// The program as CUDA C. Refuses names that CUDA C does not allow, and a program that breaks its invariants.
+/// The program as CUDA C. Refuses names that CUDA C does not allow, and a program that breaks its
+/// invariants.
 pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
     let needs = Needs::default();
     let mut body = Lines::default();

@@ -2,7 +2,8 @@
 
 use loopwright_kernel_ir::DType;
 
-/// An integer constant of exactly the C type of `dtype`. A negative one of an unsigned type stands for its bits.
+/// An integer constant of exactly the C type of `dtype`. A negative one of an unsigned type stands
+/// for its bits.
 pub(crate) fn integer(dtype: DType, value: i64) -> String {
     match dtype {
         DType::I32 => match value {

@@ -2,7 +2,8 @@
 
 use loopwright_kernel_ir::{DType, MathFunction, Precision};
 
-/// The function's name for operands of this type, f32 or f64. The hardware's approximations exist for f32 only.
+/// The function's name for operands of this type, f32 or f64. The hardware's approximations exist
+/// for f32 only.
 pub(crate) fn function_name(function: &MathFunction, precision: Precision, dtype: DType) -> String {
     match (function.name, dtype, precision) {
         ("isnan", ..) => "isnan".into(),

@@ -1,7 +1,9 @@
-//! A piece of printed expression: its text, how tightly it binds, and how its C value stands to the value that is meant.
+//! A piece of printed expression: its text, how tightly it binds, and how its C value stands to the
+//! value that is meant.
 //!
-//! C computes `threadIdx.x` in unsigned int, narrow integers in int, and types plain literals int. Casting each at once would be
-//! right and unreadable. Instead every piece knows its [`Rep`], and is cast only where somebody would see the difference.
+//! C computes `threadIdx.x` in unsigned int, narrow integers in int, and types plain literals int.
+//! Casting each at once would be right and unreadable. Instead every piece knows its [`Rep`], and
+//! is cast only where somebody would see the difference.
 
 use loopwright_kernel_ir::DType;
 
@@ -29,16 +31,18 @@ pub(crate) mod prec {
 pub(crate) enum Rep {
     /// It has the C type of the value's type, and is the value.
     Own,
-    /// It is an unsigned int. Exact: it is the value, which is not negative and below 2^31 (2^32 for 64-bit types). Otherwise
-    /// it is congruent to the value modulo 2^32, and the value is an I32; conversion to int gives it.
+    /// It is an unsigned int. Exact: it is the value, which is not negative and below 2^31 (2^32
+    /// for 64-bit types). Otherwise it is congruent to the value modulo 2^32, and the value is an
+    /// I32; conversion to int gives it.
     Unsigned {
         /// Whether it is the value itself.
         exact: bool,
     },
-    /// It is an unsigned long long, congruent to the value, an I64, modulo 2^64; conversion to long long gives it.
+    /// It is an unsigned long long, congruent to the value, an I64, modulo 2^64; conversion to long
+    /// long gives it.
     UnsignedLong,
-    /// It is an int. Exact: it is the value, of another integer type or bool. Otherwise it is congruent to a value of at most 16
-    /// bits; conversion to its type gives it.
+    /// It is an int. Exact: it is the value, of another integer type or bool. Otherwise it is
+    /// congruent to a value of at most 16 bits; conversion to its type gives it.
     Int {
         /// Whether it is the value itself.
         exact: bool,

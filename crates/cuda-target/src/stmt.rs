@@ -69,7 +69,8 @@ impl Context<'_> {
         }
     }
 
-    /// Says of a copy which step made it, what it copies, and what it fills the rest of its buffer with.
+    /// Says of a copy which step made it, what it copies, and what it fills the rest of its buffer
+    /// with.
     fn copy_comment(&self, stmt: &Stmt, leaf: Option<LeafId>, indent: usize, out: &mut Lines) {
         let Some(copy) = leaf.and_then(|id| self.program.leaves.get(id.0)) else { return };
         if let Role::Copies { source } = &copy.role {
@@ -150,7 +151,8 @@ impl Context<'_> {
             Step::Double => format!("{name} *= 2"),
         };
         let relation = if *step == Step::Halve { '>' } else { '<' };
-        // The counter is an int beside the bound: a bound in unsigned int would make the comparison unsigned.
+        // The counter is an int beside the bound: a bound in unsigned int would make the comparison
+        // unsigned.
         let bound = self.raw(upper);
         let bound =
             if bound.is_unsigned() && upper.dtype == DType::I32 { bound.typed(DType::I32) } else { bound };
@@ -228,7 +230,8 @@ impl Context<'_> {
         format!("{target} = {};", self.converted(value))
     }
 
-    /// `atomicAdd` and its like, whose result nobody takes: the compiler makes a reduction of the memory of it.
+    /// `atomicAdd` and its like, whose result nobody takes: the compiler makes a reduction of the
+    /// memory of it.
     fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
         let (_, dtype) = self.array(to.memory);
         if !atomic.takes(dtype) || !matches!(to.memory, Memory::Global(_)) {
@@ -243,7 +246,8 @@ impl Context<'_> {
             Atomic::Max => "atomicMax",
         };
         let (element, value) = (self.element(to), self.converted(value));
-        // Sums of signed and unsigned words are the same bits; CUDA has the function for unsigned ones.
+        // Sums of signed and unsigned words are the same bits; CUDA has the function for unsigned
+        // ones.
         if (atomic, dtype) == (Atomic::Add, DType::I64) {
             let unsigned = "unsigned long long";
             return format!(
@@ -285,7 +289,8 @@ impl Context<'_> {
         }
     }
 
-    /// The array of an element whose stores come in waves, and how. Elements of a byte have no such store.
+    /// The array of an element whose stores come in waves, and how. Elements of a byte have no such
+    /// store.
     fn waves(&self, to: &MemRef) -> Option<(&Global, Waves)> {
         let Memory::Global(global) = to.memory else { return None };
         let array = self.program.globals.get(global)?;
@@ -308,7 +313,8 @@ impl Context<'_> {
         format!("{WAVES}({target}, {value}, {at}, {size}, {window}, {windows});")
     }
 
-    /// `__align__(16) ` for an array that vector accesses go to; nothing where its elements' own alignment is enough.
+    /// `__align__(16) ` for an array that vector accesses go to; nothing where its elements' own
+    /// alignment is enough.
     pub(crate) fn alignment(&self, memory: Memory) -> String {
         let mut most = 1;
         Stmt::visit(&self.kernel.body, &mut |stmt| {

@@ -21,7 +21,8 @@ pub(crate) fn c_type(dtype: DType) -> &'static str {
     }
 }
 
-/// The type that moves `lanes` elements by one access: of the elements' own kind where CUDA has it, else of their bits.
+/// The type that moves `lanes` elements by one access: of the elements' own kind where CUDA has it,
+/// else of their bits.
 pub(crate) fn vector_type(dtype: DType, lanes: u8) -> Option<String> {
     let stem = match dtype {
         DType::Bool | DType::U8 => "uchar",

@@ -1,8 +1,9 @@
 //! Breaks long lines of CUDA C where a careful hand would.
 //!
-//! A break comes behind a comma or a binary operator (before `?` and `:`), as far out in the nesting of brackets and at as
-//! loose an operator as possible, and of those as far right as fits. What follows aligns behind the bracket that is open, or
-//! is indented by four more where none is. Printed text has binary operators, and nothing else, between spaces.
+//! A break comes behind a comma or a binary operator (before `?` and `:`), as far out in the
+//! nesting of brackets and at as loose an operator as possible, and of those as far right as fits.
+//! What follows aligns behind the bracket that is open, or is indented by four more where none is.
+//! Printed text has binary operators, and nothing else, between spaces.
 
 /// Columns of a line.
 pub(crate) const WIDTH: usize = 100;
@@ -98,7 +99,8 @@ pub(crate) fn wrap(text: &str, indent: usize) -> Vec<String> {
         let (start, column) = pieces[pieces.len() - 1];
         let here = all.iter().filter(|b| b.at > start && b.at < text.len());
         let fits = |b: &&Break| column + text[start..b.at].trim_end().len() <= WIDTH;
-        // A break behind an assignment is worth a line only if the rest then fits on one, or if nothing else keeps this line short.
+        // A break behind an assignment is worth a line only if the rest then fits on one, or if
+        // nothing else keeps this line short.
         let useful = |b: &&Break| b.rank.1 != 2 || indent + 4 + text.len() - b.at <= WIDTH;
         // The next piece would be no longer than a line.
         let goes_on = |b: &Break| {

@@ -110,7 +110,8 @@ impl Block<'_> {
         lanes_of(&bad) & mask == 0
     }
 
-    /// A fault of one access. The cell is given by its subscripts where they are known, by its offset otherwise.
+    /// A fault of one access. The cell is given by its subscripts where they are known, by its
+    /// offset otherwise.
     fn access_failure(
         &self,
         kind: FaultKind,
@@ -193,7 +194,8 @@ impl Block<'_> {
         Err(failure)
     }
 
-    /// Counts the access, and looks at the watched cell if there is one. `bytes` are those of one lane.
+    /// Counts the access, and looks at the watched cell if there is one. `bytes` are those of one
+    /// lane.
     fn account(&mut self, access: &Access, offset: &Offsets, mask: u32, bytes: u64) {
         if !self.launch.options.count {
             return;
@@ -282,7 +284,8 @@ impl Block<'_> {
     fn check_cells(&mut self, warp: &mut Warp, access: &Access, offset: &Offsets, mask: u32) -> Outcome<()> {
         self.watch(warp, access, offset, mask)?;
         let mut checks = self.launch.options.checks;
-        // A cell is watched to learn more of a fault that is known: what has no value may be what a race has not written yet.
+        // A cell is watched to learn more of a fault that is known: what has no value may be what a
+        // race has not written yet.
         checks.uninitialised &= self.trace.is_none();
         let now = self.stamp(warp);
         let without_value = |block: &Self, warp: &Warp, lane: usize| {
@@ -506,7 +509,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Changes elements of global memory, lane after lane. Blocks of a kernel with updates run one after another, so that nothing comes between.
+    /// Changes elements of global memory, lane after lane. Blocks of a kernel with updates run one
+    /// after another, so that nothing comes between.
     pub fn update(&mut self, warp: &mut Warp, access: u32, src: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;

@@ -9,11 +9,13 @@ use loopwright_kernel_ir::{Buffer, Name, Number};
 pub struct ArrayArgument {
     /// Its elements.
     pub buffer: Buffer,
-    /// Whether they have values before the run; otherwise reading what the program has not written is a fault.
+    /// Whether they have values before the run; otherwise reading what the program has not written
+    /// is a fault.
     pub initialised: bool,
 }
 
-/// The arguments by name. A run that succeeds replaces the elements of written arrays; a run with a fault changes nothing.
+/// The arguments by name. A run that succeeds replaces the elements of written arrays; a run with a
+/// fault changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// Arrays.

@@ -5,8 +5,9 @@ use std::{fs, sync::OnceLock};
 /// The most that is taken where the machine has more, or does not say what it has.
 const MOST: u64 = 1 << 36;
 
-/// A quarter of what the process could still take when this was first asked: beside the emulator's cells and their shadows, which
-/// are what is counted, an array is there once more for the device and once more for the host.
+/// A quarter of what the process could still take when this was first asked: beside the emulator's
+/// cells and their shadows, which are what is counted, an array is there once more for the device
+/// and once more for the host.
 pub(crate) fn share() -> u64 {
     static SHARE: OnceLock<u64> = OnceLock::new();
     *SHARE.get_or_init(|| {

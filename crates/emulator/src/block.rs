@@ -1,8 +1,9 @@
 //! One block: its warps in turn between barriers, its counters, and who is named in a fault.
 //!
-//! Warp 0 runs until it waits at a barrier or ends, then warp 1, and so on; when all wait at one barrier, the next phase begins.
-//! That is one legal order of the block's threads; what another order could change is a race, and reported as one. Everything a block does is
-//! deterministic as long as no other block writes what it reads, which is a race too.
+//! Warp 0 runs until it waits at a barrier or ends, then warp 1, and so on; when all wait at one
+//! barrier, the next phase begins. That is one legal order of the block's threads; what another
+//! order could change is a race, and reported as one. Everything a block does is deterministic as
+//! long as no other block writes what it reads, which is a race too.
 
 use loopwright_kernel_ir::{DType, Name, Number};
 use loopwright_lowering::program::{DeviceKernel, Memory, Program, Scope};

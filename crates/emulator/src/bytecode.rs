@@ -1,9 +1,10 @@
 //! The flat code that one device kernel becomes.
 //!
-//! Registers hold one value a lane and lie in two files: `w` of 32-bit words (integers of up to 32 bits extended to 32 by their
-//! signedness, f32, f16 and bf16 as their bits, bool as 0 or 1) and `d` of 64-bit words. The type says which file a
-//! register is in. Temporaries may hold anything in lanes that are not active; what writes a variable again, or joins the two
-//! sides of a choice, moves active lanes only.
+//! Registers hold one value a lane and lie in two files: `w` of 32-bit words (integers of up to 32
+//! bits extended to 32 by their signedness, f32, f16 and bf16 as their bits, bool as 0 or 1) and
+//! `d` of 64-bit words. The type says which file a register is in. Temporaries may hold anything in
+//! lanes that are not active; what writes a variable again, or joins the two sides of a choice,
+//! moves active lanes only.
 
 use loopwright_kernel_ir::{DType, Name, Number};
 use loopwright_lowering::program::{
@@ -121,8 +122,9 @@ pub(crate) enum Inst {
         dst: Reg,
         src: Reg,
     },
-    /// `dst = src` in all lanes, the end of a choice whose sides were computed under masks. `tallies[tally]` counts all of it, for the lanes
-    /// that ask for the choice: compilers predicate short sides, so that what runs does not hang on the data.
+    /// `dst = src` in all lanes, the end of a choice whose sides were computed under masks.
+    /// `tallies[tally]` counts all of it, for the lanes that ask for the choice: compilers
+    /// predicate short sides, so that what runs does not hang on the data.
     Chosen {
         wide: bool,
         dst: Reg,
@@ -138,7 +140,8 @@ pub(crate) enum Inst {
         b: Reg,
         class: Class,
     },
-    /// `dst = a op b`; `dtype` is that of the operands. `site` is consulted for faults; `exact` makes overflow one.
+    /// `dst = a op b`; `dtype` is that of the operands. `site` is consulted for faults; `exact`
+    /// makes overflow one.
     Binary {
         op: BinOp,
         dtype: DType,
@@ -149,7 +152,8 @@ pub(crate) enum Inst {
         exact: bool,
         site: u32,
     },
-    /// As `Binary` on i32 or bool, no division, with operands that are the same in all lanes, so that the result is too.
+    /// As `Binary` on i32 or bool, no division, with operands that are the same in all lanes, so
+    /// that the result is too.
     Uniform {
         op: BinOp,
         dtype: DType,
@@ -241,13 +245,15 @@ pub(crate) enum Inst {
     Undefine {
         slot: u32,
     },
-    /// Keeps the active lanes where `cond` holds; goes to `other` where none is left. `slot` and `slot + 1` remember.
+    /// Keeps the active lanes where `cond` holds; goes to `other` where none is left. `slot` and
+    /// `slot + 1` remember.
     If {
         cond: Reg,
         slot: u32,
         other: Pc,
     },
-    /// Goes on with the lanes that the `If` of this slot left out; goes to `end` where there are none.
+    /// Goes on with the lanes that the `If` of this slot left out; goes to `end` where there are
+    /// none.
     Else {
         slot: u32,
         end: Pc,
@@ -303,7 +309,8 @@ pub(crate) struct Site {
     pub what: &'static str,
     /// The name that the fault concerns, if any (a variable, a loop counter).
     pub about: Option<Name>,
-    /// One more than the number of the innermost name in scope in [`Code::scopes`]; 0 where there is none.
+    /// One more than the number of the innermost name in scope in [`Code::scopes`]; 0 where there
+    /// is none.
     pub scope: usize,
 }
 

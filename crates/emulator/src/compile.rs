@@ -1,9 +1,11 @@
 //! From a device kernel to flat code: statements.
 //!
-//! Registers are handed out in the order presets, variables, temporaries; temporaries of a statement are given back at its end, so
-//! a loop's bound outlives its body and nothing else lives longer than its statement. Everything that the interpreter relies on
-//! is checked on the way: numbers of arrays and variables, types of operands, counts of subscripts. What is wrong is a fault, never
-//! a panic. Memory is in [`compile_access`](crate::compile_access), values in [`compile_value`](crate::compile_value).
+//! Registers are handed out in the order presets, variables, temporaries; temporaries of a
+//! statement are given back at its end, so a loop's bound outlives its body and nothing else lives
+//! longer than its statement. Everything that the interpreter relies on is checked on the way:
+//! numbers of arrays and variables, types of operands, counts of subscripts. What is wrong is a
+//! fault, never a panic. Memory is in [`compile_access`](crate::compile_access), values in
+//! [`compile_value`](crate::compile_value).
 
 use loopwright_kernel_ir::{DType, Name};
 use loopwright_lowering::program::{
@@ -23,7 +25,8 @@ const DEPTH: usize = 3000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub reg: Reg,
-    /// The slot in which the lanes with a value are remembered, for variables that are declared without one.
+    /// The slot in which the lanes with a value are remembered, for variables that are declared
+    /// without one.
     pub watched: Option<u32>,
 }
 
@@ -49,7 +52,8 @@ pub(crate) struct Compiler<'a> {
     pub counted: bool,
     /// Whether overflow is a fault: in index arithmetic.
     pub exact: bool,
-    /// Whether what is compiled is an address, a bound or a guard, whose integers count as index arithmetic.
+    /// Whether what is compiled is an address, a bound or a guard, whose integers count as index
+    /// arithmetic.
     pub index: bool,
     pub depth: usize,
     /// How many loops there were so far, and the number of the innermost one around.
@@ -59,7 +63,8 @@ pub(crate) struct Compiler<'a> {
     pub tally: [u64; CLASSES],
     /// Whether a declaration is being compiled.
     pub declares: bool,
-    /// Conditions of the declarations since the last statement of another kind; their registers stay until there is one.
+    /// Conditions of the declarations since the last statement of another kind; their registers
+    /// stay until there is one.
     pub conditions: Vec<(&'a Value, Reg)>,
     /// Values of the offset that is being compiled, and the depth of choices at which they hold.
     pub memo: Vec<(&'a Value, Reg)>,
@@ -309,7 +314,8 @@ impl<'a> Compiler<'a> {
                 let (place, dtype) = self.place(*var)?;
                 let of_index = leaf.is_none() && dtype == self.program.index;
                 self.exact = of_index && self.options.checks.overflow;
-                // A choice is of data: joins of partial results, an index among them, are no leaf's.
+                // A choice is of data: joins of partial results, an index among them, are no
+                // leaf's.
                 self.index = of_index && !matches!(value.kind, ValueKind::Select(..));
                 self.forget_conditions_of(*var);
                 self.declares = true;

@@ -1,8 +1,9 @@
 //! From a device kernel to flat code: accesses of memory.
 //!
-//! An access is its offset and, where bounds are checked, the subscripts that it comes from. These are computed for the check only, and not
-//! counted. What occurs several times in one access is computed once. An offset that all lanes have in common, or that is a constant, is
-//! marked, as the interpreter has faster ways for it.
+//! An access is its offset and, where bounds are checked, the subscripts that it comes from. These
+//! are computed for the check only, and not counted. What occurs several times in one access is
+//! computed once. An offset that all lanes have in common, or that is a constant, is marked, as the
+//! interpreter has faster ways for it.
 
 use loopwright_kernel_ir::DType;
 use loopwright_lowering::program::{MemRef, Memory};
@@ -128,7 +129,8 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The offset of an element of an array with these axes, if it and the subscripts are constants that agree and lie inside.
+/// The offset of an element of an array with these axes, if it and the subscripts are constants
+/// that agree and lie inside.
 fn constant_offset(to: &MemRef, axes: &[(i64, i64)]) -> Option<usize> {
     let mut sum = 0i64;
     for (subscript, (length, stride)) in to.subscripts.iter().zip(axes) {

@@ -1,9 +1,10 @@
 //! From a device kernel to flat code: choices, and for which counter an operation counts.
 //!
-//! What could fault in a lane that does not ask for it (a load, a division, a call of the user's) is done under a mask; the rest is done for
-//! all lanes and blended. Either way both sides are counted: what is done under a mask adds to a tally, which the end of the outermost choice
-//! counts for all lanes that came to it. A condition that neighbouring declarations share, as those of a value and its index do, is
-//! computed once, as compilers do.
+//! What could fault in a lane that does not ask for it (a load, a division, a call of the user's)
+//! is done under a mask; the rest is done for all lanes and blended. Either way both sides are
+//! counted: what is done under a mask adds to a tally, which the end of the outermost choice counts
+//! for all lanes that came to it. A condition that neighbouring declarations share, as those of a
+//! value and its index do, is computed once, as compilers do.
 
 use loopwright_kernel_ir::DType;
 use loopwright_lowering::program::{BinOp, Memory, UnOp, Value, ValueKind, VarId};
@@ -15,7 +16,8 @@ use crate::{
 };
 
 impl<'a> Compiler<'a> {
-    /// The counter of an operation on values of a type: that of its class, or of index arithmetic where addresses and guards are computed.
+    /// The counter of an operation on values of a type: that of its class, or of index arithmetic
+    /// where addresses and guards are computed.
     pub fn class(&mut self, class: Class, dtype: DType) -> Class {
         if !self.counted {
             return Class::Check;
@@ -38,7 +40,8 @@ impl<'a> Compiler<'a> {
         Class::Check
     }
 
-    /// Moves what a choice under masks gave, and counts the choice with all that it is made of if it is the outermost one.
+    /// Moves what a choice under masks gave, and counts the choice with all that it is made of if
+    /// it is the outermost one.
     fn chosen(&mut self, class: Class, dtype: DType, dst: Reg, src: Reg) {
         let wide = is_wide(dtype);
         let class = self.class(class, dtype);

@@ -1,6 +1,7 @@
 //! From a device kernel to flat code: values.
 //!
-//! A value ends in a register that nothing changes while its statement runs. Choices are in [`compile_choice`](crate::compile_choice).
+//! A value ends in a register that nothing changes while its statement runs. Choices are in
+//! [`compile_choice`](crate::compile_choice).
 
 use loopwright_kernel_ir::{DType, Name, math_function};
 use loopwright_lowering::program::{BinOp, UnOp, Value, ValueKind};

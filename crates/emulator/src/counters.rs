@@ -1,8 +1,9 @@
 //! What a profiler would count.
 //!
-//! A *request* is one memory instruction of one warp. Its *sectors* are the 32-byte pieces of global memory that its active lanes
-//! touch. Its *wavefronts* in shared memory are the passes over 32 banks of 4 bytes: accesses of 8 bytes are served by half warps, of
-//! 16 bytes by quarter warps; lanes that read one word share it. All counts are sums over warps and blocks, so they do not
+//! A *request* is one memory instruction of one warp. Its *sectors* are the 32-byte pieces of
+//! global memory that its active lanes touch. Its *wavefronts* in shared memory are the passes over
+//! 32 banks of 4 bytes: accesses of 8 bytes are served by half warps, of 16 bytes by quarter warps;
+//! lanes that read one word share it. All counts are sums over warps and blocks, so they do not
 //! depend on the order in which blocks run.
 
 use std::ops::AddAssign;
@@ -43,7 +44,8 @@ pub struct AccessTraffic {
     pub requests: u64,
     /// Sectors of global memory, or wavefronts of shared memory.
     pub passes: u64,
-    /// Passes beyond the least in which so many lanes could be served: scattered sectors, bank conflicts.
+    /// Passes beyond the least in which so many lanes could be served: scattered sectors, bank
+    /// conflicts.
     pub excess: u64,
     /// Lanes that took part.
     pub active_lanes: u64,
@@ -64,14 +66,15 @@ pub struct CountedAccess {
     pub write: bool,
     /// The statement that it is part of.
     pub leaf: Option<LeafId>,
-    /// The innermost loop that it stands in, unrolled or not: its number in the order of the kernel's text, from 1; 0 outside of loops.
+    /// The innermost loop that it stands in, unrolled or not: its number in the order of the
+    /// kernel's text, from 1; 0 outside of loops.
     pub in_loop: usize,
     /// What it took.
     pub traffic: AccessTraffic,
 }
 
-/// Operations by class. What only the checks compute is not counted. Both sides of a choice are, except loads and calls of the user's
-/// functions, which count where they run.
+/// Operations by class. What only the checks compute is not counted. Both sides of a choice are,
+/// except loads and calls of the user's functions, which count where they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
     /// Integer and bitwise arithmetic on values, minima and maxima of them included.
@@ -96,7 +99,8 @@ pub struct Operations {
     pub choices: u64,
     /// Conversions.
     pub conversions: u64,
-    /// What addresses, loop counters and guards take, as the text says it: compilers move most of it out of loops.
+    /// What addresses, loop counters and guards take, as the text says it: compilers move most of
+    /// it out of loops.
     pub index: u64,
 }
 

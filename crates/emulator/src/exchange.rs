@@ -1,7 +1,8 @@
 //! What the lanes of a warp tell each other: shuffles and votes.
 //!
-//! All lanes that the block has take part; where some are inactive, the exchange is divergent, as a barrier is. A lane that asks beyond its group
-//! keeps its own value. One that asks a lane which the block does not have is a fault.
+//! All lanes that the block has take part; where some are inactive, the exchange is divergent, as a
+//! barrier is. A lane that asks beyond its group keeps its own value. One that asks a lane which
+//! the block does not have is a fault.
 
 use loopwright_lowering::program::ShuffleMode;
 

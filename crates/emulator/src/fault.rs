@@ -26,7 +26,8 @@ pub enum FaultKind {
     Uninitialised,
     /// A barrier that some threads of its scope do not reach.
     DivergentBarrier(Scope),
-    /// A shuffle that some lanes do not reach, or that takes from a lane that the block does not have.
+    /// A shuffle that some lanes do not reach, or that takes from a lane that the block does not
+    /// have.
     DivergentShuffle,
     /// An integer division by zero.
     DivisionByZero,
@@ -162,7 +163,8 @@ impl fmt::Display for Instance {
     }
 }
 
-/// A fault. The same program with the same arguments always gives the same one: the first in the order of blocks and steps.
+/// A fault. The same program with the same arguments always gives the same one: the first in the
+/// order of blocks and steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// What kind.

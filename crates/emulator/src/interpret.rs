@@ -1,8 +1,10 @@
 //! The interpreter: a warp runs its code until it waits at a barrier or ends.
 //!
-//! Operations are done for all lanes; the mask says which of them count, and which may fault. Where no lane is left, guards and loops jump. The masks
-//! of the statements around lie in slots that were handed out when the code was made, so that nothing is looked up or allocated on the way. What the
-//! code may rely on was checked then, too: registers, slots and jumps are taken as they are.
+//! Operations are done for all lanes; the mask says which of them count, and which may fault. Where
+//! no lane is left, guards and loops jump. The masks of the statements around lie in slots that
+//! were handed out when the code was made, so that nothing is looked up or allocated on the way.
+//! What the code may rely on was checked then, too: registers, slots and jumps are taken as they
+//! are.
 
 use loopwright_kernel_ir::DType;
 use loopwright_lowering::program::{BinOp, Scope};

@@ -1,8 +1,9 @@
 //! Operations on the 32 lanes of a warp.
 //!
-//! Every function computes all lanes, whether active or not, in loops that compilers turn into vector code; only what could
-//! fault (division, overflow where it matters) looks at the mask, and only calls of functions leave inactive lanes out to save
-//! time. This file is the meaning of each operation of the lowered program for the emulator.
+//! Every function computes all lanes, whether active or not, in loops that compilers turn into
+//! vector code; only what could fault (division, overflow where it matters) looks at the mask, and
+//! only calls of functions leave inactive lanes out to save time. This file is the meaning of each
+//! operation of the lowered program for the emulator.
 
 use half::{bf16, f16};
 use loopwright_kernel_ir::{DType, Number};
@@ -116,7 +117,8 @@ macro_rules! integer {
             fn xor(self, other: Self) -> Self { self ^ other }
             #[inline(always)]
             fn shl(self, other: Self) -> Self {
-                // Amounts outside of 0..bits (negative ones are huge) move every bit out, as the hardware does.
+                // Amounts outside of 0..bits (negative ones are huge) move every bit out, as the
+                // hardware does.
                 let amount = other as u64;
                 if amount < <$type>::BITS as u64 { self << amount } else { 0 }
             }
@@ -387,7 +389,8 @@ pub(crate) fn cast_wide(from: DType, to: DType, a: &Wide) -> Wide {
 
 macro_rules! math {
     ($name:ident, $type:ty, $erf:path, $erfc:path) => {
-        /// A math function of floating-point values; `b` and `c` are not looked at where it takes fewer. `isnan` gives 0 or 1.
+        /// A math function of floating-point values; `b` and `c` are not looked at where it takes
+        /// fewer. `isnan` gives 0 or 1.
         fn $name(function: MathFn, a: $type, b: $type, c: $type) -> $type {
             match function {
                 MathFn::Abs => a.abs(),

@@ -1,7 +1,9 @@
-//! Runs a lowered [`Program`](loopwright_lowering::program::Program) on the CPU, checks it, and counts what a profiler would.
+//! Runs a lowered [`Program`](loopwright_lowering::program::Program) on the CPU, checks it, and
+//! counts what a profiler would.
 //!
-//! A device kernel becomes flat code over registers of 32 lanes. A warp runs it in lock step under a lane mask, with its own program
-//! counter, until it waits at a barrier or ends; then the next warp of the block runs. Blocks are spread over cores.
+//! A device kernel becomes flat code over registers of 32 lanes. A warp runs it in lock step under
+//! a lane mask, with its own program counter, until it waits at a barrier or ends; then the next
+//! warp of the block runs. Blocks are spread over cores.
 //!
 //! ```text
 //! machine   the host's part: arguments, launches, blocks over cores, the second and third look at a fault
@@ -13,14 +15,16 @@
 //!   shadow    who accessed a cell last; trace: the same with all details for one cell
 //! ```
 //!
-//! What is found ([`Fault`]) comes with the cell and the instances that are involved: out of bounds, races in shared and global
-//! memory by happens-before, reads of what was never written, divergent barriers and shuffles, divisions by zero, overflow of index
-//! arithmetic. The same fault is reported in every run. A fault is a value; no input makes the emulator panic, and
+//! What is found ([`Fault`]) comes with the cell and the instances that are involved: out of
+//! bounds, races in shared and global memory by happens-before, reads of what was never written,
+//! divergent barriers and shuffles, divisions by zero, overflow of index arithmetic. The same fault
+//! is reported in every run. A fault is a value; no input makes the emulator panic, and
 //! [`Options::max_steps`] ends what does not end by itself.
 //!
 //! Meanings that the lowered form leaves open: conversions are those of
-//! [`Number::cast`](loopwright_kernel_ir::Number::cast); a shift by an amount outside of `0..bits` moves every bit out; integers wrap, the
-//! quotient of the least integer and -1 too; a loop's bound is evaluated once; fast and precise functions are the same.
+//! [`Number::cast`](loopwright_kernel_ir::Number::cast); a shift by an amount outside of `0..bits`
+//! moves every bit out; integers wrap, the quotient of the least integer and -1 too; a loop's bound
+//! is evaluated once; fast and precise functions are the same.
 
 #![cfg_attr(
     not(test),

@@ -1,8 +1,10 @@
-//! Runs a whole program: binds the arguments, goes through the host's statements, and spreads the blocks of each launch over cores.
+//! Runs a whole program: binds the arguments, goes through the host's statements, and spreads the
+//! blocks of each launch over cores.
 //!
-//! A run that meets a fault is repeated block after block, so that the fault that is reported is the first in that order and the same every
-//! time; a race, or a read of what was never written, is looked at once more with its cell watched: a race is known by both
-//! instances, and a value that is only not there yet is a race. Arguments change only when all went well.
+//! A run that meets a fault is repeated block after block, so that the fault that is reported is
+//! the first in that order and the same every time; a race, or a read of what was never written, is
+//! looked at once more with its cell watched: a race is known by both instances, and a value that
+//! is only not there yet is a race. Arguments change only when all went well.
 
 use std::{
     collections::BTreeMap,
@@ -39,13 +41,15 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Checks the program and makes its code. Faults: what breaks an invariant of the lowered form, a missing closure.
+    /// Checks the program and makes its code. Faults: what breaks an invariant of the lowered form,
+    /// a missing closure.
     pub fn new(program: &Arc<Program>, options: &Options) -> Result<Emulator, Fault> {
         let codes = codes(program, options)?;
         Ok(Emulator { program: program.clone(), options: options.clone(), codes })
     }
 
-    /// Runs it over the arguments. Written arrays change if there is no fault, otherwise nothing does.
+    /// Runs it over the arguments. Written arrays change if there is no fault, otherwise nothing
+    /// does.
     pub fn run(&self, arguments: &mut Arguments) -> Result<Report, Fault> {
         Machine { program: &self.program, options: &self.options, codes: &self.codes }.run(arguments)
     }
@@ -104,7 +108,8 @@ impl Machine<'_> {
             Err(first) => first,
             Ok(_) => failure,
         };
-        // A value that is missing may be one that a race has not written yet; on the way to it another cell may show the race first.
+        // A value that is missing may be one that a race has not written yet; on the way to it
+        // another cell may show the race first.
         let mut target = failure.target;
         for _ in 0..2 {
             let Some(watched) = target else { break };

@@ -1,7 +1,8 @@
 //! Arrays in global memory, which all blocks share.
 //!
-//! Cells are atomics with relaxed order: plain loads and stores of the machine, so that a race in the emulated program is no race of
-//! ours. Reads and writes of a cell are remembered where the kernel writes the array.
+//! Cells are atomics with relaxed order: plain loads and stores of the machine, so that a race in
+//! the emulated program is no race of ours. Reads and writes of a cell are remembered where the
+//! kernel writes the array.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 

@@ -10,13 +10,16 @@ pub type DeviceClosure = Arc<dyn Fn(&[Number]) -> Number + Send + Sync>;
 /// Which checks are made; all of them by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
-    /// Subscripts lie in the array, axis by axis, and agree with the offset. (That the offset lies in the storage is always checked.)
+    /// Subscripts lie in the array, axis by axis, and agree with the offset. (That the offset lies
+    /// in the storage is always checked.)
     pub bounds: bool,
-    /// Accesses of one cell of shared or global memory by different threads are ordered by synchronisation where one is a write.
+    /// Accesses of one cell of shared or global memory by different threads are ordered by
+    /// synchronisation where one is a write.
     pub races: bool,
     /// Nothing is read that was never written.
     pub uninitialised: bool,
-    /// Barriers and shuffles are reached by all threads of their scope. (A block that could not go on is a fault in any case.)
+    /// Barriers and shuffles are reached by all threads of their scope. (A block that could not go
+    /// on is a fault in any case.)
     pub divergence: bool,
     /// Index arithmetic does not leave the index type.
     pub overflow: bool,
@@ -46,8 +49,9 @@ pub struct Options {
     pub count: bool,
     /// The most steps of the emulator's code that the warps of one block may take together.
     pub max_steps: u64,
-    /// The most bytes that arrays, the launch's own included, may take with what is remembered of their cells. By default a quarter of
-    /// the memory that was available when the process first asked, and 64 GiB at most.
+    /// The most bytes that arrays, the launch's own included, may take with what is remembered of
+    /// their cells. By default a quarter of the memory that was available when the process first
+    /// asked, and 64 GiB at most.
     pub max_bytes: u64,
     /// How many blocks run at once; `None` means one for each core.
     pub threads: Option<usize>,

@@ -1,16 +1,17 @@
-//! Faster ways of what most steps are, each with the very results of the general one (but for which NaN
-//! comes of two, which Rust leaves open).
+//! Faster ways of what most steps are, each with the very results of the general one (but for which
+//! NaN comes of two, which Rust leaves open).
 //!
-//! The general operations of [`lanes`](crate::lanes) and of the interpreter stay the meaning; what is here covers i32, f32 and bool where
-//! nothing faults, and says that it does not apply otherwise.
+//! The general operations of [`lanes`](crate::lanes) and of the interpreter stay the meaning; what
+//! is here covers i32, f32 and bool where nothing faults, and says that it does not apply
+//! otherwise.
 
 use loopwright_kernel_ir::DType;
 use loopwright_lowering::program::{BinOp, ShuffleMode};
 
 use crate::words::{Narrow, WARP, select};
 
-/// `file[dst] = f(file[a], file[b])`, lane by lane. Eight lanes are read before they are written, so that this is vector code without
-/// asking whether the registers overlap.
+/// `file[dst] = f(file[a], file[b])`, lane by lane. Eight lanes are read before they are written,
+/// so that this is vector code without asking whether the registers overlap.
 #[inline(always)]
 fn zip(file: &mut [Narrow], (dst, a, b): (usize, usize, usize), f: impl Fn(u32, u32) -> u32) {
     for k in (0..WARP).step_by(8) {
@@ -33,8 +34,8 @@ fn magnitude(a: &Narrow) -> u32 {
     u32::BITS - bits.leading_zeros()
 }
 
-/// The operations that most steps are, within the file of 32-bit words. `false`: it is none of them, or one in which an integer
-/// overflows, and nothing has happened.
+/// The operations that most steps are, within the file of 32-bit words. `false`: it is none of
+/// them, or one in which an integer overflows, and nothing has happened.
 #[inline(always)]
 pub(crate) fn binary_common(
     op: BinOp,
@@ -76,8 +77,9 @@ pub(crate) fn binary_common(
     true
 }
 
-/// An operation on one i32, or comparison or logic on one pair of words: what [`binary_narrow`] does for lanes that are all equal. `None`
-/// where it overflows and that is a fault, and for what is not done here.
+/// An operation on one i32, or comparison or logic on one pair of words: what [`binary_narrow`]
+/// does for lanes that are all equal. `None` where it overflows and that is a fault, and for what
+/// is not done here.
 #[inline(always)]
 pub(crate) fn binary_scalar(op: BinOp, a: u32, b: u32, exact: bool) -> Option<u32> {
     let (x, y) = (a as i32, b as i32);
@@ -100,7 +102,8 @@ pub(crate) fn binary_scalar(op: BinOp, a: u32, b: u32, exact: bool) -> Option<u3
     }
 }
 
-/// Quotients and remainders of i32 by one power of two, by shifts and masks. `None` where that is not what they are.
+/// Quotients and remainders of i32 by one power of two, by shifts and masks. `None` where that is
+/// not what they are.
 pub(crate) fn divide_by_power(op: BinOp, a: &Narrow, b: &Narrow, mask: u32) -> Option<Narrow> {
     if !matches!(op, BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem) {
         return None;
@@ -124,7 +127,8 @@ pub(crate) fn divide_by_power(op: BinOp, a: &Narrow, b: &Narrow, mask: u32) -> O
     Some(out)
 }
 
-/// A shuffle in which all lanes take part: a lane that would take from outside of its group keeps its own value.
+/// A shuffle in which all lanes take part: a lane that would take from outside of its group keeps
+/// its own value.
 pub(crate) fn shuffled(mode: ShuffleMode, width: u32, from: &Narrow, operand: &Narrow) -> Narrow {
     let by = operand[0];
     if mode == ShuffleMode::Xor && by < width && operand.iter().fold(0, |d, o| d | (o ^ by)) == 0 {

@@ -1,29 +1,34 @@
 //! Who accessed a cell last, and whether what comes now is ordered after it.
 //!
-//! Within a block, an access carries a [`Stamp`]: the number of block barriers its warp has passed, the number of warp
-//! synchronisations since the last of them, its warp and its lane. Two accesses of different threads are ordered if a block barrier
-//! lies between them, or, in one warp, a synchronisation of the warp. Of the writes of a cell the last one is enough: an earlier one
-//! that were unordered with what comes now would be unordered with the last one too, and have been reported there, or be ordered
-//! before it. Of the reads since, the latest of each warp would be needed; "several warps" and "several lanes" stand for more
-//! than one, since every writer then meets another thread.
+//! Within a block, an access carries a [`Stamp`]: the number of block barriers its warp has passed,
+//! the number of warp synchronisations since the last of them, its warp and its lane. Two accesses
+//! of different threads are ordered if a block barrier lies between them, or, in one warp, a
+//! synchronisation of the warp. Of the writes of a cell the last one is enough: an earlier one that
+//! were unordered with what comes now would be unordered with the last one too, and have been
+//! reported there, or be ordered before it. Of the reads since, the latest of each warp would be
+//! needed; "several warps" and "several lanes" stand for more than one, since every writer then
+//! meets another thread.
 //!
-//! Between blocks of a launch nothing is ordered. Cells of global memory remember the launch and block of the last write and of the
-//! reads; a second block that comes is a race if one of the two writes. Blocks run at the same time, so both sides first say
-//! that they are there and then look for the other: one of them sees it. Atomic updates of one kind are no race among each other; every other
-//! access of the cell in the same launch is one, even of the same block behind a barrier.
+//! Between blocks of a launch nothing is ordered. Cells of global memory remember the launch and
+//! block of the last write and of the reads; a second block that comes is a race if one of the two
+//! writes. Blocks run at the same time, so both sides first say that they are there and then look
+//! for the other: one of them sees it. Atomic updates of one kind are no race among each other;
+//! every other access of the cell in the same launch is one, even of the same block behind a
+//! barrier.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loopwright_lowering::program::Atomic;
 
-/// When and by which thread of the block. 26 bits of barriers (plus one, so that no stamp is 0), 26 of warp synchronisations, 6 of
-/// the warp, 6 of the lane.
+/// When and by which thread of the block. 26 bits of barriers (plus one, so that no stamp is 0), 26
+/// of warp synchronisations, 6 of the warp, 6 of the lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
 /// Stands for several warps or lanes.
 const SEVERAL: u64 = 63;
-/// The greatest number of barriers, and of warp synchronisations between two of them, that stamps can hold.
+/// The greatest number of barriers, and of warp synchronisations between two of them, that stamps
+/// can hold.
 pub(crate) const MOST_SYNCS: u32 = (1 << 26) - 2;
 
 impl Stamp {
@@ -62,7 +67,8 @@ impl Stamp {
         if self.barriers() != now.barriers() || self == now {
             return false;
         }
-        // Of one warp: unordered only since the same warp synchronisation, and if it is not the same lane.
+        // Of one warp: unordered only since the same warp synchronisation, and if it is not the
+        // same lane.
         self.warp() != now.warp() || (self.0 >> 6 == now.0 >> 6 && self.0 & 63 != now.0 & 63)
     }
 
@@ -75,7 +81,8 @@ impl Stamp {
         if self.warp() != now.warp() {
             return Stamp(now.0 | SEVERAL << 6 | SEVERAL);
         }
-        // One warp: reads before its last synchronisation are ordered before all that it still does.
+        // One warp: reads before its last synchronisation are ordered before all that it still
+        // does.
         if self.0 >> 6 != now.0 >> 6 { now } else { Stamp(now.0 | SEVERAL) }
     }
 }
@@ -142,7 +149,8 @@ impl GlobalCell {
         conflict
     }
 
-    /// An update comes. Those of one kind have no order and need none; any other access in the launch does, of whatever block.
+    /// An update comes. Those of one kind have no order and need none; any other access in the
+    /// launch does, of whatever block.
     pub fn update(&self, who: Who, now: Stamp, atomic: Atomic) -> Conflict {
         let mark = who.0 & !SEVERAL_BLOCKS | updates(atomic);
         let other = self.writer.swap(mark, Ordering::SeqCst);
@@ -222,7 +230,8 @@ mod tests {
     fn all_blocks_that_read_a_cell_count() {
         let now = at(0, 0, 0, 0);
         let blocks = [0, 3, 7].map(|block| Who::new(2, block));
-        // Whichever of the readers writes, another one has read; the one that read last is no exception.
+        // Whichever of the readers writes, another one has read; the one that read last is no
+        // exception.
         for count in 2..=3 {
             for writer in &blocks[..count] {
                 let cell = GlobalCell::default();

@@ -1,7 +1,8 @@
-//! The second look at a race: one cell is watched, and the first two of its accesses that are not ordered are kept with all they know.
+//! The second look at a race: one cell is watched, and the first two of its accesses that are not
+//! ordered are kept with all they know.
 //!
-//! A run that looks for races keeps a few bits for each cell and so knows only the later instance. Runs are deterministic, so it is
-//! repeated, block after block, with the cell known beforehand.
+//! A run that looks for races keeps a few bits for each cell and so knows only the later instance.
+//! Runs are deterministic, so it is repeated, block after block, with the cell known beforehand.
 
 use loopwright_lowering::program::{Atomic, Memory};
 
@@ -40,7 +41,8 @@ impl Trace {
         Trace { target, seen: Vec::new() }
     }
 
-    /// An access comes, which may write and may be an update; gives an earlier one that is not ordered with it, and what lies between them.
+    /// An access comes, which may write and may be an update; gives an earlier one that is not
+    /// ordered with it, and what lies between them.
     pub fn access(
         &mut self,
         block: u32,
@@ -63,7 +65,8 @@ impl Trace {
                 return Some((seen.instance.clone(), Conflict::InBlock));
             }
         }
-        // Of other blocks, one read and one write say enough; of this block, what a thread did between two synchronisations.
+        // Of other blocks, one read and one write say enough; of this block, what a thread did
+        // between two synchronisations.
         let known = self.seen.iter().any(|s| {
             (s.write, s.atomic) == (write, atomic)
                 && if s.block == block { s.stamp == stamp } else { !write && self.seen.len() > 4096 }

@@ -5,8 +5,8 @@ use crate::{
     words::{WARP, active},
 };
 
-/// 32-byte sectors that `bytes` bytes from each active lane's address touch; no address plus size crosses more than one boundary
-/// unless it is misaligned, which does not occur.
+/// 32-byte sectors that `bytes` bytes from each active lane's address touch; no address plus size
+/// crosses more than one boundary unless it is misaligned, which does not occur.
 pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraffic {
     let lanes = u64::from(mask.count_ones());
     if lanes == 1 {

@@ -1,4 +1,5 @@
-//! Accesses outside of an axis, or of the storage, whoever makes them: one lane, some lanes, a whole warp.
+//! Accesses outside of an axis, or of the storage, whoever makes them: one lane, some lanes, a
+//! whole warp.
 
 mod common;
 use common::*;
@@ -8,7 +9,8 @@ use loopwright_lowering::program::*;
 
 const X: Memory = Memory::Global(0);
 
-/// What becomes of a store to `x[row, column]` of a 3 x 4 array, by the threads that `guard` lets through.
+/// What becomes of a store to `x[row, column]` of a 3 x 4 array, by the threads that `guard` lets
+/// through.
 fn stored(threads: u32, row: Value, column: Value, guard: Option<Value>) -> Option<(FaultKind, Vec<i64>)> {
     let to = cell(X, vec![row, column], &[int(4), int(1)]);
     let store = store(to, float(F, 1.0), 0);
@@ -22,7 +24,8 @@ fn stored(threads: u32, row: Value, column: Value, guard: Option<Value>) -> Opti
     run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell))
 }
 
-/// The element lies in the storage in each of these cases but the last two, so that only the axes tell.
+/// The element lies in the storage in each of these cases but the last two, so that only the axes
+/// tell.
 const OUTSIDE: [(i64, i64); 6] = [(0, 4), (1, -1), (2, -3), (-1, 5), (3, 0), (0, -1)];
 
 fn outside(row: i64, column: i64) -> Option<(FaultKind, Vec<i64>)> {
@@ -90,7 +93,8 @@ fn an_axis_of_one_element_with_a_wide_stride() {
     }
 }
 
-/// Vectors of two elements of a 3 x 3 array: none goes on in the next row, whose elements follow in the storage.
+/// Vectors of two elements of a 3 x 3 array: none goes on in the next row, whose elements follow in
+/// the storage.
 #[test]
 fn a_vector_ends_with_its_row() {
     let copied = |row: i64, column: i64| {

@@ -1,4 +1,5 @@
-//! Every pipeline of every example: equal to the reference with all checks on, and each barrier needed.
+//! Every pipeline of every example: equal to the reference with all checks on, and each barrier
+//! needed.
 
 #[path = "common/examples.rs"]
 mod examples;

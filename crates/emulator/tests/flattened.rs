@@ -1,4 +1,5 @@
-//! Flattened nests over segments of unequal length: the results of the declared kernel, no race and no stray access, whatever the lengths.
+//! Flattened nests over segments of unequal length: the results of the declared kernel, no race and
+//! no stray access, whatever the lengths.
 
 use loopwright_emulator::{Arguments, Options, Report, run};
 use loopwright_kernel_ir::{Buffer, DType, Flat, LoopKernel, Number};
@@ -6,7 +7,8 @@ use loopwright_lowering::{LowerOptions, lower};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
 
-/// Small tiles, so that segments cross threads, warps, tiles and blocks; and the defaults, where all is in one tile.
+/// Small tiles, so that segments cross threads, warps, tiles and blocks; and the defaults, where
+/// all is in one tile.
 const PIPELINES: [&str; 5] = [
     "flatten_ragged(s, i, threads=32, items=8, tiles=1)",
     "flatten_ragged(s, i, threads=64, items=8, tiles=2)",
@@ -60,7 +62,8 @@ fn cases() -> Vec<(&'static str, Vec<i64>, [i64; 2])> {
     ]
 }
 
-/// Holds a kernel of segments `s` of `x` to its reference. `outputs` are its outputs with their types.
+/// Holds a kernel of segments `s` of `x` to its reference. `outputs` are its outputs with their
+/// types.
 fn check(text: &str, outputs: &[(&str, DType)]) {
     check_by(&PIPELINES, text, outputs);
 }
@@ -158,7 +161,8 @@ fn expressions_of_the_segment() {
     check(&text, &[("out", DType::F32)]);
 }
 
-/// The points of a segment stay in their order: composition of `a*t + b` does not commute. Numbers wrap on the way.
+/// The points of a segment stay in their order: composition of `a*t + b` does not commute. Numbers
+/// wrap on the way.
 #[test]
 fn operators_that_do_not_commute() {
     let operator = "\
@@ -173,7 +177,8 @@ reduction compose(x) {
     check(&text, &[("p", DType::I32), ("q", DType::I32)]);
 }
 
-/// What stands for points behind the last one is neutral in all of the state: in counts beside values, in least values of another type than the points'.
+/// What stands for points behind the last one is neutral in all of the state: in counts beside
+/// values, in least values of another type than the points'.
 #[test]
 fn operators_whose_state_is_more_than_their_input() {
     // What 32 items of such a state take is more than shared memory has.
@@ -232,8 +237,9 @@ fn blocks_are_joined_in_several_rounds() {
     assert_eq!(arguments.buffer("out").unwrap(), &Buffer::from_slice(&expected));
 }
 
-/// Runs behind the first ones are shorter: how many blocks there are, by hand. 10 000 points of 100 segments are 10 200 steps; three runs of 4 tiles of 256 have 3072 of them, runs of one
-/// tile the other 7128, which are 28.
+/// Runs behind the first ones are shorter: how many blocks there are, by hand. 10 000 points of 100
+/// segments are 10 200 steps; three runs of 4 tiles of 256 have 3072 of them, runs of one tile the
+/// other 7128, which are 28.
 #[test]
 fn runs_behind_the_first_are_shorter() {
     for (steps, runs) in [
@@ -246,7 +252,8 @@ fn runs_behind_the_first_are_shorter() {
     }
 }
 
-/// What the launch over the tiles does for segments of these lengths: sectors of memory that it loads, and steps of its warps.
+/// What the launch over the tiles does for segments of these lengths: sectors of memory that it
+/// loads, and steps of its warps.
 fn work(lengths: &[i64]) -> (u64, u64) {
     let report = report_of("flatten_ragged(s, i)", lengths);
     let tiles = &report.kernels[1].1;
@@ -280,7 +287,8 @@ fn sums_of(steps: &str, x: &[i32], offsets: &[i32]) -> (Report, Arguments) {
     (report, arguments)
 }
 
-/// Neighbouring threads load neighbouring points and offsets, and all warps have the same to do, whatever the lengths.
+/// Neighbouring threads load neighbouring points and offsets, and all warps have the same to do,
+/// whatever the lengths.
 #[test]
 fn lengths_change_neither_coalescing_nor_balance() {
     const POINTS: i64 = 100_000;
@@ -301,19 +309,22 @@ fn lengths_change_neither_coalescing_nor_balance() {
     for (what, lengths) in cases {
         let (sectors, steps) = work(&lengths);
         let items = lengths.iter().sum::<i64>() + lengths.len() as i64;
-        // 32 lanes that begin within a sector touch five instead of four; where a tile begins is read besides. The first and the last tile of a run, of
-        // 64 sectors each, are read by single points where they are not whole, which asks four times for each sector.
+        // 32 lanes that begin within a sector touch five instead of four; where a tile begins is
+        // read besides. The first and the last tile of a run, of 64 sectors each, are read by
+        // single points where they are not whole, which asks four times for each sector.
         let least = items as f64 / 8.0;
         let steps_of_all = items + (i64::from(Flat::END_WEIGHT) - 1) * lengths.len() as i64;
         let partial = (steps_of_all as f64 / 8192.0).ceil() * 2.0 * 64.0 * 3.0;
         let most = 1.1 * least + partial + 300.0;
         assert!((sectors as f64) < most, "{what}: {sectors} sectors, not about {least}");
-        // A step of a warp takes 32 items; how many steps the items of a tile cost hangs little on what they are.
+        // A step of a warp takes 32 items; how many steps the items of a tile cost hangs little on
+        // what they are.
         let each = steps as f64 / (items as f64 / 32.0);
         assert!((10.0..90.0).contains(&each), "{what}: {each} steps for 32 items");
         costs.push((what, each));
     }
-    // What lanes do hangs on no length; only tiles inside one segment, which are added up where they are loaded, cost less.
+    // What lanes do hangs on no length; only tiles inside one segment, which are added up where
+    // they are loaded, cost less.
     let cost = |wanted| costs.iter().find(|(what, _)| *what == wanted).unwrap().1;
     for what in ["of 4", "of 64", "one giant among tiny ones"] {
         assert!((0.8..1.2).contains(&(cost(what) / cost("of 400"))), "{what}: {costs:?}");
@@ -321,7 +332,8 @@ fn lengths_change_neither_coalescing_nor_balance() {
     assert!(2.0 * cost("one segment") < cost("of 400"), "{costs:?}");
 }
 
-/// Numbers of 32 bits count a gigabyte of points and its segments, so that no launch has to fall back to wider ones.
+/// Numbers of 32 bits count a gigabyte of points and its segments, so that no launch has to fall
+/// back to wider ones.
 #[test]
 fn a_gigabyte_is_counted_in_32_bits() {
     let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();

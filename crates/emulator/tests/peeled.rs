@@ -1,4 +1,5 @@
-//! Rows that begin anywhere, read by whole vectors: the results of the declared kernel, and the loads that are left.
+//! Rows that begin anywhere, read by whole vectors: the results of the declared kernel, and the
+//! loads that are left.
 
 use loopwright_emulator::{Arguments, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};
@@ -54,7 +55,8 @@ fn vectors(program: &Program) -> Vec<u8> {
     found
 }
 
-/// Runs the sum of rows of numbers without pattern, and compares with the declared kernel: how often a warp loads, and how many sectors.
+/// Runs the sum of rows of numbers without pattern, and compares with the declared kernel: how
+/// often a warp loads, and how many sectors.
 fn check(text: &str, steps: &str, index: DType, nseg: usize, len: usize) -> (u64, u64) {
     let declared = LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
     let program = lowered(&declared, steps, index);
@@ -98,7 +100,8 @@ fn rows_of_any_length_are_read_by_vectors() {
     }
 }
 
-/// A warp loads the most that one request can, except at the two ends of a row, and touches no sector more than single loads do.
+/// A warp loads the most that one request can, except at the two ends of a row, and touches no
+/// sector more than single loads do.
 #[test]
 fn the_ends_of_a_row_are_all_that_is_loaded_one_by_one() {
     let (requests, sectors) = check(SUM, PIPELINES[1], DType::I32, 8, 4097);
@@ -108,7 +111,8 @@ fn the_ends_of_a_row_are_all_that_is_loaded_one_by_one() {
     assert!(sectors <= least + 8 * 40, "{sectors} sectors, not about {least}");
 }
 
-/// Ends that are constants, or bounded twice, or in a piece of a chunk that its tiles do not divide: whole vectors all the same.
+/// Ends that are constants, or bounded twice, or in a piece of a chunk that its tiles do not
+/// divide: whole vectors all the same.
 #[test]
 fn ends_of_other_kinds_leave_whole_vectors() {
     let text = |assumed: &str, domain: &str| {

@@ -48,7 +48,8 @@ fn axpy_of_every_remainder() {
     }
 }
 
-/// The better of two pairs of a value and an index, as argmax joins them: `b` where it is greater, or equal and earlier.
+/// The better of two pairs of a value and an index, as argmax joins them: `b` where it is greater,
+/// or equal and earlier.
 fn argmax_of(order: &[f32; 32]) -> Counters {
     let p = |v: usize, k: i64| load([F, I][v], at(Memory::Private(v), int(k)));
     let eq = |a, b| bin(BinOp::Eq, a, b);
@@ -100,7 +101,8 @@ fn choices_count_the_same_whatever_the_data() {
 
 #[test]
 fn values_are_counted_apart_from_addresses() {
-    // y[j] = max(min(x[j], 2), x[j] * x[j]) and z[j] = i[j] * 3 + i[j] for j = 32 * blockIdx.x + threadIdx.x below 40.
+    // y[j] = max(min(x[j], 2), x[j] * x[j]) and z[j] = i[j] * 3 + i[j] for j = 32 * blockIdx.x +
+    // threadIdx.x below 40.
     let place = add(mul(bid(0), int(32)), tid(0));
     let x = || load(F, at(X, var(I, 0)));
     let i = || load(I, at(Memory::Global(2), var(I, 0)));
@@ -178,7 +180,8 @@ fn padding_takes_the_bank_conflicts_of_a_transpose_away() {
         let t = run(&transpose(padding), &mut args, &Options::default()).unwrap().total;
         let y = args.buffer("y").unwrap().to_vec::<f32>().unwrap();
         assert!((0..1024).all(|i| y[i] == x[i % 32 * 32 + i / 32]));
-        // 32 rows are read, one a warp, each from one column of the tile: all 32 lanes in one bank, or in 32.
+        // 32 rows are read, one a warp, each from one column of the tile: all 32 lanes in one bank,
+        // or in 32.
         assert_eq!(t.shared_loads.requests, 32);
         assert_eq!(t.shared_loads.conflicts, conflicts, "padding {padding}");
         assert_eq!((t.shared_stores.conflicts, t.barriers), (0, 1));

@@ -1,4 +1,5 @@
-//! Scans of all kinds of operators, along loops, threads and lanes: the results of the declared kernel, and no race.
+//! Scans of all kinds of operators, along loops, threads and lanes: the results of the declared
+//! kernel, and no race.
 
 use loopwright_emulator::{Arguments, Options, run};
 use loopwright_kernel_ir::{Buffer, LoopKernel, Number};
@@ -67,8 +68,8 @@ fn integers(n: usize, seed: u32, from: i32, to: i32) -> Buffer {
 /// Inputs for the numbers of rows and places.
 type MakeInputs<'a> = &'a dyn Fn(usize, usize) -> Vec<(&'static str, Buffer)>;
 
-/// Holds a kernel of rows `s` and places `i` under all pipelines to its reference. `outputs` name the arrays with their places in a row
-/// more than the number.
+/// Holds a kernel of rows `s` and places `i` under all pipelines to its reference. `outputs` name
+/// the arrays with their places in a row more than the number.
 fn check(text: &str, inputs: MakeInputs<'_>, outputs: &[(&str, usize)]) {
     let pipelines = PIPELINES.map(|(name, steps)| (name, format!("realize_scan(i, j)\n{steps}")));
     check_under(&pipelines, text, inputs, outputs);
@@ -132,7 +133,8 @@ y[s, i] = sum(j, x[s, j])
     check(text, &|m, n| vec![("x", integers(m * n, 2, 0, 9))], &[("y", 1)]);
 }
 
-/// A linear recurrence `c = a*c + b` as a scan of the functions' composition, which does not commute.
+/// A linear recurrence `c = a*c + b` as a scan of the functions' composition, which does not
+/// commute.
 #[test]
 fn recurrence() {
     let text = "\

@@ -1,5 +1,6 @@
-//! Reductions over blocks that are joined by atomic updates: the results of the declared kernel for every type, and what goes wrong where an update is
-//! none, has nothing to begin with, or shares its launch with other accesses.
+//! Reductions over blocks that are joined by atomic updates: the results of the declared kernel for
+//! every type, and what goes wrong where an update is none, has nothing to begin with, or shares
+//! its launch with other accesses.
 
 use loopwright_emulator::{Arguments, FaultKind, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};

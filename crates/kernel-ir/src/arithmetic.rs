@@ -1,7 +1,9 @@
-//! Operations on single numbers, as the page on values (`values.md`) defines them: integers wrap in their type, f32 and f64
-//! round each operation once, library functions are computed in f64 and rounded.
+//! Operations on single numbers, as the page on values (`values.md`) defines them: integers wrap in
+//! their type, f32 and f64 round each operation once, library functions are computed in f64 and
+//! rounded.
 //!
-//! Operands have one type and so has the result, but for comparisons: conversions are nodes of a [`crate::Typed`] expression.
+//! Operands have one type and so has the result, but for comparisons: conversions are nodes of a
+//! [`crate::Typed`] expression.
 
 use crate::{BinaryOp, DType, Diagnostic, Number, UnaryOp};
 
@@ -19,9 +21,11 @@ fn bits(dtype: DType) -> i128 {
     8 * dtype.bytes() as i128
 }
 
-/// An operation on two numbers of one type; comparisons give bool. Both sides of `and` and `or` have been evaluated.
+/// An operation on two numbers of one type; comparisons give bool. Both sides of `and` and `or`
+/// have been evaluated.
 ///
-/// Errors: `division-by-zero` for integers, `type` for an operation that numbers of this type do not have.
+/// Errors: `division-by-zero` for integers, `type` for an operation that numbers of this type do
+/// not have.
 pub fn binary(op: BinaryOp, a: Number, b: Number) -> Result<Number, Diagnostic> {
     let dtype = a.dtype();
     let meaningless = || no_meaning(&format!("{op:?} of {dtype}"));
@@ -83,7 +87,8 @@ fn compared<T: PartialOrd>(op: BinaryOp, x: T, y: T) -> Option<Number> {
 fn integer(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Result<Number, Diagnostic> {
     let inside = (0..bits(dtype)).contains(&y);
     Ok(match op {
-        // A product of two 64-bit numbers fits into 128 bits but for the greatest unsigned ones, where it wraps alike.
+        // A product of two 64-bit numbers fits into 128 bits but for the greatest unsigned ones,
+        // where it wraps alike.
         BinaryOp::Add => wrapped(x + y, dtype),
         BinaryOp::Sub => wrapped(x - y, dtype),
         BinaryOp::Mul => wrapped(x.wrapping_mul(y), dtype),

@@ -33,8 +33,9 @@ impl fmt::Display for AddressSpace {
 pub struct Axis {
     /// How many elements; an integer expression of parameters.
     pub length: Expr,
-    /// How many elements of the storage lie between neighbours on this axis. `None`: the axes without a stride lie in the order
-    /// of their `rank`, densest last, each as long as its padded length.
+    /// How many elements of the storage lie between neighbours on this axis. `None`: the axes
+    /// without a stride lie in the order of their `rank`, densest last, each as long as its padded
+    /// length.
     pub stride: Option<Expr>,
     /// Elements added behind this axis in the storage, so that the strides of outer axes grow.
     pub padding: u32,
@@ -56,19 +57,23 @@ pub struct Array {
     pub dtype: Type,
     /// Its axes, outermost subscript first.
     pub axes: Vec<Axis>,
-    /// The axes by storage order, slowest first; empty means the order of the subscripts (row-major).
+    /// The axes by storage order, slowest first; empty means the order of the subscripts
+    /// (row-major).
     pub order: Vec<usize>,
     /// Who sees it; arguments are global.
     pub space: AddressSpace,
-    /// Whether accesses to it in global memory ask caches to give its lines up first, since each element is touched once. It changes no value.
+    /// Whether accesses to it in global memory ask caches to give its lines up first, since each
+    /// element is touched once. It changes no value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub streaming: bool,
-    /// How what is stored to it in global memory is written in waves, if it is. It changes no value.
+    /// How what is stored to it in global memory is written in waves, if it is. It changes no
+    /// value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waves: Option<Waves>,
 }
 
-/// Stores in waves: of the windows of a wave, by the places of elements in storage, the second-level cache keeps all but the last one, and gives them up when that is stored.
+/// Stores in waves: of the windows of a wave, by the places of elements in storage, the
+/// second-level cache keeps all but the last one, and gives them up when that is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Waves {
     /// Elements of a window.

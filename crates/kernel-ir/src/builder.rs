@@ -27,8 +27,8 @@
 //! # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
 //! ```
 //!
-//! The builder keeps the first thing that goes wrong on the way; [`KernelBuilder::finish`] returns it, or validates the whole kernel as
-//! reading it from text does.
+//! The builder keeps the first thing that goes wrong on the way; [`KernelBuilder::finish`] returns
+//! it, or validates the whole kernel as reading it from text does.
 
 use std::{collections::BTreeMap, ops, sync::Arc};
 
@@ -199,7 +199,8 @@ methods!(
 );
 
 impl Expr {
-    /// This call with the hardware's approximation: `fast.exp(a)`. Other expressions stay as they are.
+    /// This call with the hardware's approximation: `fast.exp(a)`. Other expressions stay as they
+    /// are.
     pub fn fast(self) -> Expr {
         self.with_precision(Precision::Fast)
     }
@@ -348,7 +349,8 @@ impl KernelBuilder {
         self
     }
 
-    /// An instruction `target = value`. [`KernelBuilder::id`], [`KernelBuilder::when`] and [`KernelBuilder::after`] add to it.
+    /// An instruction `target = value`. [`KernelBuilder::id`], [`KernelBuilder::when`] and
+    /// [`KernelBuilder::after`] add to it.
     pub fn assign(mut self, targets: impl Into<Targets>, value: impl Into<Expr>) -> Self {
         let mut accesses = Vec::new();
         for target in targets.into().0 {

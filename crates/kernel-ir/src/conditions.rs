@@ -1,11 +1,13 @@
 //! Conditions as constraints on integers.
 //!
-//! A condition is a value: what it compares wraps in its type. A proof needs a statement about integers. The two are the same
-//! where nothing that is compared can leave its type, which is asked here of the instances, the assumptions and the types of
-//! scalars; a comparison of which that cannot be shown is no constraint, and counts in no proof.
+//! A condition is a value: what it compares wraps in its type. A proof needs a statement about
+//! integers. The two are the same where nothing that is compared can leave its type, which is asked
+//! here of the instances, the assumptions and the types of scalars; a comparison of which that
+//! cannot be shown is no constraint, and counts in no proof.
 //!
-//! Sums, differences and products wrap to what is congruent to their integer, so that only the ends of a comparison, the
-//! dividends of quotients and remainders, and what is converted have to lie in their types, whatever happens on the way.
+//! Sums, differences and products wrap to what is congruent to their integer, so that only the ends
+//! of a comparison, the dividends of quotients and remainders, and what is converted have to lie in
+//! their types, whatever happens on the way.
 
 use loopwright_poly::System;
 
@@ -43,8 +45,8 @@ impl<'l, 'k> Standing<'l, 'k> {
         self
     }
 
-    /// The constraints that a condition consists of: a conjunction of comparisons of quasi-affine functions of integers that cannot
-    /// wrap. `None` where it is anything else.
+    /// The constraints that a condition consists of: a conjunction of comparisons of quasi-affine
+    /// functions of integers that cannot wrap. `None` where it is anything else.
     pub fn constraints(&self, condition: &Expr) -> Option<Vec<Constraint>> {
         // Most conditions have no such form whatever the types are.
         if !has_form(condition) {
@@ -87,8 +89,9 @@ impl<'l, 'k> Standing<'l, 'k> {
         first
     }
 
-    /// Calls `f` on an expression and everything that is evaluated inside of it, each with what is known there by the conditions
-    /// around it. Does not go into reductions: these run whatever conditions stand around them.
+    /// Calls `f` on an expression and everything that is evaluated inside of it, each with what is
+    /// known there by the conditions around it. Does not go into reductions: these run whatever
+    /// conditions stand around them.
     pub fn visit_evaluated<'e>(&self, e: &'e Expr, f: &mut dyn FnMut(&'e Expr, &[Constraint])) {
         if matches!(e, Expr::Reduce(_)) {
             return;
@@ -190,7 +193,8 @@ impl<'l, 'k> Standing<'l, 'k> {
         Some((low.max(-FAR_SCALAR), high.min(FAR_SCALAR)))
     }
 
-    /// All that is known: instances, assumptions, lengths that are not negative, and the ranges of scalars.
+    /// All that is known: instances, assumptions, lengths that are not negative, and the ranges of
+    /// scalars.
     fn rows(&self, claims: &[&Claim], found: &[Constraint]) -> Option<Vec<Constraint>> {
         let data = self.lookup.kernel();
         let mut rows = data.assumptions.clone();
@@ -219,7 +223,8 @@ impl<'l, 'k> Standing<'l, 'k> {
     }
 }
 
-/// Whether an expression is a conjunction of comparisons of quasi-affine expressions, casts left aside.
+/// Whether an expression is a conjunction of comparisons of quasi-affine expressions, casts left
+/// aside.
 fn has_form(e: &Expr) -> bool {
     use BinaryOp::{And, Eq, Ge, Gt, Le, Lt};
     fn affine(e: &Expr) -> bool {

@@ -1,4 +1,5 @@
-//! Names that nothing in a kernel or a lowered program may have, since CUDA C has given them a meaning.
+//! Names that nothing in a kernel or a lowered program may have, since CUDA C has given them a
+//! meaning.
 
 /// Keywords of C++ and CUDA, builtin variables, and names that printed text uses itself. Sorted.
 const RESERVED: &[&str] = &[
@@ -182,7 +183,8 @@ const VECTORS: &[&str] = &[
     "ushort",
 ];
 
-/// Whether CUDA C has its own meaning for this name, or keeps it for itself (two underscores, or one and a capital).
+/// Whether CUDA C has its own meaning for this name, or keeps it for itself (two underscores, or
+/// one and a capital).
 pub fn is_reserved(name: &str) -> bool {
     let vector = name.strip_suffix(['1', '2', '3', '4']).is_some_and(|stem| VECTORS.contains(&stem));
     let math = MATH.contains(&name) || name.strip_suffix('f').is_some_and(|stem| MATH.contains(&stem));
@@ -198,8 +200,9 @@ pub fn is_legal_name(name: &str) -> bool {
         && !is_reserved(name)
 }
 
-/// The name, or one like it, that CUDA C has no meaning of its own for and that is not taken: with a number behind it, and without the
-/// underscores that no number would make up for (`a__b`, `_B`, and `a_`, of which a number makes `a__1`).
+/// The name, or one like it, that CUDA C has no meaning of its own for and that is not taken: with
+/// a number behind it, and without the underscores that no number would make up for (`a__b`, `_B`,
+/// and `a_`, of which a number makes `a__1`).
 pub fn legal_like(like: &str, taken: impl Fn(&str) -> bool) -> String {
     let free = |name: &str| !is_reserved(name) && !taken(name);
     if free(like) {

@@ -1,7 +1,7 @@
 //! Typed numbers and buffers: what arrays and scalar arguments hold on the host.
 //!
-//! Both interpreters and every device take and give these. A buffer is bytes in the machine's order, as it is copied to a
-//! device; a number is one element of it.
+//! Both interpreters and every device take and give these. A buffer is bytes in the machine's
+//! order, as it is copied to a device; a number is one element of it.
 
 use std::fmt;
 
@@ -141,7 +141,8 @@ impl Number {
         }
     }
 
-    /// The integer or truth value; `None` for floating-point numbers and what `i128` has but `i64` has not.
+    /// The integer or truth value; `None` for floating-point numbers and what `i128` has but `i64`
+    /// has not.
     pub fn as_i64(self) -> Option<i64> {
         self.as_i128().and_then(|v| i64::try_from(v).ok())
     }
@@ -173,8 +174,9 @@ impl Number {
         }
     }
 
-    /// Converted as kernels do it: integers wrap, floating-point to integer goes towards zero and stays in the type's range (NaN
-    /// becomes 0), to floating-point rounds to nearest (integers to f16 and bf16 by way of f32), to bool asks for "not zero".
+    /// Converted as kernels do it: integers wrap, floating-point to integer goes towards zero and
+    /// stays in the type's range (NaN becomes 0), to floating-point rounds to nearest (integers to
+    /// f16 and bf16 by way of f32), to bool asks for "not zero".
     pub fn cast(self, dtype: DType) -> Number {
         match (dtype, self.as_i128()) {
             (DType::Bool, Some(v)) => Number::Bool(v != 0),
@@ -205,8 +207,8 @@ impl Number {
     }
 }
 
-/// The f32 next to it towards zero, its last bit set where that is not exact: rounding the result to a type of fewer digits
-/// then gives what rounding once would.
+/// The f32 next to it towards zero, its last bit set where that is not exact: rounding the result
+/// to a type of fewer digits then gives what rounding once would.
 fn round_to_odd(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) == value || value.is_nan() {
@@ -239,7 +241,8 @@ impl Buffer {
         buffer
     }
 
-    /// These bytes, little-endian; `None` where they are no whole number of elements, or a byte of a bool is neither 0 nor 1.
+    /// These bytes, little-endian; `None` where they are no whole number of elements, or a byte of
+    /// a bool is neither 0 nor 1.
     pub fn from_bytes(dtype: DType, bytes: Vec<u8>) -> Option<Buffer> {
         let whole = bytes.len().is_multiple_of(dtype.bytes());
         let truths = dtype != DType::Bool || bytes.iter().all(|b| *b < 2);

@@ -1,7 +1,8 @@
 //! Expressions of the values that instructions compute.
 //!
-//! Integer expressions over inames and parameters double as subscripts; [`Expr::to_aff`] gives their quasi-affine form where
-//! they have one. `//` and `%` have floor semantics. Equality and hash are structural; floats compare by bits.
+//! Integer expressions over inames and parameters double as subscripts; [`Expr::to_aff`] gives
+//! their quasi-affine form where they have one. `//` and `%` have floor semantics. Equality and
+//! hash are structural; floats compare by bits.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -248,8 +249,8 @@ impl Expr {
         names
     }
 
-    /// The reductions inside, each after those inside it, left before right: the order of their numbers in
-    /// [`crate::Part`].
+    /// The reductions inside, each after those inside it, left before right: the order of their
+    /// numbers in [`crate::Part`].
     pub fn reductions(&self) -> Vec<Arc<Reduce>> {
         fn collect(e: &Expr, found: &mut Vec<Arc<Reduce>>) {
             e.each_child(&mut |child| collect(child, found));

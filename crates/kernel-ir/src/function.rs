@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::DType;
 
-/// A device function given as CUDA C. The emulator needs a Rust closure of the same name, which is handed to the device, since
-/// a kernel is plain data.
+/// A device function given as CUDA C. The emulator needs a Rust closure of the same name, which is
+/// handed to the device, since a kernel is plain data.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeviceFunction {
     /// Its name, in CUDA C too.

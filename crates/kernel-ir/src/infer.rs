@@ -1,8 +1,9 @@
 //! The types of temporaries that were declared without one.
 //!
-//! A temporary has the type in which the values meet that are assigned to it. Where those are floating-point values of any
-//! type, as `0.1*i`, it takes the kernel's one floating-point type; where the kernel has several, the type of what the
-//! temporary meets in the values that are assigned to it, or else in those that read it.
+//! A temporary has the type in which the values meet that are assigned to it. Where those are
+//! floating-point values of any type, as `0.1*i`, it takes the kernel's one floating-point type;
+//! where the kernel has several, the type of what the temporary meets in the values that are
+//! assigned to it, or else in those that read it.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,8 @@ use crate::{
     types::{is_untyped, promote},
 };
 
-/// Gives every temporary without a type the one that its values and readers say. What cannot be decided stays open.
+/// Gives every temporary without a type the one that its values and readers say. What cannot be
+/// decided stays open.
 pub(crate) fn infer_temporaries(data: &mut KernelData) {
     let mut pending: Vec<usize> =
         (0..data.temporaries.len()).filter(|k| is_untyped(&data.temporaries[*k].dtype)).collect();
@@ -72,8 +74,9 @@ fn decided(table: &TypeTable<'_>, own: ValueType) -> Option<Type> {
     }
 }
 
-/// The type in which the values meet that these instructions assign (each with the number of its target). Values of a type
-/// that is not known yet are passed over: they may speak of the target itself.
+/// The type in which the values meet that these instructions assign (each with the number of its
+/// target). Values of a type that is not known yet are passed over: they may speak of the target
+/// itself.
 fn type_of_writers(
     table: &TypeTable<'_>,
     data: &KernelData,
@@ -107,7 +110,8 @@ fn value_type(table: &TypeTable<'_>, instruction: &Instruction, n: usize) -> Opt
     }
 }
 
-/// The one floating-point type that a temporary meets where it is read: that of the value it is part of, or of the target.
+/// The one floating-point type that a temporary meets where it is read: that of the value it is
+/// part of, or of the target.
 fn type_of_readers(table: &TypeTable<'_>, data: &KernelData, name: &Name) -> Option<Type> {
     let mut found: Option<Type> = None;
     for instruction in data.instructions.iter().filter(|i| reads(&i.value, name)) {

@@ -23,7 +23,8 @@ pub struct Access {
 pub const UPDATES: &str =
     "sums of i32, u32, i64, u64, f32 and f64 can be, and the least and greatest of those integers";
 
-/// Whether there is an atomic update of an element of this type by this operator, as in [`UPDATES`].
+/// Whether there is an atomic update of an element of this type by this operator, as in
+/// [`UPDATES`].
 pub fn has_update(operator: &str, dtype: DType) -> bool {
     match dtype {
         DType::I32 | DType::U32 | DType::I64 | DType::U64 => ["sum", "min", "max"].contains(&operator),
@@ -55,23 +56,27 @@ pub struct Instruction {
     pub value: Expr,
     /// Where false, nothing is read or written.
     pub predicate: Option<Expr>,
-    /// The inames around it, outermost first, without those of its reductions. Split inames are replaced by their parts.
+    /// The inames around it, outermost first, without those of its reductions. Split inames are
+    /// replaced by their parts.
     pub within: Vec<Name>,
     /// What it is to the declared kernel.
     pub role: Role,
-    /// For declared inames that this instruction goes through under other names (after duplicate or rename): their value.
-    /// Declared inames without an entry stand for themselves, through the kernel's definitions.
+    /// For declared inames that this instruction goes through under other names (after duplicate or
+    /// rename): their value. Declared inames without an entry stand for themselves, through the
+    /// kernel's definitions.
     pub map: BTreeMap<Name, Aff>,
-    /// A declared iname around it along which its reductions are *scans*: each accumulator goes on from one value of the iname to the next,
-    /// and an update adds what is new. `init` then stands outside of the iname's loops, and `finish` sees the points of all values up to its
-    /// own. `None`: every value of the iname has an accumulator of its own.
+    /// A declared iname around it along which its reductions are *scans*: each accumulator goes on
+    /// from one value of the iname to the next, and an update adds what is new. `init` then stands
+    /// outside of the iname's loops, and `finish` sees the points of all values up to its own.
+    /// `None`: every value of the iname has an accumulator of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<Name>,
-    /// Whether blocks that share its reduction add their partial results to the target by atomic updates, in any order, instead of leaving
-    /// them to a kernel that joins them in a fixed one.
+    /// Whether blocks that share its reduction add their partial results to the target by atomic
+    /// updates, in any order, instead of leaving them to a kernel that joins them in a fixed one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub atomic: bool,
-    /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text has to agree.
+    /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text
+    /// has to agree.
     pub after: Vec<Name>,
     /// The transform that made it, for comments; `None` for a declared one.
     pub made_by: Option<Name>,
@@ -84,8 +89,9 @@ impl Instruction {
         Some(self.map.get(iname).cloned().unwrap_or_else(|| Aff::var(iname)))
     }
 
-    /// Whether blocks can join their partial results in its target by atomic updates: its value is one reduction by itself, with an operator
-    /// that there are updates for in the target's type, and it does not read what it writes. A type that is open is left to lowering.
+    /// Whether blocks can join their partial results in its target by atomic updates: its value is
+    /// one reduction by itself, with an operator that there are updates for in the target's type,
+    /// and it does not read what it writes. A type that is open is left to lowering.
     pub fn check_atomic_join(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
         let refuse = |code: &'static str, why: String, help: &str| {
             let message = format!("`{}` cannot be joined by atomic updates: {why}", self.id);
@@ -112,7 +118,8 @@ impl Instruction {
         Ok(())
     }
 
-    /// The arrays and scalars that it reads, subscripts of its targets included; inames and parameters are among them.
+    /// The arrays and scalars that it reads, subscripts of its targets included; inames and
+    /// parameters are among them.
     pub fn reads(&self) -> BTreeSet<Name> {
         let mut found = BTreeSet::new();
         let subscripts = self.targets.iter().flat_map(|t| &t.index);

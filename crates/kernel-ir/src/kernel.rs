@@ -13,8 +13,8 @@ use crate::{
 /// The integer points of a nest of inames: one conjunction, in the rows that were declared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Domain {
-    /// The inames that it introduces, outermost first. Other names in the constraints are parameters, inames of other domains,
-    /// or integer scalar temporaries (a bound read from data).
+    /// The inames that it introduces, outermost first. Other names in the constraints are
+    /// parameters, inames of other domains, or integer scalar temporaries (a bound read from data).
     pub inames: Vec<Name>,
     /// All of them hold.
     pub constraints: Vec<Constraint>,
@@ -51,7 +51,8 @@ impl Default for Options {
     }
 }
 
-/// What a kernel consists of. Read it through [`LoopKernel`]; change it through [`LoopKernel::edit`].
+/// What a kernel consists of. Read it through [`LoopKernel`]; change it through
+/// [`LoopKernel::edit`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KernelData {
     /// The name of the generated function.

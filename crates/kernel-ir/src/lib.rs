@@ -1,18 +1,21 @@
 //! What a GPU kernel computes and in which order: the value that every transform reads and returns.
 //!
-//! A [`LoopKernel`] is plain, immutable data: cheap to clone, comparable, hashable, `Send + Sync`. It is *declared* once
-//! (arguments, domains, instructions) and then *transformed*; the declared form stays with it as the specification.
+//! A [`LoopKernel`] is plain, immutable data: cheap to clone, comparable, hashable, `Send + Sync`.
+//! It is *declared* once (arguments, domains, instructions) and then *transformed*; the declared
+//! form stays with it as the specification.
 //!
 //! # Meaning
 //!
-//! * **Instances.** A domain is read as a nest: a constraint belongs to the innermost iname that it mentions, and an
-//!   instruction takes the constraints of its own inames only ([`KernelData::instances`]).
-//! * **Order is data**: the loop tree ([`Tree`]). Inner nodes are sequential inames, leaves are parts of instructions.
-//!   An iname tagged to a parallel axis is a coordinate and has no node.
+//! * **Instances.** A domain is read as a nest: a constraint belongs to the innermost iname that it
+//!   mentions, and an instruction takes the constraints of its own inames only
+//!   ([`KernelData::instances`]).
+//! * **Order is data**: the loop tree ([`Tree`]). Inner nodes are sequential inames, leaves are
+//!   parts of instructions. An iname tagged to a parallel axis is a coordinate and has no node.
 //! * **Reductions** are three parts ([`Part`]): init, update, finish.
-//! * **Splits keep names.** `split_iname(i, 128)` adds `i_outer` and `i_inner` and the [`Definition`]
-//!   `i = 128*i_outer + i_inner`; expressions and constraints go on speaking of `i`. The definitions are the map from
-//!   executions of the transformed kernel to instances of the declared one.
+//! * **Splits keep names.** `split_iname(i, 128)` adds `i_outer` and `i_inner` and the
+//!   [`Definition`] `i = 128*i_outer + i_inner`; expressions and constraints go on speaking of `i`.
+//!   The definitions are the map from executions of the transformed kernel to instances of the
+//!   declared one.
 
 #![cfg_attr(
     not(test),

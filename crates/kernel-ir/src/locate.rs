@@ -1,8 +1,9 @@
 //! The place of a refusal that was made without a text at hand.
 //!
-//! Steps, lowering and the runtime speak of instructions, inames and arrays by name. What they name is found in a text of the kernel: an
-//! instruction first, then a tag, a definition, a temporary, an array, a scalar, a domain. The sentence counts before the witness, and this
-//! before the remedy; in each, what stands between backquotes before bare words, which name instructions only.
+//! Steps, lowering and the runtime speak of instructions, inames and arrays by name. What they name
+//! is found in a text of the kernel: an instruction first, then a tag, a definition, a temporary,
+//! an array, a scalar, a domain. The sentence counts before the witness, and this before the
+//! remedy; in each, what stands between backquotes before bare words, which name instructions only.
 
 use crate::{
     Arg, Diagnostic, KernelData, LoopKernel, Place,
@@ -13,7 +14,8 @@ use crate::{
 };
 
 impl LoopKernel {
-    /// The refusal with its place in the text of this kernel as it prints, unless it has a place or names nothing of the kernel.
+    /// The refusal with its place in the text of this kernel as it prints, unless it has a place or
+    /// names nothing of the kernel.
     pub fn locate(&self, diagnostic: Diagnostic) -> Diagnostic {
         if diagnostic.place.is_some() {
             return diagnostic;
@@ -22,8 +24,8 @@ impl LoopKernel {
         diagnostic.at(place)
     }
 
-    /// As [`LoopKernel::locate`], in the text that this kernel was read from, called `origin`. A place in the kernel as it prints gives way
-    /// to one that is found here.
+    /// As [`LoopKernel::locate`], in the text that this kernel was read from, called `origin`. A
+    /// place in the kernel as it prints gives way to one that is found here.
     pub fn locate_in(&self, origin: &str, text: &str, mut diagnostic: Diagnostic) -> Diagnostic {
         if diagnostic.place.as_ref().is_some_and(|p| &*p.origin != PRINTED) {
             return diagnostic;
@@ -50,7 +52,8 @@ fn named(kernel: &KernelData, sentence: &str) -> Option<(Item, String)> {
     for (k, segment) in sentence.split('`').enumerate() {
         if k % 2 == 0 {
             bare.extend(words(segment));
-        // The text of a step speaks of the kernel in the words of its user: what it names need not be what is wrong.
+        // The text of a step speaks of the kernel in the words of its user: what it names need not
+        // be what is wrong.
         } else if !segment.contains('(') {
             quoted.extend(words(segment));
         }

@@ -1,8 +1,8 @@
 //! Tables of a kernel's names, for passes that ask about all of them.
 //!
-//! A pass over all instructions builds a [`Lookup`] once and stays linear in the size of the kernel; [`KernelData`]'s own methods search
-//! lists, which is right for one question. What follows from domains and definitions (base inames, instances) is computed
-//! here and nowhere else.
+//! A pass over all instructions builds a [`Lookup`] once and stays linear in the size of the
+//! kernel; [`KernelData`]'s own methods search lists, which is right for one question. What follows
+//! from domains and definitions (base inames, instances) is computed here and nowhere else.
 
 use std::cell::OnceCell;
 
@@ -13,7 +13,8 @@ use crate::{
     reduction::enclosing_reductions,
 };
 
-/// Tables of a kernel's names. Where a name is declared twice, which validation refuses, the first declaration counts.
+/// Tables of a kernel's names. Where a name is declared twice, which validation refuses, the first
+/// declaration counts.
 pub struct Lookup<'k> {
     kernel: &'k KernelData,
     instructions: Table<&'k str, usize>,
@@ -75,7 +76,8 @@ impl<'k> Lookup<'k> {
         for d in kernel.definitions.iter().rev() {
             lookup.definitions.insert(&d.iname, &d.value);
         }
-        // Definitions speak of inames that were defined later: going backwards, those are known already.
+        // Definitions speak of inames that were defined later: going backwards, those are known
+        // already.
         for d in kernel.definitions.iter().rev() {
             let base = lookup.find_base(&d.value);
             lookup.base.insert(&d.iname, base);
@@ -169,7 +171,8 @@ impl<'k> Lookup<'k> {
         self.definitions.get(name).copied()
     }
 
-    /// The base inames behind a name: itself, those of its definition, or none for what is no iname.
+    /// The base inames behind a name: itself, those of its definition, or none for what is no
+    /// iname.
     pub fn base_of(&self, name: &str) -> &[Name] {
         if let Some(base) = self.base.get(name) {
             return base;
@@ -190,8 +193,8 @@ impl<'k> Lookup<'k> {
         Ok(Constraint { kind: c.kind, aff: self.expand(&c.aff)? })
     }
 
-    /// The base inames of a part: those around the instruction, then for a part of a reduction those of the reductions around it,
-    /// and for an update its own.
+    /// The base inames of a part: those around the instruction, then for a part of a reduction
+    /// those of the reductions around it, and for an update its own.
     pub fn part_inames(&self, part: &PartRef) -> Vec<Name> {
         let Some(instruction) = self.instruction(&part.instruction) else { return Vec::new() };
         self.inames_of(instruction, part.part)
@@ -202,8 +205,9 @@ impl<'k> Lookup<'k> {
         inames_of(instruction, part, &|iname| self.base_of(iname).to_vec())
     }
 
-    /// The constraints that speak of these base inames only, as they were declared (over names that may be defined; see
-    /// [`Lookup::expand`]), of the domains that have one of them: the instances of a part of these inames.
+    /// The constraints that speak of these base inames only, as they were declared (over names that
+    /// may be defined; see [`Lookup::expand`]), of the domains that have one of them: the instances
+    /// of a part of these inames.
     pub fn instances(&self, inames: &[Name]) -> Vec<Constraint> {
         let mut domains: Vec<usize> =
             inames.iter().filter_map(|i| self.domains.get(i)).flatten().copied().collect();
@@ -232,8 +236,9 @@ pub(crate) fn expand<'d>(
     Ok(aff)
 }
 
-/// The base inames of a part of an instruction: those around it, then for a part of a reduction those of the reductions around it,
-/// and for an update its own. The `init` of a scan goes through those that the scan does not run along.
+/// The base inames of a part of an instruction: those around it, then for a part of a reduction
+/// those of the reductions around it, and for an update its own. The `init` of a scan goes through
+/// those that the scan does not run along.
 pub(crate) fn inames_of(
     instruction: &Instruction,
     part: Part,
@@ -264,8 +269,8 @@ pub(crate) fn inames_of(
 }
 
 impl KernelData {
-    /// The function with every defined iname replaced, down to base inames, parameters and data. For one question; see
-    /// [`Lookup::expand`].
+    /// The function with every defined iname replaced, down to base inames, parameters and data.
+    /// For one question; see [`Lookup::expand`].
     pub fn expand(&self, aff: &Aff) -> loopwright_poly::Result<Aff> {
         expand(aff, &|name| self.definition(name))
     }
@@ -275,7 +280,8 @@ impl KernelData {
         Ok(Constraint { kind: c.kind, aff: self.expand(&c.aff)? })
     }
 
-    /// The base inames behind a name: itself, those of its definition, or none for what is no iname.
+    /// The base inames behind a name: itself, those of its definition, or none for what is no
+    /// iname.
     pub fn base_of(&self, name: &Name) -> Vec<Name> {
         match self.definition(name) {
             Some(_) => Lookup::new(self).base_of(name).to_vec(),
@@ -291,8 +297,9 @@ impl KernelData {
         self.instruction(&part.instruction).map_or_else(Vec::new, |i| inames_of(i, part.part, &base_of))
     }
 
-    /// The instances of a part: all declared constraints that speak of its inames only, as they were declared (over names that
-    /// may be defined; see [`KernelData::expand`]). For one question; see [`Lookup::instances`].
+    /// The instances of a part: all declared constraints that speak of its inames only, as they
+    /// were declared (over names that may be defined; see [`KernelData::expand`]). For one
+    /// question; see [`Lookup::instances`].
     pub fn instances(&self, part: &PartRef) -> Vec<Constraint> {
         let lookup = Lookup::new(self);
         lookup.instances(&lookup.part_inames(part))

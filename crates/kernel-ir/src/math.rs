@@ -25,8 +25,8 @@ const fn any(name: &'static str, arity: usize) -> MathFunction {
     MathFunction { name, arity, integers: true, fast: false }
 }
 
-/// All of them. `min` and `max` of floating-point values pass over NaN; `isnan` gives bool; `lowest()` and `highest()` are the ends
-/// of the range of the type that the context asks for.
+/// All of them. `min` and `max` of floating-point values pass over NaN; `isnan` gives bool;
+/// `lowest()` and `highest()` are the ends of the range of the type that the context asks for.
 pub const MATH_FUNCTIONS: &[MathFunction] = &[
     any("min", 2),
     any("max", 2),

@@ -1,9 +1,10 @@
 //! How domains nest, and the loop tree of a kernel in text order.
 //!
-//! Nest order is: the inames of a domain after those of the domains that it depends on (directly, or through the instructions that load
-//! its bounds), otherwise in the order of declaration. The tree is built instruction by instruction: an instruction goes into the
-//! loops that are open at the end of the tree as far as they are its own, and opens the rest. An iname that would be opened
-//! twice is refused.
+//! Nest order is: the inames of a domain after those of the domains that it depends on (directly,
+//! or through the instructions that load its bounds), otherwise in the order of declaration. The
+//! tree is built instruction by instruction: an instruction goes into the loops that are open at
+//! the end of the tree as far as they are its own, and opens the rest. An iname that would be
+//! opened twice is refused.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -63,7 +64,8 @@ fn positions(lookup: &Lookup<'_>) -> HashMap<Name, usize> {
     order(lookup).into_iter().enumerate().map(|(k, n)| (n, k)).collect()
 }
 
-/// A domain that waits for itself through others, with the refusal: no loop of theirs could be the outer one.
+/// A domain that waits for itself through others, with the refusal: no loop of theirs could be the
+/// outer one.
 pub(crate) fn cycle(lookup: &Lookup<'_>) -> Option<(usize, Diagnostic)> {
     let graph = domain_graph(lookup);
     let cycle = toposort(&graph, None).err()?;
@@ -78,7 +80,8 @@ pub(crate) fn cycle(lookup: &Lookup<'_>) -> Option<(usize, Diagnostic)> {
     Some((domain, diagnostic))
 }
 
-/// The inames that a name in a domain stands for: itself, or for a scalar temporary those of the instructions that write it.
+/// The inames that a name in a domain stands for: itself, or for a scalar temporary those of the
+/// instructions that write it.
 fn parents_of_name(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
     if lookup.is_iname(name) {
         return vec![name.clone()];
@@ -129,7 +132,8 @@ fn mentioned(lookup: &Lookup<'_>, instruction: &Instruction) -> Vec<Name> {
     outer.into_iter().collect()
 }
 
-/// As [`parents_of_name`], without asking instructions for inames that they only have through others (which would not end).
+/// As [`parents_of_name`], without asking instructions for inames that they only have through
+/// others (which would not end).
 fn loaders(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
     if lookup.is_iname(name) {
         return vec![name.clone()];
@@ -147,7 +151,8 @@ fn loaders(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
     found
 }
 
-/// Fills the empty `within` lists, and puts all of them in nest order. A name that is no iname is left out.
+/// Fills the empty `within` lists, and puts all of them in nest order. A name that is no iname is
+/// left out.
 pub(crate) fn fill_within(data: &mut KernelData) {
     let lookup = Lookup::new(data);
     let positions = positions(&lookup);
@@ -190,8 +195,8 @@ pub(crate) fn tree_in_text_order(lookup: &Lookup<'_>) -> Result<Vec<Tree>, Vec<(
     if errors.is_empty() { Ok(tree) } else { Err(errors) }
 }
 
-/// The parts of an instruction such that reductions over the same inames share their loops: all inits at a level, all updates,
-/// inner reductions inside the updates of outer ones.
+/// The parts of an instruction such that reductions over the same inames share their loops: all
+/// inits at a level, all updates, inner reductions inside the updates of outer ones.
 fn parts_in_order(data: &KernelData, instruction: &Instruction) -> Vec<PartRef> {
     let reductions = instruction.reductions();
     if reductions.is_empty() {
@@ -223,7 +228,8 @@ fn parts_in_order(data: &KernelData, instruction: &Instruction) -> Vec<PartRef> 
                 continue;
             }
             done.push(loops);
-            // A reduction over nothing, which validation refuses, has nothing inside that is not here.
+            // A reduction over nothing, which validation refuses, has nothing inside that is not
+            // here.
             if !loops.is_empty() {
                 let inside: Vec<Name> = around.iter().chain(loops).cloned().collect();
                 level(&inside, inames, enclosing, part, found);
@@ -266,11 +272,12 @@ fn insert(
 }
 
 impl LoopKernel {
-    /// A declared kernel. Fills in what follows from the rest: for instructions with an empty `within` the inames they mention (with
-    /// those that their domains need), and the loop tree from text order. `definitions`, `tags` and `tree` must be empty.
+    /// A declared kernel. Fills in what follows from the rest: for instructions with an empty
+    /// `within` the inames they mention (with those that their domains need), and the loop tree
+    /// from text order. `definitions`, `tags` and `tree` must be empty.
     ///
-    /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of unknown order.
-    /// Everything else that can be wrong is found by `validate`.
+    /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of
+    /// unknown order. Everything else that can be wrong is found by `validate`.
     pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
         if let Some((_, diagnostic)) = cycle(&Lookup::new(&data)) {
             return Err(diagnostic.into());

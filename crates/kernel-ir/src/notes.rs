@@ -1,8 +1,8 @@
 //! What is right and may not be meant: values that are computed in f32 and then become f64.
 //!
-//! An operation of two `f32` values is one of `f32`, whatever its result is assigned to. Where the result is converted to `f64`
-//! it has 24 bits all the same, which is said, and is no error: an `f32` value that is read and converted loses nothing, and is
-//! passed over.
+//! An operation of two `f32` values is one of `f32`, whatever its result is assigned to. Where the
+//! result is converted to `f64` it has 24 bits all the same, which is said, and is no error: an
+//! `f32` value that is read and converted loses nothing, and is passed over.
 
 use crate::{
     DType, Diagnostic, LoopKernel, TypeTable, Typed, TypedKind,
@@ -10,8 +10,8 @@ use crate::{
 };
 
 impl LoopKernel {
-    /// Where the kernel computes a value in `f32` and converts it to `f64`, in the order of the text: one finding an
-    /// instruction, with its place in the printed form. None is an error.
+    /// Where the kernel computes a value in `f32` and converts it to `f64`, in the order of the
+    /// text: one finding an instruction, with its place in the printed form. None is an error.
     pub fn single_in_double(&self) -> Vec<Diagnostic> {
         let table = TypeTable::new(self);
         let map = map_of_print(self);

@@ -1,4 +1,5 @@
-//! Open types of a kernel, which stand for one that its caller decides, and kernels with all of them decided.
+//! Open types of a kernel, which stand for one that its caller decides, and kernels with all of
+//! them decided.
 
 use crate::{Arg, DType, Diagnostic, Diagnostics, Expr, Fact, KernelData, LoopKernel, Name, Type};
 
@@ -46,8 +47,9 @@ fn bind_expr(e: &Expr, bind: &dyn Fn(&Type) -> Type) -> Expr {
 }
 
 impl LoopKernel {
-    /// The kernel with open types replaced, in its declared form too. Open types that are not named stay open; a name that is no
-    /// open type of the kernel is an error, and so is a kernel that makes no sense of the types, as `/` of integers.
+    /// The kernel with open types replaced, in its declared form too. Open types that are not named
+    /// stay open; a name that is no open type of the kernel is an error, and so is a kernel that
+    /// makes no sense of the types, as `/` of integers.
     pub fn bind_types(&self, types: &[(Name, DType)]) -> std::result::Result<LoopKernel, Diagnostics> {
         let open = self.open_types();
         if let Some((name, _)) = types.iter().find(|(n, _)| !open.contains(n)) {

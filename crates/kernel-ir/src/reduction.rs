@@ -1,9 +1,11 @@
 //! Reduction operators as data.
 //!
-//! An operator has a state (one value or a tuple). An update *lifts* its inputs to a state and *combines* it into the
-//! accumulated one; partial results are combined alike; the *result* is computed from the state at the end. `combine` must be
-//! associative with `neutral` as its neutral element, and commute where it says so: the library relies on it. A user's operator is
-//! tested on drawn states whenever its kernel is validated ([`ReductionOp::laws`]), unless the user vouches for it.
+//! An operator has a state (one value or a tuple). An update *lifts* its inputs to a state and
+//! *combines* it into the accumulated one; partial results are combined alike; the *result* is
+//! computed from the state at the end. `combine` must be associative with `neutral` as its neutral
+//! element, and commute where it says so: the library relies on it. A user's operator is tested on
+//! drawn states whenever its kernel is validated ([`ReductionOp::laws`]), unless the user vouches
+//! for it.
 
 use std::sync::Arc;
 
@@ -39,8 +41,8 @@ pub struct ReductionOp {
     pub inputs: Vec<Name>,
     /// The state.
     pub state: Vec<StateVar>,
-    /// For each state value, its neutral element. `lowest()` and `highest()` stand for the ends of its type's range
-    /// (infinities for floating-point types).
+    /// For each state value, its neutral element. `lowest()` and `highest()` stand for the ends of
+    /// its type's range (infinities for floating-point types).
     pub neutral: Vec<Expr>,
     /// For each state value, its value after one input.
     pub lift: Vec<Expr>,
@@ -85,10 +87,12 @@ impl ReductionOp {
         }
     }
 
-    /// The operator of the library with this name: `sum`, `product`, `min`, `max`, `any`, `all`, `argmin`, `argmax`.
+    /// The operator of the library with this name: `sum`, `product`, `min`, `max`, `any`, `all`,
+    /// `argmin`, `argmax`.
     ///
-    /// `min` and `max` pass over NaN (as IEEE 754's minNum and maxNum), `argmin` and `argmax` never choose one. Ties of `argmin`
-    /// and `argmax` go to the smallest index; over an empty range they give the neutral value and the greatest index.
+    /// `min` and `max` pass over NaN (as IEEE 754's minNum and maxNum), `argmin` and `argmax` never
+    /// choose one. Ties of `argmin` and `argmax` go to the smallest index; over an empty range they
+    /// give the neutral value and the greatest index.
     pub fn library(op: &str) -> Option<Self> {
         use crate::BinaryOp::*;
         let (a, b) = (name("a.v"), name("b.v"));

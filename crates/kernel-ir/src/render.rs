@@ -23,7 +23,8 @@ impl Place {
 }
 
 impl Diagnostic {
-    /// The diagnostic with the lines of the text that it is about, as plain text without a line break at its end.
+    /// The diagnostic with the lines of the text that it is about, as plain text without a line
+    /// break at its end.
     pub fn render(&self) -> String {
         self.render_as(Level::ERROR)
     }
@@ -62,7 +63,8 @@ impl Diagnostics {
     }
 }
 
-/// `code`, `message`, `origin`, `line`, `column`, `span` (bytes), `witness`, `help`; null where there is none.
+/// `code`, `message`, `origin`, `line`, `column`, `span` (bytes), `witness`, `help`; null where
+/// there is none.
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let position = self.place.as_ref().map(Place::line_column);

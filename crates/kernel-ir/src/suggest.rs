@@ -1,7 +1,7 @@
 //! The nearest name to a misspelt one.
 
-/// The candidate with the fewest edits (insertions, deletions, replacements, swaps of neighbours), if they are few for its length.
-/// The first one wins a tie.
+/// The candidate with the fewest edits (insertions, deletions, replacements, swaps of neighbours),
+/// if they are few for its length. The first one wins a tie.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match word.chars().count() {
         0..=1 => return None,

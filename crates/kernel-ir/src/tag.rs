@@ -4,17 +4,19 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where an iname runs. A tagged iname of a parallel kind is a coordinate of an execution, not a loop.
+/// Where an iname runs. A tagged iname of a parallel kind is a coordinate of an execution, not a
+/// loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tag {
     /// A loop in the thread: what an iname without a tag is.
     Seq,
     /// A loop of constant length that is unrolled; its order stays.
     Unroll,
-    /// Lanes of one thread, constant in number: all lanes of one statement run before the next statement (unroll and jam). Private
-    /// temporaries get a copy for each lane.
+    /// Lanes of one thread, constant in number: all lanes of one statement run before the next
+    /// statement (unroll and jam). Private temporaries get a copy for each lane.
     Ilp,
-    /// As [`Tag::Ilp`], and accesses whose neighbours in memory are neighbouring lanes become vector loads and stores.
+    /// As [`Tag::Ilp`], and accesses whose neighbours in memory are neighbouring lanes become
+    /// vector loads and stores.
     Vec,
     /// An axis of the grid: 0, 1, 2 for x, y, z.
     Block(u8),
@@ -26,11 +28,13 @@ pub enum Tag {
     Lane,
     /// A loop on the host, around launches.
     Host,
-    /// A loop over segments of unequal length, flattened with the loop over their points and cut into equal pieces whatever the lengths.
+    /// A loop over segments of unequal length, flattened with the loop over their points and cut
+    /// into equal pieces whatever the lengths.
     Flat(Flat),
 }
 
-/// How the steps of a flattened loop are dealt out: a step is a point of a segment, or one of those that its end counts for.
+/// How the steps of a flattened loop are dealt out: a step is a point of a segment, or one of those
+/// that its end counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Flat {
     /// Threads of a block; each of its warps goes through a run.
@@ -43,8 +47,10 @@ pub struct Flat {
     pub shorter: Option<Shorter>,
 }
 
-/// Shorter runs behind the first ones. Blocks take runs in their order: the first runs fill the device, and where some of them are done sooner than others, the
-/// short ones are what is left to do in their place (guided self-scheduling: Polychronopoulos and Kuck, 1987, here with two lengths).
+/// Shorter runs behind the first ones. Blocks take runs in their order: the first runs fill the
+/// device, and where some of them are done sooner than others, the short ones are what is left to
+/// do in their place (guided self-scheduling: Polychronopoulos and Kuck, 1987, here with two
+/// lengths).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Shorter {
     /// How many runs are not shorter.
@@ -57,9 +63,11 @@ impl Flat {
     /// How many steps the end of a segment counts for: about what closing one costs, in points.
     pub const END_WEIGHT: u16 = 2;
 
-    /// How many blocks a multiprocessor has to hold at a time: 32 warps, with 64 registers for each thread, or 20 warps with about a hundred. Nothing is asked
-    /// where a thread holds more than that leaves room for, by the bytes that it reads of each point and those of a partial result. Of its own accord the
-    /// compiler may take a few registers more, and a round of blocks then has fewer than it was cut for.
+    /// How many blocks a multiprocessor has to hold at a time: 32 warps, with 64 registers for each
+    /// thread, or 20 warps with about a hundred. Nothing is asked where a thread holds more than
+    /// that leaves room for, by the bytes that it reads of each point and those of a partial
+    /// result. Of its own accord the compiler may take a few registers more, and a round of blocks
+    /// then has fewer than it was cut for.
     ///
     /// ```
     /// use loopwright_kernel_ir::Flat;

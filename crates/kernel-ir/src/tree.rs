@@ -1,7 +1,8 @@
 //! The loop tree: order as data.
 //!
-//! Invariants: a sequential iname is exactly one node; an iname with a parallel tag is none; every part of every instruction is
-//! exactly one leaf; the loops around a leaf are exactly the sequential inames of its part.
+//! Invariants: a sequential iname is exactly one node; an iname with a parallel tag is none; every
+//! part of every instruction is exactly one leaf; the loops around a leaf are exactly the
+//! sequential inames of its part.
 
 use loopwright_poly::Name;
 use serde::{Deserialize, Serialize};
@@ -51,7 +52,8 @@ impl Tree {
         found
     }
 
-    /// The trees with the node of `iname` replaced by its children: what tagging it to a parallel axis does.
+    /// The trees with the node of `iname` replaced by its children: what tagging it to a parallel
+    /// axis does.
     pub fn splice(trees: &[Tree], iname: &str) -> Vec<Tree> {
         Tree::splice_all(trees, &|n| **n == *iname)
     }

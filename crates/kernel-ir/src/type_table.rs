@@ -1,7 +1,7 @@
 //! The types of the names of a kernel, as it was declared.
 //!
-//! A [`TypeTable`] is cheap to clone and to vary: for subscripts, for the parts of an operator, for a temporary whose type is
-//! looked for. What follows for expressions is in `types` and `typed`.
+//! A [`TypeTable`] is cheap to clone and to vary: for subscripts, for the parts of an operator, for
+//! a temporary whose type is looked for. What follows for expressions is in `types` and `typed`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,7 +13,8 @@ use crate::{
     types::{TypeError, computing, is_untyped},
 };
 
-/// The inames of a kernel that are `i64` as values: a bound of their domain is of 64 bits, directly or by another iname.
+/// The inames of a kernel that are `i64` as values: a bound of their domain is of 64 bits, directly
+/// or by another iname.
 fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
     let of_64_bits = |t: &Type| t.known().is_some_and(|t| t.is_integer() && t.bytes() == 8);
     let scalars = data.args.iter().filter_map(|a| match a {
@@ -35,8 +36,8 @@ fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
         }
     }
     let Some(declared) = &data.declared else { return wide };
-    // Transforms may fix a parameter or rename an iname, which changes no value: the declared inames decide, and other
-    // inames are of the type of those that they are part of.
+    // Transforms may fix a parameter or rename an iname, which changes no value: the declared
+    // inames decide, and other inames are of the type of those that they are part of.
     let declared_wide = wide_inames(declared);
     wide.retain(|n| !declared.is_iname(n));
     wide.extend(declared_wide.iter().cloned());
@@ -65,7 +66,8 @@ fn inames_of(data: &KernelData) -> impl Iterator<Item = &Name> {
     data.domains.iter().flat_map(|d| &d.inames).chain(data.definitions.iter().map(|d| &d.iname))
 }
 
-/// The floating-point types in which a kernel computes, as it was declared: those of its arguments and temporaries.
+/// The floating-point types in which a kernel computes, as it was declared: those of its arguments
+/// and temporaries.
 fn floating_types(data: &KernelData) -> Vec<Type> {
     let data = data.declared.as_deref().unwrap_or(data);
     let mut floats: Vec<Type> = Vec::new();
@@ -93,7 +95,8 @@ pub struct TypeTable<'a> {
     inames: Option<(Arc<BTreeSet<Name>>, DType)>,
     /// The type of names that are not known.
     pub(crate) unknown: Option<DType>,
-    /// A temporary that takes the floating-point type of what it meets, while its own is looked for.
+    /// A temporary that takes the floating-point type of what it meets, while its own is looked
+    /// for.
     pub(crate) adapting: Option<Name>,
 }
 
@@ -129,8 +132,8 @@ impl<'a> TypeTable<'a> {
         table
     }
 
-    /// The table for subscripts and bounds, which are integers: inames, and names that are not known, are of the type in
-    /// which those are computed.
+    /// The table for subscripts and bounds, which are integers: inames, and names that are not
+    /// known, are of the type in which those are computed.
     pub fn of_indices(&self, index: DType) -> TypeTable<'a> {
         let inames = inames_of(self.data).cloned().collect();
         TypeTable { inames: Some((Arc::new(inames), index)), unknown: Some(index), ..self.clone() }
@@ -170,8 +173,8 @@ impl<'a> TypeTable<'a> {
         self.data
     }
 
-    /// The floating-point types in which the declared kernel computes. Where it is one, it is the type of floating-point values
-    /// of which nothing else says one.
+    /// The floating-point types in which the declared kernel computes. Where it is one, it is the
+    /// type of floating-point values of which nothing else says one.
     pub fn floats(&self) -> &[Type] {
         &self.floats
     }

@@ -1,13 +1,15 @@
 //! Expressions with a type at every node: what the page on values (`values.md`) says, as code.
 //!
-//! [`TypeTable::typed`] turns an expression into a [`Typed`] one of the type that its context wants. Afterwards no reader
-//! has to know a rule: the operands of an operation have one type, every conversion is a node, literals are
-//! numbers of their type. The reference interpreter evaluates such trees and lowering translates them, so that
-//! neither decides what an expression means.
+//! [`TypeTable::typed`] turns an expression into a [`Typed`] one of the type that its context
+//! wants. Afterwards no reader has to know a rule: the operands of an operation have one type,
+//! every conversion is a node, literals are numbers of their type. The reference interpreter
+//! evaluates such trees and lowering translates them, so that neither decides what an expression
+//! means.
 //!
-//! Two things flow. *Upwards* each expression has a type of its own, [`ValueType`]; literals, and what is computed from
-//! literals and integers by floating-point operations, leave it open. *Downwards* comes the type that the context wants:
-//! it decides what was left open, and widens integer arithmetic.
+//! Two things flow. *Upwards* each expression has a type of its own, [`ValueType`]; literals, and
+//! what is computed from literals and integers by floating-point operations, leave it open.
+//! *Downwards* comes the type that the context wants: it decides what was left open, and widens
+//! integer arithmetic.
 
 use crate::{
     Access, BinaryOp, DType, DeviceFunction, Diagnostic, Expr, Name, Number, Precision, Reduce, Type,
@@ -30,8 +32,8 @@ pub enum TypedKind {
     Constant(Number),
     /// An iname, a scalar argument, a scalar temporary, or a value of an operator's state.
     Name(Name),
-    /// An element. The subscripts of the access are integers, in [`TypedKind::Element::index`] in the type that was asked
-    /// for, or left out where none was.
+    /// An element. The subscripts of the access are integers, in [`TypedKind::Element::index`] in
+    /// the type that was asked for, or left out where none was.
     Element {
         /// The access as it is written.
         access: Access,
@@ -42,10 +44,11 @@ pub enum TypedKind {
     Reduction(usize),
     /// One operand, of the node's type.
     Unary(UnaryOp, Box<Typed>),
-    /// Two operands of one type; the node's type is theirs, or bool for a comparison. The right side of `and` and `or` is
-    /// evaluated only where the left does not decide.
+    /// Two operands of one type; the node's type is theirs, or bool for a comparison. The right
+    /// side of `and` and `or` is evaluated only where the left does not decide.
     Binary(BinaryOp, Box<Typed>, Box<Typed>),
-    /// A condition of type bool and two values of the node's type, of which the chosen one is evaluated.
+    /// A condition of type bool and two values of the node's type, of which the chosen one is
+    /// evaluated.
     If(Box<Typed>, Box<Typed>, Box<Typed>),
     /// A conversion to the node's type that the rules make, as [`Number::cast`] does it.
     Convert(Box<Typed>),
@@ -80,7 +83,8 @@ impl Typed {
         }
     }
 
-    /// Calls `f` on the expression and everything inside it, subscripts that have been asked for included.
+    /// Calls `f` on the expression and everything inside it, subscripts that have been asked for
+    /// included.
     pub fn visit(&self, f: &mut dyn FnMut(&Typed)) {
         f(self);
         match &self.kind {
@@ -135,8 +139,9 @@ fn arithmetic_type(dtype: DType) -> DType {
     }
 }
 
-/// Integer arithmetic of one type where the context wants another integer type: at the greater width of the two, signed
-/// if its operands are or if that width is the context's and the context is signed.
+/// Integer arithmetic of one type where the context wants another integer type: at the greater
+/// width of the two, signed if its operands are or if that width is the context's and the context
+/// is signed.
 fn widened_for(own: DType, wanted: DType) -> DType {
     if !(own.is_integer() && wanted.is_integer() && wanted.bytes() > own.bytes()) {
         return own;
@@ -154,7 +159,8 @@ fn is_comparison(op: BinaryOp) -> bool {
     matches!(op, Lt | Le | Gt | Ge | Eq | Ne)
 }
 
-/// An integer literal in a type. One that the type does not hold is converted where somebody sees it.
+/// An integer literal in a type. One that the type does not hold is converted where somebody sees
+/// it.
 fn integer(value: i64, dtype: DType) -> Typed {
     let number = Number::I64(value).cast(dtype);
     match number.as_i128() {
@@ -187,15 +193,17 @@ struct Walk<'w, 'a> {
 }
 
 impl TypeTable<'_> {
-    /// The expression as a value of type `wanted`. Elements have their subscripts in type `index`, or without it none.
+    /// The expression as a value of type `wanted`. Elements have their subscripts in type `index`,
+    /// or without it none.
     ///
-    /// Errors: open types, values that do not go together, and floating-point values of which nothing says whether they
-    /// are f32 or f64.
+    /// Errors: open types, values that do not go together, and floating-point values of which
+    /// nothing says whether they are f32 or f64.
     pub fn typed(&self, e: &Expr, wanted: DType, index: Option<DType>) -> Result<Typed> {
         self.typed_from(e, wanted, index, 0)
     }
 
-    /// As [`Self::typed`], of a part of an instruction's value: its first reduction has the number `first`.
+    /// As [`Self::typed`], of a part of an instruction's value: its first reduction has the number
+    /// `first`.
     pub fn typed_from(&self, e: &Expr, wanted: DType, index: Option<DType>, first: usize) -> Result<Typed> {
         let index = index.map(|t| (t, self.of_indices(t)));
         Walk { table: self, index, number: first, reductions: Vec::new() }.value(e, wanted)
@@ -207,14 +215,14 @@ impl TypeTable<'_> {
         self.typed(e, own, index)
     }
 
-    /// The type that an expression has where no context wants one: of an integer literal i32, of a floating-point value
-    /// without a type of its own the kernel's one floating-point type.
+    /// The type that an expression has where no context wants one: of an integer literal i32, of a
+    /// floating-point value without a type of its own the kernel's one floating-point type.
     pub fn alone(&self, e: &Expr) -> Result<DType> {
         Walk { table: self, index: None, number: 0, reductions: Vec::new() }.alone(e)
     }
 
-    /// In which types the reductions of a value work, by number, where these types are wanted of it: one, or for a
-    /// reduction that delivers several as many.
+    /// In which types the reductions of a value work, by number, where these types are wanted of
+    /// it: one, or for a reduction that delivers several as many.
     pub fn reduction_types(&self, value: &Expr, wanted: &[DType]) -> Result<Vec<ReductionTypes>> {
         let mut walk = Walk { table: self, index: None, number: 0, reductions: Vec::new() };
         match (value, wanted) {
@@ -403,8 +411,8 @@ impl Walk<'_, '_> {
         Ok(call(if math.name == "isnan" { DType::Bool } else { operands }, args))
     }
 
-    /// Notes what a reduction works in, and returns its number. Inputs without a type of their own take the floating-point type
-    /// that the context wants.
+    /// Notes what a reduction works in, and returns its number. Inputs without a type of their own
+    /// take the floating-point type that the context wants.
     fn reduction(&mut self, r: &Reduce, wanted: Option<DType>) -> Result<usize> {
         let op = self.table.operator(&r.op).ok_or_else(|| {
             Diagnostic::new("unknown-reduction", format!("there is no reduction `{}`", r.op))

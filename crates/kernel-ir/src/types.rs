@@ -1,17 +1,24 @@
 //! Types of expressions, as far as they follow from the expressions themselves.
 //!
-//! The page on values (`values.md`) has the rules; [`crate::typed`] adds what follows from where an expression stands.
+//! The page on values (`values.md`) has the rules; [`crate::typed`] adds what follows from where an
+//! expression stands.
 //!
-//! * A literal adapts to its context: `2 * x[i]` is of the type of `x`. An integer literal that i32 does not hold is i64.
+//! * A literal adapts to its context: `2 * x[i]` is of the type of `x`. An integer literal that i32
+//!   does not hold is i64.
 //! * Arithmetic is done in at least 32 bits: of narrow integers in i32, of f16 and bf16 in f32.
-//! * Two floating-point types meet in the wider one, two integer types likewise; signed and unsigned types meet only where
-//!   the signed one is wider. An integer and a floating-point type meet in the floating-point type.
-//! * What is computed from integers and floating-point literals alone, as `0.1*i`, `1.0/n` and `sqrt(i)`, has no type of its
-//!   own: it takes the floating-point type of what it meets, as a literal does.
-//! * `bool` is no number: `cast(i32, c)` makes it one. `sum` and `product` of `bool` and of narrow integers are 32 bits wide.
-//! * An iname is `i32`, or `i64` where a bound of its declared domain is of 64 bits, whatever transforms make of it.
+//! * Two floating-point types meet in the wider one, two integer types likewise; signed and
+//!   unsigned types meet only where the signed one is wider. An integer and a floating-point type
+//!   meet in the floating-point type.
+//! * What is computed from integers and floating-point literals alone, as `0.1*i`, `1.0/n` and
+//!   `sqrt(i)`, has no type of its own: it takes the floating-point type of what it meets, as a
+//!   literal does.
+//! * `bool` is no number: `cast(i32, c)` makes it one. `sum` and `product` of `bool` and of narrow
+//!   integers are 32 bits wide.
+//! * An iname is `i32`, or `i64` where a bound of its declared domain is of 64 bits, whatever
+//!   transforms make of it.
 //! * An open type meets itself and literals; anything else is cast first.
-//! * An assignment converts between integer types and between floating-point types, and from integers to floating-point types.
+//! * An assignment converts between integer types and between floating-point types, and from
+//!   integers to floating-point types.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +40,8 @@ pub(crate) fn is_untyped(t: &Type) -> bool {
 pub enum ValueType {
     /// An integer literal: any type of numbers.
     IntLiteral,
-    /// A floating-point literal, or what is computed from such and integers alone: any floating-point type.
+    /// A floating-point literal, or what is computed from such and integers alone: any
+    /// floating-point type.
     FloatLiteral,
     /// `lowest()` or `highest()`: any type of numbers.
     AnyNumber,
@@ -42,8 +50,8 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// The type where no context asks for one and the kernel has no floating-point type; [`TypeTable::alone`] knows the
-    /// kernel.
+    /// The type where no context asks for one and the kernel has no floating-point type;
+    /// [`TypeTable::alone`] knows the kernel.
     pub(crate) fn alone(&self) -> Type {
         match self {
             ValueType::IntLiteral | ValueType::AnyNumber => Type::Known(DType::I32),

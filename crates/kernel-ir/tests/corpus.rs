@@ -1,4 +1,5 @@
-//! Every kernel of the repository is sound and reads back from its print, save those whose test expects the refusal of the kernel itself.
+//! Every kernel of the repository is sound and reads back from its print, save those whose test
+//! expects the refusal of the kernel itself.
 
 use std::{
     fs,

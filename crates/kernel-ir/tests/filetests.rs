@@ -1,4 +1,5 @@
-//! Filetests: the text of a kernel, and below a line `==== print` what it prints as, or below `==== refused` what is said about it.
+//! Filetests: the text of a kernel, and below a line `==== print` what it prints as, or below
+//! `==== refused` what is said about it.
 //!
 //! `LOOPWRIGHT_BLESS=1` writes what is found into the files; read the difference before keeping it.
 

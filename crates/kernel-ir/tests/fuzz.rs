@@ -1,4 +1,5 @@
-//! Whatever bytes are read as a kernel: an equal kernel after printing, or a diagnostic that can be shown. Never a panic.
+//! Whatever bytes are read as a kernel: an equal kernel after printing, or a diagnostic that can be
+//! shown. Never a panic.
 
 use std::{fs, path::Path, sync::OnceLock};
 

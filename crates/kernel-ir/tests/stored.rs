@@ -1,4 +1,5 @@
-//! Kernels as JSON: what is written is read back equal; what a file says beyond that is refused, never believed, and nothing panics.
+//! Kernels as JSON: what is written is read back equal; what a file says beyond that is refused,
+//! never believed, and nothing panics.
 
 use std::path::Path;
 
@@ -25,7 +26,8 @@ fn kernel() -> Value {
     serde_json::to_value(kernel).unwrap()
 }
 
-/// The kernels of the examples, with operators, loaded bounds and scalars, and one with everything else.
+/// The kernels of the examples, with operators, loaded bounds and scalars, and one with everything
+/// else.
 fn corpus() -> Vec<LoopKernel> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = std::fs::read_dir(root.join("../../examples/kernels")).unwrap().map(|e| e.unwrap().path());

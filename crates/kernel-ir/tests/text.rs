@@ -1,4 +1,5 @@
-//! The text of kernels: what is read, what is printed, and that reading what was printed gives an equal kernel.
+//! The text of kernels: what is read, what is printed, and that reading what was printed gives an
+//! equal kernel.
 
 use loopwright_kernel_ir::{Aff, Constraint, Definition, LoopKernel, Role, Tag, Tree};
 

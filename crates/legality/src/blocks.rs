@@ -1,19 +1,22 @@
 //! Whether two parts of one level of the host need a kernel boundary between them.
 //!
-//! Executions of different blocks that touch one cell of global memory, one of them writing, are ordered by the end of a device kernel and by
-//! nothing else. This is the question by which lowering cuts the host's level, asked of the model: for equal values of the host loops
-//! around, is there a pair at one cell whose blocks differ?
+//! Executions of different blocks that touch one cell of global memory, one of them writing, are
+//! ordered by the end of a device kernel and by nothing else. This is the question by which
+//! lowering cuts the host's level, asked of the model: for equal values of the host loops around,
+//! is there a pair at one cell whose blocks differ?
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name, Tag};
 use loopwright_poly::{Result, System};
 
 use crate::{Coordinate, Model, Touch, conflict::primed, model::AXES};
 
-/// The array in which executions of two parts in different blocks may touch one cell, one of them writing.
+/// The array in which executions of two parts in different blocks may touch one cell, one of them
+/// writing.
 pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>> {
     let (a, b) = (&model.parts[p], &model.parts[q]);
     let second = |aff: &Aff| model.second(aff);
-    // The coordinate on an axis, counted from its least value; `None` where every block runs the part.
+    // The coordinate on an axis, counted from its least value; `None` where every block runs the
+    // part.
     let coordinate = |c: &Coordinate| -> Result<Option<Aff>> {
         Ok(match c {
             Coordinate::Iname(n) => Some(Aff::var(n).sub(&model.lower(n)?.unwrap_or_default())?),

@@ -1,12 +1,15 @@
 //! The fast proof: a new form of a kernel keeps the order of all pairs of accesses that conflict.
 //!
-//! If each part of the new form is linked to one of the old (see [`crate::link`]), both have the same executions. Two of them *conflict* where
-//! they touch the same cell and one writes. If every conflicting pair `x` before `y` of the old form stays `x` before `y`, every read sees
-//! the definition that it saw, and no two conflicting executions are left without an order: the new form is legal if the old one is.
+//! If each part of the new form is linked to one of the old (see [`crate::link`]), both have the
+//! same executions. Two of them *conflict* where they touch the same cell and one writes. If every
+//! conflicting pair `x` before `y` of the old form stays `x` before `y`, every read sees the
+//! definition that it saw, and no two conflicting executions are left without an order: the new
+//! form is legal if the old one is.
 //!
-//! What is asked of a pair of events is a disjunction: a case of `x` before `y` in the old order ([`before`]) together with a case of not
-//! `x` before `y` in the new one ([`not_before`]). Most cases contradict each other in the comparisons alone, so that only pairs whose
-//! order or storage a step changed get to a question of [`System`]. Questions of the same text are asked once.
+//! What is asked of a pair of events is a disjunction: a case of `x` before `y` in the old order
+//! ([`before`]) together with a case of not `x` before `y` in the new one ([`not_before`]). Most
+//! cases contradict each other in the comparisons alone, so that only pairs whose order or storage
+//! a step changed get to a question of [`System`]. Questions of the same text are asked once.
 //!
 //! Two writes that leave the same value may change places (see [`crate::value`]).
 //!
@@ -212,8 +215,8 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(None)
     }
 
-    /// Inames that have equal values in any two executions that touch one cell of the array: those of a subscript that all accesses have
-    /// in common, and those that own the cells.
+    /// Inames that have equal values in any two executions that touch one cell of the array: those
+    /// of a subscript that all accesses have in common, and those that own the cells.
     fn equal_at_a_cell(&self, array: &Name, touches: &[(usize, usize)]) -> TableSet<Name> {
         let new = self.new;
         let mut equal = TableSet::default();
@@ -243,9 +246,10 @@ impl<'a, 'k> Comparison<'a, 'k> {
         equal
     }
 
-    /// Whether executions of different parts that touch one cell provably keep their order: the loops that are around several of the
-    /// parts, without those whose values are equal at a cell, and the order of the leaves are what they were. (A sequential iname is one node
-    /// of the tree, so that the common loops of two parts are the names that both have.)
+    /// Whether executions of different parts that touch one cell provably keep their order: the
+    /// loops that are around several of the parts, without those whose values are equal at a cell,
+    /// and the order of the leaves are what they were. (A sequential iname is one node of the tree,
+    /// so that the common loops of two parts are the names that both have.)
     fn others_stay(&self, array: &Name, touches: &[(usize, usize)]) -> bool {
         let (old, new) = (self.old, self.new);
         let mut parts: Vec<usize> = touches.iter().map(|(p, _)| *p).collect();
@@ -288,7 +292,8 @@ impl<'a, 'k> Comparison<'a, 'k> {
         {
             return Ok(None);
         }
-        // What a scan has delivered is not changed by points that are added later: see `crate::scan`.
+        // What a scan has delivered is not changed by points that are added later: see
+        // `crate::scan`.
         if (e.touch, f.touch) == (Touch::Read, Touch::Update) && new.is_scan(array) {
             return Ok(None);
         }
@@ -371,8 +376,9 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(None)
     }
 
-    /// Whether two events are writes that leave one value in all executions of a system. Then it does not matter which of them comes first:
-    /// a read has the same writes before it in both orders, and where another one of them is the last, both have left one value.
+    /// Whether two events are writes that leave one value in all executions of a system. Then it
+    /// does not matter which of them comes first: a read has the same writes before it in both
+    /// orders, and where another one of them is the last, both have left one value.
     fn leave_the_same(
         &mut self,
         (p, k): (usize, usize),
@@ -386,7 +392,8 @@ impl<'a, 'k> Comparison<'a, 'k> {
         value::same(new, &first, &second, system, &mut self.questions)
     }
 
-    /// That what one part adds to a scan is seen by another, the second execution: it belongs to no later value of the scan's iname.
+    /// That what one part adds to a scan is seen by another, the second execution: it belongs to no
+    /// later value of the scan's iname.
     fn seen(&self, update: &ModelPart, reader: &ModelPart) -> Result<Option<Constraint>> {
         let value = |part| {
             let value = self.new.instruction(part).scan_value()?;

@@ -1,8 +1,9 @@
 //! The question whether two accesses may meet.
 //!
-//! The pairs are written as one conjunction: the constraints of both executions (the second with all its own names primed, parameters
-//! shared), equal subscripts, and the asked relation of times and threads. "Different thread" is a disjunction over the axes and over
-//! less and greater; each case is asked on its own until one is not empty.
+//! The pairs are written as one conjunction: the constraints of both executions (the second with
+//! all its own names primed, parameters shared), equal subscripts, and the asked relation of times
+//! and threads. "Different thread" is a disjunction over the axes and over less and greater; each
+//! case is asked on its own until one is not empty.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,8 @@ pub enum Meeting {
 pub enum Time {
     /// The same iteration of all common loops.
     Same,
-    /// The same iteration of the first `n` common loops, and the first execution in an earlier iteration of the next.
+    /// The same iteration of the first `n` common loops, and the first execution in an earlier
+    /// iteration of the next.
     Earlier(usize),
 }
 
@@ -55,7 +57,8 @@ pub fn primed(name: &Name) -> Name {
     name.followed_by("'")
 }
 
-/// A small example of two executions that may touch the same cell: values of all names, those of the second execution primed.
+/// A small example of two executions that may touch the same cell: values of all names, those of
+/// the second execution primed.
 pub fn example(
     a: &Execution,
     x: &Access,
@@ -69,8 +72,9 @@ pub fn example(
     }
 }
 
-/// The pairs of executions of `a` (first) and of `b` that may touch the same cell in the asked relation, of the first of the ways in which
-/// they can be different threads, blocks or lanes: a system over all names, those of the second execution primed. `None` if there are none.
+/// The pairs of executions of `a` (first) and of `b` that may touch the same cell in the asked
+/// relation, of the first of the ways in which they can be different threads, blocks or lanes: a
+/// system over all names, those of the second execution primed. `None` if there are none.
 pub fn meeting_pairs(
     a: &Execution,
     x: &Access,

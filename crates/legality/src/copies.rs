@@ -1,14 +1,18 @@
 //! Reads of copies of an array that nobody writes, without dataflow analysis.
 //!
-//! A read of a buffer is right if (1) a copy of the cell that it is declared to read lies in the cell of the buffer that it reads, made in
-//! the same iteration of all loops around both and before it in the text; and (2) no copy of another cell is made there in the same
-//! iteration. For copies of earlier iterations are overwritten by the one of (1), and later ones come after the read. This is V1 and V2 of the
-//! design for buffers that are filled by one part, as those of a prefetch are.
+//! A read of a buffer is right if (1) a copy of the cell that it is declared to read lies in the
+//! cell of the buffer that it reads, made in the same iteration of all loops around both and before
+//! it in the text; and (2) no copy of another cell is made there in the same iteration. For copies
+//! of earlier iterations are overwritten by the one of (1), and later ones come after the read.
+//! This is V1 and V2 of the design for buffers that are filled by one part, as those of a prefetch
+//! are.
 //!
-//! What a copy leaves where one of its readers finds it is projected once ([`Copied`]): the pairs of a cell of the buffer and a cell of
-//! the source, over the reader's loops. A read, of which a stencil has many, then only puts its two cells in: (1) each constraint follows
-//! from the reader's own, which mostly shows in one of them; (2) the equalities alone mostly say which cell of the source it is. Constraints
-//! that speak of neither cell are the same for all reads, and are asked once.
+//! What a copy leaves where one of its readers finds it is projected once ([`Copied`]): the pairs
+//! of a cell of the buffer and a cell of the source, over the reader's loops. A read, of which a
+//! stencil has many, then only puts its two cells in: (1) each constraint follows from the reader's
+//! own, which mostly shows in one of them; (2) the equalities alone mostly say which cell of the
+//! source it is. Constraints that speak of neither cell are the same for all reads, and are asked
+//! once.
 
 use std::{cmp::Ordering, collections::hash_map::Entry};
 
@@ -17,8 +21,8 @@ use loopwright_poly::{Kind, Result, Set, System, Table};
 
 use crate::{Model, ModelPart, Touch, conflict::primed, model::Coordinate, order::common, roles::PartRole};
 
-/// What one part copies for one reader: each list of constraints relates the reader's inames to a cell of the buffer and the cell of the
-/// source that is copied there; together they are all pairs.
+/// What one part copies for one reader: each list of constraints relates the reader's inames to a
+/// cell of the buffer and the cell of the source that is copied there; together they are all pairs.
 struct Copied {
     array: Name,
     /// The names of the buffer's cell, by axis.
@@ -26,7 +30,8 @@ struct Copied {
     /// Those of the source's.
     source: Vec<Name>,
     pieces: Vec<Vec<Constraint>>,
-    /// Whether those of the only piece that speak of no cell hold in each execution of the reader; `None` until it is asked.
+    /// Whether those of the only piece that speak of no cell hold in each execution of the reader;
+    /// `None` until it is asked.
     elsewhere: Option<bool>,
 }
 
@@ -58,7 +63,8 @@ impl<'m, 'k> Copies<'m, 'k> {
         Copies { model, copied: Table::default(), readers: Table::default() }
     }
 
-    /// Whether the read of this event provably sees the initial value of a cell of `array`. `false` says nothing.
+    /// Whether the read of this event provably sees the initial value of a cell of `array`. `false`
+    /// says nothing.
     pub(crate) fn see_initial(
         &mut self,
         (p, k): (usize, usize),
@@ -102,7 +108,8 @@ impl<'m, 'k> Copies<'m, 'k> {
     }
 }
 
-/// What a part copies for a reader that comes after it in the same iteration; `None` where that is not known.
+/// What a part copies for a reader that comes after it in the same iteration; `None` where that is
+/// not known.
 fn copied(model: &Model<'_>, (w, e): (usize, usize), reader: &ModelPart) -> Result<Option<Copied>> {
     let copy = &model.parts[w];
     if model.role(copy) != PartRole::Copies || copy.may {

@@ -1,11 +1,14 @@
-//! Values that the kernel reads from arrays which it does not write, as functions of the execution that reads them.
+//! Values that the kernel reads from arrays which it does not write, as functions of the execution
+//! that reads them.
 //!
-//! Such a value stands in constraints and subscripts under a name: that of the scalar temporary which it was loaded into, or one that is
-//! made for it (`idx[i]`, which no kernel can declare). Beside the name stand the array and the subscripts, so that a
-//! question about two executions can use what is declared of the array: see [`crate::Load`].
+//! Such a value stands in constraints and subscripts under a name: that of the scalar temporary
+//! which it was loaded into, or one that is made for it (`idx[i]`, which no kernel can declare).
+//! Beside the name stand the array and the subscripts, so that a question about two executions can
+//! use what is declared of the array: see [`crate::Load`].
 //!
-//! A scalar counts as loaded where one instruction alone writes it, without a condition, and stands before the reader in the loop tree;
-//! and where what it is loaded from is a function of coordinates, parameters and loops that are around the reader too.
+//! A scalar counts as loaded where one instruction alone writes it, without a condition, and stands
+//! before the reader in the loop tree; and where what it is loaded from is a function of
+//! coordinates, parameters and loops that are around the reader too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,7 +52,8 @@ impl<'k> DataReads<'k> {
         Some((PartRef { instruction: i.id.clone(), part: Part::Whole }, access))
     }
 
-    /// The expression with each element of an array that is only read replaced by a name; these are added to `found`.
+    /// The expression with each element of an array that is only read replaced by a name; these are
+    /// added to `found`.
     pub fn named(&self, e: &Expr, found: &mut Vec<(Name, Access)>) -> Expr {
         match e {
             Expr::Subscript(access) if self.unwritten.contains(&access.array) => {

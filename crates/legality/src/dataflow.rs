@@ -1,14 +1,17 @@
 //! The exact proof: every read sees the definition that its declared instance sees.
 //!
-//! Where the order of conflicting pairs is not kept, or copies and new storage come in, values are followed instead. For each read, isl finds
-//! the last write of its cell before it ([`loopwright_poly::flow`]), in the declared kernel and in the new one. A copy is followed to
-//! what it copies. The definition that is found has to be the declared one, in terms of declared instances, and what lives out is read
-//! once at the end.
+//! Where the order of conflicting pairs is not kept, or copies and new storage come in, values are
+//! followed instead. For each read, isl finds the last write of its cell before it
+//! ([`loopwright_poly::flow`]), in the declared kernel and in the new one. A copy is followed to
+//! what it copies. The definition that is found has to be the declared one, in terms of declared
+//! instances, and what lives out is read once at the end.
 //!
-//! This is the design's V1 and V2 for one linearisation of the new order: time alone, which leaves executions of one part at one time
-//! unordered. If no two of these touch one cell, one of them writing (H, asked first), then all orders that the new kernel allows have the
-//! same last write for every read, so that one of them speaks for all. That all executions of different times are ordered where they
-//! conflict is seen to by lowering, which places barriers and kernel boundaries or refuses.
+//! This is the design's V1 and V2 for one linearisation of the new order: time alone, which leaves
+//! executions of one part at one time unordered. If no two of these touch one cell, one of them
+//! writing (H, asked first), then all orders that the new kernel allows have the same last write
+//! for every read, so that one of them speaks for all. That all executions of different times are
+//! ordered where they conflict is seen to by lowering, which places barriers and kernel boundaries
+//! or refuses.
 
 mod flows;
 
@@ -60,7 +63,8 @@ fn reads(model: &Model<'_>, part: &ModelPart) -> Vec<usize> {
         .collect()
 }
 
-/// A pair of executions of one part at one time in different threads that touch one cell of a changed array, one of them writing.
+/// A pair of executions of one part at one time in different threads that touch one cell of a
+/// changed array, one of them writing.
 fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()> {
     let second = |aff: &Aff| new.second(aff);
     for part in &new.parts {
@@ -134,7 +138,8 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
     Ok(())
 }
 
-/// Where something is seen that is not declared to be seen. Another definition of the same value is as good as the declared one.
+/// Where something is seen that is not declared to be seen. Another definition of the same value is
+/// as good as the declared one.
 fn compare(found: &View, expected: &View, declared: &Model<'_>, what: &str) -> Checked<()> {
     let other = match only_expected(found, expected, what) {
         Ok(()) => return Ok(()),
@@ -165,7 +170,8 @@ fn only_expected(found: &View, expected: &View, what: &str) -> Checked<()> {
     Ok(())
 }
 
-/// With the arrays that are filled with copies of changed ones: what goes wrong in a buffer is seen by those who read what was copied.
+/// With the arrays that are filled with copies of changed ones: what goes wrong in a buffer is seen
+/// by those who read what was copied.
 fn copied(new: &Model<'_>, outcome: &Outcome) -> Outcome {
     let mut all = outcome.clone();
     let mut grows = true;
@@ -211,7 +217,8 @@ pub(crate) fn check_flow(
     result
 }
 
-/// Whether all executions of a part do instances that are declared: others could read beside the arrays, whoever sees what they write.
+/// Whether all executions of a part do instances that are declared: others could read beside the
+/// arrays, whoever sees what they write.
 fn only_declared(
     new: &Model<'_>,
     part: &ModelPart,
@@ -232,8 +239,8 @@ fn only_declared(
     Ok(())
 }
 
-/// Whether a copy stays inside of the arrays that it copies from and to. Declared accesses have been asked when the kernel was declared;
-/// where a copy runs, a step has decided.
+/// Whether a copy stays inside of the arrays that it copies from and to. Declared accesses have
+/// been asked when the kernel was declared; where a copy runs, a step has decided.
 fn within_arrays(new: &Model<'_>, part: &ModelPart, domain: &[Constraint]) -> Checked<()> {
     let system = System::new(domain)?;
     for e in &part.events {

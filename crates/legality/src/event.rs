@@ -1,7 +1,8 @@
 //! What one part of an instruction reads and writes, in the order of its text.
 //!
-//! Accumulators of reductions are cells too, one for each instance of the reduction's `init`: `init` writes it, each `update` changes it,
-//! and the part that uses the result reads it. Updates of one accumulator commute unless the operator does not.
+//! Accumulators of reductions are cells too, one for each instance of the reduction's `init`:
+//! `init` writes it, each `update` changes it, and the part that uses the result reads it. Updates
+//! of one accumulator commute unless the operator does not.
 
 use std::collections::BTreeSet;
 
@@ -29,14 +30,15 @@ pub struct Event {
     pub array: Name,
     /// What it does.
     pub touch: Touch,
-    /// Subscripts over base inames, parameters and values read from data ([`Load`]); `None` where one is not quasi-affine in these.
+    /// Subscripts over base inames, parameters and values read from data ([`Load`]); `None` where
+    /// one is not quasi-affine in these.
     pub cell: Vec<Option<Aff>>,
     /// For subscripts with data in them: the expression over base inames. Empty if there are none.
     pub opaque: Vec<Option<Expr>>,
     /// A scalar that a loop's bound is read from.
     pub bound: bool,
-    /// What holds where a read happens, by the conditions around it: constraints over base inames and parameters. An execution of
-    /// the part in which one does not hold leaves the cell alone.
+    /// What holds where a read happens, by the conditions around it: constraints over base inames
+    /// and parameters. An execution of the part in which one does not hold leaves the cell alone.
     pub under: Vec<Constraint>,
 }
 
@@ -110,8 +112,8 @@ pub fn outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     e.each_child(&mut |child| outside_reductions(child, f));
 }
 
-/// The elements that a part reads, in text order, each with what holds there by the conditions around it: constraints over base
-/// inames and parameters.
+/// The elements that a part reads, in text order, each with what holds there by the conditions
+/// around it: constraints over base inames and parameters.
 pub fn conditional_reads(
     lookup: &Lookup<'_>,
     instruction: &Instruction,
@@ -143,14 +145,15 @@ fn is_plain(lookup: &Lookup<'_>, c: &Constraint) -> bool {
     !c.aff.mentions_any(&|n| !lookup.is_iname(n) && !lookup.is_scalar(n))
 }
 
-/// The constraints that the predicate of an instruction consists of, if it is a conjunction of comparisons of affine functions of inames
-/// and parameters that cannot wrap.
+/// The constraints that the predicate of an instruction consists of, if it is a conjunction of
+/// comparisons of affine functions of inames and parameters that cannot wrap.
 pub fn affine_predicate(lookup: &Lookup<'_>, instruction: &Instruction) -> Option<Vec<Constraint>> {
     let rows = Standing::new(lookup, &instruction.within).constraints(instruction.predicate.as_ref()?)?;
     rows.iter().all(|c| is_plain(lookup, c)).then_some(rows)
 }
 
-/// The values that a part reads from arrays which the kernel does not write, as far as they stand in subscripts and bounds.
+/// The values that a part reads from arrays which the kernel does not write, as far as they stand
+/// in subscripts and bounds.
 pub(crate) struct Loads<'a, 'k> {
     pub lookup: &'a Lookup<'k>,
     pub reads: &'a DataReads<'k>,
@@ -162,7 +165,8 @@ pub(crate) struct Loads<'a, 'k> {
 }
 
 impl Loads<'_, '_> {
-    /// The subscript over base inames, parameters and names of such values, if it is quasi-affine in them.
+    /// The subscript over base inames, parameters and names of such values, if it is quasi-affine
+    /// in them.
     pub fn subscript(&mut self, e: &Expr) -> Option<Aff> {
         // Most subscripts are functions of inames and parameters.
         let known = |n: &Name| self.lookup.is_iname(n) || self.lookup.is_scalar(n);

@@ -31,23 +31,26 @@ pub struct Access {
     pub array: Name,
     /// Whether it writes.
     pub write: bool,
-    /// Its subscripts over coordinates, loop inames, lanes, parameters and data; `None` where one is not quasi-affine.
+    /// Its subscripts over coordinates, loop inames, lanes, parameters and data; `None` where one
+    /// is not quasi-affine.
     pub subscripts: Vec<Option<Aff>>,
 }
 
-/// A value that an execution reads from an array which the kernel does not write: a function of the execution.
+/// A value that an execution reads from an array which the kernel does not write: a function of the
+/// execution.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// Under which name it stands in constraints and subscripts.
     pub name: Name,
     /// The array.
     pub array: Name,
-    /// The subscripts, over coordinates, loop inames, lanes, parameters, and the names of other loads.
+    /// The subscripts, over coordinates, loop inames, lanes, parameters, and the names of other
+    /// loads.
     pub arguments: Vec<Aff>,
 }
 
-/// The executions of a part, over coordinates ([`THREAD_COORDINATES`], [`BLOCK_COORDINATES`]), the inames of loops and lanes,
-/// parameters, and data.
+/// The executions of a part, over coordinates ([`THREAD_COORDINATES`], [`BLOCK_COORDINATES`]), the
+/// inames of loops and lanes, parameters, and data.
 #[derive(Clone, Debug)]
 pub struct Execution {
     /// The part.
@@ -64,6 +67,7 @@ pub struct Execution {
     pub blocks: [Presence; 3],
     /// What it touches.
     pub accesses: Vec<Access>,
-    /// The values read from data that occur in constraints and subscripts, as far as it is known from where.
+    /// The values read from data that occur in constraints and subscripts, as far as it is known
+    /// from where.
     pub loads: Vec<Load>,
 }

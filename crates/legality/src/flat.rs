@@ -1,14 +1,19 @@
 //! Nests over segments of unequal length that can be flattened.
 //!
-//! Let a loop over the segments `0 <= s < N` read `lo = offsets[s + a]` and `hi = offsets[s + a + 1]` and reduce over `lo <= i < hi`. With
-//! `q(s) = offsets[s + a + 1] - offsets[a] + s`, the *step* `p = i - offsets[a] + s` counts all points and all ends of segments: the segment `s` takes
-//! the steps `q(s - 1) + 1` to `q(s)`, and the last of them ends it.
+//! Let a loop over the segments `0 <= s < N` read `lo = offsets[s + a]` and
+//! `hi = offsets[s + a + 1]` and reduce over `lo <= i < hi`. With
+//! `q(s) = offsets[s + a + 1] - offsets[a] + s`, the *step* `p = i - offsets[a] + s` counts all
+//! points and all ends of segments: the segment `s` takes the steps `q(s - 1) + 1` to `q(s)`, and
+//! the last of them ends it.
 //!
-//! *Theorem.* If `offsets` is monotone, `q` rises by at least one from each segment to the next. So each step belongs to exactly one segment,
-//! which is found by bisection, none is without a step, and the steps of a segment are neighbours. Pieces of any length can then be run
-//! in any order, each for what it has of its segments, and what they have of one segment be joined in the order of the pieces, if
+//! *Theorem.* If `offsets` is monotone, `q` rises by at least one from each segment to the next. So
+//! each step belongs to exactly one segment, which is found by bisection, none is without a step,
+//! and the steps of a segment are neighbours. Pieces of any length can then be run in any order,
+//! each for what it has of its segments, and what they have of one segment be joined in the order
+//! of the pieces, if
 //!
-//! 1. the body of the loop is loads of scalars and one reduction over the points, whose range is exactly that;
+//! 1. the body of the loop is loads of scalars and one reduction over the points, whose range is
+//!    exactly that;
 //! 2. nothing that the nest reads is written in it, so that no instance sees another;
 //! 3. the element that is written tells the segments apart, so that no two write the same one.
 //!
@@ -40,7 +45,8 @@ pub struct FlatNest {
     pub greatest: Aff,
     /// Number of the instruction with the reduction.
     pub instruction: usize,
-    /// What the scalars that are loaded in the nest stand for, in terms of the segment; each after those that it speaks of.
+    /// What the scalars that are loaded in the nest stand for, in terms of the segment; each after
+    /// those that it speaks of.
     pub scalars: Vec<(Name, Expr)>,
     /// All parts of the nest.
     pub parts: Vec<PartRef>,

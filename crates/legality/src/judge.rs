@@ -94,8 +94,9 @@ impl fmt::Display for Verdict {
 
 /// Whether `after` computes what its declared kernel does, given that `before` does.
 ///
-/// First the two are compared (see [`Comparison`]), then `after` with the declared kernel. What cannot be proved is replayed for small
-/// values of the parameters: only what went wrong there is refuted.
+/// First the two are compared (see [`Comparison`]), then `after` with the declared kernel. What
+/// cannot be proved is replayed for small values of the parameters: only what went wrong there is
+/// refuted.
 pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
     match try_judge(before, after) {
         Ok(verdict) => verdict,
@@ -112,8 +113,8 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     if let Some(reason) = other_values(&new) {
         return Ok(Verdict::Unknown { reason, repair: None });
     }
-    // A scan whose iname is no longer told apart from others is no scan that could be proved; a run may show that it is none. Lowering refuses
-    // it.
+    // A scan whose iname is no longer told apart from others is no scan that could be proved; a run
+    // may show that it is none. Lowering refuses it.
     let ended = after.instructions.iter().find_map(|i| along(after, &new.lookup, i)?.err());
     if let Some(d) = ended {
         return Ok(match search(&Model::new(after.declared())?, &new, None) {

@@ -1,18 +1,25 @@
-//! Whether a transformed kernel computes what its declared kernel does: the one legality question, and its answers.
+//! Whether a transformed kernel computes what its declared kernel does: the one legality question,
+//! and its answers.
 //!
-//! [`judge`] gives the verdict on a step: `Proved`, `Refuted` with a [`Witness`], or `Unknown` with the reason. It asks
+//! [`judge`] gives the verdict on a step: `Proved`, `Refuted` with a [`Witness`], or `Unknown` with
+//! the reason. It asks
 //!
-//! 1. whether all conflicting pairs of accesses keep their order ([`Comparison`]), which a few conjunctions of linear constraints answer;
-//! 2. where they do not, or where copies and new storage come in, whether every read sees the declared definition (dataflow by isl);
-//! 3. where that is not proved either, a concrete run of both kernels for small values of the parameters ([`replay`]), which alone refutes.
+//! 1. whether all conflicting pairs of accesses keep their order ([`Comparison`]), which a few
+//!    conjunctions of linear constraints answer;
+//! 2. where they do not, or where copies and new storage come in, whether every read sees the
+//!    declared definition (dataflow by isl);
+//! 3. where that is not proved either, a concrete run of both kernels for small values of the
+//!    parameters ([`replay`]), which alone refutes.
 //!
-//! What a part of a transformed kernel is to the declared one is told by its role and its map, never by the name of the step
-//! that made it.
+//! What a part of a transformed kernel is to the declared one is told by its role and its map,
+//! never by the name of the step that made it.
 //!
-//! Lowering asks the rest: which executions meet in a cell in different threads and need a synchronisation between them, the set H of the
-//! design: pairs `x -> y` of executions that touch the same cell, one of them writing, in different threads, with neither before the
-//! other; see [`Query`]. Subscripts and bounds that are read from data are unknown integers, different on both sides, of which [`Load`] and
-//! the declared facts say something; so an answer "no" is a proof, and an answer "yes" means that it may happen.
+//! Lowering asks the rest: which executions meet in a cell in different threads and need a
+//! synchronisation between them, the set H of the design: pairs `x -> y` of executions that touch
+//! the same cell, one of them writing, in different threads, with neither before the other; see
+//! [`Query`]. Subscripts and bounds that are read from data are unknown integers, different on both
+//! sides, of which [`Load`] and the declared facts say something; so an answer "no" is a proof, and
+//! an answer "yes" means that it may happen.
 
 #![cfg_attr(
     not(test),

@@ -1,8 +1,11 @@
 //! Which executions of two forms of a kernel are the same.
 //!
-//! A part of the new form is *linked* to the part of the old one that does the same part of the same declared instruction, with a value for
-//! each old iname in terms of new ones, if these values take different executions to different ones and both do the same declared
-//! instances. Several new parts may be linked to one old part, as after a split of the index set; together they must be all of it. A link is guessed from names (kept, defined by others, renamed in their order) and then checked.
+//! A part of the new form is *linked* to the part of the old one that does the same part of the
+//! same declared instruction, with a value for each old iname in terms of new ones, if these values
+//! take different executions to different ones and both do the same declared instances. Several new
+//! parts may be linked to one old part, as after a split of the index set; together they must be
+//! all of it. A link is guessed from names (kept, defined by others, renamed in their order) and
+//! then checked.
 
 use loopwright_kernel_ir::{Aff, Constraint, Expr, Name, Role};
 use loopwright_poly::{Result, Set, System, Table};
@@ -20,7 +23,8 @@ pub struct Link {
     pub identity: bool,
     /// Whether all of the old part's executions are known to be among the new part's.
     pub onto: bool,
-    /// For each event of the new part, whether the old part's event of the same number does the same to the same cell.
+    /// For each event of the new part, whether the old part's event of the same number does the
+    /// same to the same cell.
     pub same: Vec<bool>,
 }
 
@@ -66,7 +70,8 @@ fn old_part(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Option<usize>
     if let Some(k) = old.numbers.get(&part.part).copied().filter(|k| same_role(k)) {
         return Some(k);
     }
-    // A new instruction that does what one old instruction alone does, whose name it continues where there are several.
+    // A new instruction that does what one old instruction alone does, whose name it continues
+    // where there are several.
     let does = new.does(part)?;
     let candidates: Vec<usize> = (0..old.parts.len())
         .filter(|k| old.parts[*k].part.part == part.part.part && old.does(&old.parts[*k]) == Some(does))
@@ -81,7 +86,8 @@ fn old_part(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Option<usize>
     }
 }
 
-/// The values of the old inames: kept ones, those that are defined by others now, and renamed ones in their order.
+/// The values of the old inames: kept ones, those that are defined by others now, and renamed ones
+/// in their order.
 fn guess(old: &ModelPart, new: &Model<'_>, part: &ModelPart) -> Result<Option<(Table<Name, Aff>, bool)>> {
     let mut values = Table::default();
     let mut missing = Vec::new();
@@ -117,7 +123,8 @@ fn system(new: &Model<'_>, constraints: &[Constraint]) -> Result<System> {
     System::of(rows)
 }
 
-/// Whether the values take each of the new part's executions to an execution of the old one, no two to the same.
+/// Whether the values take each of the new part's executions to an execution of the old one, no two
+/// to the same.
 fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Link) -> Result<bool> {
     let preimage: Vec<Constraint> =
         p.constraints.iter().map(|c| link.constraint(c)).collect::<Result<_>>()?;
@@ -203,9 +210,11 @@ pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)
     Set::from_constraints(&dims, &rows)?.is_subset(&image)
 }
 
-/// Whether two executions share an accumulator in the new form where they did in the old one. An accumulator's cell are the inames around
-/// its reduction. Where their number has changed, the old ones have to be functions of the new ones by their names alone, so that the
-/// same functions hold for all parts; the link of the initial part, which has no other inames, says that these are one to one.
+/// Whether two executions share an accumulator in the new form where they did in the old one. An
+/// accumulator's cell are the inames around its reduction. Where their number has changed, the old
+/// ones have to be functions of the new ones by their names alone, so that the same functions hold
+/// for all parts; the link of the initial part, which has no other inames, says that these are one
+/// to one.
 fn same_accumulators(new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> bool {
     if a.cell.len() == b.cell.len() {
         return true;

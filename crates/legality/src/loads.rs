@@ -1,21 +1,25 @@
 //! What follows from facts about data for the values that two executions read.
 //!
-//! A value read from an array is a function of the subscripts. For each two reads of one array: equal subscripts give equal values; in
-//! a monotone array a subscript that is not greater gives a value that is not greater; in an injective one equal values come from
-//! equal subscripts. Each rule is used where what it needs follows from the system, and adds what it gives, until nothing
-//! new is added; what would need a distinction of cases is not used. So the system only gets what is true.
+//! A value read from an array is a function of the subscripts. For each two reads of one array:
+//! equal subscripts give equal values; in a monotone array a subscript that is not greater gives a
+//! value that is not greater; in an injective one equal values come from equal subscripts. Each
+//! rule is used where what it needs follows from the system, and adds what it gives, until nothing
+//! new is added; what would need a distinction of cases is not used. So the system only gets what
+//! is true.
 
 use loopwright_kernel_ir::{Aff, Constraint, Fact};
 use loopwright_poly::{Result, System};
 
 use crate::Load;
 
-/// Whether what is declared of data leaves no point of a system that speaks of the values of these loads.
+/// Whether what is declared of data leaves no point of a system that speaks of the values of these
+/// loads.
 pub fn facts_exclude(system: &System, loads: &[Load], facts: &[Fact]) -> Result<bool> {
     add_facts(&mut system.clone(), loads, facts)
 }
 
-/// Adds to a system what follows from the facts about the values of these loads; whether it is empty then.
+/// Adds to a system what follows from the facts about the values of these loads; whether it is
+/// empty then.
 pub(crate) fn add_facts(system: &mut System, loads: &[Load], facts: &[Fact]) -> Result<bool> {
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     for k in 0..loads.len() {

@@ -1,13 +1,18 @@
-//! A kernel as legality sees it: executions of parts, when and where they run, what they touch, and what they are to the declared kernel.
+//! A kernel as legality sees it: executions of parts, when and where they run, what they touch, and
+//! what they are to the declared kernel.
 //!
-//! * **Executions** of a part are the integer points of its constraints over base inames; definitions of split inames are expanded.
-//! * **Time** is the path through the loop tree ([`Step`]): position among the children, iname of the loop, position, ...; lanes of a thread
-//!   come last, statement by statement, reads before writes.
-//! * **Place** is a coordinate on each axis of the block and the grid ([`Coordinate`]), by the same convention as in lowering: the value of
-//!   an iname on an axis less its least value, the first for a part that is elected, every one for a part that each thread runs for itself.
-//! * **Cells** ([`Event`]) belong to an owner: a private one to its thread (and lane), a shared one to its block.
-//! * Numbers that are read from data stand in constraints under the name of the temporary that holds them; two executions may see two
-//!   different values.
+//! * **Executions** of a part are the integer points of its constraints over base inames;
+//!   definitions of split inames are expanded.
+//! * **Time** is the path through the loop tree ([`Step`]): position among the children, iname of
+//!   the loop, position, ...; lanes of a thread come last, statement by statement, reads before
+//!   writes.
+//! * **Place** is a coordinate on each axis of the block and the grid ([`Coordinate`]), by the same
+//!   convention as in lowering: the value of an iname on an axis less its least value, the first
+//!   for a part that is elected, every one for a part that each thread runs for itself.
+//! * **Cells** ([`Event`]) belong to an owner: a private one to its thread (and lane), a shared one
+//!   to its block.
+//! * Numbers that are read from data stand in constraints under the name of the temporary that
+//!   holds them; two executions may see two different values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +77,8 @@ pub struct ModelPart {
     pub place: [Coordinate; AXES],
     /// What it touches.
     pub events: Vec<Event>,
-    /// The values read from data that occur in its constraints and cells, as far as it is known from where.
+    /// The values read from data that occur in its constraints and cells, as far as it is known
+    /// from where.
     pub loads: Vec<Load>,
 }
 
@@ -250,8 +256,9 @@ impl<'k> Model<'k> {
         })
     }
 
-    /// Who runs the part on the axes where it has no iname: a private target is computed by every thread that reads it, a shared or
-    /// global one by one elected thread; what a reduction over an axis needs is replicated over it.
+    /// Who runs the part on the axes where it has no iname: a private target is computed by every
+    /// thread that reads it, a shared or global one by one elected thread; what a reduction over an
+    /// axis needs is replicated over it.
     fn place(
         &self,
         instruction: &Instruction,
@@ -382,7 +389,8 @@ impl<'k> Model<'k> {
         Ok(lanes)
     }
 
-    /// Whether what an array holds can be seen: it is an argument, or something reads it. Lowering leaves out what cannot.
+    /// Whether what an array holds can be seen: it is an argument, or something reads it. Lowering
+    /// leaves out what cannot.
     pub fn is_seen(&self, array: &str) -> bool {
         let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
         touches.iter().any(|(p, k)| self.parts[*p].events[*k].touch == Touch::Read)
@@ -395,12 +403,14 @@ impl<'k> Model<'k> {
         touches.iter().any(|(p, k)| self.parts[*p].events[*k].touch != Touch::Read)
     }
 
-    /// The function of the second of two executions: its names are primed, parameters are those of both.
+    /// The function of the second of two executions: its names are primed, parameters are those of
+    /// both.
     pub fn second(&self, aff: &Aff) -> Result<Aff> {
         aff.rename(&|n| (!self.is_parameter(n)).then(|| primed(n)))
     }
 
-    /// Whether what is declared of data leaves no pair of executions of two parts in a system, the names of the second one primed.
+    /// Whether what is declared of data leaves no pair of executions of two parts in a system, the
+    /// names of the second one primed.
     pub fn facts_exclude(&self, p: &ModelPart, q: &ModelPart, system: &System) -> Result<bool> {
         if p.loads.is_empty() && q.loads.is_empty() {
             return Ok(false);
@@ -413,7 +423,8 @@ impl<'k> Model<'k> {
         add_facts(&mut system.clone(), &loads, &self.kernel.facts)
     }
 
-    /// The least value of an iname on an axis, over parameters: what lowering counts its coordinate from.
+    /// The least value of an iname on an axis, over parameters: what lowering counts its coordinate
+    /// from.
     pub fn lower(&self, iname: &Name) -> Result<Option<Aff>> {
         let fewest = self.parts.iter().filter(|p| p.inames.contains(iname)).min_by_key(|p| p.inames.len());
         let Some(part) = fewest else { return Ok(None) };

@@ -1,11 +1,13 @@
 //! Orders of executions as disjunctions of comparisons of loop values.
 //!
-//! Two executions `x` and `y` of parts `p` and `q` are compared along the loops that are around both: at the first one whose values differ,
-//! or by the positions of the children in which they are. Executions of one part at the same time are different threads, which
-//! nothing orders, or lanes of one thread: these read before they write, and write one after the other.
+//! Two executions `x` and `y` of parts `p` and `q` are compared along the loops that are around
+//! both: at the first one whose values differ, or by the positions of the children in which they
+//! are. Executions of one part at the same time are different threads, which nothing orders, or
+//! lanes of one thread: these read before they write, and write one after the other.
 //!
-//! A [`Way`] is one case: comparisons of values of `x` with values of `y`, all of which hold. Different threads at different times count as
-//! ordered: whether a barrier or a kernel boundary can stand there is lowering's question.
+//! A [`Way`] is one case: comparisons of values of `x` with values of `y`, all of which hold.
+//! Different threads at different times count as ordered: whether a barrier or a kernel boundary
+//! can stand there is lowering's question.
 
 use std::cmp::Ordering;
 
@@ -41,7 +43,8 @@ fn lexicographic(prefix: &[Sign], names: &[Name], relation: Ordering, found: &mu
     }
 }
 
-/// The loops around both parts, and how their children stand to each other; `Equal` for one and the same part.
+/// The loops around both parts, and how their children stand to each other; `Equal` for one and the
+/// same part.
 pub fn common(p: &ModelPart, q: &ModelPart) -> (Vec<Name>, Ordering) {
     let mut loops = Vec::new();
     for (a, b) in p.path.iter().zip(&q.path) {
@@ -90,7 +93,8 @@ pub enum Against {
     Unordered,
 }
 
-/// The cases in which `x` does not come before `y`, for two different executions or two events of one.
+/// The cases in which `x` does not come before `y`, for two different executions or two events of
+/// one.
 pub fn not_before(p: &ModelPart, e: &Event, q: &ModelPart, f: &Event) -> Vec<(Way, Against)> {
     let turned = before(q, f, p, e).into_iter().map(|way| {
         let way = way.into_iter().map(|s| Sign { relation: s.relation.reverse(), ..s }).collect();
@@ -145,9 +149,10 @@ impl Model<'_> {
     }
 }
 
-/// Whether equal values of a function mean equal values of all its names that are no parameters: a mixed radix number such as
-/// `128*i_outer + i_inner` with `0 <= i_inner < 128`. Where all factors are positive, its values also have the order of the names' values,
-/// those with the greatest factor first.
+/// Whether equal values of a function mean equal values of all its names that are no parameters: a
+/// mixed radix number such as `128*i_outer + i_inner` with `0 <= i_inner < 128`. Where all factors
+/// are positive, its values also have the order of the names' values, those with the greatest
+/// factor first.
 pub(crate) fn radix(
     aff: &Aff,
     ranges: &Table<Name, (i64, i64)>,

@@ -1,7 +1,8 @@
 //! What the parts of a transformed instruction are to the parts of the declared one.
 //!
-//! A reduction may have become several nested ones of its operator (`sum(i_outer, sum(i_inner, e))`): the innermost one *adds* points of
-//! the declared reduction, those around it *join* partial results.
+//! A reduction may have become several nested ones of its operator
+//! (`sum(i_outer, sum(i_inner, e))`): the innermost one *adds* points of the declared reduction,
+//! those around it *join* partial results.
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ pub enum PartRole {
     Copies,
 }
 
-/// For each reduction of a transformed instruction, by number, the number of the declared one and whether it adds its points.
+/// For each reduction of a transformed instruction, by number, the number of the declared one and
+/// whether it adds its points.
 pub(crate) fn reductions(
     model: &Model<'_>,
     instruction: &Instruction,
@@ -79,7 +81,8 @@ impl Model<'_> {
     }
 }
 
-/// Whether a transformed expression computes what the declared one does, reads being checked elsewhere.
+/// Whether a transformed expression computes what the declared one does, reads being checked
+/// elsewhere.
 fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: &Expr) -> bool {
     let is_read = |e: &Expr| match e {
         Expr::Subscript(_) => true,
@@ -101,8 +104,8 @@ fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: 
         return TypeTable::new(model.kernel.declared()).scalar(n) == Some(t)
             && same_value(model, instruction, declared, value);
     }
-    // Values of temporaries are reads.
-    // What wraps keeps sums and products, and no quotients: `(i*65536)//65536` is not `i`. The value of an iname alone does not wrap.
+    // Values of temporaries are reads. What wraps keeps sums and products, and no quotients:
+    // `(i*65536)//65536` is not `i`. The value of an iname alone does not wrap.
     let is_iname = matches!(declared, Expr::Name(_));
     let integers = |a: &Aff, is_read: &dyn Fn(&Expr) -> bool| {
         (is_iname || a.terms().iter().all(|(t, _)| matches!(t, Term::Var(_))))

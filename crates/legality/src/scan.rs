@@ -1,21 +1,25 @@
 //! Scans: reductions whose accumulator goes on from one value of an iname to the next.
 //!
-//! *Theorem.* Let `U` be the points `(w, i, j)` of a reduction over `j` in an instruction with the inames `w` and `i`, and `I` its instances
-//! `(w, i)`. If for a constant `c`
+//! *Theorem.* Let `U` be the points `(w, i, j)` of a reduction over `j` in an instruction with the
+//! inames `w` and `i`, and `I` its instances `(w, i)`. If for a constant `c`
 //!
-//! 1. `U` has no point with `j > i + c`, and `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each instance
-//!    has the points of the one before it and at most one more, the last one;
+//! 1. `U` has no point with `j > i + c`, and
+//!    `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each
+//!    instance has the points of the one before it and at most one more, the last one;
 //! 2. what is reduced does not speak of `i`;
-//! 3. nothing writes what is read for `j` between the first instance with that point, `i = j - c`, and any later one;
+//! 3. nothing writes what is read for `j` between the first instance with that point, `i = j - c`,
+//!    and any later one;
 //!
-//! then one accumulator for all `i`, to which the instance `i` adds the point `i + c` alone, holds at each instance what the reduction
-//! delivers, in the order of its points: by induction along `i`. (1) is two inclusions of conjunctions, (3) a conjunction for each case
-//! of the order of a write and the two reads. [`carried`] checks all three.
+//! then one accumulator for all `i`, to which the instance `i` adds the point `i + c` alone, holds
+//! at each instance what the reduction delivers, in the order of its points: by induction along
+//! `i`. (1) is two inclusions of conjunctions, (3) a conjunction for each case of the order of a
+//! write and the two reads. [`carried`] checks all three.
 //!
-//! Afterwards the accumulator has a contract: `finish` sees the updates of all values of the iname up to its own. A loop keeps it where it
-//! keeps each update before each `finish` that sees it (see `compare`). An update that a `finish` does *not* see may come before it where the
-//! two are different threads or lanes, for lowering joins those in the order of the iname; that needs the iname to be a mixed radix number
-//! of its loops and coordinates ([`along`]).
+//! Afterwards the accumulator has a contract: `finish` sees the updates of all values of the iname
+//! up to its own. A loop keeps it where it keeps each update before each `finish` that sees it (see
+//! `compare`). An update that a `finish` does *not* see may come before it where the two are
+//! different threads or lanes, for lowering joins those in the order of the iname; that needs the
+//! iname to be a mixed radix number of its loops and coordinates ([`along`]).
 
 use std::collections::BTreeMap;
 
@@ -32,10 +36,11 @@ use crate::{
     order::{Way, before, not_before, radix},
 };
 
-/// The base inames that the reductions of an instruction are scans along, with what one step of each means for the scan's iname: the
-/// coarsest first. `None` for an instruction that is no scan.
+/// The base inames that the reductions of an instruction are scans along, with what one step of
+/// each means for the scan's iname: the coarsest first. `None` for an instruction that is no scan.
 ///
-/// Errors: the iname is not a mixed radix number of them any more, so that they do not tell its values apart or not in their order.
+/// Errors: the iname is not a mixed radix number of them any more, so that they do not tell its
+/// values apart or not in their order.
 pub fn along(
     data: &KernelData,
     lookup: &Lookup<'_>,
@@ -77,7 +82,8 @@ pub fn along(
             Err(e) => return Some(Err(e)),
         };
     }
-    // A part of one value, as of a split by the whole length, makes no step: what is as coarse and has several comes before it.
+    // A part of one value, as of a split by the whole length, makes no step: what is as coarse and
+    // has several comes before it.
     let only = |n: &Name| ranges.get(n).filter(|(low, high)| low == high).map(|(low, _)| Aff::constant(*low));
     inames.sort_by_key(|(n, c)| (std::cmp::Reverse(*c), only(n).is_some()));
     let Ok(value) = value.substitute(&only) else { return Some(Err(refuse())) };
@@ -92,8 +98,9 @@ pub fn along(
     Some(Ok(inames))
 }
 
-/// Whether loops over these inames, the coarsest first, go through a number that they make up in its order: what the finer ones add up to
-/// differs by less than one step of a coarser one, as the parts of `0 <= 3*o + i < 4` do together, though not each for itself.
+/// Whether loops over these inames, the coarsest first, go through a number that they make up in
+/// its order: what the finer ones add up to differs by less than one step of a coarser one, as the
+/// parts of `0 <= 3*o + i < 4` do together, though not each for itself.
 fn in_order(
     lookup: &Lookup<'_>,
     instruction: &Instruction,
@@ -138,8 +145,9 @@ fn values(point: &BTreeMap<Name, i64>) -> String {
     point.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(", ")
 }
 
-/// For the scan of the reductions over `point` of an instruction along its iname `sweep`: the number `c` such that the instance `i` adds the
-/// point `i + c`. Both are base inames; the premises of the theorem are checked.
+/// For the scan of the reductions over `point` of an instruction along its iname `sweep`: the
+/// number `c` such that the instance `i` adds the point `i + c`. Both are base inames; the premises
+/// of the theorem are checked.
 ///
 /// Errors: what stands against it, with an instance.
 pub fn carried(kernel: &LoopKernel, id: &Name, sweep: &Name, point: &Name) -> Result<i64, Diagnostic> {
@@ -253,7 +261,8 @@ fn points(
     Ok(offset)
 }
 
-/// Premise 3: no write of a cell that an update reads lies between the first instance that has its point, and a later one.
+/// Premise 3: no write of a cell that an update reads lies between the first instance that has its
+/// point, and a later one.
 fn reads_stay(
     model: &Model<'_>,
     update: &ModelPart,
@@ -261,7 +270,8 @@ fn reads_stay(
     point: &Name,
     offset: i64,
 ) -> Result<(), Diagnostic> {
-    // The first instance is the one with this value of `sweep`, and the same values of all other inames.
+    // The first instance is the one with this value of `sweep`, and the same values of all other
+    // inames.
     let first_value = Aff::var(point).add_constant(-offset)?;
     let first = |n: &Name| if n == sweep { first_value.clone() } else { Aff::var(n) };
     let second = |aff: &Aff| model.second(aff);

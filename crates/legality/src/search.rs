@@ -168,7 +168,8 @@ fn minimise(
     Witness::new(trial.after.kernel, failure, values)
 }
 
-/// Whether a transformed kernel agrees with its declared one for these values of its parameters: the first failure, or none.
+/// Whether a transformed kernel agrees with its declared one for these values of its parameters:
+/// the first failure, or none.
 ///
 /// Errors: what depends on data, or is too large to run.
 pub fn agrees(kernel: &LoopKernel, values: &Parameters) -> Result<Option<Failure>, Stop> {

@@ -1,11 +1,14 @@
 //! Values that hang on no array which the kernel writes: when two writes leave the same.
 //!
-//! What `y[i] = 0.0` and `y[j] = 0.0` write is one value, and of the iterations of `y[i] = 2.0 * x[i]` those with one `i` write
-//! one value, whatever other loops are around. Such a value is a [`Pure`] expression of inames, scalar arguments and arrays that nobody
-//! writes: a *shape*, the expression with a hole for each iname and subscript, and the functions that fill the holes. Two writes with one
-//! shape and equal functions leave the same value, so that it does not matter which of them a read sees.
+//! What `y[i] = 0.0` and `y[j] = 0.0` write is one value, and of the iterations of
+//! `y[i] = 2.0 * x[i]` those with one `i` write one value, whatever other loops are around. Such a
+//! value is a [`Pure`] expression of inames, scalar arguments and arrays that nobody writes: a
+//! *shape*, the expression with a hole for each iname and subscript, and the functions that fill
+//! the holes. Two writes with one shape and equal functions leave the same value, so that it does
+//! not matter which of them a read sees.
 //!
-//! Shapes are of declared instructions: what else an instruction of a transformed kernel reads is held to them elsewhere.
+//! Shapes are of declared instructions: what else an instruction of a transformed kernel reads is
+//! held to them elsewhere.
 
 use std::cmp::Ordering;
 
@@ -32,7 +35,8 @@ fn hole(name: &str, value: Aff, arguments: &mut Vec<Aff>) -> Expr {
 /// The expression with holes in it; `None` where it hangs on what the kernel writes.
 fn holed(lookup: &Lookup<'_>, e: &Expr, arguments: &mut Vec<Aff>) -> Option<Expr> {
     match e {
-        // The type of an iname is that of its domain: only holes for one iname are sure to have one type.
+        // The type of an iname is that of its domain: only holes for one iname are sure to have one
+        // type.
         Expr::Name(n) if lookup.is_iname(n) => Some(hole(n, Aff::var(n), arguments)),
         Expr::Name(n) => lookup.is_scalar(n).then(|| e.clone()),
         Expr::Subscript(a)
@@ -77,7 +81,8 @@ pub(crate) fn written(lookup: &Lookup<'_>, instruction: &Instruction, target: us
 }
 
 impl Model<'_> {
-    /// What an event writes, over base inames of its part, if that hangs on no array which either kernel writes.
+    /// What an event writes, over base inames of its part, if that hangs on no array which either
+    /// kernel writes.
     pub(crate) fn pure_write(
         &self,
         declared: &Lookup<'_>,
@@ -103,7 +108,8 @@ impl Model<'_> {
     }
 }
 
-/// Whether two writes leave one value in all executions of a system, the names of the second one primed.
+/// Whether two writes leave one value in all executions of a system, the names of the second one
+/// primed.
 pub(crate) fn same(
     model: &Model<'_>,
     a: &Pure,

@@ -1,4 +1,5 @@
-//! What shows that a step is wrong: two instances, the cell that they share, values of the parameters, both orders, and a repair.
+//! What shows that a step is wrong: two instances, the cell that they share, values of the
+//! parameters, both orders, and a repair.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! Verdicts on kernels with copies, given as text with the kernel that they were declared as: what no step of the library makes too.
+//! Verdicts on kernels with copies, given as text with the kernel that they were declared as: what
+//! no step of the library makes too.
 
 use loopwright_kernel_ir::LoopKernel;
 use loopwright_legality::{Verdict, agrees, judge};
@@ -238,7 +239,8 @@ s[0] = sum(k, x[k]) {id=total}
     );
 }
 
-/// A shift to the right: each thread reads the cell before its own, where the condition says that there is one.
+/// A shift to the right: each thread reads the cell before its own, where the condition says that
+/// there is one.
 fn shift(condition: &str, first: i64, last: i64) -> (String, String) {
     let kernel = |domains: &str, cell: &str, inames: &str| {
         format!(
@@ -270,7 +272,8 @@ fn what_is_read_under_a_condition_has_to_be_there_where_it_holds() {
         of("i >= 1", 1, 300),
         "unwritten-value: shift[i=1] must read a[0]; shift[i=1] reads a copy that nobody has written (n=2)"
     );
-    // As an integer it is i = 1; as a value it holds at i = 257 too, and at i = 129, where the comparison is of negative numbers.
+    // As an integer it is i = 1; as a value it holds at i = 257 too, and at i = 129, where the
+    // comparison is of negative numbers.
     assert_ne!(of("16777216*i <= 16777216 and 0 < i", 0, 0), "proved");
     assert_eq!(of("i <= 1 and 0 < i", 0, 0), "proved");
 }

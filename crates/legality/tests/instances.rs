@@ -4,7 +4,8 @@ use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel};
 use loopwright_legality::{Verdict, judge};
 use loopwright_poly::Aff;
 
-/// One more cell of a temporary is computed, from beside the array: nobody reads it, but it is no instance.
+/// One more cell of a temporary is computed, from beside the array: nobody reads it, but it is no
+/// instance.
 #[test]
 fn an_instance_that_is_not_declared_is_no_proof() {
     let declared = LoopKernel::parse(

@@ -1,5 +1,6 @@
-//! What the proof by order rests on, each beside a neighbour that is illegal: domains, assumptions, the order of leaves, lanes and
-//! threads. Where the proof by order fails, values are followed, which often succeeds too: a basis other than the expected one is a failure.
+//! What the proof by order rests on, each beside a neighbour that is illegal: domains, assumptions,
+//! the order of leaves, lanes and threads. Where the proof by order fails, values are followed,
+//! which often succeeds too: a basis other than the expected one is a failure.
 
 use loopwright_kernel_ir::{Lookup, LoopKernel};
 use loopwright_legality::{Basis, Verdict, agrees, along, judge};
@@ -67,7 +68,8 @@ fn conditions_keep_executions_apart() {
     assert!(race.starts_with(&format!("race: {read}")), "{race}");
 }
 
-/// A replay computes what conditions say of inames: its witness is an instance that reads what it should not.
+/// A replay computes what conditions say of inames: its witness is an instance that reads what it
+/// should not.
 #[test]
 fn witnesses_are_of_instances_that_read() {
     let turned = |condition: &str| {
@@ -136,7 +138,8 @@ fn leaves_of_one_loop_run_in_their_order() {
     assert!(fused(["first", "second"], "j + 1").starts_with("dependence-violated: "));
 }
 
-/// Eight values are written to one element by lanes of one thread: the last lane wins, as the last round did.
+/// Eight values are written to one element by lanes of one thread: the last lane wins, as the last
+/// round did.
 fn lanes(value: &str, tag: &str) -> String {
     let declared = "kernel k(x: f32[n, 8], y: f32[n], n: i32)\ndomain { [j] : 0 <= j < n }\ndomain { [i] : 0 <= i < 8 }\ny[j] = x[j, i] {id=last}\n";
     let after = format!(
@@ -177,7 +180,8 @@ fn lanes_read_before_they_write() {
     assert!(moved("+ 1", "thread.x").starts_with("race: "), "{}", moved("+ 1", "thread.x"));
 }
 
-/// A temporary with one cell becomes one of each thread: a value must not pass from one iteration to the next.
+/// A temporary with one cell becomes one of each thread: a value must not pass from one iteration
+/// to the next.
 #[test]
 fn private_cells_hold_values_of_one_iteration() {
     let owned = |first: &str, second: &str, order: [&str; 2]| {
@@ -217,8 +221,9 @@ tree {{
     assert!(!["order", "flow"].contains(&found.as_str()), "{found}");
 }
 
-/// Two leaves in one nest, which read and write the same elements in the declared kernel and in the other one, but for the leaves' order and
-/// that of the loops: names are not changed, so that nothing but these tells the forms apart.
+/// Two leaves in one nest, which read and write the same elements in the declared kernel and in the
+/// other one, but for the leaves' order and that of the loops: names are not changed, so that
+/// nothing but these tells the forms apart.
 fn nested(subscripts: &str, loops: [&str; 2], leaves: [&str; 2]) -> String {
     let text = |[outer, inner]: [&str; 2], [one, two]: [&str; 2]| {
         format!(
@@ -255,12 +260,14 @@ fn leaves_of_one_nest_keep_their_order() {
     assert_eq!(nested("i, j", there, swapped), "order");
     assert_eq!(nested("i, j", turned, leaves), "order");
     assert_eq!(nested("i + 1, j", there, swapped), "order");
-    // second[i, j] reads y[i + 1, j] before first[i + 1, j - 1] writes it; turned, the write comes first.
+    // second[i, j] reads y[i + 1, j] before first[i + 1, j - 1] writes it; turned, the write comes
+    // first.
     let found = nested("i + 1, j", turned, leaves);
     assert!(found.starts_with("dependence-violated: "), "{found}");
 }
 
-/// `v = 4*o + r` goes through 0, 2, 1, 3 when `o` is the outer loop of `r`, which is negative in its second round.
+/// `v = 4*o + r` goes through 0, 2, 1, 3 when `o` is the outer loop of `r`, which is negative in
+/// its second round.
 #[test]
 fn a_scan_is_not_along_loops_that_overlap() {
     let value = "4*o + r";

@@ -1,16 +1,19 @@
 //! Updates of reductions without the guards of partial tiles.
 //!
-//! A tile at the edge is partial: some of its results do not exist, and the last step of the reduction goes beyond its end. Guards for that
-//! in the innermost loop cost more than the arithmetic. An update that reads buffers which copies have filled needs none of them:
+//! A tile at the edge is partial: some of its results do not exist, and the last step of the
+//! reduction goes beyond its end. Guards for that in the innermost loop cost more than the
+//! arithmetic. An update that reads buffers which copies have filled needs none of them:
 //!
-//! * A guard without reduced inames decides about whole results. Where it fails, the accumulator takes up values that nobody looks at,
-//!   since the part that uses the result has the same guard.
-//! * A guard with reduced inames decides about single terms. Where it fails, all that the update reads is filling, and the term made of
-//!   that is the operator's neutral element (`0 * 0` of a sum).
+//! * A guard without reduced inames decides about whole results. Where it fails, the accumulator
+//!   takes up values that nobody looks at, since the part that uses the result has the same guard.
+//! * A guard with reduced inames decides about single terms. Where it fails, all that the update
+//!   reads is filling, and the term made of that is the operator's neutral element (`0 * 0` of a
+//!   sum).
 //!
-//! For this a copy writes its whole buffer: the array's cells where they exist and are needed, elsewhere the filling. A guard is dropped
-//! only where it is proved that everything read without it was written before, in the same iteration of the loops around both, and
-//! that filling is what is read where a guard with reduced inames fails. What cannot be proved keeps its guard.
+//! For this a copy writes its whole buffer: the array's cells where they exist and are needed,
+//! elsewhere the filling. A guard is dropped only where it is proved that everything read without
+//! it was written before, in the same iteration of the loops around both, and that filling is what
+//! is read where a guard with reduced inames fails. What cannot be proved keeps its guard.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +26,8 @@ use loopwright_poly::System;
 
 use crate::analysis::{Analysis, Filling, Guard, PartInfo, reduction};
 
-/// Takes the guards of partial tiles from updates, and lets the copies that they read fill their buffers.
+/// Takes the guards of partial tiles from updates, and lets the copies that they read fill their
+/// buffers.
 pub(crate) fn fill_partial_tiles(analysis: &mut Analysis<'_>) -> Result<(), Diagnostic> {
     for update in 0..analysis.parts.len() {
         let Some(plan) = plan(analysis, update)? else { continue };
@@ -147,7 +151,8 @@ fn outer_loops<'a>(analysis: &'a Analysis<'_>, copy: usize) -> &'a [Name] {
 
 /// Guards by what they decide.
 struct Split {
-    /// Those of what is fixed alone, those of the rest alone, and what they all together say of what is fixed.
+    /// Those of what is fixed alone, those of the rest alone, and what they all together say of
+    /// what is fixed.
     kept: Vec<Guard>,
     /// The others.
     mixed: Vec<Guard>,
@@ -205,7 +210,8 @@ fn sources(analysis: &Analysis<'_>, update: usize) -> Result<Option<Vec<Source>>
     Ok((!sources.is_empty()).then_some(sources))
 }
 
-/// The one copy that fills a buffer before an update, in the same iteration of the loops around both.
+/// The one copy that fills a buffer before an update, in the same iteration of the loops around
+/// both.
 fn source(
     analysis: &Analysis<'_>,
     update: usize,
@@ -345,7 +351,8 @@ struct Choice {
     is_neutral: bool,
 }
 
-/// The filling for the buffers that an update reads: if possible one of which terms are the operator's neutral element.
+/// The filling for the buffers that an update reads: if possible one of which terms are the
+/// operator's neutral element.
 fn filling(analysis: &Analysis<'_>, reduce: &Reduce, sources: &[Source]) -> Option<Choice> {
     let operator = analysis.kernel.operator(&reduce.op)?;
     let copies = || sources.iter().map(|s| &analysis.parts[s.number]);
@@ -365,8 +372,8 @@ fn filling(analysis: &Analysis<'_>, reduce: &Reduce, sources: &[Source]) -> Opti
     Some(Choice { is_neutral: neutral.is_some(), value: neutral.or(candidates.first())?.clone() })
 }
 
-/// Whether the term of an update that reads this value alone is the neutral element. Least and greatest values are told apart from type
-/// to type only where they are infinities.
+/// Whether the term of an update that reads this value alone is the neutral element. Least and
+/// greatest values are told apart from type to type only where they are infinities.
 fn is_neutral(operator: &ReductionOp, reduce: &Reduce, filling: &Expr, floats: bool) -> bool {
     let nothing = |_: &Name| None;
     let Some(read) = constant(filling, None, &nothing).filter(|v| floats || v.is_finite()) else {

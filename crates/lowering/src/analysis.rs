@@ -1,8 +1,10 @@
-//! What lowering knows of each part before it decides anything: its constraints and accesses over canonical names.
+//! What lowering knows of each part before it decides anything: its constraints and accesses over
+//! canonical names.
 //!
-//! Canonical names are the coordinates of threads and blocks (an iname tagged to an axis is the coordinate plus its least value),
-//! the base inames of loops and lanes, parameters, and scalar temporaries that hold data. Constraints are kept in two forms: as they
-//! were declared, for printing (`i < n`), and canonical, for reasoning.
+//! Canonical names are the coordinates of threads and blocks (an iname tagged to an axis is the
+//! coordinate plus its least value), the base inames of loops and lanes, parameters, and scalar
+//! temporaries that hold data. Constraints are kept in two forms: as they were declared, for
+//! printing (`i < n`), and canonical, for reasoning.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -55,7 +57,8 @@ pub(crate) struct PartInfo {
     pub execution: Execution,
     /// For a copy that writes its whole buffer: what it writes where there is nothing to copy.
     pub filling: Option<Filling>,
-    /// Its instances, as the kernel has them: `guards` say no more and no less, unless it is filled or reads filling.
+    /// Its instances, as the kernel has them: `guards` say no more and no less, unless it is filled
+    /// or reads filling.
     pub instances: Vec<Constraint>,
     /// Whether it runs for more than its instances.
     pub beyond: bool,
@@ -105,11 +108,13 @@ impl PartInfo {
 pub(crate) struct Extent {
     /// Over parameters.
     pub lower: Aff,
-    /// Constant bound on the greatest value minus the least, plus one; `None` where parameters decide.
+    /// Constant bound on the greatest value minus the least, plus one; `None` where parameters
+    /// decide.
     pub constant: Option<i64>,
 }
 
-/// Which of some constraints are needed, for those asked about before; `None` where nothing fulfils all of them.
+/// Which of some constraints are needed, for those asked about before; `None` where nothing fulfils
+/// all of them.
 type Answers = Table<Vec<Constraint>, Option<Vec<bool>>>;
 
 /// The kernel with what follows from it.
@@ -283,8 +288,8 @@ impl<'k> Analysis<'k> {
         Ok(())
     }
 
-    /// The extent of an iname over the nests that have it. The one with the fewest inames says most plainly how far it runs; those that obey all
-    /// that this one obeys run no further.
+    /// The extent of an iname over the nests that have it. The one with the fewest inames says most
+    /// plainly how far it runs; those that obey all that this one obeys run no further.
     fn extent(&self, iname: &Name, tag: Tag, mut nests: Vec<&[Name]>) -> Result<Option<Extent>, Diagnostic> {
         nests.sort_by_key(|nest| nest.len());
         let mut least: Option<Aff> = None;
@@ -337,7 +342,8 @@ impl<'k> Analysis<'k> {
         Ok(Some(Extent { lower, constant }))
     }
 
-    /// The least value of an iname as a function of the parameters, if it is one. What is written out for each value needs a constant.
+    /// The least value of an iname as a function of the parameters, if it is one. What is written
+    /// out for each value needs a constant.
     fn least_value(&self, iname: &Name, tag: Tag, system: &System) -> Result<Option<Aff>, Diagnostic> {
         if tag.is_jam()
             && let Some(least) = system.constant_range(&Aff::var(iname))?.0
@@ -368,7 +374,8 @@ impl<'k> Analysis<'k> {
             let aff = self.canonical(&declared.aff)?;
             guards.push(Guard { canonical: Constraint { kind: declared.kind, aff }, declared });
         }
-        // The ranges of lanes in plain words: `0 <= i_part` stands for what `0 <= 256*i_part + i_thread` says of it.
+        // The ranges of lanes in plain words: `0 <= i_part` stands for what
+        // `0 <= 256*i_part + i_thread` says of it.
         for lane in inames.iter().filter(|i| kernel.tag(i).is_jam()) {
             let Some(extent) = self.extents.get(lane) else { continue };
             let (Some(low), Some(length)) = (extent.lower.as_constant(), extent.constant) else { continue };
@@ -441,8 +448,8 @@ impl<'k> Analysis<'k> {
         }))
     }
 
-    /// A subscript over canonical names and values read from data; `None` where it is an integer of which nothing is known: not
-    /// affine, or through an array or temporary that the kernel writes.
+    /// A subscript over canonical names and values read from data; `None` where it is an integer of
+    /// which nothing is known: not affine, or through an array or temporary that the kernel writes.
     fn subscript(&self, e: &Expr, inames: &[Name], loads: &mut Vec<Load>) -> Result<Option<Aff>, Diagnostic> {
         let mut found = Vec::new();
         let Some(aff) = self.reads.named(e, &mut found).to_aff() else { return Ok(None) };
@@ -463,7 +470,8 @@ impl<'k> Analysis<'k> {
         Ok(Some(self.canonical(&aff)?))
     }
 
-    /// Adds what is known of a scalar that an earlier part loads from data; `false` where nothing is.
+    /// Adds what is known of a scalar that an earlier part loads from data; `false` where nothing
+    /// is.
     fn load(&self, scalar: &Name, inames: &[Name], loads: &mut Vec<Load>) -> Result<bool, Diagnostic> {
         match self.reads.load_of(scalar) {
             // Parts are numbered in the order of the tree: this one has its number later.
@@ -502,8 +510,9 @@ impl<'k> Analysis<'k> {
         Ok(true)
     }
 
-    /// The guards without those that follow from the others, wordy ones first: `0 <= i` goes where `i = 128*i_outer + i_inner` and
-    /// both are known not to be negative. Projections are exact more often, and bounds simpler. `None` where nothing fulfils them.
+    /// The guards without those that follow from the others, wordy ones first: `0 <= i` goes where
+    /// `i = 128*i_outer + i_inner` and both are known not to be negative. Projections are exact
+    /// more often, and bounds simpler. `None` where nothing fulfils them.
     fn irredundant(
         &self,
         guards: Vec<Guard>,
@@ -532,7 +541,8 @@ impl<'k> Analysis<'k> {
         Ok(Some(guards.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(g, _)| g).collect()))
     }
 
-    /// Who runs the part on the axes where it has no iname: see design, "Who runs a part that lacks a parallel axis".
+    /// Who runs the part on the axes where it has no iname: see design, "Who runs a part that lacks
+    /// a parallel axis".
     fn presence(
         &self,
         instruction: &Instruction,
@@ -601,7 +611,8 @@ fn axes(kernel: &LoopKernel, axis: impl Fn(Tag) -> Option<usize>) -> [bool; 3] {
     [0, 1, 2].map(|a| kernel.tags.values().any(|t| axis(*t) == Some(a)))
 }
 
-/// The greatest number of values from `lower` on, if it is constant. Where there is never any, an accumulator still has a copy to begin with.
+/// The greatest number of values from `lower` on, if it is constant. Where there is never any, an
+/// accumulator still has a copy to begin with.
 fn length_from(iname: &Name, lower: &Aff, system: &System) -> Result<Option<i64>, Diagnostic> {
     let length = Aff::var(iname).sub(lower)?;
     Ok(system.constant_range(&length)?.1.and_then(|m| m.checked_add(1)).map(|length| length.max(1)))

@@ -1,8 +1,9 @@
 //! Bounds of loops.
 //!
-//! A loop runs over the hull of the ranges of the parts inside (`loop_bounds`). Each part's range is the projection of its constraints onto
-//! the iname and what has a value before the loop; where threads meet inside, onto what all threads of the block agree on. Bounds that
-//! follow from others with what is known at that place are left out.
+//! A loop runs over the hull of the ranges of the parts inside (`loop_bounds`). Each part's range
+//! is the projection of its constraints onto the iname and what has a value before the loop; where
+//! threads meet inside, onto what all threads of the block agree on. Bounds that follow from others
+//! with what is known at that place are left out.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Part};
 use loopwright_legality::THREAD_COORDINATES;
@@ -18,7 +19,8 @@ use crate::{
 };
 
 impl Emitter<'_, '_> {
-    /// The bounds of the loop over an iname. `converges`: threads of the block meet inside; `unroll`: the bounds are to be constant.
+    /// The bounds of the loop over an iname. `converges`: threads of the block meet inside;
+    /// `unroll`: the bounds are to be constant.
     pub fn loop_bounds(
         &self,
         items: &[Item],
@@ -70,8 +72,8 @@ impl Emitter<'_, '_> {
             };
             let bounds = system.bounds(iname, &keep)?;
             if bounds.lower.is_empty() || bounds.upper.is_empty() {
-                // A part between the loops of a split reduction knows of the outer one only through the inner one: the parts inside
-                // say how far it runs.
+                // A part between the loops of a split reduction knows of the outer one only through
+                // the inner one: the parts inside say how far it runs.
                 let any = system.bounds(iname, &|_| true)?;
                 if (any.lower.is_empty() || any.upper.is_empty()) && Item::parts(items).len() > 1 {
                     unbounded = Some(part);
@@ -104,7 +106,8 @@ impl Emitter<'_, '_> {
             return Err(Diagnostic::new("no-bound", format!("the loop over `{iname}` has no bound for {part} here"))
                 .help("give the iname a lower and an upper bound, loaded before the loop if they are read from data"));
         }
-        // A projection says nothing of a loop where it is not gone round; the loop of an end stays within that over all instances.
+        // A projection says nothing of a loop where it is not gone round; the loop of an end stays
+        // within that over all instances.
         if let (Some(whole), [(_, lower, upper)]) =
             (self.piece.as_ref().and_then(|p| p.ends_of.as_ref()), all.as_mut_slice())
         {
@@ -124,7 +127,8 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// Two threads of a block that go round a loop different numbers of times: those whose own data bound it.
+    /// Two threads of a block that go round a loop different numbers of times: those whose own data
+    /// bound it.
     fn different_rounds(&self, iname: &Name, info: &PartInfo) -> Option<String> {
         let bounding = |c: &&Constraint| c.aff.mentions(iname);
         let names: Vec<Name> =
@@ -152,7 +156,8 @@ impl Emitter<'_, '_> {
         ))
     }
 
-    /// The greatest of lower bounds, or one more than the least of upper bounds; of several lists the weakest.
+    /// The greatest of lower bounds, or one more than the least of upper bounds; of several lists
+    /// the weakest.
     pub fn extreme(&mut self, end: &LoopEnd, env: &Env, side: Side) -> Result<Value, Diagnostic> {
         let (inner, outer) = match side {
             Side::Lower => (BinOp::Max, BinOp::Min),

@@ -1,8 +1,10 @@
-//! Loops that count the index that the body speaks of, as an engineer writes them: `for (int i = threadIdx.x; i < n; i += 256)`.
+//! Loops that count the index that the body speaks of, as an engineer writes them:
+//! `for (int i = threadIdx.x; i < n; i += 256)`.
 //!
-//! A loop over `i_outer` whose body uses it only through one defined iname `i = 256*i_outer + r` counts `i`, or the part of it that has a
-//! value before the loop where `r` has inner inames. With `256*i_outer <= U` the bound is `i <= U + r`; with `i_outer <= u` it
-//! is `i < 256*(u + 1) + r`, where parts of `r` between 0 and 255 may be left out: they decide nothing.
+//! A loop over `i_outer` whose body uses it only through one defined iname `i = 256*i_outer + r`
+//! counts `i`, or the part of it that has a value before the loop where `r` has inner inames. With
+//! `256*i_outer <= U` the bound is `i <= U + r`; with `i_outer <= u` it is `i < 256*(u + 1) + r`,
+//! where parts of `r` between 0 and 255 may be left out: they decide nothing.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +21,8 @@ use crate::{
 };
 
 impl Emitter<'_, '_> {
-    /// The loop over `iname` as one that counts a defined iname, or `None` where the body needs `iname` itself.
+    /// The loop over `iname` as one that counts a defined iname, or `None` where the body needs
+    /// `iname` itself.
     #[allow(clippy::too_many_arguments)]
     pub fn counted(
         &mut self,

@@ -1,8 +1,9 @@
 //! Where variables are declared, and which need not be.
 //!
-//! A variable is declared in the innermost body that holds all its uses: by its first assignment where that stands directly in that body,
-//! otherwise just before its first use; not inside a loop if its value may come from an earlier iteration. Named indices that
-//! nothing reads, and loops and guards around nothing, are dropped.
+//! A variable is declared in the innermost body that holds all its uses: by its first assignment
+//! where that stands directly in that body, otherwise just before its first use; not inside a loop
+//! if its value may come from an earlier iteration. Named indices that nothing reads, and loops and
+//! guards around nothing, are dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -222,8 +223,9 @@ fn prune(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     changed
 }
 
-/// Puts a named index into the sum that is its only reader, where that is a named index of the same body: `i_inner = ir*16 + it` and
-/// `i = i_outer*64 + i_inner` become `i = i_outer*64 + ir*16 + it`. Whether anything changed.
+/// Puts a named index into the sum that is its only reader, where that is a named index of the same
+/// body: `i_inner = ir*16 + it` and `i = i_outer*64 + i_inner` become
+/// `i = i_outer*64 + ir*16 + it`. Whether anything changed.
 fn inline_sums(body: &mut Vec<Stmt>, uses: &[Uses], vars: &[Var]) -> bool {
     let mut changed = false;
     let mut k = 0;
@@ -263,8 +265,8 @@ fn inline_sums(body: &mut Vec<Stmt>, uses: &[Uses], vars: &[Var]) -> bool {
     changed
 }
 
-/// A coordinate that is read once, by the start of a loop or by a named index, goes there: `for (int i = threadIdx.x; ...)`,
-/// `row = r*16 + threadIdx.y`. Whether anything changed.
+/// A coordinate that is read once, by the start of a loop or by a named index, goes there:
+/// `for (int i = threadIdx.x; ...)`, `row = r*16 + threadIdx.y`. Whether anything changed.
 fn inline_coordinates(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     for k in 0..body.len() {
         let (before, after) = body.split_at_mut(k + 1);
@@ -280,7 +282,8 @@ fn inline_coordinates(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     false
 }
 
-/// Puts the value in the place of the variable where a loop starts from it or a named index is a sum with it.
+/// Puts the value in the place of the variable where a loop starts from it or a named index is a
+/// sum with it.
 fn read_from(body: &mut [Stmt], var: VarId, value: &Value) -> bool {
     body.iter_mut().any(|stmt| match stmt {
         Stmt::Let { value: sum, leaf: None, .. } => match with_term(sum, var, value) {
@@ -302,7 +305,8 @@ fn read_from(body: &mut [Stmt], var: VarId, value: &Value) -> bool {
     })
 }
 
-/// `next = value; acc = next;` becomes `acc = value;` where nothing else reads `next`. Whether anything changed.
+/// `next = value; acc = next;` becomes `acc = value;` where nothing else reads `next`. Whether
+/// anything changed.
 fn merge_copies(body: &mut Vec<Stmt>, uses: &[Uses]) -> bool {
     let mut changed = false;
     for k in (1..body.len()).rev() {
@@ -356,8 +360,8 @@ fn with_term(sum: &Value, var: VarId, value: &Value) -> Option<Value> {
     }
 }
 
-/// Gives variables names that are unique among the variables in scope and differ from `taken`. Scopes beside each other may use one
-/// name for two variables, as loops do with their counters.
+/// Gives variables names that are unique among the variables in scope and differ from `taken`.
+/// Scopes beside each other may use one name for two variables, as loops do with their counters.
 pub(crate) fn rename(body: &[Stmt], vars: &mut [Var], taken: &BTreeSet<String>) {
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
     rename_body(body, vars, taken, &mut used);
@@ -376,8 +380,9 @@ fn rename_body(
         vars[var.0].name = Name::new(&name);
         name
     };
-    // Names of a scope are chosen before those inside it, so that nothing inside hides one that is declared later.
-    // A collective is printed without braces: its statements belong to the scope around it.
+    // Names of a scope are chosen before those inside it, so that nothing inside hides one that is
+    // declared later. A collective is printed without braces: its statements belong to the scope
+    // around it.
     let body = flat(body);
     for stmt in &body {
         if let Stmt::Let { var, .. } | Stmt::Declare(var) = stmt {

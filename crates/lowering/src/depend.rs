@@ -1,4 +1,5 @@
-//! A meeting of two accesses as a dependence that can be shown: who comes first, in which cell, and when the declared kernel runs both.
+//! A meeting of two accesses as a dependence that can be shown: who comes first, in which cell, and
+//! when the declared kernel runs both.
 
 use loopwright_kernel_ir::{Aff, Diagnostic, Name, Part, PartRef, Role};
 use loopwright_legality::{Time, primed};
@@ -43,8 +44,9 @@ impl Conflicts<'_, '_> {
         })
     }
 
-    /// One side of a dependence, over the names of its own execution. It is called by the declared instance that it does, unless it is one of
-    /// several parts that do it, which hand their share on in an array that the declared kernel does not have.
+    /// One side of a dependence, over the names of its own execution. It is called by the declared
+    /// instance that it does, unless it is one of several parts that do it, which hand their share
+    /// on in an array that the declared kernel does not have.
     fn end(&self, part: usize, writes: bool, array: &Name) -> Result<End, Diagnostic> {
         let analysis = self.analysis;
         let info = &analysis.parts[part];

@@ -1,4 +1,5 @@
-//! A device kernel, put together from what was emitted for it: its variables are named, and what it takes is read from its body.
+//! A device kernel, put together from what was emitted for it: its variables are named, and what it
+//! takes is read from its body.
 
 use std::collections::BTreeSet;
 
@@ -34,8 +35,8 @@ impl Draft {
         finish(&mut self.body, &mut self.vars);
     }
 
-    /// The kernel of this name with this grid and block. `exchanged` are the arrays through which its threads hand values to each other, `around`
-    /// the variables of host loops.
+    /// The kernel of this name with this grid and block. `exchanged` are the arrays through which
+    /// its threads hand values to each other, `around` the variables of host loops.
     pub fn kernel(
         mut self,
         (name, grid, block): (Name, [Value; 3], [u32; 3]),
@@ -60,7 +61,8 @@ impl Draft {
     }
 }
 
-/// What a kernel takes: the arrays it touches, the scalars and host variables it reads, in calling order.
+/// What a kernel takes: the arrays it touches, the scalars and host variables it reads, in calling
+/// order.
 fn params(
     body: &[Stmt],
     globals: &[Global],

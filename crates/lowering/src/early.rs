@@ -1,13 +1,16 @@
 //! Which kernels may be started before the launch ahead of them has ended.
 //!
-//! Between two launches of a stream a device stands idle for a microsecond or more: the second is started when the last block of the first is
-//! done. From compute capability 9.0 on, a launch can be started as soon as all blocks of the one before it are running or done (programmatic
-//! dependent launch, CUDA C++ Programming Guide), if its threads wait for the end of that launch themselves. A kernel that some launch of its
-//! program comes before does: `wait` is the first thing that its threads do, so that nothing else about its order changes. Its own end is
-//! then behind the end of all launches before it, whatever they are.
+//! Between two launches of a stream a device stands idle for a microsecond or more: the second is
+//! started when the last block of the first is done. From compute capability 9.0 on, a launch can
+//! be started as soon as all blocks of the one before it are running or done (programmatic
+//! dependent launch, CUDA C++ Programming Guide), if its threads wait for the end of that launch
+//! themselves. A kernel that some launch of its program comes before does: `wait` is the first
+//! thing that its threads do, so that nothing else about its order changes. Its own end is then
+//! behind the end of all launches before it, whatever they are.
 //!
-//! A compiler may take what is behind a `const ... *__restrict__` for constant as long as the kernel runs, and load it ahead of the wait. So an array
-//! that such a kernel reads and any kernel of the program writes is handed over without that promise.
+//! A compiler may take what is behind a `const ... *__restrict__` for constant as long as the
+//! kernel runs, and load it ahead of the wait. So an array that such a kernel reads and any kernel
+//! of the program writes is handed over without that promise.
 
 use std::collections::BTreeSet;
 

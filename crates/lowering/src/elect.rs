@@ -1,8 +1,9 @@
 //! Private scalars on axes of the grid that nothing which reads them goes over.
 //!
-//! A part that has no iname on an axis and writes a private scalar runs for all of its blocks: each thread has its own. Where only one block
-//! reads the scalar, as where the axis is that of another nest, it need not run in the others, and may not: what it reads can be what that
-//! one block wrote, as the value that a recurrence carries.
+//! A part that has no iname on an axis and writes a private scalar runs for all of its blocks: each
+//! thread has its own. Where only one block reads the scalar, as where the axis is that of another
+//! nest, it need not run in the others, and may not: what it reads can be what that one block
+//! wrote, as the value that a recurrence carries.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,8 @@ use loopwright_legality::{BLOCK_COORDINATES, Presence};
 
 use crate::analysis::{Analysis, Guard};
 
-/// Leaves what writes private scalars to the first block of axes on which no other block reads them.
+/// Leaves what writes private scalars to the first block of axes on which no other block reads
+/// them.
 pub(crate) fn elect_writers(analysis: &mut Analysis<'_>) {
     let scalars: Vec<Name> = analysis
         .kernel

@@ -1,9 +1,11 @@
 //! Bodies: loops with tight bounds, guards that are needed and no others, parts.
 //!
-//! A guard stands where all its names have values, around as many neighbours as share it, unless a barrier would come to stand inside
-//! it and the guard differs between threads: then it goes further in. A constraint that follows from what is known at that place
-//! (coordinates' ranges, loop bounds, outer guards, assumptions) is not printed, and of the rest none that follows from the others.
-//! The bounds of a loop with a barrier inside are those of the hull over the threads of the block.
+//! A guard stands where all its names have values, around as many neighbours as share it, unless a
+//! barrier would come to stand inside it and the guard differs between threads: then it goes
+//! further in. A constraint that follows from what is known at that place (coordinates' ranges,
+//! loop bounds, outer guards, assumptions) is not printed, and of the rest none that follows from
+//! the others. The bounds of a loop with a barrier inside are those of the hull over the threads of
+//! the block.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +42,8 @@ impl Emitter<'_, '_> {
                 k += 1;
                 continue;
             }
-            // Neighbours that need the same guards come under one. Accumulators are initialised before it.
+            // Neighbours that need the same guards come under one. Accumulators are initialised
+            // before it.
             let mut end = k + 1;
             let mut inits = Vec::new();
             while end < items.len() {
@@ -254,7 +257,8 @@ impl Emitter<'_, '_> {
         Ok(body)
     }
 
-    /// What is known once a part has run: values loaded from data, with the ranges declared for them.
+    /// What is known once a part has run: values loaded from data, with the ranges declared for
+    /// them.
     fn after(&mut self, info: &PartInfo, env: &mut Env) -> Result<(), Diagnostic> {
         let analysis = self.analysis;
         let instruction = analysis.instruction(info);
@@ -370,7 +374,8 @@ impl Emitter<'_, '_> {
         Ok(body)
     }
 
-    /// Names for the inames that run on axes of the block and the grid: `const int s = blockIdx.x;`.
+    /// Names for the inames that run on axes of the block and the grid:
+    /// `const int s = blockIdx.x;`.
     pub fn coordinate_lets(&mut self, parts: &[usize], env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
         let mut body = Vec::new();
         let mut seen = BTreeSet::new();
@@ -388,7 +393,8 @@ impl Emitter<'_, '_> {
                     continue;
                 }
                 let mut value = self.name_value(iname, crate::scope::Scope::of(env))?;
-                // A copy goes through its buffer by names of its own, not by that of another iname of the same axis.
+                // A copy goes through its buffer by names of its own, not by that of another iname
+                // of the same axis.
                 if let (ValueKind::Var(_), Some(axis)) =
                     (&value.kind, self.analysis.kernel.tag(iname).thread_axis())
                     && is_copy(part)
@@ -451,7 +457,8 @@ impl Emitter<'_, '_> {
             body.extend(self.emit_items(items, &mut inner)?);
             return Ok(body);
         }
-        // A sum that is counted may leave the parts of it without a value that something below needs after all.
+        // A sum that is counted may leave the parts of it without a value that something below
+        // needs after all.
         let before = self.mark();
         let mut counted = inner.clone();
         match self.counted(iname, items, &bounds, &mut counted, env, unroll, converges) {
@@ -466,7 +473,8 @@ impl Emitter<'_, '_> {
             if u <= l {
                 return Ok(Vec::new());
             }
-            // What is known of the iname outside of the loop is that of all instances of a part, not of a piece of it.
+            // What is known of the iname outside of the loop is that of all instances of a part,
+            // not of a piece of it.
             if u == l + 1 && self.piece.is_none() {
                 inner.set(iname.clone(), self.index_int(l));
                 inner.learn(&[Constraint::equal(&Aff::var(iname), &Aff::constant(l))?])?;
@@ -491,7 +499,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// The lanes for which a scan in rounds carries a total: those of its accumulator that it does not go along.
+    /// The lanes for which a scan in rounds carries a total: those of its accumulator that it does
+    /// not go along.
     pub fn carry_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
         let kernel = self.analysis.kernel;
         let i = &kernel.instructions[instruction];
@@ -499,7 +508,8 @@ impl Emitter<'_, '_> {
         self.accumulator_lanes(instruction, reduction).into_iter().filter(|l| init.contains(l)).collect()
     }
 
-    /// The lanes for which the accumulator of a reduction has a copy: those around it, then those reduced over.
+    /// The lanes for which the accumulator of a reduction has a copy: those around it, then those
+    /// reduced over.
     pub fn accumulator_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
         let kernel = self.analysis.kernel;
         let i = &kernel.instructions[instruction];

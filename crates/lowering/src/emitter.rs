@@ -1,4 +1,5 @@
-//! The state of writing one device kernel: its variables, arrays and names, and where temporaries and accumulators live.
+//! The state of writing one device kernel: its variables, arrays and names, and where temporaries
+//! and accumulators live.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +51,8 @@ pub(crate) struct Emitter<'a, 'k> {
     pub temporaries: BTreeMap<Name, Storage>,
     /// By instruction and reduction: one storage a value of the state.
     pub accumulators: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
-    /// For scans whose rounds follow one another: what earlier rounds have joined, as [`Self::accumulators`].
+    /// For scans whose rounds follow one another: what earlier rounds have joined, as
+    /// [`Self::accumulators`].
     pub carries: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
     /// Base inames of the parts of this kernel.
     pub relevant: BTreeSet<Name>,

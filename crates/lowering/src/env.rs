@@ -31,14 +31,17 @@ pub(crate) enum Ahead {
 /// What is known and named at a place of the body.
 #[derive(Clone)]
 pub(crate) struct Env {
-    /// Names of the kernel with their values: inames, defined inames, coordinates, parameters. Shared between places: a kernel of
-    /// hundreds of statements has a name for each, and every statement has a place of its own.
+    /// Names of the kernel with their values: inames, defined inames, coordinates, parameters.
+    /// Shared between places: a kernel of hundreds of statements has a name for each, and every
+    /// statement has a place of its own.
     pub values: Rc<BTreeMap<Name, Value>>,
-    /// Named indices with their canonical functions, of which sums are made again: `i` for `blockIdx.x*128 + threadIdx.x`.
+    /// Named indices with their canonical functions, of which sums are made again: `i` for
+    /// `blockIdx.x*128 + threadIdx.x`.
     pub named: Vec<(Name, Aff)>,
     /// Elements that the thread has loaded.
     pub loaded: Vec<(Access, Loaded)>,
-    /// The element that the statement writes, where it goes to an array of the thread first: its number and the lanes that are its axes.
+    /// The element that the statement writes, where it goes to an array of the thread first: its
+    /// number and the lanes that are its axes.
     pub stored: Option<(Access, usize, Vec<Name>)>,
     /// Whether this is only about what vectors load, or about what is done with it.
     pub ahead: Ahead,
@@ -93,8 +96,8 @@ impl Env {
         })?)
     }
 
-    /// The canonical function with sums that have a name here replaced by it, where that leaves fewer terms, or fewer names that
-    /// have no value because a loop counts a sum of them.
+    /// The canonical function with sums that have a name here replaced by it, where that leaves
+    /// fewer terms, or fewer names that have no value because a loop counts a sum of them.
     pub fn in_names(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
         let mut aff = canonical.clone();
         // The same inside of quotients.

@@ -1,7 +1,7 @@
 //! Sums and products of values without the parts that change nothing.
 //!
-//! Constants are folded where their type holds the result: what wraps is left to be computed, and what an index would not hold
-//! is left to be found.
+//! Constants are folded where their type holds the result: what wraps is left to be computed, and
+//! what an index would not hold is left to be found.
 
 use loopwright_kernel_ir::{DType, Number};
 

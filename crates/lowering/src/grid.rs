@@ -14,8 +14,9 @@ use crate::{
     ranges::{weakest, with_coordinates},
 };
 
-/// How many blocks an axis needs, and what the grid's end implies. Each part that has an iname there needs its own blocks; that with the
-/// fewest inames says most plainly how many, and those that obey all that it obeys need no more.
+/// How many blocks an axis needs, and what the grid's end implies. Each part that has an iname
+/// there needs its own blocks; that with the fewest inames says most plainly how many, and those
+/// that obey all that it obeys need no more.
 pub(crate) fn grid_extent(
     analysis: &Analysis<'_>,
     shared: &mut Shared,

@@ -1,16 +1,20 @@
-//! Reductions over blocks: partial results in global memory, joined by a second device kernel in a fixed order.
+//! Reductions over blocks: partial results in global memory, joined by a second device kernel in a
+//! fixed order.
 //!
-//! `out[s] = sum([b, t], e)` with `b` on an axis of the grid becomes, before anything else is lowered,
+//! `out[s] = sum([b, t], e)` with `b` on an axis of the grid becomes, before anything else is
+//! lowered,
 //!
 //! ```text
 //! out_partial[s, b] = sum(t, e)              # each block its own; the state of the operator, not its result
 //! out[s] = sum(b_join, out_partial[s, b_join])
 //! ```
 //!
-//! The second instruction reads what other blocks wrote, so a kernel boundary comes between the two (`sync`). Its iname goes over threads of
-//! one block: of the x axis, or of another where that has results of its own. Where neighbouring threads have results of their own, the blocks' axes of
-//! the partial results come first, so that neighbours lie side by side. They are combined in an order that does not depend on timing. Where the
-//! instruction asks for it, blocks change the result itself (`grid_update`).
+//! The second instruction reads what other blocks wrote, so a kernel boundary comes between the two
+//! (`sync`). Its iname goes over threads of one block: of the x axis, or of another where that has
+//! results of its own. Where neighbouring threads have results of their own, the blocks' axes of
+//! the partial results come first, so that neighbours lie side by side. They are combined in an
+//! order that does not depend on timing. Where the instruction asks for it, blocks change the
+//! result itself (`grid_update`).
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -31,7 +35,8 @@ use crate::{
 const JOINING_THREADS: i64 = 128;
 /// Threads of a block that join partial results where some have results of their own, at most.
 const JOINING_BLOCK: i64 = 256;
-/// Threads that join the partial results of one result there, at most: their partial results go through shared memory.
+/// Threads that join the partial results of one result there, at most: their partial results go
+/// through shared memory.
 const JOINING_ROWS: i64 = 16;
 
 /// The kernel with its reductions over blocks taken apart, or `None` where there are none.
@@ -102,8 +107,9 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
 
     // Lengths of the inames that index the partial results, and the domain of the joined ones.
     let update = PartRef { instruction: instruction.id.clone(), part: Part::Update(n) };
-    // All that is declared of its instances: guards leave out what coordinates fulfil anyway, as that they are not negative.
-    // Guards that follow from coordinates not being negative are not among those.
+    // All that is declared of its instances: guards leave out what coordinates fulfil anyway, as
+    // that they are not negative. Guards that follow from coordinates not being negative are not
+    // among those.
     let mut least = Vec::new();
     for iname in instruction.within.iter().chain(&on_grid) {
         if let Some(extent) = analysis.extents.get(iname) {
@@ -134,14 +140,16 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
         let operator = (operator, state.first().copied());
         return by_updates(kernel, number, operator, [&on_grid, &rest], [blocks, bounds]);
     }
-    // Threads with results of their own store and join neighbouring cells; otherwise the threads that join go over the blocks.
+    // Threads with results of their own store and join neighbouring cells; otherwise the threads
+    // that join go over the blocks.
     let within = instruction.within.as_slice();
     let neighbours = within.iter().any(|i| matches!(kernel.tag(i), Tag::Thread(0) | Tag::Lane | Tag::Vec));
     let ordered = |blocks: &[Name]| -> Vec<Name> {
         let (first, second) = if neighbours { (blocks, within) } else { (within, blocks) };
         first.iter().chain(second).cloned().collect()
     };
-    // There is room for all that is stored, which may be more than has points: what the blocks are counted by leaves out what only data say.
+    // There is room for all that is stored, which may be more than has points: what the blocks are
+    // counted by leaves out what only data say.
     let results = declared(&analysis, &instruction.within)?;
     let stored = System::new(&[analysis.context.as_slice(), &results, &least, &blocks].concat())?;
     let mut axes = Vec::new();
@@ -149,7 +157,8 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
         let bounds = stored.bounds(iname, &parameter)?;
         let least = stored.constant_range(&Aff::var(iname))?.0;
         let ends = bounds.upper.iter().map(|upper| upper.floor()).collect::<Result<Vec<_>, _>>()?;
-        // The inner iname of a split has its constant length, and what the length of the whole leaves of it.
+        // The inner iname of a split has its constant length, and what the length of the whole
+        // leaves of it.
         let constant = ends.iter().filter_map(Aff::as_constant).min().map(Aff::constant);
         // Each of several ends leaves room for all.
         let (Some(end), Some(0..)) = (constant.or(ends.first().cloned()), least) else {
@@ -271,8 +280,8 @@ fn declared(analysis: &Analysis<'_>, inames: &[Name]) -> Result<Vec<Constraint>,
     analysis.lookup.instances(inames).into_iter().map(over_base).collect()
 }
 
-/// The axis of the block that nobody has results on, and how many threads there join the partial results of each result; `None` where the
-/// block is full without them.
+/// The axis of the block that nobody has results on, and how many threads there join the partial
+/// results of each result; `None` where the block is full without them.
 fn joining_threads(analysis: &Analysis<'_>, within: &[Name]) -> Option<(u8, i64)> {
     let mut lengths = [1i64; 3];
     for iname in within {
@@ -306,7 +315,8 @@ fn replace(e: &Expr, reduce: &Arc<Reduce>, by: &Expr) -> Expr {
     }
 }
 
-/// The parts of the reduction now belong to the partial instruction; the joining one follows where its result was used.
+/// The parts of the reduction now belong to the partial instruction; the joining one follows where
+/// its result was used.
 fn retree(trees: &[Tree], id: &Name, partial: &Name, n: usize, loops: &[Name]) -> Vec<Tree> {
     let leaf = |instruction: &Name, part| Tree::Leaf(PartRef { instruction: instruction.clone(), part });
     let mut result = Vec::new();

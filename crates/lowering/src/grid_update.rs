@@ -1,14 +1,16 @@
 //! Reductions over blocks whose partial results are joined by atomic updates of the result.
 //!
-//! `out[s] = sum([b, t], e) {join=atomic}` with `b` on an axis of the grid becomes, before anything else is lowered,
+//! `out[s] = sum([b, t], e) {join=atomic}` with `b` on an axis of the grid becomes, before anything
+//! else is lowered,
 //!
 //! ```text
 //! out[s] = 0                 # in a launch of its own, 128 results a block
 //! out[s] += sum(t, e)        # each block, by an update that nothing comes between, in any order
 //! ```
 //!
-//! Nothing but the result is in global memory, and nothing is launched after the blocks. Sums of floating-point numbers may differ in their last
-//! bits from run to run, as the order is that in which blocks come to the end.
+//! Nothing but the result is in global memory, and nothing is launched after the blocks. Sums of
+//! floating-point numbers may differ in their last bits from run to run, as the order is that in
+//! which blocks come to the end.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -25,8 +27,9 @@ use crate::{
 /// Threads of a block that give results their first values.
 const STARTING_THREADS: i64 = 128;
 
-/// The kernel with the reduction of an instruction taken apart, and the kind of update. `operator` comes with the type of its state, the
-/// inames are those on the grid and the others; `blocks` bounds those on the grid, `bounds` those of the results.
+/// The kernel with the reduction of an instruction taken apart, and the kind of update. `operator`
+/// comes with the type of its state, the inames are those on the grid and the others; `blocks`
+/// bounds those on the grid, `bounds` those of the results.
 pub(crate) fn by_updates(
     kernel: &LoopKernel,
     number: usize,
@@ -98,7 +101,8 @@ pub(crate) fn by_updates(
         ..instruction.clone()
     };
     let owner = PartRef { instruction: id.clone(), part: Part::Init(0) };
-    // Where nothing comes before that it could depend on, all such instructions are together at the beginning, and share a launch.
+    // Where nothing comes before that it could depend on, all such instructions are together at the
+    // beginning, and share a launch.
     let touches = |i: &Instruction| {
         i.targets.iter().any(|t| t.array == target.array) || i.reads().contains(&target.array)
     };
@@ -134,7 +138,8 @@ fn first_beside(trees: &mut Vec<Tree>, other: &PartRef, leaf: &Tree) -> bool {
     })
 }
 
-/// Where each result has a block of its own, the first values of neighbouring results go to the threads of one block.
+/// Where each result has a block of its own, the first values of neighbouring results go to the
+/// threads of one block.
 fn spread(
     kernel: &LoopKernel,
     data: &mut KernelData,

@@ -1,8 +1,9 @@
 //! Why a guard stands where it does: condition by condition, with the step behind each.
 //!
-//! A condition on one iname that a split made is there because the first or the last tile may reach beyond the domain; one that relates
-//! several inames is the shape of the domain itself, as a triangle's; one on a coordinate elects a thread for a part that has no iname on
-//! that axis; and a copy takes only cells that its source has.
+//! A condition on one iname that a split made is there because the first or the last tile may reach
+//! beyond the domain; one that relates several inames is the shape of the domain itself, as a
+//! triangle's; one on a coordinate elects a thread for a part that has no iname on that axis; and a
+//! copy takes only cells that its source has.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Role, Tag};
 use loopwright_poly::Term;
@@ -28,8 +29,9 @@ enum Purpose {
 }
 
 impl Emitter<'_, '_> {
-    /// A guard as a condition, as it was declared. Where a loop inside has yet to give a declared name its value, but the guard does not hang
-    /// on that loop, as `i + 1 <= 2*floor((i + n)/2)` does not on the even part of `i`, it speaks of canonical names.
+    /// A guard as a condition, as it was declared. Where a loop inside has yet to give a declared
+    /// name its value, but the guard does not hang on that loop, as `i + 1 <= 2*floor((i + n)/2)`
+    /// does not on the even part of `i`, it speaks of canonical names.
     pub fn guard_condition(&mut self, guard: &Guard, env: &Env) -> Result<Value, Diagnostic> {
         match self.condition(&guard.declared, env) {
             Err(d) if d.code == "unknown-name" => self.condition(&guard.canonical, env),
@@ -40,7 +42,8 @@ impl Emitter<'_, '_> {
     /// Why the guards of an item stand there.
     pub fn guard_note(&self, guards: &[Guard], item: &Item, env: &Env) -> Note {
         let part = Item::parts(std::slice::from_ref(item)).first().map(|p| self.part(*p));
-        // What makes instances those of one end of a range is no guard of the part, and the loop says it.
+        // What makes instances those of one end of a range is no guard of the part, and the loop
+        // says it.
         let own = |g: &&Guard| match &self.piece {
             Some(piece) if piece.ends_of.is_some() => self.analysis.parts[piece.number].guards.contains(g),
             _ => true,
@@ -94,7 +97,8 @@ impl Emitter<'_, '_> {
         if let (Some(coordinate), Kind::Eq) = (coordinate, guard.canonical.kind) {
             return Purpose::Elect(coordinate.clone());
         }
-        // What the host counts is one value for a whole launch; a coordinate stands for the iname that runs on it.
+        // What the host counts is one value for a whole launch; a coordinate stands for the iname
+        // that runs on it.
         let kernel = self.analysis.kernel;
         let on_axis =
             |n: &Name| part.inames.iter().find(|i| coordinate_name(kernel.tag(i)) == Some(n.as_str()));
@@ -126,7 +130,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// The length of the tiles of an iname that a split defined: `n*outer + inner`, where the inner one goes from 0 to n - 1.
+    /// The length of the tiles of an iname that a split defined: `n*outer + inner`, where the inner
+    /// one goes from 0 to n - 1.
     fn tile_length(&self, iname: &Name) -> Option<i64> {
         let value = self.analysis.lookup.definition(iname)?;
         let [(Term::Var(a), m), (Term::Var(b), n)] = value.terms() else { return None };
@@ -180,7 +185,8 @@ impl Emitter<'_, '_> {
             (Purpose::First(n), _) => format!("{}: the first tile may be partial", made_by(n)),
             (Purpose::Last(n), _) => format!("{}: the last tile may be partial", made_by(n)),
             (Purpose::Shape, _) => {
-                // What a step made of an iname may be what relates it to others, as the skewed one of a wavefront.
+                // What a step made of an iname may be what relates it to others, as the skewed one
+                // of a wavefront.
                 let names = guard.declared.names();
                 let made = names.iter().filter(|n| definition(n).is_some() && self.tile_length(n).is_none());
                 let made: Vec<String> =

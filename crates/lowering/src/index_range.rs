@@ -1,15 +1,18 @@
 //! Whether a program's index arithmetic stays in its type, for the parameters of one launch.
 //!
-//! Proofs are in the integers, code is in 32 or 64 bits. [`check`] computes the range of every index expression of a program
-//! (intervals in 128 bits, from the values of the scalar arguments, the grids and the loops' bounds) and compares it with the index
-//! type. An interval contains every value that the expression takes, so that "fits" is a proof; "does not fit" may be too careful.
+//! Proofs are in the integers, code is in 32 or 64 bits. [`check`] computes the range of every
+//! index expression of a program (intervals in 128 bits, from the values of the scalar arguments,
+//! the grids and the loops' bounds) and compares it with the index type. An interval contains every
+//! value that the expression takes, so that "fits" is a proof; "does not fit" may be too careful.
 //!
-//! What is checked: grids, bounds and counters of loops, subscripts, conditions, and named indices where those use them; and in values of
-//! the kernel what is computed from indices in the index type: it wraps, but signed arithmetic on indices is printed as it stands, so that a
-//! program of wider indices, where conversions stand between indices and values, takes the launches in which something would. An offset
-//! needs no check of its own: every access lies in its array, so that the offset and its partial sums are below the size of the
-//! storage, which is checked. Values read from memory have the range of a declared fact, otherwise that of their type; in
-//! 64-bit code arithmetic on such values is taken to fit, since subscripts made of them lie in their arrays.
+//! What is checked: grids, bounds and counters of loops, subscripts, conditions, and named indices
+//! where those use them; and in values of the kernel what is computed from indices in the index
+//! type: it wraps, but signed arithmetic on indices is printed as it stands, so that a program of
+//! wider indices, where conversions stand between indices and values, takes the launches in which
+//! something would. An offset needs no check of its own: every access lies in its array, so that
+//! the offset and its partial sums are below the size of the storage, which is checked. Values read
+//! from memory have the range of a declared fact, otherwise that of their type; in 64-bit code
+//! arithmetic on such values is taken to fit, since subscripts made of them lie in their arrays.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +46,8 @@ impl TooWide {
     }
 }
 
-/// Far beyond every index type, and so small that one operation on two such bounds stays in 128 bits.
+/// Far beyond every index type, and so small that one operation on two such bounds stays in 128
+/// bits.
 const FAR: i128 = 1 << 62;
 const FARTHEST: i128 = FAR * 4;
 
@@ -111,7 +115,8 @@ fn limits(dtype: DType) -> Option<(i128, i128)> {
     })
 }
 
-/// Whether all index arithmetic of the program stays in its index type where the scalar arguments have these values.
+/// Whether all index arithmetic of the program stays in its index type where the scalar arguments
+/// have these values.
 pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Result<(), TooWide> {
     let mut facts = BTreeMap::new();
     for fact in &program.facts {
@@ -136,7 +141,8 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
         of_indices: None,
     };
     checker.globals();
-    // What the program stores itself may be read before it in the text, by a later launch of a loop on the host.
+    // What the program stores itself may be read before it in the text, by a later launch of a loop
+    // on the host.
     checker.silent = true;
     for pass in 0..4 {
         let before = checker.held.clone();
@@ -158,8 +164,8 @@ struct Checker<'a> {
     scalars: &'a dyn Fn(&Name) -> Option<i64>,
     facts: BTreeMap<Name, (Option<i128>, Option<i128>)>,
     hosts: BTreeMap<Name, Range>,
-    /// By the number of a global array of the launch's own, or the names of a kernel and its shared array: what is stored there. `None` where that is
-    /// not known.
+    /// By the number of a global array of the launch's own, or the names of a kernel and its shared
+    /// array: what is stored there. `None` where that is not known.
     held: BTreeMap<Held, Option<Range>>,
     kernel: Option<&'a DeviceKernel>,
     blocks: [Range; 3],
@@ -245,7 +251,8 @@ impl<'a> Checker<'a> {
         range
     }
 
-    /// Reports a scalar in a condition of a value that is farther from 0 than proofs about conditions take it to be.
+    /// Reports a scalar in a condition of a value that is farther from 0 than proofs about
+    /// conditions take it to be.
     fn far_scalars(&mut self, condition: &Value) {
         let mut far = None;
         condition.visit(&mut |v| {
@@ -300,7 +307,8 @@ impl<'a> Checker<'a> {
             let blocks = grid.map_or(self.index_limits().1, |g| g.high);
             self.blocks[axis] = Range::new(0, (blocks - 1).max(0));
         }
-        // Variables that are assigned in loops: their ranges grow with each pass, and count as anything where they do not settle.
+        // Variables that are assigned in loops: their ranges grow with each pass, and count as
+        // anything where they do not settle.
         self.vars = vec![None; kernel.vars.len()];
         let silent = std::mem::replace(&mut self.silent, true);
         for pass in 0..4 {
@@ -426,7 +434,8 @@ impl<'a> Checker<'a> {
         .unwrap_or_else(|| Name::new("?"))
     }
 
-    /// The values of an expression; none for what is no integer. Elements read on the way are checked.
+    /// The values of an expression; none for what is no integer. Elements read on the way are
+    /// checked.
     fn value(&mut self, value: &Value) -> Option<Range> {
         let range = match &value.kind {
             ValueKind::Int(v) => Some(Range::constant(*v)),
@@ -488,7 +497,8 @@ impl<'a> Checker<'a> {
                 let a = self.value(a);
                 match limits(value.dtype) {
                     Some(_) if value.dtype == DType::Bool => Some(Range::new(0, 1)),
-                    // A conversion that changes the value is marked like an operation that leaves its type.
+                    // A conversion that changes the value is marked like an operation that leaves
+                    // its type.
                     Some(_) => a.or_else(|| Range::of_type(value.dtype)),
                     None => None,
                 }

@@ -1,4 +1,5 @@
-//! The body of a device kernel before it is written out: loops, parts, joins of partial results, barriers.
+//! The body of a device kernel before it is written out: loops, parts, joins of partial results,
+//! barriers.
 
 use loopwright_kernel_ir::{Name, Part, PartRef, Tree};
 use loopwright_legality::Presence;
@@ -14,7 +15,8 @@ pub(crate) enum Item {
     Leaf(usize),
     /// The partial results of a reduction become one, before the part that uses it.
     Join(Join),
-    /// The accumulators of a scan begin anew, before what is added in this round; what earlier rounds have joined is carried apart.
+    /// The accumulators of a scan begin anew, before what is added in this round; what earlier
+    /// rounds have joined is carried apart.
     Start(Join),
     /// A block-wide barrier.
     Sync(Note),

@@ -1,8 +1,8 @@
 //! How the partial results of lanes and threads become one.
 //!
-//! First the lanes of a thread, then its threads. Threads that are neighbours by number are joined by shuffles: up to 32 by one
-//! butterfly; whole warps by a butterfly in each warp, then through shared memory across them. Other shapes go through shared memory
-//! alone.
+//! First the lanes of a thread, then its threads. Threads that are neighbours by number are joined
+//! by shuffles: up to 32 by one butterfly; whole warps by a butterfly in each warp, then through
+//! shared memory across them. Other shapes go through shared memory alone.
 
 use loopwright_kernel_ir::{DType, Diagnostic, Expr, Name, ReductionOp};
 
@@ -61,7 +61,8 @@ impl Emitter<'_, '_> {
         })
     }
 
-    /// Adds the copies of the lane of this number to the first; lanes before it go through all values.
+    /// Adds the copies of the lane of this number to the first; lanes before it go through all
+    /// values.
     fn join_lane(
         &mut self,
         join: &Join,
@@ -276,7 +277,8 @@ impl Emitter<'_, '_> {
                 if join.to_all || groups > 1 {
                     body.extend(rest);
                 } else {
-                    // `threadIdx.y == 0` where a row of threads is a warp, otherwise by the thread's number.
+                    // `threadIdx.y == 0` where a row of threads is a warp, otherwise by the
+                    // thread's number.
                     let warp = self.thread_quotient(32);
                     let first_warp = if matches!(warp.kind, ValueKind::ThreadIdx(_)) {
                         Value::binary(BinOp::Eq, warp, self.index_int(0))

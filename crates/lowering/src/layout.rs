@@ -20,7 +20,8 @@ pub(crate) fn storage_order(array: &Array) -> Vec<usize> {
     if array.order.len() == array.axes.len() { array.order.clone() } else { (0..array.axes.len()).collect() }
 }
 
-/// The constant length of each axis with its padding, in storage order; `None` where one is not constant or has its own stride.
+/// The constant length of each axis with its padding, in storage order; `None` where one is not
+/// constant or has its own stride.
 pub(crate) fn constant_dims(array: &Array) -> Option<Vec<u64>> {
     storage_order(array)
         .into_iter()
@@ -42,7 +43,8 @@ pub(crate) struct Layout {
     pub size: Value,
 }
 
-/// The layout of an array; `value` translates an integer expression of parameters to the index type.
+/// The layout of an array; `value` translates an integer expression of parameters to the index
+/// type.
 pub(crate) fn layout<E>(
     array: &Array,
     index: DType,

@@ -1,12 +1,16 @@
-//! From a kernel to the one lowered program that the CUDA printer, the emulator and every analysis read.
+//! From a kernel to the one lowered program that the CUDA printer, the emulator and every analysis
+//! read.
 //!
 //! [`lower`] decides order, bounds, guards, barriers, kernel boundaries and storage:
 //!
-//! 1. Each part of each instruction gets its constraints and accesses over coordinates, loops and parameters (`analysis`).
-//! 2. The host's level of the loop tree is cut into device kernels where blocks depend on one another (`structure`, `sync`).
-//! 3. In each device kernel, barriers go where different threads of a block may meet in a cell (`sync`).
-//! 4. Bodies are written out with tight loop bounds and the guards that are needed (`emit`), reductions realised by where their
-//!    inames run (`reduce`), variables declared (`declare`).
+//! 1. Each part of each instruction gets its constraints and accesses over coordinates, loops and
+//!    parameters (`analysis`).
+//! 2. The host's level of the loop tree is cut into device kernels where blocks depend on one
+//!    another (`structure`, `sync`).
+//! 3. In each device kernel, barriers go where different threads of a block may meet in a cell
+//!    (`sync`).
+//! 4. Bodies are written out with tight loop bounds and the guards that are needed (`emit`),
+//!    reductions realised by where their inames run (`reduce`), variables declared (`declare`).
 //! 5. The finished program is read once more by what knows nothing of all that ([`verify`]).
 
 #![cfg_attr(
@@ -78,13 +82,15 @@ impl Default for LowerOptions {
 
 /// Lowers a kernel whose types are all bound.
 ///
-/// Errors: races that nothing can synchronise, values of private or shared temporaries that other threads or blocks read, loops whose
-/// bounds differ between threads that have to meet inside, shapes that are not constant where they have to be, vectors that do not begin at a
-/// multiple of their bytes; and what [`verify::verify`] finds in the finished program.
+/// Errors: races that nothing can synchronise, values of private or shared temporaries that other
+/// threads or blocks read, loops whose bounds differ between threads that have to meet inside,
+/// shapes that are not constant where they have to be, vectors that do not begin at a multiple of
+/// their bytes; and what [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let program = lower_unverified(kernel, options)?;
     let Some(why) = refused(kernel, &program) else { return Ok(program) };
-    // Ends of rows that are moved apart may be more than the question can follow: then they stay in their loops, or all moves as the guards say.
+    // Ends of rows that are moved apart may be more than the question can follow: then they stay in
+    // their loops, or all moves as the guards say.
     for peel in [Peel::InPlace, Peel::Never] {
         if let Ok(plain) = lower_with(kernel, options, Hazards::Refused, peel)
             && plain != program
@@ -102,8 +108,8 @@ fn refused(kernel: &LoopKernel, program: &program::Program) -> Option<Box<Diagno
         verify::Finding::Proved { .. } => None,
         // What the user has vouched for may hang on what cannot be shown.
         verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => None,
-        // Bounds that are read from data cannot always be followed: nothing speaks against the program then, and no step of the user's
-        // is in question.
+        // Bounds that are read from data cannot always be followed: nothing speaks against the
+        // program then, and no step of the user's is in question.
         verify::Finding::Unknown(why) if INSTANCES.contains(&why.code) => None,
         verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Some(why),
     }
@@ -112,19 +118,22 @@ fn refused(kernel: &LoopKernel, program: &program::Program) -> Option<Box<Diagno
 /// What the last question says of executions: lost, extra, or at another index.
 const INSTANCES: [&str; 3] = ["lost-instance", "extra-instance", "wrong-index"];
 
-/// As [`lower`], without the last question about the finished program. For measurements of what the question costs.
+/// As [`lower`], without the last question about the finished program. For measurements of what the
+/// question costs.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     lower_with(kernel, options, Hazards::Refused, Peel::Behind)
 }
 
-/// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order, values that cannot reach their readers
-/// are read as they are, lanes that are not aligned move one by one, and the finished program is not asked about. For tests that show, by running it, that what was refused
-/// really goes wrong.
+/// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order,
+/// values that cannot reach their readers are read as they are, lanes that are not aligned move one
+/// by one, and the finished program is not asked about. For tests that show, by running it, that
+/// what was refused really goes wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     lower_with(kernel, options, Hazards::Left, Peel::Behind)
 }
 
-/// What becomes of executions that nothing can order, and of values that do not reach their readers.
+/// What becomes of executions that nothing can order, and of values that do not reach their
+/// readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hazards {
     /// The kernel is refused.

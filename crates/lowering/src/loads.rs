@@ -1,12 +1,13 @@
 //! What a statement reads several times is loaded once.
 //!
-//! * Lanes of a thread often share what they read: of `acc[ir, jr] += a[ir] * b[jr]` the elements of `a` are loaded once for all `jr`,
-//!   those of `b` once for all `ir`, into arrays of the thread (registers, once all is unrolled). All lanes of a statement read before
-//!   one of them writes, so that this changes nothing.
+//! * Lanes of a thread often share what they read: of `acc[ir, jr] += a[ir] * b[jr]` the elements
+//!   of `a` are loaded once for all `jr`, those of `b` once for all `ir`, into arrays of the thread
+//!   (registers, once all is unrolled). All lanes of a statement read before one of them writes, so
+//!   that this changes nothing.
 //! * An element that one statement names twice, as in `x[i] * x[i]`, is loaded into a variable.
 //!
-//! Only what is read in any case is loaded ahead: where guards tell lanes apart, or a choice decides what is read, everything is read where
-//! it stands.
+//! Only what is read in any case is loaded ahead: where guards tell lanes apart, or a choice
+//! decides what is read, everything is read where it stands.
 
 use loopwright_kernel_ir::{Access, AddressSpace, BinaryOp, Diagnostic, Expr, Name, Part, Tag};
 
@@ -111,8 +112,8 @@ impl Emitter<'_, '_> {
         Ok(Stmt::Let { var, value, leaf: Some(leaf) })
     }
 
-    /// A part in the loops over its lanes, what several lanes read loaded before them; `None` where nothing is shared, or some lanes
-    /// may be guarded.
+    /// A part in the loops over its lanes, what several lanes read loaded before them; `None` where
+    /// nothing is shared, or some lanes may be guarded.
     pub fn emit_loaded(
         &mut self,
         number: usize,

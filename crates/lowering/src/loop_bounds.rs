@@ -1,7 +1,8 @@
 //! Between which values a loop runs.
 //!
-//! The parts inside of one loop may run over different ranges. Of the bounds of one part the strongest counts, of several parts the
-//! weakest: the loop runs over the hull of all of them, and each part is guarded where its own range ends before that.
+//! The parts inside of one loop may run over different ranges. Of the bounds of one part the
+//! strongest counts, of several parts the weakest: the loop runs over the hull of all of them, and
+//! each part is guarded where its own range ends before that.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::Bound;
@@ -27,8 +28,9 @@ impl Side {
         })
     }
 
-    /// Where the first of two bounds is no tighter than the second: a/d against b/e, as fractions, or, if `exact`, as the integers that
-    /// they are rounded to, if the first is one. ceil(b/e) >= a is b >= e*a - (e - 1), and floor(b/e) <= a is b <= e*a + (e - 1).
+    /// Where the first of two bounds is no tighter than the second: a/d against b/e, as fractions,
+    /// or, if `exact`, as the integers that they are rounded to, if the first is one. ceil(b/e) >=
+    /// a is b >= e*a - (e - 1), and floor(b/e) <= a is b <= e*a + (e - 1).
     pub fn weaker(self, first: &Bound, second: &Bound, exact: bool) -> Result<Constraint, Diagnostic> {
         let (a, b) = (first.aff.scale(second.denominator)?, second.aff.scale(first.denominator)?);
         let slack = if exact && first.denominator == 1 { second.denominator - 1 } else { 0 };
@@ -65,7 +67,8 @@ impl Side {
 /// Whether a constraint is known to hold.
 pub(crate) type Known<'f> = &'f dyn Fn(&Constraint) -> Result<bool, Diagnostic>;
 
-/// One end of the range of a loop: lists of bounds, one of which is that of the first (or last) value of all parts.
+/// One end of the range of a loop: lists of bounds, one of which is that of the first (or last)
+/// value of all parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LoopEnd(pub Vec<Vec<Bound>>);
 
@@ -80,8 +83,9 @@ impl LoopEnd {
 
     /// The end of the hull of the ranges of several parts, of which these are the bounds.
     ///
-    /// A list is left out where another one bounds all instances of its part. `known` says whether a constraint holds before the loop,
-    /// `of_part` whether it holds of all instances of a part, by its place in the list.
+    /// A list is left out where another one bounds all instances of its part. `known` says whether
+    /// a constraint holds before the loop, `of_part` whether it holds of all instances of a part,
+    /// by its place in the list.
     pub fn hull(
         side: Side,
         iname: &Name,

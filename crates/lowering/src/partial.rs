@@ -1,7 +1,9 @@
-//! Vectors of which some lanes lie beside the range that a loop goes over: whole ones by vector accesses, the others element by element.
+//! Vectors of which some lanes lie beside the range that a loop goes over: whole ones by vector
+//! accesses, the others element by element.
 //!
-//! An update over `vec` lanes whose guards tell lanes apart would move all its elements one by one. Where whole vectors can move at once, it is
-//! written more than once. A loop over such vectors with nothing else in it is written for whole ones, and behind it once for each end of the range,
+//! An update over `vec` lanes whose guards tell lanes apart would move all its elements one by one.
+//! Where whole vectors can move at once, it is written more than once. A loop over such vectors
+//! with nothing else in it is written for whole ones, and behind it once for each end of the range,
 //! where a thread goes round once or not at all:
 //!
 //! ```text
@@ -10,10 +12,12 @@
 //! for (the vector that the range ends in, if another part)    for each lane:  if (it is in range)  one element
 //! ```
 //!
-//! So the code of the ends is not in the loop in which nearly all the time goes by, and compilers unroll that. Its vectors
-//! are those of which the first guard holds for all lanes, and the second; the others are those of which the first does not, and those of which
-//! the first does and the second does not: none is in two, none is in no loop. Where that cannot be written, as where guards do not speak of the loop's iname, or
-//! a side has two bounds, the update is written in place, twice:
+//! So the code of the ends is not in the loop in which nearly all the time goes by, and compilers
+//! unroll that. Its vectors are those of which the first guard holds for all lanes, and the second;
+//! the others are those of which the first does not, and those of which the first does and the
+//! second does not: none is in two, none is in no loop. Where that cannot be written, as where
+//! guards do not speak of the loop's iname, or a side has two bounds, the update is written in
+//! place, twice:
 //!
 //! ```text
 //! for each part:  if (all lanes are in range)  one access, all lanes
@@ -21,8 +25,9 @@
 //!     for each part:  if (some lane is, and some is not)  for each lane:  if (it is in range)  one element
 //! ```
 //!
-//! The loop over parts is straight, so that its loads are on the way together; what the second one is for, the ends of a row, few threads have. Threads
-//! that lie behind the end of a row altogether are not among them: in the last round that is most of a block.
+//! The loop over parts is straight, so that its loads are on the way together; what the second one
+//! is for, the ends of a row, few threads have. Threads that lie behind the end of a row altogether
+//! are not among them: in the last round that is most of a block.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part, Tag};
 
@@ -57,7 +62,8 @@ struct Apart {
     vector: Ends,
     /// Over all lanes of the thread.
     thread: Ends,
-    /// Whether it can hold for a part of a vector's lanes only, where all other guards hold for some lane.
+    /// Whether it can hold for a part of a vector's lanes only, where all other guards hold for
+    /// some lane.
     parts: bool,
 }
 
@@ -82,8 +88,9 @@ fn whole(info: &PartInfo, apart: &[Apart]) -> PartInfo {
 }
 
 impl Emitter<'_, '_> {
-    /// The loop over `iname` around an update and nothing else, written once for whole vectors and once for each end; `None` where no guard tells the
-    /// lanes of a vector apart or nothing moves at once, and where it cannot be written so.
+    /// The loop over `iname` around an update and nothing else, written once for whole vectors and
+    /// once for each end; `None` where no guard tells the lanes of a vector apart or nothing moves
+    /// at once, and where it cannot be written so.
     pub fn emit_loop_apart(&mut self, iname: &Name, items: &[Item], env: &Env) -> Option<Vec<Stmt>> {
         // What is wrong with the loop itself, the loop in one will say.
         let pieces = self.pieces(iname, items, env).ok()??;
@@ -105,7 +112,8 @@ impl Emitter<'_, '_> {
         Some(stmts)
     }
 
-    /// What the loops are for into which the one over `iname` is taken apart, in their order, and what is said of them.
+    /// What the loops are for into which the one over `iname` is taken apart, in their order, and
+    /// what is said of them.
     fn pieces(
         &self,
         iname: &Name,
@@ -142,7 +150,8 @@ impl Emitter<'_, '_> {
         let piece = |info, inside, ends_of| Piece { number, info, inside, ends_of };
         let mut pieces = vec![(piece(whole(info, &apart), Vec::new(), None), Note::default())];
         let guards = self.irredundant(&info.guards, env)?;
-        // What is known of the numbers that the ends hang on, as that a row begins less than a vector behind a multiple.
+        // What is known of the numbers that the ends hang on, as that a row begins less than a
+        // vector behind a multiple.
         let of_data = |c: &&Constraint| {
             let names = c.names();
             !names.is_empty() && names.iter().all(|n| self.data.contains(n))
@@ -168,7 +177,8 @@ impl Emitter<'_, '_> {
         Ok(Some(pieces))
     }
 
-    /// An update in the loops over its lanes, written twice; `None` where no guard tells the lanes of a vector apart or nothing moves at once.
+    /// An update in the loops over its lanes, written twice; `None` where no guard tells the lanes
+    /// of a vector apart or nothing moves at once.
     pub fn emit_peeled(
         &mut self,
         number: usize,
@@ -198,7 +208,8 @@ impl Emitter<'_, '_> {
         Ok(Some(stmts))
     }
 
-    /// The guards of an update that tell the lanes of a vector apart; `None` where none does or nothing moves at once.
+    /// The guards of an update that tell the lanes of a vector apart; `None` where none does or
+    /// nothing moves at once.
     fn apart(&self, info: &PartInfo, lanes: &[Name], env: &Env) -> Result<Option<Vec<Apart>>, Diagnostic> {
         let analysis = self.analysis;
         let Some(vector) = lanes.last() else { return Ok(None) };
@@ -259,7 +270,8 @@ impl Emitter<'_, '_> {
         let own = [vector.clone()];
         let mut any = inside.clone();
         any.learn(&mixed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
-        // Where the first lane decides for all of them, the whole vector is in range or none of it is.
+        // Where the first lane decides for all of them, the whole vector is in range or none of it
+        // is.
         let mut all = Vec::new();
         for guard in mixed {
             let c = &guard.canonical;

@@ -1,7 +1,8 @@
 //! Rows that begin anywhere, read by whole vectors.
 //!
-//! `vec` asks for neighbours whose first one lies at a multiple of the vector's bytes. Rows of odd length begin anywhere, so that it would be refused
-//! (`unaligned`). A reduction may take its points in any order, though: its loop over `0 <= i < len` can as well go over positions that are
+//! `vec` asks for neighbours whose first one lies at a multiple of the vector's bytes. Rows of odd
+//! length begin anywhere, so that it would be refused (`unaligned`). A reduction may take its
+//! points in any order, though: its loop over `0 <= i < len` can as well go over positions that are
 //! counted from the last such multiple before the row,
 //!
 //! ```text
@@ -10,11 +11,13 @@
 //! x[s, i - beside_i]                            what it reads
 //! ```
 //!
-//! so that all vectors but the first and the last of a row lie inside it and at such multiples, whatever `s` and `len` are. `vectorize` moves
-//! whole ones by vector accesses; the elements of the first and the last, the peeled ones, are read one by one.
+//! so that all vectors but the first and the last of a row lie inside it and at such multiples,
+//! whatever `s` and `len` are. `vectorize` moves whole ones by vector accesses; the elements of the
+//! first and the last, the peeled ones, are read one by one.
 //!
-//! That changes which thread, lane and iteration takes a point. It is done where nothing can tell: the operator commutes and is no scan; all loops
-//! that the iname was split into belong to the reduction and to nothing else; and what it reads is written by nobody in the kernel.
+//! That changes which thread, lane and iteration takes a point. It is done where nothing can tell:
+//! the operator commutes and is no scan; all loops that the iname was split into belong to the
+//! reduction and to nothing else; and what it reads is written by nobody in the kernel.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -95,7 +98,8 @@ fn row(kernel: &LoopKernel, instruction: usize) -> Option<Row> {
         !within && (k == instruction || !reduced)
     });
     let whole = base.iter().all(|n| reduce.inames.contains(n));
-    // What the vectors are counted from is the value of the iname, whose tiles have to be whole vectors.
+    // What the vectors are counted from is the value of the iname, whose tiles have to be whole
+    // vectors.
     let value = lookup.expand(&Aff::var(&iname)).ok()?;
     let tiles = value.sub(&Aff::var(lane)).ok()?.modulo(lanes).ok()?;
     (alone && whole && lanes > 1 && tiles.as_constant() == Some(0)).then_some(Row {
@@ -118,8 +122,9 @@ fn lanes_of(kernel: &KernelData, lane: &Name) -> Option<i64> {
     matches!(last, 1 | 3 | 7 | 15).then_some(last + 1)
 }
 
-/// The iname along which the lanes of an access are neighbours in memory, and where in memory its row begins: the offset of the element that
-/// it would be at the iname's value 0, as a product of lengths and subscripts.
+/// The iname along which the lanes of an access are neighbours in memory, and where in memory its
+/// row begins: the offset of the element that it would be at the iname's value 0, as a product of
+/// lengths and subscripts.
 fn start_of(kernel: &KernelData, lookup: &Lookup<'_>, access: &Access, lane: &Name) -> Option<(Name, Expr)> {
     let array = kernel.array(&access.array)?;
     if array.space != AddressSpace::Global || array.axes.iter().any(|a| a.stride.is_some()) {
@@ -198,8 +203,9 @@ fn beside(start: Expr, lanes: i64) -> Expr {
     Expr::binary(BinaryOp::BitAnd, start, Expr::Int(lanes - 1))
 }
 
-/// The iname along which an access reads its row, if the loop over it goes over positions from the last multiple of `lanes` elements before the row on,
-/// because `shift`, which the subscript takes off, was computed so.
+/// The iname along which an access reads its row, if the loop over it goes over positions from the
+/// last multiple of `lanes` elements before the row on, because `shift`, which the subscript takes
+/// off, was computed so.
 pub(crate) fn from_multiple(
     kernel: &LoopKernel,
     lookup: &Lookup<'_>,
@@ -245,7 +251,8 @@ fn shifted(kernel: &LoopKernel, row: &Row) -> Result<LoopKernel, Diagnostic> {
             for c in &domain.constraints {
                 let k = c.aff.coefficient(&row.iname);
                 shifted.push(Constraint { kind: c.kind, aff: c.aff.substitute_one(&row.iname, &position)? });
-                // What holds for any shift from 0 to `last`: the launch has to know how many blocks there are before it is found.
+                // What holds for any shift from 0 to `last`: the launch has to know how many blocks
+                // there are before it is found.
                 if k != 0 && c.kind == Kind::Ge {
                     let slack = if k < 0 { k.saturating_neg().saturating_mul(last) } else { 0 };
                     shifted.push(Constraint::nonneg(c.aff.add_constant(slack)?));

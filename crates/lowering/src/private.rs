@@ -1,9 +1,11 @@
 //! Values of private and shared temporaries have to reach their readers.
 //!
-//! The read has to see the value written in its own thread (private) or block (shared). That is so where the reader goes through every
-//! hardware iname of the writer, and the writer comes before it in the text and covers all its instances. Otherwise the value comes
-//! from another thread or block, or from an earlier iteration that another thread may have run: refused. Writers that cannot be the last
-//! one before the reader do not matter: a scalar may be used again in a later nest, for what other threads compute.
+//! The read has to see the value written in its own thread (private) or block (shared). That is so
+//! where the reader goes through every hardware iname of the writer, and the writer comes before it
+//! in the text and covers all its instances. Otherwise the value comes from another thread or
+//! block, or from an earlier iteration that another thread may have run: refused. Writers that
+//! cannot be the last one before the reader do not matter: a scalar may be used again in a later
+//! nest, for what other threads compute.
 
 use std::collections::{HashMap, HashSet};
 
@@ -64,8 +66,9 @@ pub(crate) fn check(analysis: &Analysis<'_>) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The writers of which one may be the last before an execution of the reader: those before it in the text, and those behind it in a
-/// loop around both. A scalar that one of them writes for each execution of the reader hides all that lies before.
+/// The writers of which one may be the last before an execution of the reader: those before it in
+/// the text, and those behind it in a loop around both. A scalar that one of them writes for each
+/// execution of the reader hides all that lies before.
 fn reaching<'w, 'k>(
     analysis: &Analysis<'k>,
     writers: &[(usize, &'w PartInfo)],
@@ -136,8 +139,8 @@ fn foreign(
     .help(remedy)
 }
 
-/// A private or shared temporary ends with its device kernel, and an accumulator too: a value that crosses has to be global.
-/// `kernels` are the parts of each device kernel.
+/// A private or shared temporary ends with its device kernel, and an accumulator too: a value that
+/// crosses has to be global. `kernels` are the parts of each device kernel.
 pub(crate) fn check_kernels(analysis: &Analysis<'_>, kernels: &[Vec<usize>]) -> Result<(), Diagnostic> {
     let homes: HashMap<usize, usize> = kernels
         .iter()

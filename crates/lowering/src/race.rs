@@ -1,4 +1,5 @@
-//! What the refusal of a race says: who meets where, two instances of which it is true, and what would help.
+//! What the refusal of a race says: who meets where, two instances of which it is true, and what
+//! would help.
 
 use std::collections::BTreeSet;
 
@@ -73,7 +74,8 @@ impl Conflicts<'_, '_> {
         }
     }
 
-    /// Two instances of a part that touch one cell of an array at the same time, if the subscripts say which.
+    /// Two instances of a part that touch one cell of an array at the same time, if the subscripts
+    /// say which.
     fn example_of_race(&self, array: &Name, p: usize) -> Option<String> {
         let analysis = self.analysis;
         let info = &analysis.parts[p];

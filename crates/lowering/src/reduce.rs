@@ -1,7 +1,8 @@
 //! Statements of parts, and how reductions are realised.
 //!
-//! An accumulator has a copy for each lane that is around it or reduced over. The update of a thread goes into its own copy. Where lanes
-//! or threads are reduced over, a join comes before the part that uses the result (`join`).
+//! An accumulator has a copy for each lane that is around it or reduced over. The update of a
+//! thread goes into its own copy. Where lanes or threads are reduced over, a join comes before the
+//! part that uses the result (`join`).
 
 use std::collections::BTreeMap;
 
@@ -269,7 +270,8 @@ impl Emitter<'_, '_> {
         Ok(cells.iter().zip(neutral).map(|((cell, _), value)| cell.set(value, leaf)).collect())
     }
 
-    /// Where a scan in rounds keeps what earlier rounds have joined: as its accumulator, but one for all lanes that it goes along.
+    /// Where a scan in rounds keeps what earlier rounds have joined: as its accumulator, but one
+    /// for all lanes that it goes along.
     pub fn carry(
         &mut self,
         instruction: usize,

@@ -1,4 +1,5 @@
-//! What rewriting a kernel before it is lowered takes: new names, leaves in their place, bounds of blocks.
+//! What rewriting a kernel before it is lowered takes: new names, leaves in their place, bounds of
+//! blocks.
 
 use loopwright_kernel_ir::{
     Aff, Constraint, Definition, Diagnostic, Domain, KernelData, Name, Part, PartRef, Tag, Tree,
@@ -21,7 +22,8 @@ pub(crate) fn fresh(kernel: &KernelData, like: &str) -> Name {
     Name::from(name)
 }
 
-/// Spreads an iname that has bounds over so many threads of an axis of the block: the inames of their rounds, and of the threads.
+/// Spreads an iname that has bounds over so many threads of an axis of the block: the inames of
+/// their rounds, and of the threads.
 pub(crate) fn over_threads(
     data: &mut KernelData,
     name: &Name,

@@ -1,17 +1,20 @@
 //! How scans run: reductions whose accumulator goes on from one value of an iname to the next.
 //!
-//! A scan along loops alone needs nothing: the accumulator is initialised in front of them, and what uses it stands behind the update. Along
-//! lanes and threads a scan goes in rounds, one for each iteration of the loops that it also goes along:
+//! A scan along loops alone needs nothing: the accumulator is initialised in front of them, and
+//! what uses it stands behind the update. Along lanes and threads a scan goes in rounds, one for
+//! each iteration of the loops that it also goes along:
 //!
-//! 1. The accumulators begin anew ([`Item::Start`](crate::items::Item)) and take up their one point each; what earlier rounds have
-//!    joined is *carried* in another variable.
-//! 2. Each thread scans its lanes. Groups of up to 32 neighbouring threads scan what their threads have by shuffles that take from 1, 2, 4, ...
-//!    threads before; where a group has several warps, each warp leaves its total in shared memory, and every thread joins the totals of the
-//!    warps before its own.
-//! 3. Every accumulator takes up what comes before it: the carried total, the warps before, the threads before.
+//! 1. The accumulators begin anew ([`Item::Start`](crate::items::Item)) and take up their one point
+//!    each; what earlier rounds have joined is *carried* in another variable.
+//! 2. Each thread scans its lanes. Groups of up to 32 neighbouring threads scan what their threads
+//!    have by shuffles that take from 1, 2, 4, ... threads before; where a group has several warps,
+//!    each warp leaves its total in shared memory, and every thread joins the totals of the warps
+//!    before its own.
+//! 3. Every accumulator takes up what comes before it: the carried total, the warps before, the
+//!    threads before.
 //!
-//! At each join the earlier value stands on the left, so that operators need not commute. Threads beyond the last point hold the neutral
-//! element.
+//! At each join the earlier value stands on the left, so that operators need not commute. Threads
+//! beyond the last point hold the neutral element.
 
 use loopwright_kernel_ir::{DType, Diagnostic, Name, ReductionOp};
 

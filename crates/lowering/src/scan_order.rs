@@ -1,6 +1,8 @@
-//! In what order a scan goes: of the parts of its iname the outermost are loops, then threads (z, y, x), then one iname of lanes.
+//! In what order a scan goes: of the parts of its iname the outermost are loops, then threads (z,
+//! y, x), then one iname of lanes.
 //!
-//! Another order, blocks, and parts of the instruction in other loops than these are refused: nothing realises them.
+//! Another order, blocks, and parts of the instruction in other loops than these are refused:
+//! nothing realises them.
 
 use loopwright_kernel_ir::{Diagnostic, Instruction, Lookup, LoopKernel, Name, Part, PartRef, Tag, Tree};
 use loopwright_legality::along;
@@ -17,7 +19,8 @@ fn rank(tag: Tag) -> Option<usize> {
     }
 }
 
-/// Refuses scans that nothing realises. By force, what is no scan any more runs as the loops say, as long as there are only loops.
+/// Refuses scans that nothing realises. By force, what is no scan any more runs as the loops say,
+/// as long as there are only loops.
 pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnostic> {
     if kernel.instructions.iter().all(|i| i.scan.is_none()) {
         return Ok(());
@@ -74,7 +77,8 @@ pub(crate) fn check(kernel: &LoopKernel, hazards: Hazards) -> Result<(), Diagnos
     Ok(())
 }
 
-/// The parts of a scan stand where its rounds begin and end: `init` in front of its loops, the others together in them.
+/// The parts of a scan stand where its rounds begin and end: `init` in front of its loops, the
+/// others together in them.
 fn stands_in_order(kernel: &LoopKernel, lookup: &Lookup<'_>, i: &Instruction) -> Result<(), Diagnostic> {
     let mut loops: Vec<(Part, Vec<Name>)> = Vec::new();
     Tree::visit_leaves(&kernel.tree, &mut |path, part| {
@@ -108,7 +112,8 @@ fn stands_in_order(kernel: &LoopKernel, lookup: &Lookup<'_>, i: &Instruction) ->
     Ok(())
 }
 
-/// Whether a scan goes in rounds that follow one another: along loops, and inside them along threads or lanes.
+/// Whether a scan goes in rounds that follow one another: along loops, and inside them along
+/// threads or lanes.
 pub(crate) fn is_carried(analysis: &Analysis<'_>, instruction: usize) -> bool {
     let kernel = analysis.kernel;
     let Some(Ok(inames)) = along(kernel, &analysis.lookup, &kernel.instructions[instruction]) else {

@@ -12,7 +12,8 @@ pub(crate) struct Scope<'s> {
     pub env: &'s Env,
     /// Names of an operator's state or inputs; hides the environment.
     pub local: Option<&'s BTreeMap<Name, Value>>,
-    /// Results of reductions by number, with the number that the next reduction of the expression has.
+    /// Results of reductions by number, with the number that the next reduction of the expression
+    /// has.
     pub results: Option<&'s BTreeMap<usize, Value>>,
 }
 

@@ -1,8 +1,10 @@
 //! The host's level: device kernels, their grids and blocks.
 //!
-//! Children of the host's level (the top of the loop tree, and the bodies of loops tagged `host`) that are no host loops go into one device
-//! kernel as long as blocks do not depend on one another; where they do, a kernel ends. As few kernels as possible. Each kernel and each
-//! host loop notes the dependence that needs it. A host loop of one iteration is none: its iname is the value that it has.
+//! Children of the host's level (the top of the loop tree, and the bodies of loops tagged `host`)
+//! that are no host loops go into one device kernel as long as blocks do not depend on one another;
+//! where they do, a kernel ends. As few kernels as possible. Each kernel and each host loop notes
+//! the dependence that needs it. A host loop of one iteration is none: its iname is the value that
+//! it has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -266,7 +268,8 @@ impl State<'_, '_> {
         context.extend(self.host_known.iter().cloned());
         let context = System::new(&context)?;
         let known = |c: &Constraint| Ok(context.implies(c)?);
-        // The parts inside may run through different ranges; the loop runs over all of them, and each part is guarded.
+        // The parts inside may run through different ranges; the loop runs over all of them, and
+        // each part is guarded.
         let (mut lowers, mut uppers, mut systems) = (Vec::new(), Vec::new(), Vec::new());
         for leaf in body.iter().flat_map(Tree::leaves) {
             let Some(info) = analysis.numbers.get(leaf).map(|p| &analysis.parts[*p]) else { continue };
@@ -363,8 +366,8 @@ impl State<'_, '_> {
             *span = (span.0.min(k), span.1.max(k));
         }
         let values = self.lives(&homes);
-        // As late as possible, but not through an instruction, whose parts share an accumulator, and rather not between a private or
-        // shared value and its reader.
+        // As late as possible, but not through an instruction, whose parts share an accumulator,
+        // and rather not between a private or shared value and its reader.
         let choose = |after: usize, before: usize| {
             let cuts = |(first, last): &(usize, usize), cut: usize| *first < cut && cut <= *last;
             let whole = |cut: &usize| !spans.values().any(|s| cuts(s, *cut));
@@ -372,7 +375,8 @@ impl State<'_, '_> {
             let best = places.iter().find(|c| !values.iter().any(|v| cuts(v, **c))).or(places.first());
             best.copied().unwrap_or(before)
         };
-        // Of all of them together: what a block may be is checked for each kernel when its parts are known.
+        // Of all of them together: what a block may be is checked for each kernel when its parts
+        // are known.
         let block = extents_of_threads(analysis, &parts);
         let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Blocks, self.shared.hazards)?;
         let cuts = conflicts.cuts(&items, around.len(), &choose)?;
@@ -394,7 +398,8 @@ impl State<'_, '_> {
         Ok(stmts)
     }
 
-    /// A device kernel and why it is one of its own: for the dependence at a cut, or for one on what is launched before it.
+    /// A device kernel and why it is one of its own: for the dependence at a cut, or for one on
+    /// what is launched before it.
     fn noted_kernel(
         &mut self,
         items: Vec<Item>,
@@ -549,7 +554,8 @@ impl State<'_, '_> {
         Ok(HostStmt::Launch(self.kernels.len() - 1))
     }
 
-    /// What a part writes is a load where nothing else has come out: of an element as it is, of `x[i] + 0`, of a scalar in memory.
+    /// What a part writes is a load where nothing else has come out: of an element as it is, of
+    /// `x[i] + 0`, of a scalar in memory.
     fn loaded_results(&mut self, body: &[Stmt]) {
         let written = Stmt::results(body, &self.shared.leaves);
         let mut emitted = BTreeSet::new();

@@ -1,15 +1,18 @@
-//! Where threads have to wait for each other: barriers inside device kernels, cuts between them, and what no synchronisation mends.
+//! Where threads have to wait for each other: barriers inside device kernels, cuts between them,
+//! and what no synchronisation mends.
 //!
-//! Two accesses to one shared or written global array, one of them writing, need an order where different threads can meet in a cell.
-//! Their order is that of the first component where their times differ: two children of a body in the order of the text, or two
-//! iterations of a loop. A barrier goes between the two children, or anywhere around the loop's back edge; where
-//! different blocks meet, a kernel boundary, which only the host's level has.
+//! Two accesses to one shared or written global array, one of them writing, need an order where
+//! different threads can meet in a cell. Their order is that of the first component where their
+//! times differ: two children of a body in the order of the text, or two iterations of a loop. A
+//! barrier goes between the two children, or anywhere around the loop's back edge; where different
+//! blocks meet, a kernel boundary, which only the host's level has.
 //!
-//! A body is swept once. Before the first child that meets something since the last barrier, a barrier is placed; whatever lies before a
-//! barrier needs no more questions, so that the number of questions grows with the distance between barriers, not with the
-//! square of the statements. A back edge gets a barrier at the end of the body if something after the last barrier meets
-//! something before the first one. Arrays of which different threads (or blocks) touch different cells throughout are
-//! recognised first, by one question for the whole array.
+//! A body is swept once. Before the first child that meets something since the last barrier, a
+//! barrier is placed; whatever lies before a barrier needs no more questions, so that the number of
+//! questions grows with the distance between barriers, not with the square of the statements. A
+//! back edge gets a barrier at the end of the body if something after the last barrier meets
+//! something before the first one. Arrays of which different threads (or blocks) touch different
+//! cells throughout are recognised first, by one question for the whole array.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -51,7 +54,8 @@ pub(crate) struct Conflicts<'a, 'k> {
 impl<'a, 'k> Conflicts<'a, 'k> {
     /// The accesses of these parts. `block` is the shape of the block.
     ///
-    /// Errors: two executions of one part that nothing can order, as two threads that write one cell at the same time.
+    /// Errors: two executions of one part that nothing can order, as two threads that write one
+    /// cell at the same time.
     pub fn new(
         analysis: &'a Analysis<'k>,
         parts: &[usize],
@@ -95,7 +99,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(conflicts)
     }
 
-    /// The accesses of these parts to memory that outlives a launch, and that one of them writes: what different launches meet in.
+    /// The accesses of these parts to memory that outlives a launch, and that one of them writes:
+    /// what different launches meet in.
     pub fn of_launches(analysis: &'a Analysis<'k>, parts: &[usize], block: [u32; 3]) -> Self {
         let mut conflicts = Conflicts {
             analysis,
@@ -115,7 +120,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         conflicts
     }
 
-    /// A dependence of `second` on `first`, which are launched one after the other: between different blocks if there is one.
+    /// A dependence of `second` on `first`, which are launched one after the other: between
+    /// different blocks if there is one.
     pub fn between_launches(
         &mut self,
         first: &[usize],
@@ -136,8 +142,9 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         self.accesses.values().flat_map(|a| a.keys().cloned()).collect()
     }
 
-    /// Whether different threads (blocks) touch different cells in all of these accesses: all have the same subscripts on some
-    /// axes, functions of coordinates, lanes, unrolled inames and parameters, and those differ between any two threads (blocks).
+    /// Whether different threads (blocks) touch different cells in all of these accesses: all have
+    /// the same subscripts on some axes, functions of coordinates, lanes, unrolled inames and
+    /// parameters, and those differ between any two threads (blocks).
     fn disjoint(&self, touches: &[(usize, usize)]) -> Result<bool, Diagnostic> {
         if self.meeting == Meeting::Lanes {
             return Ok(false);
@@ -176,7 +183,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
                 coordinates.push((BLOCK_COORDINATES[axis], None, axis, false));
             }
         }
-        // Parts that an elected thread runs are not told apart by the subscript: ask about them one by one.
+        // Parts that an elected thread runs are not told apart by the subscript: ask about them one
+        // by one.
         let replicated = touches.iter().any(|(p, _)| {
             let e = &analysis.parts[*p].execution;
             coordinates.iter().any(|(_, _, axis, threads)| {
@@ -241,7 +249,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         }
     }
 
-    /// Whether the user has vouched for what only data can say: whether two executions of a part touch one cell.
+    /// Whether the user has vouched for what only data can say: whether two executions of a part
+    /// touch one cell.
     fn is_vouched_for(&self, part: usize, accesses: [&Access; 2]) -> bool {
         let by_data = |a: &Access| a.subscripts.iter().any(Option::is_none);
         !self.analysis.kernel.vouched.is_empty()
@@ -300,8 +309,8 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(None)
     }
 
-    /// The items with the barriers that they need; `depth` loops are around them. Joins that use shared memory need one around back
-    /// edges as well.
+    /// The items with the barriers that they need; `depth` loops are around them. Joins that use
+    /// shared memory need one around back edges as well.
     pub fn place_barriers(
         &self,
         items: Vec<Item>,
@@ -357,8 +366,9 @@ impl<'a, 'k> Conflicts<'a, 'k> {
         Ok(placed)
     }
 
-    /// Where a kernel has to end between neighbours at the host's level, `depth` host loops around: the numbers of the items that begin
-    /// a new kernel, and why. `choose` picks the place of a cut after one item and before, or right before, another.
+    /// Where a kernel has to end between neighbours at the host's level, `depth` host loops around:
+    /// the numbers of the items that begin a new kernel, and why. `choose` picks the place of a cut
+    /// after one item and before, or right before, another.
     ///
     /// Errors: blocks that depend on one another inside a loop that runs on the device.
     pub fn cuts(

@@ -1,8 +1,9 @@
 //! Expressions of the kernel as values of the program.
 //!
-//! What an expression means, and of which type each part of it is, `kernel-ir` says ([`Typed`]). Subscripts and bounds are
-//! integers and are computed in the index type, which a launch checks to hold them; values wrap in their types. What is known
-//! of integers, as that a dividend is not negative, is used for values only where they cannot have wrapped.
+//! What an expression means, and of which type each part of it is, `kernel-ir` says ([`Typed`]).
+//! Subscripts and bounds are integers and are computed in the index type, which a launch checks to
+//! hold them; values wrap in their types. What is known of integers, as that a dividend is not
+//! negative, is used for values only where they cannot have wrapped.
 
 use std::collections::BTreeMap;
 
@@ -190,8 +191,8 @@ impl Emitter<'_, '_> {
         Ok(Value::binary(op, x, y))
     }
 
-    /// Whether the value is known not to be negative. Index arithmetic is that of the integers; a value wraps, so that its
-    /// integer has to lie in its type as well.
+    /// Whether the value is known not to be negative. Index arithmetic is that of the integers; a
+    /// value wraps, so that its integer has to lie in its type as well.
     fn is_natural(&mut self, e: &Typed, scope: Scope<'_>, context: Context) -> Result<bool, Diagnostic> {
         if e.dtype.is_unsigned() {
             return Ok(true);
@@ -331,7 +332,8 @@ impl Emitter<'_, '_> {
         if array.axes.is_empty() { subscripts } else { Self::in_storage_order(array, subscripts) }
     }
 
-    /// The values of lanes: inside their loops the counters; a lane that is not around is the first.
+    /// The values of lanes: inside their loops the counters; a lane that is not around is the
+    /// first.
     pub fn lane_values(&mut self, lanes: &[Name], env: &Env) -> Result<Vec<Value>, Diagnostic> {
         let mut values = Vec::new();
         for lane in lanes {
@@ -454,8 +456,8 @@ fn converted(value: &Value, to: DType, context: Context) -> Option<Value> {
     (context == Context::Value || same).then(|| constant(result))
 }
 
-/// The integer that an expression stands for before anything wraps, if it is quasi-affine. Of values no quotients and remainders inside,
-/// which are not those of what wraps.
+/// The integer that an expression stands for before anything wraps, if it is quasi-affine. Of
+/// values no quotients and remainders inside, which are not those of what wraps.
 fn integer_form(e: &Typed, context: Context) -> Option<Aff> {
     match &e.kind {
         TypedKind::Constant(number) => number.as_i64().map(Aff::constant),
@@ -499,7 +501,8 @@ fn builtin(name: &str) -> Option<ValueKind> {
         .or_else(|| axis(BLOCK_COORDINATES).map(ValueKind::BlockIdx))
 }
 
-/// Whether all names of a function are those of inames, coordinates, scalar arguments or scalar temporaries.
+/// Whether all names of a function are those of inames, coordinates, scalar arguments or scalar
+/// temporaries.
 fn scope_is_plain(aff: &Aff, lookup: &loopwright_kernel_ir::Lookup<'_>) -> bool {
     aff.names().iter().all(|n| {
         lookup.is_iname(n)

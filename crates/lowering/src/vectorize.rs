@@ -1,12 +1,16 @@
 //! Vector loads and stores for an iname tagged `vec`.
 //!
-//! Where neighbouring lanes of a statement touch neighbouring elements, the address of the first is a multiple of the vector's size, and
-//! no guard tells the lanes apart, the elements are moved by one access each way between memory and an array of the thread; the
-//! lanes compute on that. All of it is proved here, from the constraints and assumptions (as `assume len % 4 = 0`); what cannot be
-//! proved stays an access for each lane, as with `ilp`. Neighbouring elements whose first one lies beside such a multiple, for some
-//! instance and some values of the parameters, are refused with these (`unaligned`): a `vec` that costs single accesses is not what was asked
-//! for. A reduction along rows that begin anywhere has been made one over positions from such a multiple on before (`peel`), and where guards tell the
-//! lanes of a vector apart, whole vectors and the elements of others are written one after the other (`partial`). That the arrays themselves begin at a multiple of 16 bytes is checked when they are bound.
+//! Where neighbouring lanes of a statement touch neighbouring elements, the address of the first is
+//! a multiple of the vector's size, and no guard tells the lanes apart, the elements are moved by
+//! one access each way between memory and an array of the thread; the lanes compute on that. All of
+//! it is proved here, from the constraints and assumptions (as `assume len % 4 = 0`); what cannot
+//! be proved stays an access for each lane, as with `ilp`. Neighbouring elements whose first one
+//! lies beside such a multiple, for some instance and some values of the parameters, are refused
+//! with these (`unaligned`): a `vec` that costs single accesses is not what was asked for. A
+//! reduction along rows that begin anywhere has been made one over positions from such a multiple
+//! on before (`peel`), and where guards tell the lanes of a vector apart, whole vectors and the
+//! elements of others are written one after the other (`partial`). That the arrays themselves begin
+//! at a multiple of 16 bytes is checked when they are bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +65,8 @@ fn small_values(names: &BTreeSet<Name>) -> Vec<BTreeMap<Name, i64>> {
 }
 
 impl Emitter<'_, '_> {
-    /// The statements of a part over one `vec` lane by vector accesses, or `None` where that cannot be proved right.
+    /// The statements of a part over one `vec` lane by vector accesses, or `None` where that cannot
+    /// be proved right.
     pub fn emit_vector(
         &mut self,
         number: usize,
@@ -138,7 +143,8 @@ impl Emitter<'_, '_> {
             let c = Constraint { kind: g.canonical.kind, aff: first(&g.canonical.aff)? };
             guards.push(Guard { declared: c.clone(), canonical: c });
         }
-        // The other way round as well: where one lane runs, the first does, or lanes would be lost (`j <= 4*i + lane`).
+        // The other way round as well: where one lane runs, the first does, or lanes would be lost
+        // (`j <= 4*i + lane`).
         let mut any = all.clone();
         any.learn(&info.guards.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
         for g in &guards {
@@ -226,8 +232,10 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
-    /// The statements of an update of several values over lanes around a vector's: first all vectors are loaded, then used. Compilers choose between both sides of such an update by branches, and move no load across those of the lanes before. `None`
-    /// where it is of one value, or nothing is loaded by vectors.
+    /// The statements of an update of several values over lanes around a vector's: first all
+    /// vectors are loaded, then used. Compilers choose between both sides of such an update by
+    /// branches, and move no load across those of the lanes before. `None` where it is of one
+    /// value, or nothing is loaded by vectors.
     pub fn emit_ahead(
         &mut self,
         number: usize,
@@ -290,7 +298,8 @@ impl Emitter<'_, '_> {
         Ok(self.private.len() - 1)
     }
 
-    /// The copies between an access's elements and its buffer (its row behind these subscripts), each of 16 bytes at most.
+    /// The copies between an access's elements and its buffer (its row behind these subscripts),
+    /// each of 16 bytes at most.
     #[allow(clippy::too_many_arguments)]
     pub fn vector_copies(
         &mut self,
@@ -418,7 +427,8 @@ impl Emitter<'_, '_> {
         Ok(Some(Row { array, dense: *dense, first, widest }))
     }
 
-    /// The refusal of neighbouring lanes that may begin beside a multiple of the bytes of their access, with an instance that does.
+    /// The refusal of neighbouring lanes that may begin beside a multiple of the bytes of their
+    /// access, with an instance that does.
     pub fn unaligned(
         &self,
         info: &PartInfo,
@@ -429,7 +439,8 @@ impl Emitter<'_, '_> {
     ) -> Result<Option<Diagnostic>, Diagnostic> {
         let analysis = self.analysis;
         let Some(row) = self.neighbours(access, lane)? else { return Ok(None) };
-        // What is read from data may be anything; an example of it would prove nothing. By force, lanes move one by one.
+        // What is read from data may be anything; an example of it would prove nothing. By force,
+        // lanes move one by one.
         if !info.execution.loads.is_empty() || self.shared_state.hazards == Hazards::Left {
             return Ok(None);
         }

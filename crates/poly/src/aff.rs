@@ -1,9 +1,10 @@
 //! Quasi-affine functions of named integers.
 //!
-//! An [`Aff`] is `c + sum a_k * t_k`, where a term `t_k` is a name or the floor of another `Aff` over a positive constant.
-//! Terms are kept sorted and without zero coefficients, so that equal functions that were built from the same terms are equal
-//! values. Every operation is checked: a coefficient outside `i64`, or its least value, which has no negative there and so could
-//! not change sides in a text, is [`Error::Overflow`].
+//! An [`Aff`] is `c + sum a_k * t_k`, where a term `t_k` is a name or the floor of another `Aff`
+//! over a positive constant. Terms are kept sorted and without zero coefficients, so that equal
+//! functions that were built from the same terms are equal values. Every operation is checked: a
+//! coefficient outside `i64`, or its least value, which has no negative there and so could not
+//! change sides in a text, is [`Error::Overflow`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -59,7 +60,8 @@ impl Aff {
         Aff { terms: vec![(Term::Var(name.into()), 1)], constant: 0 }
     }
 
-    /// `floor(self / denominator)`. Constants are folded, and a quotient that is exact term by term is divided out.
+    /// `floor(self / denominator)`. Constants are folded, and a quotient that is exact term by term
+    /// is divided out.
     pub fn floor_div(&self, denominator: i64) -> Result<Self> {
         if denominator <= 0 {
             return Err(Error::Space(format!("a divisor must be a positive constant, not {denominator}")));
@@ -221,7 +223,8 @@ impl Aff {
         }
     }
 
-    /// The function after each name for which `replace` gives a function has been replaced by it, all at once.
+    /// The function after each name for which `replace` gives a function has been replaced by it,
+    /// all at once.
     pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Aff>) -> Result<Self> {
         let mut constant = self.constant;
         let mut terms = Vec::with_capacity(self.terms.len() + 2);
@@ -245,7 +248,8 @@ impl Aff {
         Aff::sum(terms, constant)
     }
 
-    /// The function after each name for which `replace` gives a name has been replaced by it, all at once.
+    /// The function after each name for which `replace` gives a name has been replaced by it, all
+    /// at once.
     pub fn rename(&self, replace: &dyn Fn(&Name) -> Option<Name>) -> Result<Self> {
         let mut constant = self.constant;
         let mut terms = Vec::with_capacity(self.terms.len());
@@ -296,7 +300,8 @@ impl Aff {
         self.substitute(&|n| (**n == *name).then(|| by.clone()))
     }
 
-    /// Its value where `values` gives one for every name, or `None` where one is missing or the result overflows.
+    /// Its value where `values` gives one for every name, or `None` where one is missing or the
+    /// result overflows.
     pub fn eval(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
         let mut sum = self.constant;
         for (term, coefficient) in &self.terms {
@@ -348,8 +353,9 @@ enum Factor<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// `k*e - k*m*floor(e/m)` is `k*(e mod m)`, where the other terms of the function share none with `e`. Not among numbers so large
-    /// that what the remainders stand for could leave 64 bits while it is added up again.
+    /// `k*e - k*m*floor(e/m)` is `k*(e mod m)`, where the other terms of the function share none
+    /// with `e`. Not among numbers so large that what the remainders stand for could leave 64 bits
+    /// while it is added up again.
     fn of(aff: &'a Aff) -> Self {
         let mut terms: Vec<(Factor<'a>, i64)> =
             aff.terms.iter().map(|(t, c)| (Factor::Term(t), *c)).collect();
@@ -435,7 +441,8 @@ impl fmt::Display for Aff {
     }
 }
 
-/// What is added up to the terms of a function as they are shown, each without its sign, which stands beside it, and the constant.
+/// What is added up to the terms of a function as they are shown, each without its sign, which
+/// stands beside it, and the constant.
 pub(crate) fn shown_parts(aff: &Aff) -> Result<(Vec<(Aff, bool)>, i64)> {
     let shown = Shown::of(aff);
     let part = |(factor, c): (Factor<'_>, i64)| {

@@ -1,8 +1,9 @@
 //! The bounds of one name in terms of others, as a loop over it needs them.
 //!
-//! The other names are projected out over the integers (see [`System::eliminate`]). What is left on the name itself is sorted into lower
-//! and upper bounds, and each bound that follows from the rest is dropped, the most complicated first. Conditions such as
-//! `i mod 2 = 0` are no bounds: they come back as guards.
+//! The other names are projected out over the integers (see [`System::eliminate`]). What is left on
+//! the name itself is sorted into lower and upper bounds, and each bound that follows from the rest
+//! is dropped, the most complicated first. Conditions such as `i mod 2 = 0` are no bounds: they
+//! come back as guards.
 
 use crate::{
     Aff, Constraint, Error, Kind, Name, Result, System, Term,
@@ -11,7 +12,8 @@ use crate::{
     system::complexity,
 };
 
-/// One bound of a name: `aff / denominator`, rounded up for a lower bound and down for an upper one.
+/// One bound of a name: `aff / denominator`, rounded up for a lower bound and down for an upper
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
     /// What is divided.
@@ -31,7 +33,8 @@ pub struct Bounds {
     pub guards: Vec<Constraint>,
     /// What the system says about the kept names alone. Bounds that follow from these are left out.
     pub rest: Vec<Constraint>,
-    /// Whether the range with guards and rest is exactly the integer projection. If not, it contains the projection.
+    /// Whether the range with guards and rest is exactly the integer projection. If not, it
+    /// contains the projection.
     pub exact: bool,
 }
 
@@ -66,7 +69,8 @@ impl System {
             (0..kept.len()).filter(|&i| plain.constraints[i].aff.coefficient(name) != 0).collect();
         order.sort_by_key(|&i| std::cmp::Reverse((complexity(&plain.constraints[i]), i)));
         let own = order.clone();
-        // Two constraints cannot be redundant for each other where each bounds another side, or is the only one of its side.
+        // Two constraints cannot be redundant for each other where each bounds another side, or is
+        // the only one of its side.
         let side = |i: usize| plain.constraints[i].aff.coefficient(name).signum();
         for &i in &order {
             let rivals =
@@ -98,12 +102,13 @@ impl System {
         Ok(Bounds { lower, upper, guards, rest, exact: projection.exact })
     }
 
-    /// What a count of the values of a name starts from, as a function of the names for which `keep` holds: no value is less; `None` where
-    /// no one function is known.
+    /// What a count of the values of a name starts from, as a function of the names for which
+    /// `keep` holds: no value is less; `None` where no one function is known.
     ///
-    /// A constant that a constraint states, and that the name really has for some values of the others, is taken at once, though for
-    /// other values of these the name may begin later. Otherwise it is the one lower bound of [`System::bounds`], or else a constant that no
-    /// value is below.
+    /// A constant that a constraint states, and that the name really has for some values of the
+    /// others, is taken at once, though for other values of these the name may begin later.
+    /// Otherwise it is the one lower bound of [`System::bounds`], or else a constant that no value
+    /// is below.
     pub fn least_value(&self, name: &Name, keep: &dyn Fn(&Name) -> bool) -> Result<Option<Aff>> {
         let stated = self.constraints.iter().filter_map(|c| match (c.kind, c.aff.terms()) {
             (Kind::Ge, [(Term::Var(n), 1)]) if n == name => c.aff.constant_term().checked_neg(),

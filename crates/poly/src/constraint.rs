@@ -84,7 +84,8 @@ impl Constraint {
     }
 }
 
-/// A function as a difference: the negatives of its negative terms, and its other terms with the constant.
+/// A function as a difference: the negatives of its negative terms, and its other terms with the
+/// constant.
 fn sides(aff: &Aff) -> Result<(Aff, Aff)> {
     let (parts, constant) = crate::aff::shown_parts(aff)?;
     let mut left = Aff::default();
@@ -96,7 +97,8 @@ fn sides(aff: &Aff) -> Result<(Aff, Aff)> {
     Ok((left, right))
 }
 
-/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`, `n mod 4 = 0`. Numbers that have no negative stay where they are.
+/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`, `n mod 4 = 0`. Numbers that
+/// have no negative stay where they are.
 impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (left, right) = sides(&self.aff).unwrap_or_else(|_| (Aff::default(), self.aff.clone()));

@@ -1,14 +1,16 @@
 //! Integer projection of rows in plain Rust, exact wherever it says so.
 //!
-//! Equalities go first. One with a unit coefficient is substituted. Otherwise Euclid's algorithm, as unimodular column operations
-//! on the unknowns that are to go, leaves one of them with the greatest common divisor `g` of their coefficients; what remains
-//! says that a function of the kept columns is a multiple of `g`, which becomes a division column.
+//! Equalities go first. One with a unit coefficient is substituted. Otherwise Euclid's algorithm,
+//! as unimodular column operations on the unknowns that are to go, leaves one of them with the
+//! greatest common divisor `g` of their coefficients; what remains says that a function of the kept
+//! columns is a multiple of `g`, which becomes a division column.
 //!
-//! Then Fourier-Motzkin, the column with the fewest new rows first. A pair `a*x >= l`, `b*x <= u` leaves the real shadow
-//! `a*u - b*l >= 0`. It is exact over the integers if `a` or `b` is 1, or if it is the same integer row as the dark shadow
-//! `a*u - b*l >= (a-1)*(b-1)` (Pugh, "The Omega test", 1991). Where `u` or `l` has kept columns only, a floor makes the pair exact:
-//! `a*floor(u/b) >= l`. What is left is inexact: the real shadow is too large and the dark one too small, and the caller
-//! chooses which of them it gets.
+//! Then Fourier-Motzkin, the column with the fewest new rows first. A pair `a*x >= l`, `b*x <= u`
+//! leaves the real shadow `a*u - b*l >= 0`. It is exact over the integers if `a` or `b` is 1, or if
+//! it is the same integer row as the dark shadow `a*u - b*l >= (a-1)*(b-1)` (Pugh, "The Omega
+//! test", 1991). Where `u` or `l` has kept columns only, a floor makes the pair exact:
+//! `a*floor(u/b) >= l`. What is left is inexact: the real shadow is too large and the dark one too
+//! small, and the caller chooses which of them it gets.
 
 use std::sync::Arc;
 
@@ -25,7 +27,8 @@ pub(crate) enum Shadow {
     Real,
     /// Is contained in the projection.
     Dark,
-    /// The real shadow without strides and floors: contains the projection, and never adds a division.
+    /// The real shadow without strides and floors: contains the projection, and never adds a
+    /// division.
     Rational,
 }
 
@@ -44,8 +47,8 @@ pub(crate) enum Outcome {
 /// Rows beyond which plain elimination gives up, so that it cannot run away: isl takes over.
 const ROW_LIMIT: usize = 300;
 
-/// Eliminates the columns marked in `out` from the rows, in place. `terms` names column `k + 1` at index `k`; new division columns of
-/// kept terms are appended to it and to the rows.
+/// Eliminates the columns marked in `out` from the rows, in place. `terms` names column `k + 1` at
+/// index `k`; new division columns of kept terms are appended to it and to the rows.
 pub(crate) fn project(
     rows: &mut Rows,
     terms: &mut Vec<Term>,
@@ -77,7 +80,8 @@ pub(crate) fn project(
     }
 }
 
-/// The equality that is cheapest to solve: one with a unit coefficient and the fewest entries, else any.
+/// The equality that is cheapest to solve: one with a unit coefficient and the fewest entries, else
+/// any.
 fn pick_equality(rows: &Rows, out: &[bool]) -> Option<usize> {
     let mut best: Option<(bool, usize, usize)> = None;
     for i in 0..rows.len() {
@@ -117,7 +121,8 @@ fn solve(
     index: usize,
     shadow: Shadow,
 ) -> Result<Solved> {
-    // Euclid among the columns that go, until one of them is left with a coefficient or one is a unit.
+    // Euclid among the columns that go, until one of them is left with a coefficient or one is a
+    // unit.
     let pivot = loop {
         let row = rows.row(index);
         let mut smallest: Option<usize> = None;
@@ -144,7 +149,8 @@ fn solve(
     let row = rows.row(index).to_vec();
     let coefficient = row[pivot];
     let magnitude = coefficient.checked_abs().ok_or(Error::Overflow)?;
-    // coefficient*x + f = 0: a row c*x + h becomes m*h - sign*c*f, divided by the divisor that c and m share.
+    // coefficient*x + f = 0: a row c*x + h becomes m*h - sign*c*f, divided by the divisor that c
+    // and m share.
     let mut changed = Rows::with_capacity(rows.width(), rows.len());
     for i in 0..rows.len() {
         let other = rows.row(i);
@@ -177,7 +183,8 @@ fn solve(
     Ok(Solved::Changed(from))
 }
 
-/// The row of `floor(f / d)`, `f` without columns that go. A division column is added where there is none for it yet.
+/// The row of `floor(f / d)`, `f` without columns that go. A division column is added where there
+/// is none for it yet.
 fn kept_floor(
     rows: &mut Rows,
     terms: &mut Vec<Term>,
@@ -261,7 +268,8 @@ fn pair_kind(rows: &Rows, out: &[bool], column: usize, l: usize, u: usize) -> Pa
     if a == 1 || b == 1 {
         return Pair::Exact;
     }
-    // The content of a*u - b*l and its constant decide whether the dark shadow is the same integer row. With a content of one it is not.
+    // The content of a*u - b*l and its constant decide whether the dark shadow is the same integer
+    // row. With a content of one it is not.
     let mut content: u128 = 0;
     for c in 1..rows.width() {
         if c != column && (lower[c], upper[c]) != (0, 0) {
@@ -399,7 +407,8 @@ fn fourier_motzkin(
                     }
                 }
                 Pair::FloorUpper | Pair::FloorLower => {
-                    // a*x + L >= 0 and -b*x + U >= 0: a*floor(U/b) + L >= 0, or U + b*floor(L/a) >= 0.
+                    // a*x + L >= 0 and -b*x + U >= 0: a*floor(U/b) + L >= 0, or U + b*floor(L/a) >=
+                    // 0.
                     let (inner, divisor, factor, outer) = match kind {
                         Pair::FloorUpper => (u, b, a, l),
                         _ => (l, a, b, u),

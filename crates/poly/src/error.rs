@@ -7,7 +7,8 @@ use std::fmt;
 pub enum Error {
     /// A coefficient left the range of `i64`. Nothing wraps silently.
     Overflow,
-    /// Text that is no affine set or map: what was found there, and the byte offset at which reading stopped.
+    /// Text that is no affine set or map: what was found there, and the byte offset at which
+    /// reading stopped.
     Syntax {
         /// One sentence on what was expected.
         message: String,

@@ -17,15 +17,16 @@ pub struct Access {
     pub constraints: Vec<Constraint>,
     /// The cell that is touched; as many functions in all accesses.
     pub cell: Vec<Aff>,
-    /// When, compared lexicographically; as many functions in all accesses. A write at the time of a read is not before it.
+    /// When, compared lexicographically; as many functions in all accesses. A write at the time of
+    /// a read is not before it.
     pub time: Vec<Aff>,
 }
 
 /// What a read sees.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// For each write, the read's executions with the write's that they see. The dimensions of the write have primes where they are
-    /// called like the read's.
+    /// For each write, the read's executions with the write's that they see. The dimensions of the
+    /// write have primes where they are called like the read's.
     pub writes: Vec<Map>,
     /// The read's executions that see no write.
     pub none: Set,

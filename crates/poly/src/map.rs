@@ -15,7 +15,8 @@ use crate::{
 
 /// A union of systems that relate two tuples: `[n] -> { S[i] -> A[i + 1] : 0 <= i < n }`.
 ///
-/// Inputs and outputs have distinct names: where an output would be called like an input, it gets a prime. Otherwise as [`Set`].
+/// Inputs and outputs have distinct names: where an output would be called like an input, it gets a
+/// prime. Otherwise as [`Set`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Map {
@@ -44,7 +45,8 @@ impl Map {
         Self::from_systems(ins, &apart(ins, outs), Vec::new())
     }
 
-    /// The pairs that fulfil all constraints. Names that are no dimensions are parameters; inputs and outputs must differ.
+    /// The pairs that fulfil all constraints. Names that are no dimensions are parameters; inputs
+    /// and outputs must differ.
     pub fn from_constraints(ins: &[Name], outs: &[Name], constraints: &[Constraint]) -> Result<Self> {
         Self::from_systems(ins, outs, vec![System::new(constraints)?])
     }
@@ -323,7 +325,8 @@ impl fmt::Display for Map {
 impl FromStr for Map {
     type Err = Error;
 
-    /// Reads isl's syntax. The grammar is at the head of this crate's module `parse`; an error carries the byte offset.
+    /// Reads isl's syntax. The grammar is at the head of this crate's module `parse`; an error
+    /// carries the byte offset.
     fn from_str(text: &str) -> Result<Self> {
         parse::map(text)
     }

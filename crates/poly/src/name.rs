@@ -4,7 +4,8 @@ use std::{borrow::Borrow, fmt, ops::Deref, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-/// A name: of an iname, a parameter, an array, an instruction. Cheap to clone; compared and ordered as text.
+/// A name: of an iname, a parameter, an array, an instruction. Cheap to clone; compared and ordered
+/// as text.
 #[derive(Clone, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Name(Arc<str>);

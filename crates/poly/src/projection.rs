@@ -1,4 +1,5 @@
-//! Projections of systems: in plain Rust where that is exact, otherwise by isl, whose answer may be a union.
+//! Projections of systems: in plain Rust where that is exact, otherwise by isl, whose answer may be
+//! a union.
 
 use crate::{
     Aff, Constraint, Error, Kind, Name, Result, System, Term,
@@ -17,8 +18,8 @@ pub struct Elimination {
 }
 
 impl System {
-    /// Integer projection onto the names that are not listed. Exact if equalities, unit coefficients or divisions of kept
-    /// names lead through.
+    /// Integer projection onto the names that are not listed. Exact if equalities, unit
+    /// coefficients or divisions of kept names lead through.
     pub fn eliminate(&self, names: &[Name]) -> Result<Elimination> {
         self.project_out(&|name| names.contains(name))
     }

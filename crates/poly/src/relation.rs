@@ -1,10 +1,13 @@
-//! What [`Set`](crate::Set) and [`Map`](crate::Map) share: a union of systems over parameters, inputs and outputs.
+//! What [`Set`](crate::Set) and [`Map`](crate::Map) share: a union of systems over parameters,
+//! inputs and outputs.
 //!
-//! Invariants: parameters are sorted; all names (parameters, inputs, outputs) are distinct; every disjunct mentions these names
-//! only. A set has no inputs. Names of dimensions are labels: operands are matched by position, and a result takes the labels of the
-//! left operand. Nothing is normalised unless an operation says so.
+//! Invariants: parameters are sorted; all names (parameters, inputs, outputs) are distinct; every
+//! disjunct mentions these names only. A set has no inputs. Names of dimensions are labels:
+//! operands are matched by position, and a result takes the labels of the left operand. Nothing is
+//! normalised unless an operation says so.
 //!
-//! Each operation is done in plain Rust where [`System`] is exact, otherwise by isl in one question.
+//! Each operation is done in plain Rust where [`System`] is exact, otherwise by isl in one
+//! question.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,7 +54,8 @@ impl TryFrom<StoredRelation> for Relation {
 }
 
 impl Relation {
-    /// A union over these dimensions; all other names are parameters, besides those that are listed.
+    /// A union over these dimensions; all other names are parameters, besides those that are
+    /// listed.
     pub(crate) fn new(params: &[Name], ins: &[Name], outs: &[Name], disjuncts: Vec<System>) -> Result<Self> {
         let mut all: BTreeSet<Name> = params.iter().cloned().collect();
         for system in &disjuncts {
@@ -232,7 +236,8 @@ impl Relation {
         left.read(a.subtract(b)?)
     }
 
-    /// `a` without `c1 and c2 and ...` is `a and not c1`, `a and c1 and not c2`, and so on: disjoint pieces.
+    /// `a` without `c1 and c2 and ...` is `a and not c1`, `a and c1 and not c2`, and so on:
+    /// disjoint pieces.
     fn subtract_plainly(&self, other: &Relation) -> Result<Self> {
         let mut pieces: Vec<System> = Vec::new();
         for a in &self.disjuncts {
@@ -369,7 +374,8 @@ impl Relation {
         }
     }
 
-    /// isl has this function as well, and corrupts the heap in it where a context turns out to be empty, so it is done here.
+    /// isl has this function as well, and corrupts the heap in it where a context turns out to be
+    /// empty, so it is done here.
     pub(crate) fn gist(&self, context: &Relation) -> Result<Self> {
         let (left, right) = self.aligned(context)?;
         let contexts: Vec<&System> = right.disjuncts.iter().collect();

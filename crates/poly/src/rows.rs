@@ -1,7 +1,7 @@
 //! Dense rows of checked `i64`, the inside of every question that is answered in plain Rust.
 //!
-//! Column 0 is the constant, the others are integers that the owner of the rows gives a meaning to. A row is an equality
-//! (`= 0`) or an inequality (`>= 0`).
+//! Column 0 is the constant, the others are integers that the owner of the rows gives a meaning to.
+//! A row is an equality (`= 0`) or an inequality (`>= 0`).
 
 use crate::{Error, Result, aff::gcd};
 
@@ -141,8 +141,8 @@ impl Rows {
         self.eq.truncate(kept);
     }
 
-    /// Column `to` -= `factor` * column `from`: the unknown of column `from` is replaced by itself minus `factor` times
-    /// the one of `to`.
+    /// Column `to` -= `factor` * column `from`: the unknown of column `from` is replaced by itself
+    /// minus `factor` times the one of `to`.
     pub(crate) fn column_subtract(&mut self, to: usize, factor: i64, from: usize) -> Result<()> {
         for i in 0..self.len() {
             let row = self.row_mut(i);
@@ -151,9 +151,9 @@ impl Rows {
         Ok(())
     }
 
-    /// Divides rows by their content and tightens constants to integers, drops what says nothing, keeps the strongest of
-    /// parallel rows, and joins opposite inequalities that touch into an equality. `false` if a contradiction shows.
-    /// The integer points stay the same.
+    /// Divides rows by their content and tightens constants to integers, drops what says nothing,
+    /// keeps the strongest of parallel rows, and joins opposite inequalities that touch into an
+    /// equality. `false` if a contradiction shows. The integer points stay the same.
     pub(crate) fn tidy(&mut self) -> Result<bool> {
         self.tidy_from(0)
     }
@@ -173,7 +173,8 @@ impl Rows {
                 self.data.copy_within(i * width..(i + 1) * width, kept * width);
                 self.eq[kept] = eq;
             }
-            // Compare with the rows that are already kept, by the first coefficient before all others: a row that is left has one.
+            // Compare with the rows that are already kept, by the first coefficient before all
+            // others: a row that is left has one.
             let (before, rest) = self.data.split_at_mut(kept * width);
             let row = &rest[..width];
             let lead = 1 + row[1..].iter().position(|c| *c != 0).unwrap_or(0);
@@ -244,8 +245,9 @@ pub(crate) enum Reduced {
     Row,
 }
 
-/// Divides a row by the greatest common divisor of its coefficients. The constant of an inequality is rounded down, which
-/// keeps all integer points; an equality whose constant does not divide has none.
+/// Divides a row by the greatest common divisor of its coefficients. The constant of an inequality
+/// is rounded down, which keeps all integer points; an equality whose constant does not divide has
+/// none.
 pub(crate) fn reduce(row: &mut [i64], eq: bool) -> Reduced {
     let mut g = 0;
     for &c in &row[1..] {

@@ -9,10 +9,12 @@ use crate::{
     projection::row_constraints,
 };
 
-/// The value that stands for a function whose range is asked. No name of a user can be spelt like this.
+/// The value that stands for a function whose range is asked. No name of a user can be spelt like
+/// this.
 const VALUE: &str = "\u{0}value";
 
-/// How many integers from the end of a real range are tried for the integer one, before isl is asked.
+/// How many integers from the end of a real range are tried for the integer one, before isl is
+/// asked.
 const SEARCH_LIMIT: i64 = 256;
 
 /// The same, where each is a question of emptiness.
@@ -25,12 +27,13 @@ type Range = (Option<i64>, Option<i64>);
 const NO_POINT: Range = (Some(0), Some(-1));
 
 impl System {
-    /// The least and the greatest value of a function over the integer points; `None` where there is no such bound.
-    /// For a system without points, `(Some(0), Some(-1))`: the empty range.
+    /// The least and the greatest value of a function over the integer points; `None` where there
+    /// is no such bound. For a system without points, `(Some(0), Some(-1))`: the empty range.
     ///
-    /// Where plain elimination is not exact, the rational shadow says which ends there are (a system that has a point has a bound where
-    /// its shadow has one), and questions of emptiness whether there is a point at such an end, or close to it. Only where that does not
-    /// answer either is isl asked for the exact projection, whose divisions may take it very long to name.
+    /// Where plain elimination is not exact, the rational shadow says which ends there are (a
+    /// system that has a point has a bound where its shadow has one), and questions of emptiness
+    /// whether there is a point at such an end, or close to it. Only where that does not answer
+    /// either is isl asked for the exact projection, whose divisions may take it very long to name.
     pub fn constant_range(&self, aff: &Aff) -> Result<Range> {
         let value = Name::new(VALUE);
         let equation = Constraint::zero(Aff::var(&value).sub(aff)?);
@@ -163,8 +166,8 @@ impl System {
         }
     }
 
-    /// A small integer point that has the fixed values, or `None` if there is none. Name by name in the order of [`System::names`], the
-    /// value nearest to zero is taken, the positive one of two.
+    /// A small integer point that has the fixed values, or `None` if there is none. Name by name in
+    /// the order of [`System::names`], the value nearest to zero is taken, the positive one of two.
     pub fn sample(&self, fixed: &BTreeMap<Name, i64>) -> Result<Option<BTreeMap<Name, i64>>> {
         self.sample_in_order(fixed, &[])
     }

@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Aff, Constraint, Error, Map, Name, Result, System, parse, relation::Relation};
 
-/// A union of systems over named dimensions and parameters: `[n] -> { S[i, j] : 0 <= i < n and j = 2i }`.
+/// A union of systems over named dimensions and parameters:
+/// `[n] -> { S[i, j] : 0 <= i < n and j = 2i }`.
 ///
-/// Equality and hash are those of the stored constraints; whether two sets have the same points is [`Set::is_equal`]. Dimensions of
-/// operands are matched by position. Questions may fail with [`Error::Budget`] or [`Error::Overflow`], never with a wrong answer.
+/// Equality and hash are those of the stored constraints; whether two sets have the same points is
+/// [`Set::is_equal`]. Dimensions of operands are matched by position. Questions may fail with
+/// [`Error::Budget`] or [`Error::Overflow`], never with a wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Relation", into = "Relation")]
 pub struct Set {
@@ -183,7 +185,8 @@ impl Set {
         Ok(self.project_out(&others)?.with_tuple(None))
     }
 
-    /// The least and the greatest value of a function over all points and parameters, see [`System::constant_range`].
+    /// The least and the greatest value of a function over all points and parameters, see
+    /// [`System::constant_range`].
     pub fn constant_range(&self, aff: &Aff) -> Result<(Option<i64>, Option<i64>)> {
         let mut range: Option<(Option<i64>, Option<i64>)> = None;
         for system in self.disjuncts() {
@@ -199,7 +202,8 @@ impl Set {
         Ok(range.unwrap_or((Some(0), Some(-1))))
     }
 
-    /// Simplified under the assumption that the context holds: the intersection with the context stays the same.
+    /// Simplified under the assumption that the context holds: the intersection with the context
+    /// stays the same.
     pub fn gist(&self, context: &Set) -> Result<Self> {
         self.relation.gist(&context.relation).map(Set::of)
     }
@@ -249,7 +253,8 @@ impl fmt::Display for Set {
 impl FromStr for Set {
     type Err = Error;
 
-    /// Reads isl's syntax. The grammar is at the head of this crate's module `parse`; an error carries the byte offset.
+    /// Reads isl's syntax. The grammar is at the head of this crate's module `parse`; an error
+    /// carries the byte offset.
     fn from_str(text: &str) -> Result<Self> {
         parse::set(text)
     }

@@ -1,8 +1,9 @@
 //! A conjunction of named constraints, and the questions that lowering and legality ask of it.
 //!
-//! Every name stands for an integer. Inside, a [`System`] is dense rows with a column for each name and for each division that occurs;
-//! a division `q = floor(f/d)` brings its two defining inequalities `0 <= f - d*q < d`. Questions are answered by elimination
-//! in plain Rust ([`System::eliminate`]) where that is exact over the integers, and otherwise by isl.
+//! Every name stands for an integer. Inside, a [`System`] is dense rows with a column for each name
+//! and for each division that occurs; a division `q = floor(f/d)` brings its two defining
+//! inequalities `0 <= f - d*q < d`. Questions are answered by elimination in plain Rust
+//! ([`System::eliminate`]) where that is exact over the integers, and otherwise by isl.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -167,7 +168,8 @@ impl System {
         column_of(&self.terms, term)
     }
 
-    /// Gives every term of a function a column, the terms of a numerator before its division, and appends those of its own terms.
+    /// Gives every term of a function a column, the terms of a numerator before its division, and
+    /// appends those of its own terms.
     fn intern(&mut self, aff: &Aff, columns: &mut Vec<usize>) -> Result<()> {
         for (term, _) in aff.terms() {
             if let Some(known) = self.column(term) {
@@ -186,7 +188,8 @@ impl System {
         Ok(())
     }
 
-    /// Widens the rows to the columns, and defines the divisions that have come since the last time.
+    /// Widens the rows to the columns, and defines the divisions that have come since the last
+    /// time.
     fn define(&mut self) -> Result<()> {
         let known = self.rows.width();
         let width = self.terms.len() + 1;
@@ -272,13 +275,15 @@ impl System {
         }
     }
 
-    /// Whether a function is zero by the equalities alone, each solved for a name with a unit coefficient: a quick answer to whether
-    /// two functions are the same here. `false` says nothing.
+    /// Whether a function is zero by the equalities alone, each solved for a name with a unit
+    /// coefficient: a quick answer to whether two functions are the same here. `false` says
+    /// nothing.
     pub fn vanishes(&self, aff: &Aff) -> bool {
         self.remainder(aff).is_ok_and(|row| row.is_some_and(|row| row.iter().all(|c| *c == 0)))
     }
 
-    /// What is left of a function where equalities are solved for names with unit coefficients; `None` if it has other terms.
+    /// What is left of a function where equalities are solved for names with unit coefficients;
+    /// `None` if it has other terms.
     fn remainder(&self, aff: &Aff) -> Result<Option<Vec<i64>>> {
         let Some(mut target) = self.known_row(aff) else { return Ok(None) };
         let mut solved: Vec<(usize, Vec<i64>)> = Vec::new();
@@ -364,8 +369,9 @@ impl System {
         self.decide(rows)
     }
 
-    /// The constraints of this system that a reader who knows the context still needs, in their order and their form: none of
-    /// them follows from the context and the others, and together with the context they say what the whole system says.
+    /// The constraints of this system that a reader who knows the context still needs, in their
+    /// order and their form: none of them follows from the context and the others, and together
+    /// with the context they say what the whole system says.
     pub fn gist(&self, context: &System) -> Result<Vec<Constraint>> {
         self.gist_in(&[context])
     }
@@ -385,7 +391,8 @@ impl System {
             Ok(true)
         };
         let mut kept = vec![true; self.constraints.len()];
-        // What the context alone implies goes first; then the most complicated first, the later of two equals.
+        // What the context alone implies goes first; then the most complicated first, the later of
+        // two equals.
         for (i, kept) in kept.iter_mut().enumerate() {
             *kept = !implied(i, &|_| false)?;
         }

@@ -1,8 +1,9 @@
 //! Tables whose keys are names, functions or lists of constraints.
 //!
-//! Such keys are short and come from the kernel's own text, and tables of them are asked thousands of times for one verdict: the standard
-//! library's hash, which withstands keys that are chosen to collide, would take a tenth of all the time. The order of a table's
-//! entries is that of their hashes, so nothing that is shown may hang on it.
+//! Such keys are short and come from the kernel's own text, and tables of them are asked thousands
+//! of times for one verdict: the standard library's hash, which withstands keys that are chosen to
+//! collide, would take a tenth of all the time. The order of a table's entries is that of their
+//! hashes, so nothing that is shown may hang on it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,7 +21,8 @@ pub fn table_for<K, V>(entries: usize) -> Table<K, V> {
 /// A set with a hash for short keys. See the module's head.
 pub type TableSet<K> = HashSet<K, BuildHasherDefault<ShortHasher>>;
 
-/// Multiplies each word into the state and folds the product's halves, so that each bit of a key reaches both ends of the hash.
+/// Multiplies each word into the state and folds the product's halves, so that each bit of a key
+/// reaches both ends of the hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShortHasher(u64);
 

@@ -1,4 +1,5 @@
-//! Runs `filetests/*.poly`: questions with answers that were reasoned by hand, each asked twice, in plain Rust and of isl alone.
+//! Runs `filetests/*.poly`: questions with answers that were reasoned by hand, each asked twice, in
+//! plain Rust and of isl alone.
 //!
 //! One statement a line; `#` starts a comment.
 //!

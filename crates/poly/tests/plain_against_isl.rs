@@ -1,5 +1,5 @@
-//! Systems as loop nests have them, unbounded and with parameters and large strides: too many points to enumerate, so that plain Rust
-//! is held against isl.
+//! Systems as loop nests have them, unbounded and with parameters and large strides: too many
+//! points to enumerate, so that plain Rust is held against isl.
 
 use loopwright_poly::{Aff, Constraint, Kind, Name, Result, Set, System, with_budget, with_isl_only};
 use proptest::prelude::*;

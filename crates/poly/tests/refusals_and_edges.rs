@@ -1,4 +1,5 @@
-//! What is refused, and answers that only one way leads to: far ends, pieces of unions, large coefficients.
+//! What is refused, and answers that only one way leads to: far ends, pieces of unions, large
+//! coefficients.
 
 use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set, System, with_isl_only};
 
@@ -22,7 +23,8 @@ fn is_space_error<T: std::fmt::Debug>(result: Result<T, Error>) {
     assert!(matches!(result, Err(Error::Space(_))), "{result:?}");
 }
 
-/// The projection is a union of two pieces, as either bound may be the greater one: what is given in its place has all of its points.
+/// The projection is a union of two pieces, as either bound may be the greater one: what is given
+/// in its place has all of its points.
 #[test]
 fn what_stands_for_a_union_contains_it() {
     let le = |a: Aff, b: Aff| Constraint::le(&a, &b).unwrap();
@@ -54,7 +56,8 @@ fn what_stands_for_a_union_contains_it() {
     with_isl_only(check);
 }
 
-/// `v = 7 mod 1000 = 5 mod 999` is `v = 997007 mod 999000`: far from the real ends, on both sides of zero.
+/// `v = 7 mod 1000 = 5 mod 999` is `v = 997007 mod 999000`: far from the real ends, on both sides
+/// of zero.
 #[test]
 fn ends_that_are_far_from_the_real_ones_are_found() {
     let equal = |m: i64, r: i64| Constraint::equal(&v("v").modulo(m).unwrap(), &k(r)).unwrap();
@@ -73,7 +76,8 @@ fn ends_that_are_far_from_the_real_ones_are_found() {
     assert_eq!(range(0, 900_000), ((Some(0), Some(-1)), (Some(0), Some(-1))));
 }
 
-/// Of v = 7 mod 1000 only those are points whose thousands are the last 50 of each 700: from either end it is far to the first of them.
+/// Of v = 7 mod 1000 only those are points whose thousands are the last 50 of each 700: from either
+/// end it is far to the first of them.
 #[test]
 fn ends_behind_wide_gaps_are_found() {
     let thousands = v("v").floor_div(1000).unwrap();
@@ -96,7 +100,8 @@ fn ends_behind_wide_gaps_are_found() {
     with_isl_only(check);
 }
 
-/// Of a union the pieces without a point say nothing about the range: 27 <= 11i + 13j <= 45 and -10 <= 7i - 9j <= 4 has real points only.
+/// Of a union the pieces without a point say nothing about the range: 27 <= 11i + 13j <= 45 and -10
+/// <= 7i - 9j <= 4 has real points only.
 #[test]
 fn pieces_without_points_have_no_range() {
     let gap = "27 <= 11i + 13j <= 45 and -10 <= 7i - 9j <= 4";
@@ -175,7 +180,8 @@ fn coefficients_may_be_as_large_as_they_get() {
     for constant in [-A, -A + 2, 0, A] {
         let system =
             System::new(&[row(A, 2, constant), row(-A, 2, constant), row(0, 1, 9), row(0, -1, 9)]).unwrap();
-        // With |y| <= 9 and c = -A there is no x with A*x >= A - 18 and A*x <= -A + 18; otherwise x = 0 is one for some y or all.
+        // With |y| <= 9 and c = -A there is no x with A*x >= A - 18 and A*x <= -A + 18; otherwise x
+        // = 0 is one for some y or all.
         match system.eliminate(&[Name::new("x")]) {
             Ok(found) => {
                 for y in -9i64..=9 {

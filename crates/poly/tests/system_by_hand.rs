@@ -38,7 +38,8 @@ fn tiled() -> System {
 fn a_tile_projects_to_its_outer_loop() {
     let e = tiled().eliminate(&[Name::new("i"), Name::new("ii")]).unwrap();
     assert!(e.exact);
-    // Some ii in 0..16 with 0 <= 16 io + ii < n: 16 io <= n - 1, 16 io >= -15 so io >= 0, and n >= 1.
+    // Some ii in 0..16 with 0 <= 16 io + ii < n: 16 io <= n - 1, 16 io >= -15 so io >= 0, and n >=
+    // 1.
     for n in -2..40 {
         for io in -3..5 {
             let expected = io >= 0 && 16 * io < n;
@@ -62,14 +63,16 @@ fn the_bounds_of_a_tiles_loops() {
     assert!(inner.exact);
     let uppers: Vec<String> = inner.upper.iter().map(|b| b.floor().unwrap().to_string()).collect();
     assert_eq!(uppers, ["15", "n - 16*io - 1"]);
-    // 16 io + ii >= 0 follows from ii >= 0 only where io >= 0, which the rows do not say: 0 <= 16 io + ii stays.
+    // 16 io + ii >= 0 follows from ii >= 0 only where io >= 0, which the rows do not say: 0 <= 16
+    // io + ii stays.
     let lowers: Vec<String> = inner.lower.iter().map(|b| b.ceil().unwrap().to_string()).collect();
     assert!(lowers.contains(&"0".to_string()), "{lowers:?}");
 }
 
 #[test]
 fn a_coarse_tile_index_is_a_floor() {
-    // i is kept, io and ii go: some io, ii with i = 16 io + ii always exists, so only 0 <= i < n is left.
+    // i is kept, io and ii go: some io, ii with i = 16 io + ii always exists, so only 0 <= i < n is
+    // left.
     let e = tiled().eliminate(&[Name::new("io"), Name::new("ii")]).unwrap();
     assert!(e.exact);
     assert_eq!(text(e.system.constraints()), ["0 <= i", "i < n"]);
@@ -182,8 +185,8 @@ fn wide_strides_have_ends() {
     );
 }
 
-/// A skewed nest in tiles whose inner loops are joined and split again: an exact projection names a division after the other, the ends need
-/// none of them.
+/// A skewed nest in tiles whose inner loops are joined and split again: an exact projection names a
+/// division after the other, the ends need none of them.
 #[test]
 fn ranges_need_no_exact_projection() {
     let sum = |terms: &[(i64, &str)]| {
@@ -214,8 +217,9 @@ fn ranges_need_no_exact_projection() {
 
 #[test]
 fn plain_elimination_and_isl_agree_on_coupled_unknowns() {
-    // 27 <= 11x + 13y <= 45 and -10 <= 7x - 9y <= 4: the example of the Omega test's paper. Points of the plane such as (2, 1.5)
-    // fulfil it, no integer ones: the dark shadow is empty and the real one is not, so that plain elimination cannot tell.
+    // 27 <= 11x + 13y <= 45 and -10 <= 7x - 9y <= 4: the example of the Omega test's paper. Points
+    // of the plane such as (2, 1.5) fulfil it, no integer ones: the dark shadow is empty and the
+    // real one is not, so that plain elimination cannot tell.
     let f = v("x").scale(11).unwrap().add(&v("y").scale(13).unwrap()).unwrap();
     let g = v("x").scale(7).unwrap().sub(&v("y").scale(9).unwrap()).unwrap();
     let mut s = System::default();

@@ -52,7 +52,8 @@ fn printed_forms() {
         "[m, n] -> { S[i, j] : (0 <= i and i < n and j = i) or (0 <= i and i < n and m < j) }"
     );
     assert_eq!(map("{ [i] -> [i] }").to_string(), "{ [i] -> [o0] : o0 = i }");
-    // Remainders are shown as such, also under coefficients and signs and beside other terms, and floors as they are.
+    // Remainders are shown as such, also under coefficients and signs and beside other terms, and
+    // floors as they are.
     for text in [
         "{ [i] : i mod 4 = 0 }",
         "{ [i] : 2 <= (3*i + 1) mod 4 }",
@@ -166,7 +167,8 @@ fn comparison() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["<", "<=", "=", "!=", ">=", ">"])
 }
 
-/// Sums of names, floors and remainders under coefficients that are small or as large as they can be.
+/// Sums of names, floors and remainders under coefficients that are small or as large as they can
+/// be.
 fn sum() -> impl Strategy<Value = String> {
     let number =
         || prop::sample::select(vec!["1", "2", "3", "12", "4611686018427387904", "9223372036854775807"]);

@@ -16,7 +16,8 @@ use crate::{
     val::{Val, hash_of, mix},
 };
 
-/// An array: one storage for the whole run, temporaries too, since the declared kernel is one sequence of instances.
+/// An array: one storage for the whole run, temporaries too, since the declared kernel is one
+/// sequence of instances.
 struct Store {
     dtype: DType,
     shape: Vec<i64>,
@@ -24,7 +25,8 @@ struct Store {
     cells: Vec<Option<Val>>,
 }
 
-/// Names that mean something only inside of an operator, and the number of the instruction at hand, whose reductions have results.
+/// Names that mean something only inside of an operator, and the number of the instruction at hand,
+/// whose reductions have results.
 #[derive(Default)]
 pub(crate) struct Scope<'s> {
     pub locals: Option<&'s BTreeMap<Name, Val>>,
@@ -195,8 +197,8 @@ impl Machine<'_> {
         Ok(outputs)
     }
 
-    /// The constraints that say which values an iname takes, given the inames around it: those of an instruction with it that an instruction
-    /// without it has not.
+    /// The constraints that say which values an iname takes, given the inames around it: those of
+    /// an instruction with it that an instruction without it has not.
     fn constraints(&self, around: &[Name], iname: &Name) -> Vec<&Constraint> {
         let mut found = Vec::new();
         for domain in &self.kernel.domains {
@@ -248,7 +250,8 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// The integer that a name in a constraint stands for: an iname, a scalar argument, a scalar temporary.
+    /// The integer that a name in a constraint stands for: an iname, a scalar argument, a scalar
+    /// temporary.
     fn integer(&self, name: &Name) -> Option<i64> {
         if let Some(value) = self.inames.get(name) {
             return Some(*value);

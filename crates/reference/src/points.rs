@@ -1,7 +1,8 @@
 //! The integers that a loop goes through.
 //!
-//! Bounds are *necessary*: each constraint is relaxed to a linear one of the iname, with rational numbers, and rounded outwards. Every
-//! integer between them is then put into the constraints themselves, so what is returned is exact whatever they are made of.
+//! Bounds are *necessary*: each constraint is relaxed to a linear one of the iname, with rational
+//! numbers, and rounded outwards. Every integer between them is then put into the constraints
+//! themselves, so what is returned is exact whatever they are made of.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Term};
 
@@ -30,7 +31,8 @@ impl Line {
     }
 }
 
-/// A line that the function is never above (`upper`) or never below. `None` where a name has no value or numbers get too large.
+/// A line that the function is never above (`upper`) or never below. `None` where a name has no
+/// value or numbers get too large.
 fn bound(aff: &Aff, x: &Name, upper: bool, values: &dyn Fn(&Name) -> Option<i64>) -> Option<Line> {
     let mut sum = Line { slope: 0, rest: aff.constant_term().into(), divisor: 1 };
     for (term, coefficient) in aff.terms() {

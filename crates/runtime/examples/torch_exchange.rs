@@ -1,4 +1,5 @@
-//! Arrays of PyTorch used in their place, and arrays of this library handed to it: what `torch_exchange.py` calls.
+//! Arrays of PyTorch used in their place, and arrays of this library handed to it: what
+//! `torch_exchange.py` calls.
 //!
 //! ```text
 //! cargo build --release -p loopwright-runtime --example torch_exchange
@@ -63,7 +64,8 @@ pub extern "C" fn exchange_stream() -> u64 {
     said(state()).and_then(|state| state.stream.handle()).unwrap_or(0)
 }
 
-/// `y += a * x` on the stream of this handle, in whose order both arrays are ready. Does not wait. Takes both structures over; 0 is success.
+/// `y += a * x` on the stream of this handle, in whose order both arrays are ready. Does not wait.
+/// Takes both structures over; 0 is success.
 ///
 /// # Safety
 ///
@@ -85,8 +87,9 @@ pub unsafe extern "C" fn exchange_axpy(x: *mut RawManaged, y: *mut RawManaged, a
     said(work()).map_or(1, |()| 0)
 }
 
-/// An array of `n` elements of this library's, which its own stream fills with `value`; the stream `receiver` waits for that, the host does not.
-/// Null is failure. Its address goes to `address` as well.
+/// An array of `n` elements of this library's, which its own stream fills with `value`; the stream
+/// `receiver` waits for that, the host does not. Null is failure. Its address goes to `address` as
+/// well.
 ///
 /// # Safety
 ///

@@ -1,8 +1,9 @@
 //! Architectures: which device a binary is for.
 //!
-//! A *real* architecture, `sm_90a`, is a compute capability with an optional suffix. A binary without one runs on every device of the same
-//! major version and at least the same minor version. `a` gives access to everything that exactly this device has, `f` to what its
-//! family has; such binaries run nowhere else.
+//! A *real* architecture, `sm_90a`, is a compute capability with an optional suffix. A binary
+//! without one runs on every device of the same major version and at least the same minor version.
+//! `a` gives access to everything that exactly this device has, `f` to what its family has; such
+//! binaries run nowhere else.
 
 use std::fmt;
 use std::str::FromStr;
@@ -37,8 +38,9 @@ impl Arch {
     /// `sm_100a` (B200).
     pub const SM_100A: Arch = Arch { major: 10, minor: 0, variant: Variant::Exact };
 
-    /// The architecture to compile for when the binary is to run on a device of this compute capability and on no other: with all of its
-    /// features, which have a suffix of their own from 9.0 on.
+    /// The architecture to compile for when the binary is to run on a device of this compute
+    /// capability and on no other: with all of its features, which have a suffix of their own from
+    /// 9.0 on.
     pub fn native(major: u32, minor: u32) -> Arch {
         Arch { major, minor, variant: if major >= 9 { Variant::Exact } else { Variant::Portable } }
     }
@@ -48,8 +50,8 @@ impl Arch {
         self.major * 10 + self.minor
     }
 
-    /// Whether a launch can be started before the one ahead of it has ended, and kernels wait for that by themselves
-    /// (`griddepcontrol`, PTX ISA 7.8).
+    /// Whether a launch can be started before the one ahead of it has ended, and kernels wait for
+    /// that by themselves (`griddepcontrol`, PTX ISA 7.8).
     pub fn starts_early(self) -> bool {
         self.number() >= 90
     }

@@ -43,9 +43,11 @@ impl fmt::Display for DisasmError {
 impl std::error::Error for DisasmError {}
 
 impl Disassembler {
-    /// The disassembler of this machine: on the search path, in a toolkit, or among the Python packages.
+    /// The disassembler of this machine: on the search path, in a toolkit, or among the Python
+    /// packages.
     pub fn find() -> Option<Disassembler> {
-        // nvdisasm first: cuobjdump needs it as well, and finds it only beside itself or on the search path.
+        // nvdisasm first: cuobjdump needs it as well, and finds it only beside itself or on the
+        // search path.
         tools::find_tool("nvdisasm")
             .map(|program| Disassembler { program, arguments: &["--print-code"] })
             .or_else(|| {

@@ -1,12 +1,15 @@
-//! Arrays that change hands between libraries without a copy, by the structures of [DLPack](https://dmlc.github.io/dlpack/latest/).
+//! Arrays that change hands between libraries without a copy, by the structures of
+//! [DLPack](https://dmlc.github.io/dlpack/latest/).
 //!
-//! A [`Shared`] array is memory with a description and an owner. It comes from another library ([`Shared::from_raw`],
-//! [`Shared::from_raw_versioned`]) or from here ([`DeviceTensor::share`](crate::DeviceTensor::share), [`Tensor::share`](crate::Tensor::share)), and
-//! goes to another library as either structure ([`Shared::into_raw`], [`Shared::into_raw_versioned`]). Whoever holds the structure calls its
-//! deleter once; a `Shared` that goes nowhere does so when it is dropped.
+//! A [`Shared`] array is memory with a description and an owner. It comes from another library
+//! ([`Shared::from_raw`], [`Shared::from_raw_versioned`]) or from here
+//! ([`DeviceTensor::share`](crate::DeviceTensor::share), [`Tensor::share`](crate::Tensor::share)),
+//! and goes to another library as either structure ([`Shared::into_raw`],
+//! [`Shared::into_raw_versioned`]). Whoever holds the structure calls its deleter once; a `Shared`
+//! that goes nowhere does so when it is dropped.
 //!
-//! Strides are in elements, by the convention. The order of work on the memory is no part of the structures: Python's protocol hands a
-//! stream beside them, and so do the functions here.
+//! Strides are in elements, by the convention. The order of work on the memory is no part of the
+//! structures: Python's protocol hands a stream beside them, and so do the functions here.
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -168,8 +171,8 @@ impl std::fmt::Debug for Owner {
     }
 }
 
-// SAFETY: the deleter of another library may be called from any thread, which is asked of those who hand its structures over; everything
-// else is plain data.
+// SAFETY: the deleter of another library may be called from any thread, which is asked of those who
+// hand its structures over; everything else is plain data.
 unsafe impl Send for Shared {}
 
 impl Shared {
@@ -178,12 +181,14 @@ impl Shared {
         Shared { description, owner: Owner::Ours(owner) }
     }
 
-    /// Takes over what another library gives away. A structure that is refused is given back to its owner.
+    /// Takes over what another library gives away. A structure that is refused is given back to its
+    /// owner.
     ///
     /// # Safety
     ///
-    /// The pointer is to a structure that follows the convention, whose deleter nobody else will call and any thread may, and which describes
-    /// memory that stays as it is said to be until then.
+    /// The pointer is to a structure that follows the convention, whose deleter nobody else will
+    /// call and any thread may, and which describes memory that stays as it is said to be until
+    /// then.
     pub unsafe fn from_raw(raw: *mut RawManaged) -> Result<Shared, Diagnostic> {
         if raw.is_null() {
             return Err(null());
@@ -204,7 +209,8 @@ impl Shared {
             return Err(null());
         }
         let owner = Owner::Versioned(raw);
-        // SAFETY: the caller's promise; version, context and deleter have their places in every version.
+        // SAFETY: the caller's promise; version, context and deleter have their places in every
+        // version.
         let [major, minor] = unsafe { (*raw).version };
         let description = if major == RawVersioned::VERSION[0] {
             // SAFETY: the caller's promise, and the structure has the layout of this version.
@@ -248,8 +254,8 @@ impl Shared {
         let mut index = vec![0usize; shape.len()];
         for _ in 0..count {
             let offset: i64 = index.iter().zip(strides).map(|(i, stride)| *i as i64 * stride).sum();
-            // SAFETY: the element is one of those described, which lie where they are said to be by the promise of `from_raw`, or are of
-            // this library.
+            // SAFETY: the element is one of those described, which lie where they are said to be by
+            // the promise of `from_raw`, or are of this library.
             bytes.extend_from_slice(unsafe {
                 std::slice::from_raw_parts(base.offset(offset as isize * size as isize), size)
             });
@@ -272,7 +278,8 @@ impl Shared {
         Box::into_raw(Box::new(RawManaged { context: Box::into_raw(lent).cast(), ..raw }))
     }
 
-    /// As [`Shared::into_raw`], with the structure that has a version and says what must not be written.
+    /// As [`Shared::into_raw`], with the structure that has a version and says what must not be
+    /// written.
     pub fn into_raw_versioned(self) -> *mut RawVersioned {
         let flags = if self.description.read_only { RawVersioned::READ_ONLY } else { 0 };
         let mut lent = Box::new(Lent::new(self));
@@ -299,7 +306,8 @@ impl Owner {
             Owner::Ours(owner) => drop(owner),
             Owner::None => {}
             Owner::Raw(raw) => {
-                // SAFETY: the structure is live, and its deleter is called once, which takes it away.
+                // SAFETY: the structure is live, and its deleter is called once, which takes it
+                // away.
                 unsafe {
                     if let Some(deleter) = (*raw).deleter {
                         deleter(raw);

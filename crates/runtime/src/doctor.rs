@@ -1,7 +1,7 @@
 //! What this machine has, and what is missing for what.
 //!
-//! [`examine`] looks, and never fails: what cannot be had is a finding with a remedy. The report is data; [`Report::render`] is the text that
-//! the command line prints.
+//! [`examine`] looks, and never fails: what cannot be had is a finding with a remedy. The report is
+//! data; [`Report::render`] is the text that the command line prints.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -24,7 +24,8 @@ pub struct Report {
     pub device_error: Option<CudaError>,
     /// The compiler of CUDA C.
     pub nvrtc: Result<Library, NotFound>,
-    /// The C++ compiler of the system: its program and the first line that it says about its version.
+    /// The C++ compiler of the system: its program and the first line that it says about its
+    /// version.
     pub cxx: Option<(PathBuf, String)>,
     /// The disassembler.
     pub disassembler: Option<PathBuf>,

@@ -1,7 +1,8 @@
 //! What runs: compiling CUDA C with NVRTC, keeping the binaries, and launching them on a GPU.
 //!
-//! This layer deals in text, bytes and numbers: CUDA C source and options go in, a binary with its log and resources comes out; buffers
-//! are bytes; a launch is a function, a grid, a block and arguments. It knows nothing of how the text was made.
+//! This layer deals in text, bytes and numbers: CUDA C source and options go in, a binary with its
+//! log and resources comes out; buffers are bytes; a launch is a function, a grid, a block and
+//! arguments. It knows nothing of how the text was made.
 //!
 //! | module | what it answers |
 //! |---|---|
@@ -16,10 +17,12 @@
 //!
 //! Principles:
 //!
-//! - **Nothing is required.** The driver and NVRTC are loaded when first asked for. Where one is missing, the answer is an error that says
-//!   what to do, never a panic: the printer and the emulator go on without them.
-//! - **What was compiled is what runs.** Binaries are made for the real architecture of a device, never translated again by the driver,
-//!   so that registers, shared memory and spills in the compiler's log are those of the launch.
+//! - **Nothing is required.** The driver and NVRTC are loaded when first asked for. Where one is
+//!   missing, the answer is an error that says what to do, never a panic: the printer and the
+//!   emulator go on without them.
+//! - **What was compiled is what runs.** Binaries are made for the real architecture of a device,
+//!   never translated again by the driver, so that registers, shared memory and spills in the
+//!   compiler's log are those of the launch.
 //! - **A launch that cannot work is refused before it is tried**, with the limit it breaks.
 
 #![cfg_attr(

@@ -1,4 +1,5 @@
-//! Programs and folders of this machine: the search path, toolkits, and the folder that the setup script fills.
+//! Programs and folders of this machine: the search path, toolkits, and the folder that the setup
+//! script fills.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ fn is_executable(file: &Path) -> bool {
     file.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
-/// Where CUDA toolkits are usually installed, those that the environment names first. Only folders that exist.
+/// Where CUDA toolkits are usually installed, those that the environment names first. Only folders
+/// that exist.
 pub(crate) fn toolkit_roots() -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"]
         .iter()
@@ -41,7 +43,8 @@ pub(crate) fn toolkit_roots() -> Vec<PathBuf> {
     roots
 }
 
-/// Folders that Python packages are unpacked into: the project's own `.build/nvrtc` first, then site-packages. Only folders that exist.
+/// Folders that Python packages are unpacked into: the project's own `.build/nvrtc` first, then
+/// site-packages. Only folders that exist.
 pub(crate) fn package_roots() -> Vec<PathBuf> {
     let mut roots = project_packages();
     let mut prefixes: Vec<PathBuf> =
@@ -66,8 +69,8 @@ pub(crate) fn package_roots() -> Vec<PathBuf> {
     roots
 }
 
-/// `.build/nvrtc` of the project: beneath the working folder or one above it, the folder of this program or one above it, or the folder
-/// that this crate was built from.
+/// `.build/nvrtc` of the project: beneath the working folder or one above it, the folder of this
+/// program or one above it, or the folder that this crate was built from.
 fn project_packages() -> Vec<PathBuf> {
     let starts =
         [env::current_dir().ok(), env::current_exe().ok(), Some(PathBuf::from(env!("CARGO_MANIFEST_DIR")))];

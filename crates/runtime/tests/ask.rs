@@ -1,4 +1,5 @@
-//! What a kernel expects, asked before there are all arguments, and expressions of scalars as the host evaluates them.
+//! What a kernel expects, asked before there are all arguments, and expressions of scalars as the
+//! host evaluates them.
 
 use std::collections::BTreeMap;
 
@@ -54,7 +55,8 @@ fn range(facts: &[&str]) -> (Option<i64>, Option<i64>) {
     fact_range(&gather(facts), &args, "idx").unwrap()
 }
 
-/// The upper end is one more than the greatest. Of several facts about an array all hold, those about others do not count.
+/// The upper end is one more than the greatest. Of several facts about an array all hold, those
+/// about others do not count.
 #[test]
 fn ranges_of_facts_are_the_narrowest() {
     assert_eq!(range(&[]), (None, None));
@@ -138,7 +140,8 @@ fn open_types_are_bound_all_of_them_and_no_others() {
     }
 }
 
-/// An array that the kernel reads has to be there, also where it is written too; one that is only written follows.
+/// An array that the kernel reads has to be there, also where it is written too; one that is only
+/// written follows.
 #[test]
 fn arrays_that_are_read_have_to_be_given() {
     let missing = |value: &str| {

@@ -1,4 +1,5 @@
-//! One cache folder among several processes, through the real NVRTC; without one the test says so and leaves the rest out.
+//! One cache folder among several processes, through the real NVRTC; without one the test says so
+//! and leaves the rest out.
 
 use std::{env, fs, path::Path, process::Command};
 

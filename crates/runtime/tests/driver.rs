@@ -1,7 +1,9 @@
-//! What the host asks of the driver, seen by a stand-in for the driver: no GPU is needed, a C compiler and NVRTC are.
+//! What the host asks of the driver, seen by a stand-in for the driver: no GPU is needed, a C
+//! compiler and NVRTC are.
 //!
-//! The stand-in (`driver/stand_in.c`) has three devices in the host's memory and puts work off as long as it may, so that what is given back too
-//! early or not waited for shows every time. Each test ends with the question whether something happened that must not.
+//! The stand-in (`driver/stand_in.c`) has three devices in the host's memory and puts work off as
+//! long as it may, so that what is given back too early or not waited for shows every time. Each
+//! test ends with the question whether something happened that must not.
 
 #[path = "driver/borrowing.rs"]
 mod borrowing;
@@ -62,7 +64,8 @@ unsafe extern "C" fn axpy(
     _: c_uint,
     params: *const *const c_void,
 ) {
-    // SAFETY: the stand-in gives as many values as were registered, of these sizes; the pointers are to memory of the host.
+    // SAFETY: the stand-in gives as many values as were registered, of these sizes; the pointers
+    // are to memory of the host.
     unsafe {
         let x = (*params).cast::<*const f32>().read();
         let y = (*params.add(1)).cast::<*mut f32>().read();

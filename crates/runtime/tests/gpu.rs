@@ -1,6 +1,8 @@
-//! A GPU, exercised: properties, memory, copies, launches, dynamic shared memory past 48 KiB, streams, times, and refusals.
+//! A GPU, exercised: properties, memory, copies, launches, dynamic shared memory past 48 KiB,
+//! streams, times, and refusals.
 //!
-//! Where there is no GPU, or no NVRTC to make a binary with, each test is listed as ignored with the reason.
+//! Where there is no GPU, or no NVRTC to make a binary with, each test is listed as ignored with
+//! the reason.
 
 use std::process::ExitCode;
 
@@ -296,7 +298,8 @@ fn scratch_belongs_to_its_stream(device: &Device) -> Outcome {
             stream.fill(&scratch, 0)?;
             let a = (2 * round + index) as f32;
             let arguments = Arguments::new().scalar(n as i64).scalar(a).buffer(&x).buffer(&scratch);
-            // SAFETY: both buffers have `n` values; scratch memory of different launches is different memory.
+            // SAFETY: both buffers have `n` values; scratch memory of different launches is
+            // different memory.
             unsafe { axpy.launch(stream, &shape((n / 256) as u64, 256, 0), &arguments) }?;
             let result = stream.scratch(4 * n)?;
             stream.copy(&scratch, 0, &result, 0, 4 * n)?;

@@ -1,8 +1,8 @@
-//! NVRTC on a machine with or without a GPU: binaries for three architectures, resources, messages, headers, threads, the cache, and
-//! machine code.
+//! NVRTC on a machine with or without a GPU: binaries for three architectures, resources, messages,
+//! headers, threads, the cache, and machine code.
 //!
-//! Where NVRTC is not to be had at all, each test is listed as ignored with the reason. Where its files are there and do not load, the
-//! tests fail.
+//! Where NVRTC is not to be had at all, each test is listed as ignored with the reason. Where its
+//! files are there and do not load, the tests fail.
 
 use std::process::ExitCode;
 
@@ -300,7 +300,8 @@ fn machine_code_is_shown() -> Result<Completion, Failed> {
     Ok(Completion::Completed)
 }
 
-/// Elements of all types, and vectors of them: the hints of a store are written by their size, and elements of a byte have none.
+/// Elements of all types, and vectors of them: the hints of a store are written by their size, and
+/// elements of a byte have none.
 fn stores_in_waves_of_every_type() -> Outcome {
     let fail = |d: &dyn std::fmt::Display| Failed::from(d.to_string());
     let mut sources = Vec::new();
@@ -362,9 +363,10 @@ const SEVERAL_LAUNCHES: [(&str, &str); 3] = [
     ),
 ];
 
-/// Conversions from every floating-point type to every integer type are one instruction of the hardware, which goes towards zero and keeps to the
-/// range of 32 or 64 bits; NaN becomes 0 by that instruction (`NTZ`) or by a comparison of its own; narrower types are kept in their range by minima
-/// and maxima of 32 bits.
+/// Conversions from every floating-point type to every integer type are one instruction of the
+/// hardware, which goes towards zero and keeps to the range of 32 or 64 bits; NaN becomes 0 by that
+/// instruction (`NTZ`) or by a comparison of its own; narrower types are kept in their range by
+/// minima and maxima of 32 bits.
 fn conversions_to_integers_keep_to_the_range() -> Result<Completion, Failed> {
     let Some(disassembler) = Disassembler::find() else {
         return Ok(Completion::ignored_with("this machine has no disassembler"));
@@ -413,8 +415,9 @@ fn conversions_to_integers_keep_to_the_range() -> Result<Completion, Failed> {
     Ok(Completion::Completed)
 }
 
-/// Nothing that another launch of the program may still be writing is read, and nothing is written, before the wait for that launch: in the machine code,
-/// where the compiler has put everything in its own order. What no launch writes (`CONSTANT`) may be read earlier.
+/// Nothing that another launch of the program may still be writing is read, and nothing is written,
+/// before the wait for that launch: in the machine code, where the compiler has put everything in
+/// its own order. What no launch writes (`CONSTANT`) may be read earlier.
 fn the_wait_for_the_launch_ahead_comes_first() -> Result<Completion, Failed> {
     let Some(disassembler) = Disassembler::find() else {
         return Ok(Completion::ignored_with("this machine has no disassembler"));

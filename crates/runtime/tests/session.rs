@@ -1,4 +1,5 @@
-//! Kernels run through the one interface, each test on the emulator and on a GPU; without a GPU those count as ignored, with the reason.
+//! Kernels run through the one interface, each test on the emulator and on a GPU; without a GPU
+//! those count as ignored, with the reason.
 
 #[path = "session/arguments.rs"]
 mod arguments;

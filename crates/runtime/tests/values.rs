@@ -1,6 +1,7 @@
-//! Operators and types, each reduced or computed in sequence, by lanes, and by threads: on the emulator with all checks, on a GPU
-//! where there is one, held to values computed here and to the interpreter of the declared kernel. Each text goes through NVRTC where
-//! there is one; a test says what it left out.
+//! Operators and types, each reduced or computed in sequence, by lanes, and by threads: on the
+//! emulator with all checks, on a GPU where there is one, held to values computed here and to the
+//! interpreter of the declared kernel. Each text goes through NVRTC where there is one; a test says
+//! what it left out.
 
 use loopwright_kernel_ir::{DType, LoopKernel, Number};
 use loopwright_runtime::{Arch, Args, CompileOptions, Device, Tensor, compile_for, nvrtc};
@@ -128,8 +129,8 @@ fn online_softmax_is_a_users_operator() {
     }
 }
 
-/// Equal elements: the smallest index. NaN is never chosen; of nothing but NaN, as of nothing, the neutral value and the
-/// greatest index are.
+/// Equal elements: the smallest index. NaN is never chosen; of nothing but NaN, as of nothing, the
+/// neutral value and the greatest index are.
 #[test]
 fn the_first_of_equal_elements_is_chosen_and_nan_never() {
     let length = 200;
@@ -196,7 +197,8 @@ fn every_type_is_read_computed_with_and_reduced() {
     }
 }
 
-/// A device function of the user's: CUDA C for the GPU, a closure for the emulator and the interpreter.
+/// A device function of the user's: CUDA C for the GPU, a closure for the emulator and the
+/// interpreter.
 #[test]
 fn a_device_function_is_cuda_c_and_a_closure() {
     let text = "

@@ -1,10 +1,13 @@
 //! Random kernels full of dependences, for the verdicts on steps.
 //!
-//! All arrays hold integers that wrap, and every statement multiplies what it reads by odd numbers of its own and adds one: a value tells
-//! where it comes from, so that another order or another cell shows in the result. Most statements read the cell that they write, so that
-//! nothing that was written before is lost. Subscripts and bounds are affine, except in the few kernels that scatter through an index array.
+//! All arrays hold integers that wrap, and every statement multiplies what it reads by odd numbers
+//! of its own and adds one: a value tells where it comes from, so that another order or another
+//! cell shows in the result. Most statements read the cell that they write, so that nothing that
+//! was written before is lost. Subscripts and bounds are affine, except in the few kernels that
+//! scatter through an index array.
 //!
-//! A kernel is one to three *phases*, possibly inside one common loop, over a few arrays that all of them share:
+//! A kernel is one to three *phases*, possibly inside one common loop, over a few arrays that all
+//! of them share:
 //!
 //! | phase | for |
 //! |---|---|
@@ -213,7 +216,8 @@ impl Maker {
         2 * self.rng.below(16_000) + 3
     }
 
-    /// What some values together are worth in this place: instances that read the same values seldom compute the same one.
+    /// What some values together are worth in this place: instances that read the same values
+    /// seldom compute the same one.
     fn mix(&mut self, values: &[String], loops: &[Loop]) -> String {
         let mut terms = Vec::new();
         if !self.rng.chance(2) {
@@ -223,8 +227,8 @@ impl Maker {
             }
         }
         for value in values {
-            // An even number where an array is read a second time: where the two are one cell, the sum of two odd ones would lose a bit
-            // of it in every round.
+            // An even number where an array is read a second time: where the two are one cell, the
+            // sum of two odd ones would lose a bit of it in every round.
             let factor = self.odd();
             let array = |text: &str| text.split(['[', ' ']).next().unwrap_or_default().to_string();
             let again = terms.iter().any(|t| array(t) == array(value));
@@ -464,8 +468,9 @@ impl Maker {
         }
     }
 
-    /// A private value, or a few shared or private ones, read before and after the cell of a neighbour that has one of its own: nearly always
-    /// the neighbour before, so that the loop can be spread over blocks, and a device kernel ends in between.
+    /// A private value, or a few shared or private ones, read before and after the cell of a
+    /// neighbour that has one of its own: nearly always the neighbour before, so that the loop can
+    /// be spread over blocks, and a device kernel ends in between.
     fn kept(&mut self, around: &[Loop]) {
         let loops = self.nest_of(around, 1);
         let i = loops[around.len()].name.clone();

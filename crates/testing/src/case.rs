@@ -63,7 +63,8 @@ impl Refusals {
 }
 
 impl Case {
-    /// The case of this seed: steps that are refused, or that lowering refuses afterwards, are left out and counted.
+    /// The case of this seed: steps that are refused, or that lowering refuses afterwards, are left
+    /// out and counted.
     ///
     /// # Panics
     /// Where the random kernel is wrong, or lowering refuses it as it was declared.

@@ -1,4 +1,5 @@
-//! What is asked of a case: its program, run with every check, computes what the declared kernel says.
+//! What is asked of a case: its program, run with every check, computes what the declared kernel
+//! says.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,8 @@ fn options() -> Options {
     Options { count: false, threads: Some(1), max_steps: 1 << 26, ..Options::default() }
 }
 
-/// What the declared kernel computes: by the plain interpreter, in the kernel's types. `None` where that takes too long.
+/// What the declared kernel computes: by the plain interpreter, in the kernel's types. `None` where
+/// that takes too long.
 fn expected(declared: &LoopKernel, arguments: &Arguments) -> Result<Option<Arguments>, Failure> {
     // The kernel as declared, by one thread, says how long that is.
     let program = lower(declared, LowerOptions::default())

@@ -96,8 +96,8 @@ fn buffer(kernel: &LoopKernel, array: &Array, sizes: &BTreeMap<Name, i64>) -> Op
     Some(buffer)
 }
 
-/// Arguments of these sizes whose integers may be any: a value that comes from another cell than it should is another value.
-/// Arrays with declared facts obey them.
+/// Arguments of these sizes whose integers may be any: a value that comes from another cell than it
+/// should is another value. Arrays with declared facts obey them.
 pub fn hashed(kernel: &LoopKernel, sizes: &BTreeMap<Name, i64>, seed: u64) -> Option<Arguments> {
     let mut all = arguments(kernel, sizes)?;
     for (name, array) in &mut all.arrays {

@@ -1,8 +1,9 @@
 //! Filetests: a kernel's text, a pipeline, and what becomes of them.
 //!
-//! A file has three sections: the kernel, `==== pipeline`, and the outcome, which is `==== refused` with the rendered diagnostic or
-//! `==== cuda` with the printed CUDA C. Where the verdict on a step refuses it, `==== lowering the refused` says what lowering would do. `LOOPWRIGHT_BLESS=1` writes what is found into the files; read the difference before
-//! keeping it.
+//! A file has three sections: the kernel, `==== pipeline`, and the outcome, which is `==== refused`
+//! with the rendered diagnostic or `==== cuda` with the printed CUDA C. Where the verdict on a step
+//! refuses it, `==== lowering the refused` says what lowering would do. `LOOPWRIGHT_BLESS=1` writes
+//! what is found into the files; read the difference before keeping it.
 
 use std::{fs, path::Path};
 
@@ -59,7 +60,8 @@ pub fn outcome(kernel: &str, pipeline: &str) -> Outcome {
         Ok(accepted) => return Outcome::Accepted(Box::new(accepted)),
         Err(d) => d,
     };
-    // Lowering is the second line of defence: what does it say where a step was refused for its verdict?
+    // Lowering is the second line of defence: what does it say where a step was refused for its
+    // verdict?
     let forced = Pipeline::parse(pipeline).and_then(|p| p.apply_unjudged(&declared));
     match forced {
         Ok(kernel) if is_verdict(&refusal) => {

@@ -1,10 +1,11 @@
 //! Random kernels.
 //!
-//! A kernel is a sequence of *phases*, each a nest of one to three inames with one to three instructions, possibly all inside one
-//! common iname. Every read is in bounds for all sizes and of a cell that has a value: inputs have all, outputs too (they
-//! are read and written), and temporaries are read in later phases only where an earlier one wrote the whole of them. Inside
-//! a phase, what it writes is read again in the same cell only, except for the recurrences, whose inames are listed in
-//! [`Generated::carried`]: orders of those may matter.
+//! A kernel is a sequence of *phases*, each a nest of one to three inames with one to three
+//! instructions, possibly all inside one common iname. Every read is in bounds for all sizes and of
+//! a cell that has a value: inputs have all, outputs too (they are read and written), and
+//! temporaries are read in later phases only where an earlier one wrote the whole of them. Inside a
+//! phase, what it writes is read again in the same cell only, except for the recurrences, whose
+//! inames are listed in [`Generated::carried`]: orders of those may matter.
 
 use std::fmt::Write;
 

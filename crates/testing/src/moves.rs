@@ -1,5 +1,5 @@
-//! Random steps of a given kind, chosen so that most of them apply to the kernel as it is by now. Whether they are legal is left to
-//! chance.
+//! Random steps of a given kind, chosen so that most of them apply to the kernel as it is by now.
+//! Whether they are legal is left to chance.
 
 use loopwright_kernel_ir::{AddressSpace, Arg, Array, Instruction, LoopKernel, Name, Tag, Tree};
 use loopwright_transforms::{Registry, Step};
@@ -9,7 +9,8 @@ use crate::{
     sites::{Loops, growing, mentions, scans, segments, sweep, temporaries},
 };
 
-/// The kinds of steps, each with its weight: those that seldom find their place are tried more often.
+/// The kinds of steps, each with its weight: those that seldom find their place are tried more
+/// often.
 pub const KINDS: [(&str, usize); 43] = [
     ("split_iname", 4),
     ("tag_inames", 16),

@@ -1,8 +1,9 @@
 //! Random steps over the inames that a kernel has by now.
 //!
-//! Half of the pipelines are guided: the outermost iname of each nest is split and spread over blocks and threads, as users do; the
-//! others are noise. Inames that carry dependences, and what they are split into, are not tagged to run in parallel, except
-//! whole: parts of them in different threads need the proof of order that is no part of lowering.
+//! Half of the pipelines are guided: the outermost iname of each nest is split and spread over
+//! blocks and threads, as users do; the others are noise. Inames that carry dependences, and what
+//! they are split into, are not tagged to run in parallel, except whole: parts of them in different
+//! threads need the proof of order that is no part of lowering.
 
 use loopwright_kernel_ir::{AddressSpace, Arg, LoopKernel, Name, Tag, Tree};
 
@@ -135,7 +136,8 @@ fn path(rng: &mut Rng, trees: &[Tree]) -> Vec<String> {
     found
 }
 
-/// Lengths that are multiples of four, and lanes of four on the innermost inames: for accesses of whole vectors, loads and stores.
+/// Lengths that are multiples of four, and lanes of four on the innermost inames: for accesses of
+/// whole vectors, loads and stores.
 fn vectors(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> Vec<String> {
     let mut steps = vec!["assume(n % 4 = 0)".to_string(), "assume(m % 4 = 0)".to_string()];
     let mut seen: Vec<Name> = Vec::new();
@@ -161,7 +163,8 @@ fn vectors(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> Vec<String
     steps
 }
 
-/// The first steps of a guided pipeline: blocks and threads for the outermost inames, something for the reductions.
+/// The first steps of a guided pipeline: blocks and threads for the outermost inames, something for
+/// the reductions.
 pub fn guided(rng: &mut Rng, kernel: &LoopKernel, carried: &[String]) -> Vec<String> {
     let mut steps = Vec::new();
     if rng.chance(25) {

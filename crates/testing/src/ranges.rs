@@ -1,8 +1,9 @@
 //! Random kernels over triangles, clipped and strided ranges, with random splits and tags.
 //!
-//! The parts inside of one loop of such a kernel run over ranges of which none need contain another: a sum may be empty where its
-//! result is written, two sums in one loop may begin and end at different places. What lowering makes of a case computes what the
-//! declared kernel says; or it is refused for a reason of [`REASONS`] that names what is refused.
+//! The parts inside of one loop of such a kernel run over ranges of which none need contain
+//! another: a sum may be empty where its result is written, two sums in one loop may begin and end
+//! at different places. What lowering makes of a case computes what the declared kernel says; or it
+//! is refused for a reason of [`REASONS`] that names what is refused.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -12,9 +13,10 @@ use loopwright_transforms::Pipeline;
 
 use crate::{case::Case, rng::Rng};
 
-/// What lowering may say of a kernel over such ranges: a length that is to be constant and is not, more inames or threads on an axis
-/// than it has room for, threads counted from a value that is no one function of the parameters, values that other threads or blocks
-/// hold, lanes that a warp is not divided into, and what nothing orders.
+/// What lowering may say of a kernel over such ranges: a length that is to be constant and is not,
+/// more inames or threads on an axis than it has room for, threads counted from a value that is no
+/// one function of the parameters, values that other threads or blocks hold, lanes that a warp is
+/// not divided into, and what nothing orders.
 pub const REASONS: [&str; 9] = [
     "blocks-depend",
     "ends-with-kernel",
@@ -57,7 +59,8 @@ impl Sweep {
     }
 }
 
-/// The case of this seed. Steps that are refused are left out; those that lowering refuses afterwards as well, and noted.
+/// The case of this seed. Steps that are refused are left out; those that lowering refuses
+/// afterwards as well, and noted.
 ///
 /// # Panics
 /// Where the text of the kernel is wrong.
@@ -173,7 +176,8 @@ impl Maker<'_> {
         format!("{prefix}{}", self.count)
     }
 
-    /// A domain of a new iname inside of others: bounds that keep it between 0 and `n + m + 3`, and now and then more of them.
+    /// A domain of a new iname inside of others: bounds that keep it between 0 and `n + m + 3`, and
+    /// now and then more of them.
     fn range(&mut self, prefix: &str, around: &[String]) -> String {
         let k = self.fresh(prefix);
         let i = if around.is_empty() { "1".to_string() } else { self.rng.pick(around) };
@@ -211,7 +215,8 @@ impl Maker<'_> {
         k
     }
 
-    /// What is written to a target over these inames: mostly sums, now and then with something else beside them or inside.
+    /// What is written to a target over these inames: mostly sums, now and then with something else
+    /// beside them or inside.
     fn value(&mut self, around: &[String], target: &str) -> String {
         let k = self.range("k", around);
         let mut inside = around.to_vec();

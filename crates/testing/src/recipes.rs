@@ -1,4 +1,5 @@
-//! Steps that open the way for others, as users write them in a row: single random steps seldom come upon them.
+//! Steps that open the way for others, as users write them in a row: single random steps seldom
+//! come upon them.
 
 use loopwright_kernel_ir::{Instruction, LoopKernel, Name};
 
@@ -23,7 +24,8 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     if let Some((i, j)) = any(rng, &growing(kernel)).filter(|_| rng.chance(70)) {
         steps.push(format!("realize_scan({i}, {j})"));
         steps.extend(match rng.below(6) {
-            // In tiles: the threads of a block scan together, and the total goes on from tile to tile.
+            // In tiles: the threads of a block scan together, and the total goes on from tile to
+            // tile.
             0..=2 => vec![
                 format!("split_iname({i}, {})", rng.pick(&[2, 2, 4])),
                 format!("tag_inames({i}_inner: thread.x)"),

@@ -1,4 +1,5 @@
-//! A small generator of pseudo-random numbers (SplitMix64): the same seed gives the same case on every machine.
+//! A small generator of pseudo-random numbers (SplitMix64): the same seed gives the same case on
+//! every machine.
 
 /// The state of the generator.
 #[derive(Clone, Debug)]

@@ -1,4 +1,5 @@
-//! Where in a kernel a step may find its place: loops, sweeps over arrays, scans, segments, values that several instructions read.
+//! Where in a kernel a step may find its place: loops, sweeps over arrays, scans, segments, values
+//! that several instructions read.
 
 use loopwright_kernel_ir::{AddressSpace, Array, Expr, Instruction, LoopKernel, Name, Tree};
 
@@ -79,7 +80,8 @@ pub(crate) fn inames_of(i: &Instruction) -> Vec<Name> {
     i.within.iter().cloned().chain(reduced).collect()
 }
 
-/// Inames for a sweep: one or two of the innermost of an instruction that reads (or writes) the array.
+/// Inames for a sweep: one or two of the innermost of an instruction that reads (or writes) the
+/// array.
 pub(crate) fn sweep(rng: &mut Rng, kernel: &LoopKernel, array: &Name, writes: bool) -> Option<Vec<Name>> {
     let touching: Vec<&Instruction> = kernel
         .instructions
@@ -150,8 +152,8 @@ pub(crate) fn segments(kernel: &LoopKernel) -> Vec<(Name, Name)> {
     points.into_iter().filter_map(of).collect()
 }
 
-/// Loops over private and shared values that several instructions read, with those around: on blocks, a device kernel may have to end
-/// between two of the instructions.
+/// Loops over private and shared values that several instructions read, with those around: on
+/// blocks, a device kernel may have to end between two of the instructions.
 pub(crate) fn kept(kernel: &LoopKernel) -> Vec<(Name, Vec<Name>)> {
     let mut found = Vec::new();
     for t in &kernel.temporaries {

@@ -1,12 +1,16 @@
-//! Kernels that people have written, through random pipelines: what is refused is wrong indeed, and what is proved can be lowered.
+//! Kernels that people have written, through random pipelines: what is refused is wrong indeed, and
+//! what is proved can be lowered.
 //!
-//! A case is a kernel of `examples/polybench` or `examples/kernels` with a random pipeline ([`moves`]). Each step is made without asking, judged, and then held
-//! against runs by brute force ([`brute`]):
+//! A case is a kernel of `examples/polybench` or `examples/kernels` with a random pipeline
+//! ([`moves`]). Each step is made without asking, judged, and then held against runs by brute force
+//! ([`brute`]):
 //!
-//! - **refuted**: with the witness's sizes the transformed kernel gives other outputs than the declared one, or races; the instances that the
-//!   witness names are declared ones, the sizes fulfil the assumptions, and the cell is written and read by whom it says;
-//! - **proved**: for some small sizes both give the same outputs, nothing races, and lowering finds a program, which runs in the emulator
-//!   without a fault. What only lowering asks may be refused; [`DEFECTS`] may not.
+//! - **refuted**: with the witness's sizes the transformed kernel gives other outputs than the
+//!   declared one, or races; the instances that the witness names are declared ones, the sizes
+//!   fulfil the assumptions, and the cell is written and read by whom it says;
+//! - **proved**: for some small sizes both give the same outputs, nothing races, and lowering finds
+//!   a program, which runs in the emulator without a fault. What only lowering asks may be refused;
+//!   [`DEFECTS`] may not.
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
@@ -180,7 +184,8 @@ fn check_witness(after: &LoopKernel, witness: &Witness) -> Result<bool, Failure>
     if differ(&declared, &run).is_none() {
         return failure("false-refusal", format!("no run differs: {witness}"));
     }
-    // A reduction of several inames may be several in another order: the result's instance says enough.
+    // A reduction of several inames may be several in another order: the result's instance says
+    // enough.
     let runs = |i: &Instance| declared.ran.contains(&instance(i));
     for i in witness.instances.iter().filter(|i| after.declared().instruction(&i.instruction).is_some()) {
         if !runs(i) {
@@ -225,7 +230,8 @@ impl Walk {
         Case { kernel: self.text.clone(), steps }
     }
 
-    /// A proved kernel: the same by brute force, and a program for it. The code with which lowering refuses it.
+    /// A proved kernel: the same by brute force, and a program for it. The code with which lowering
+    /// refuses it.
     fn check_proved(&mut self, after: &LoopKernel, text: &str) -> Result<Option<&'static str>, Failure> {
         if let Some(sizes) = sizes(&mut self.rng, after)
             && let Some((declared, run)) = both(after, &sizes)?
@@ -269,7 +275,8 @@ impl Walk {
         Ok(None)
     }
 
-    /// Makes a step, judges it and holds the verdict against runs; goes on from what is proved and can be lowered.
+    /// Makes a step, judges it and holds the verdict against runs; goes on from what is proved and
+    /// can be lowered.
     fn step(&mut self, text: &str) -> Result<(), Failure> {
         let Ok(pipeline) = Pipeline::parse_with(text, &moves::registry()) else { return Ok(()) };
         let [step] = pipeline.steps() else { return Ok(()) };

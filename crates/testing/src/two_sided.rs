@@ -1,17 +1,19 @@
 //! Both sides of a verdict, held against runs that know nothing of it.
 //!
-//! A *case* is a random kernel ([`affine`]) with a random pipeline ([`moves`]). Each step of it is made without
-//! asking and then judged:
+//! A *case* is a random kernel ([`affine`]) with a random pipeline ([`moves`]). Each step of it is
+//! made without asking and then judged:
 //!
-//! - **proved**: the run in tokens ([`agrees`]) agrees with the declared kernel for all small sizes, and so does the emulator, with every
-//!   check on, with the plain interpreter of the declared kernel, and finds no race. Lowering may still refuse the kernel, for what only it
+//! - **proved**: the run in tokens ([`agrees`]) agrees with the declared kernel for all small
+//!   sizes, and so does the emulator, with every check on, with the plain interpreter of the
+//!   declared kernel, and finds no race. Lowering may still refuse the kernel, for what only it
 //!   asks (lengths, memory, barriers): counted.
-//! - **refuted**: the witness's failure comes again, and the kernel, lowered by force ([`lower_forced`]), gives another result for the
-//!   witness's parameters than the declared one, or races. Where it cannot be lowered even so, that is counted.
+//! - **refuted**: the witness's failure comes again, and the kernel, lowered by force
+//!   ([`lower_forced`]), gives another result for the witness's parameters than the declared one,
+//!   or races. Where it cannot be lowered even so, that is counted.
 //! - **unknown**: counted; rare where no data are involved.
 //!
-//! Whether a step was legal is also asked of the small sizes alone, of runs in tokens and of the emulator, so that the share of legal
-//! and illegal steps does not rest on the judge.
+//! Whether a step was legal is also asked of the small sizes alone, of runs in tokens and of the
+//! emulator, so that the share of legal and illegal steps does not rest on the judge.
 
 use std::{collections::BTreeMap, fmt::Write, panic::AssertUnwindSafe, time::Instant};
 
@@ -122,9 +124,11 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
     Err(Failure { kind, text: text.into() })
 }
 
-/// What lowering may refuse of a kernel whose steps are all legal: lengths that are not constant, ranges that no loop has, memory that ends
-/// with a kernel, flattened nests that a later step breaks, scans along blocks or numbers of threads that cannot scan together, vectors that are not aligned, synchronisation that has no place. Everything
-/// else, what its last question finds among it, says that the library is wrong, not the kernel.
+/// What lowering may refuse of a kernel whose steps are all legal: lengths that are not constant,
+/// ranges that no loop has, memory that ends with a kernel, flattened nests that a later step
+/// breaks, scans along blocks or numbers of threads that cannot scan together, vectors that are not
+/// aligned, synchronisation that has no place. Everything else, what its last question finds among
+/// it, says that the library is wrong, not the kernel.
 pub(crate) const LATE: [&str; 19] = [
     "blocks-depend",
     "different-bounds",
@@ -256,7 +260,8 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
                 }
                 Err(d) => evaluated.unforced = Some(d.code),
                 Ok(program) => {
-                    // The greatest of several values does not show each of them: of 64 one in 64 draws, seldom none in 24.
+                    // The greatest of several values does not show each of them: of 64 one in 64
+                    // draws, seldom none in 24.
                     let seeds = if oracle.declared.to_string().contains("max(") { 400 } else { 2 };
                     for seed in 0..seeds {
                         match oracle.wrong(&program, &values, seed)? {
@@ -268,7 +273,8 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
                             None => {}
                         }
                     }
-                    // A program runs lanes one after the other, which is one of the orders that they may have.
+                    // A program runs lanes one after the other, which is one of the orders that
+                    // they may have.
                     let jams = evaluated.after.tags.values().any(|t| t.is_jam());
                     if evaluated.wrong.is_none()
                         && jams
@@ -336,7 +342,8 @@ impl Walk {
         Walk { seed, data, oracle: Oracle::new(&kernel), kernel, taken: Vec::new(), count, declared: text }
     }
 
-    /// A disagreement with the case that shows it: the steps before, and the one that it is about last.
+    /// A disagreement with the case that shows it: the steps before, and the one that it is about
+    /// last.
     fn found(&mut self, last: &str, failure: Failure) {
         let mut steps = self.taken.clone();
         steps.push(last.to_string());
@@ -415,8 +422,8 @@ impl Walk {
         Some(e)
     }
 
-    /// Goes on from what a step made, if it is proved and can be lowered. Where all that is missing is a value that ends with its device
-    /// kernel, `save_reload` of some temporaries may keep it.
+    /// Goes on from what a step made, if it is proved and can be lowered. Where all that is missing
+    /// is a value that ends with its device kernel, `save_reload` of some temporaries may keep it.
     fn take(&mut self, step: String, e: Evaluated) {
         if !matches!(e.verdict, Verdict::Proved { .. }) || !matches!(e.late, None | Some("ends-with-kernel"))
         {

@@ -1,4 +1,5 @@
-//! The kernels of the examples through random pipelines: see [`loopwright_testing::sweep`]. `make sweep` runs many more.
+//! The kernels of the examples through random pipelines: see [`loopwright_testing::sweep`].
+//! `make sweep` runs many more.
 
 use std::collections::BTreeMap;
 
@@ -102,7 +103,8 @@ temp t: f32 private
 t = 2.0 * x[i] {id=a, inames=i}
 y[0] = t {id=b}
 ";
-    // The only point is in the second thread of `0 <= i_inner < 2`, and what has no iname there in the first.
+    // The only point is in the second thread of `0 <= i_inner < 2`, and what has no iname there in
+    // the first.
     let split = "split_iname(i, 2)\ntag_inames(i_inner: thread.x)";
     let (declared, threads) = runs(kernel, split, &[]);
     assert_ne!(declared.outputs, threads.outputs);

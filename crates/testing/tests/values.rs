@@ -1,8 +1,9 @@
-//! What expressions mean: the validator, the plain interpreter, the emulator and the printed text against an evaluator written from
-//! `kernel-ir/values.md` alone, see [`loopwright_testing::values`].
+//! What expressions mean: the validator, the plain interpreter, the emulator and the printed text
+//! against an evaluator written from `kernel-ir/values.md` alone, see
+//! [`loopwright_testing::values`].
 //!
-//! `make values` is the long run: `LOOPWRIGHT_CASES` says how many kernels, `LOOPWRIGHT_SEED` from which seed on. A disagreement is made
-//! smaller and printed as a kernel.
+//! `make values` is the long run: `LOOPWRIGHT_CASES` says how many kernels, `LOOPWRIGHT_SEED` from
+//! which seed on. A disagreement is made smaller and printed as a kernel.
 
 use std::{
     collections::BTreeSet,

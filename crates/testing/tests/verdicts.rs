@@ -1,15 +1,18 @@
 //! Verdicts against brute force, on both sides: see [`loopwright_testing::two_sided`].
 //!
-//! `LOOPWRIGHT_CASES` says how many cases, each a kernel with its pipeline (10000 is the long run), `LOOPWRIGHT_SEED` from which seed on:
+//! `LOOPWRIGHT_CASES` says how many cases, each a kernel with its pipeline (10000 is the long run),
+//! `LOOPWRIGHT_SEED` from which seed on:
 //!
 //! ```text
 //! LOOPWRIGHT_CASES=10000 cargo test -p loopwright-testing --test verdicts -- --nocapture
 //! ```
 //!
-//! Beside these, which are the same in every run, [`verdicts_agree_on_fresh_cases`] takes a few from a seed of the clock, or those of `LOOPWRIGHT_SEED`.
+//! Beside these, which are the same in every run, [`verdicts_agree_on_fresh_cases`] takes a few
+//! from a seed of the clock, or those of `LOOPWRIGHT_SEED`.
 //!
-//! The table that it prints says for each step how often it was reached, proved, refuted and left undecided. A disagreement is made
-//! smaller and printed as a filetest, ready for `tests/filetests`.
+//! The table that it prints says for each step how often it was reached, proved, refuted and left
+//! undecided. A disagreement is made smaller and printed as a filetest, ready for
+//! `tests/filetests`.
 
 use loopwright_testing::{counts::Count, filetest, moves, two_sided};
 use loopwright_transforms::Step;
@@ -70,7 +73,8 @@ fn verdicts_agree_with_brute_force() {
     }
 }
 
-/// Other cases in every run: what the fixed ones have never met is met in time. The seed is printed, so that a failure can be had again.
+/// Other cases in every run: what the fixed ones have never met is met in time. The seed is
+/// printed, so that a failure can be had again.
 #[test]
 fn verdicts_agree_on_fresh_cases() {
     let clock = || {

@@ -1,7 +1,7 @@
 //! From a program to a loaded library, through the system's C++ compiler.
 //!
-//! Libraries are kept by the hash of everything that they are made from, and put in their place by renaming, so that processes beside each
-//! other can share the folder.
+//! Libraries are kept by the hash of everything that they are made from, and put in their place by
+//! renaming, so that processes beside each other can share the folder.
 
 use std::{
     fs,
@@ -20,8 +20,9 @@ use crate::{
     wrapper::{SHIM, translation_unit},
 };
 
-/// Options of every compilation. No strict aliasing, as with NVRTC; contraction would make results differ from the emulator's. Signed
-/// arithmetic that overflows stops the program: data is to be printed so that it wraps, and indices do not overflow.
+/// Options of every compilation. No strict aliasing, as with NVRTC; contraction would make results
+/// differ from the emulator's. Signed arithmetic that overflows stops the program: data is to be
+/// printed so that it wraps, and indices do not overflow.
 const OPTIONS: &[&str] = &[
     "-std=c++17",
     "-O1",
@@ -30,7 +31,8 @@ const OPTIONS: &[&str] = &[
     "-fno-strict-aliasing",
     "-fsanitize=undefined,float-cast-overflow",
     "-fsanitize-undefined-trap-on-error",
-    // The absolute value of the least integer is that integer, as on a GPU; inlined it would be taken for an overflow.
+    // The absolute value of the least integer is that integer, as on a GPU; inlined it would be
+    // taken for an overflow.
     "-fno-builtin-abs",
     "-fno-builtin-llabs",
     "-ffp-contract=off",
@@ -53,7 +55,8 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// With the compiler named by `CXX`, or `c++`, and a folder in the build directory or else the system's temporary one.
+    /// With the compiler named by `CXX`, or `c++`, and a folder in the build directory or else the
+    /// system's temporary one.
     pub fn new() -> Result<Checker, Diagnostic> {
         let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
         let base = if build.is_dir() { build } else { std::env::temp_dir() };

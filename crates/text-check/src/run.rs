@@ -1,7 +1,7 @@
 //! Runs a compiled text as the host body of its program says.
 //!
-//! Each array lies between two strips of known bytes, which have to be there afterwards; scratch arrays of the launch begin with bytes that are
-//! no sensible numbers.
+//! Each array lies between two strips of known bytes, which have to be there afterwards; scratch
+//! arrays of the launch begin with bytes that are no sensible numbers.
 
 use std::{collections::BTreeMap, ffi::c_void, path::Path};
 
@@ -95,7 +95,8 @@ impl TextProgram {
         &self.program
     }
 
-    /// Runs the program over its arguments; on success the arrays hold what it computed, otherwise they are unchanged.
+    /// Runs the program over its arguments; on success the arrays hold what it computed, otherwise
+    /// they are unchanged.
     pub fn run(&self, arguments: &mut Arguments, order: Order) -> Result<(), Diagnostic> {
         let wrong = |message: String| Diagnostic::new("text-check", message);
         for arg in &self.program.args {
@@ -232,7 +233,8 @@ impl Run<'_> {
         }
         let addresses: Vec<*mut c_void> = values.iter_mut().map(|v| v.as_mut_ptr().cast()).collect();
         let entry = of.entry(number)?;
-        // SAFETY: the arguments are those that the text declares, in their order; what it writes outside of them shows in the margins.
+        // SAFETY: the arguments are those that the text declares, in their order; what it writes
+        // outside of them shows in the margins.
         let code = unsafe { entry(grid.as_ptr(), i32::from(self.backwards), addresses.as_ptr()) };
         match code {
             0 => Ok(()),

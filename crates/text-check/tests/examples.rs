@@ -1,4 +1,5 @@
-//! The printed text of every example pipeline, run on the CPU and compared with what the kernel declares.
+//! The printed text of every example pipeline, run on the CPU and compared with what the kernel
+//! declares.
 
 use std::{fs, path::Path};
 

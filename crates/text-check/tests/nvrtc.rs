@@ -16,7 +16,8 @@ use loopwright_runtime::{
     nvrtc::{self, CompileOptions, compile},
 };
 
-/// Where texts are pinned: those of the examples and of PolyBench, of the filetests, and of the crate outside the workspace.
+/// Where texts are pinned: those of the examples and of PolyBench, of the filetests, and of the
+/// crate outside the workspace.
 const PINNED: [&str; 4] = [
     "tests/snapshots",
     "tests/filetests/accepted",
@@ -41,7 +42,8 @@ fn accepted(text: &str, kernels: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The CUDA C that a snapshot or a filetest pins: all that follows the head, as far as the next section.
+/// The CUDA C that a snapshot or a filetest pins: all that follows the head, as far as the next
+/// section.
 fn pinned(path: &Path) -> Option<String> {
     let file = std::fs::read_to_string(path).ok()?;
     let text = match path.extension()?.to_str()? {

@@ -1,7 +1,9 @@
-//! Random expressions of every type, printed, compiled, run, and compared with their value computed here.
+//! Random expressions of every type, printed, compiled, run, and compared with their value computed
+//! here.
 //!
-//! The evaluation is by the definition: integers are computed in 128 bits and wrapped to their type after each operation, so that whatever C
-//! does in another type (unsigned builtin variables, narrow integers in int, literals) has to come out the same.
+//! The evaluation is by the definition: integers are computed in 128 bits and wrapped to their type
+//! after each operation, so that whatever C does in another type (unsigned builtin variables,
+//! narrow integers in int, literals) has to come out the same.
 
 mod common;
 
@@ -114,7 +116,8 @@ impl World {
             2 | 3 => {
                 let from = loop {
                     let from = TYPES[random.below(TYPES.len())];
-                    // Out of the range of an integer, the conversion from floating-point is not defined.
+                    // Out of the range of an integer, the conversion from floating-point is not
+                    // defined.
                     if from != dtype && (dtype.is_float() || dtype == DType::Bool || !from.is_float()) {
                         break from;
                     }

@@ -19,25 +19,30 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `add_prefetch(a, [i_inner, k_inner])`: copies what the sweep over the inames reads of `a` into a buffer of the block first.
+/// `add_prefetch(a, [i_inner, k_inner])`: copies what the sweep over the inames reads of `a` into a
+/// buffer of the block first.
 ///
 /// # Meaning
 ///
-/// The *footprint* of all reads under the sweep is a box: on each axis a base, which is a function of what is not swept, and a constant
-/// length. `a_tile` has these lengths (axes of length 1 are left out), `a_fetch` copies the cells that exist and are needed, and the reads
-/// become reads of `a_tile`. A stencil's halo is part of the box. The copy stands directly before the first subtree that reads, inside the
-/// innermost sequential loop that its base depends on; for a split reduction iname that is between the loops of the reduction. Its
-/// loops are spread over all threads of the block that are tagged so far.
+/// The *footprint* of all reads under the sweep is a box: on each axis a base, which is a function
+/// of what is not swept, and a constant length. `a_tile` has these lengths (axes of length 1 are
+/// left out), `a_fetch` copies the cells that exist and are needed, and the reads become reads of
+/// `a_tile`. A stencil's halo is part of the box. The copy stands directly before the first subtree
+/// that reads, inside the innermost sequential loop that its base depends on; for a split reduction
+/// iname that is between the loops of the reduction. Its loops are spread over all threads of the
+/// block that are tagged so far.
 ///
 /// # Legality
 ///
-/// Refused are subscripts that are not affine, footprints without a constant length, and bases that differ between the threads that
-/// would share the buffer. Every read of the buffer must see a copy of the cell that it read before, made after the last write of
-/// that cell before the read and before the next one: where the kernel writes the array, the copy stands inside the loops around its reads
-/// and writes, and the step is refused with a counter-example where that is not enough.
+/// Refused are subscripts that are not affine, footprints without a constant length, and bases that
+/// differ between the threads that would share the buffer. Every read of the buffer must see a copy
+/// of the cell that it read before, made after the last write of that cell before the read and
+/// before the next one: where the kernel writes the array, the copy stands inside the loops around
+/// its reads and writes, and the step is refused with a counter-example where that is not enough.
 ///
-/// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`, `name=a_tile`, `pad=1` (elements added to each row,
-/// against bank conflicts), `inames=[r, c]` (of the copy, an axis each), `readers=[id, ...]` (only their reads).
+/// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`, `name=a_tile`,
+/// `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]` (of the copy, an
+/// axis each), `readers=[id, ...]` (only their reads).
 ///
 /// # Before and after
 ///
@@ -233,7 +238,8 @@ pub(crate) struct Site {
     pub readers: Vec<PartRef>,
 }
 
-/// Finds where a buffer of these spans is filled. With `inside_writes`, a new copy is made in each iteration of a loop that writes the array.
+/// Finds where a buffer of these spans is filled. With `inside_writes`, a new copy is made in each
+/// iteration of a loop that writes the array.
 pub(crate) fn site(
     data: &KernelData,
     reads: &[Read],
@@ -254,7 +260,8 @@ pub(crate) fn site(
         return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
             .help("name an array that an instruction reads"));
     };
-    // The loops around the copy: all down to the innermost one that the base depends on, or that the array is written in.
+    // The loops around the copy: all down to the innermost one that the base depends on, or that
+    // the array is written in.
     let path = place::path_of(&data.tree, first);
     let written = data
         .instructions
@@ -502,9 +509,10 @@ impl Transform for AddPrefetch {
     }
 }
 
-/// Says what holds for the loops around an instruction that has no iname of its own. After a split, an outer iname has its bounds from the
-/// inner one, which the instruction does not run over: without them its range would have no end. A constraint that all others in the loop
-/// obey already takes nothing away from them; those that some do not obey come back.
+/// Says what holds for the loops around an instruction that has no iname of its own. After a split,
+/// an outer iname has its bounds from the inner one, which the instruction does not run over:
+/// without them its range would have no end. A constraint that all others in the loop obey already
+/// takes nothing away from them; those that some do not obey come back.
 fn bound_outer(
     data: &mut KernelData,
     instruction: &Instruction,

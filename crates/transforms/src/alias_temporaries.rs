@@ -14,13 +14,15 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// All accesses go to the first one, and the others disappear. Shared memory of phases that follow each other is used twice.
+/// All accesses go to the first one, and the others disappear. Shared memory of phases that follow
+/// each other is used twice.
 ///
 /// # Legality
 ///
-/// The temporaries have the same type, shape, layout and address space. Legal is the step if no value is overwritten before its last
-/// read: { w -> r, v : r reads what w wrote into one of them, v writes the same cell of another one, w < v < r } is empty, for any two
-/// threads that share the storage.
+/// The temporaries have the same type, shape, layout and address space. Legal is the step if no
+/// value is overwritten before its last read: { w -> r, v : r reads what w wrote into one of them,
+/// v writes the same cell of another one, w < v < r } is empty, for any two threads that share the
+/// storage.
 ///
 /// In text: `alias_temporaries([a, b])`.
 ///

@@ -70,15 +70,17 @@ pub enum Layout {
 ///
 /// # Meaning
 ///
-/// `c` is row-major, `f` column-major; `[N1, N0]` says for each axis how far outside it lies, `N0` being densest; `stride:e` gives the
-/// distance of neighbours in elements. For an argument the layout is part of how the kernel is called.
+/// `c` is row-major, `f` column-major; `[N1, N0]` says for each axis how far outside it lies, `N0`
+/// being densest; `stride:e` gives the distance of neighbours in elements. For an argument the
+/// layout is part of how the kernel is called.
 ///
 /// # Legality
 ///
-/// The levels of the axes without a stride must be `N0`, `N1`, ... without gap. Subscripts stay as they are, so that values do; that the
-/// layout is injective is checked when arguments are bound.
+/// The levels of the axes without a stride must be `N0`, `N1`, ... without gap. Subscripts stay as
+/// they are, so that values do; that the layout is injective is checked when arguments are bound.
 ///
-/// In text: `tag_array_axes(x, f)`, `tag_array_axes(x, [N0, N1])`, `tag_array_axes(x, [stride:2*n, stride:1])`.
+/// In text: `tag_array_axes(x, f)`, `tag_array_axes(x, [N0, N1])`,
+/// `tag_array_axes(x, [stride:2*n, stride:1])`.
 ///
 /// # Before and after
 ///
@@ -254,11 +256,13 @@ impl fmt::Display for TagArrayAxes {
 ///
 /// # Meaning
 ///
-/// The strides of the axes outside of it grow. A row of 32 floats padded by one lets a column lie in 32 banks of shared memory.
+/// The strides of the axes outside of it grow. A row of 32 floats padded by one lets a column lie
+/// in 32 banks of shared memory.
 ///
 /// # Legality
 ///
-/// Always legal: distinct elements stay distinct, and nothing reads the padding. For an argument it is part of how the kernel is called.
+/// Always legal: distinct elements stay distinct, and nothing reads the padding. For an argument it
+/// is part of how the kernel is called.
 ///
 /// In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements.
 ///

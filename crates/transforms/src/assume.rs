@@ -13,12 +13,13 @@ use crate::{Transform, call::Args, names, step::BuiltIn};
 ///
 /// # Meaning
 ///
-/// The constraints become part of the kernel: bounds and guards that follow from them are left out, and a launch whose
-/// arguments do not fulfil them is refused.
+/// The constraints become part of the kernel: bounds and guards that follow from them are left out,
+/// and a launch whose arguments do not fulfil them is refused.
 ///
 /// # Legality
 ///
-/// Only scalar arguments may occur, and together with the assumptions so far there must be values that fulfil all.
+/// Only scalar arguments may occur, and together with the assumptions so far there must be values
+/// that fulfil all.
 ///
 /// In text: `assume(n >= 1 and n % 16 = 0)`; commas mean `and`.
 ///

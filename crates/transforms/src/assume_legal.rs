@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Transform, call::Args, step::BuiltIn};
 
-/// `assume_legal("rows never overlap")`: lets the next step pass though it is not known to be legal.
+/// `assume_legal("rows never overlap")`: lets the next step pass though it is not known to be
+/// legal.
 ///
 /// # Meaning
 ///
-/// The reason is written into the kernel together with the step, and printed with it from then on. If the next step can be proved after
-/// all, nothing is written down. A step that is refuted, with a counter-example, stays refused.
+/// The reason is written into the kernel together with the step, and printed with it from then on.
+/// If the next step can be proved after all, nothing is written down. A step that is refuted, with
+/// a counter-example, stays refused.
 ///
 /// # Legality
 ///

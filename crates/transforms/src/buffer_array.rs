@@ -19,22 +19,27 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `buffer_array(c, [k])`: keeps the cells of an array that a sweep reads and writes in a buffer, loads them before and stores them after.
+/// `buffer_array(c, [k])`: keeps the cells of an array that a sweep reads and writes in a buffer,
+/// loads them before and stores them after.
 ///
 /// # Meaning
 ///
-/// The footprint of all accesses under the sweep is a box, as for [`AddPrefetch`](crate::AddPrefetch). `c_buf` has its lengths; `c_load` copies
-/// the cells in front of the first access, and `c_store` copies those that are written back behind the last one; all accesses go to
-/// the buffer. With `init=none` nothing is loaded, for what is written before it is read. A sum that is kept in memory moves into a register:
-/// `c[i] = c[i] + a[i, k]` with `k` swept.
+/// The footprint of all accesses under the sweep is a box, as for
+/// [`AddPrefetch`](crate::AddPrefetch). `c_buf` has its lengths; `c_load` copies the cells in front
+/// of the first access, and `c_store` copies those that are written back behind the last one; all
+/// accesses go to the buffer. With `init=none` nothing is loaded, for what is written before it is
+/// read. A sum that is kept in memory moves into a register: `c[i] = c[i] + a[i, k]` with `k`
+/// swept.
 ///
 /// # Legality
 ///
-/// All accesses of the array are affine and under the sweep, with a constant footprint. Legal is the step if nobody else reads what is not yet
-/// stored, or writes what is loaded: { v -> r : the cell of r is in the buffer when v writes the array }, { store -> v : a stale cell is
-/// stored over what v wrote } are empty.
+/// All accesses of the array are affine and under the sweep, with a constant footprint. Legal is
+/// the step if nobody else reads what is not yet stored, or writes what is loaded: { v -> r : the
+/// cell of r is in the buffer when v writes the array }, { store -> v : a stale cell is stored over
+/// what v wrote } are empty.
 ///
-/// In text: `buffer_array(c, [k])` with the options `space=shared` (private by default), `name=c_buf`, `init=none`.
+/// In text: `buffer_array(c, [k])` with the options `space=shared` (private by default),
+/// `name=c_buf`, `init=none`.
 ///
 /// # Before and after
 ///

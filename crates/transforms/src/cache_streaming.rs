@@ -8,13 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Transform, add_prefetch::require_array, call::Args, step::BuiltIn};
 
-/// `cache_streaming(x)`: loads and stores of an array in global memory ask the caches to give its lines up first.
+/// `cache_streaming(x)`: loads and stores of an array in global memory ask the caches to give its
+/// lines up first.
 ///
 /// # Meaning
 ///
-/// What is read or written once takes the place of what is read again. The accesses become `__ldcs` and `__stcs` (PTX's `ld.global.cs` and
-/// `st.global.cs`, vector accesses too): evict-first, likely touched once. It is a hint that changes no value; the emulator's accesses stay what they
-/// are. An array that threads of several blocks read again, as the factors of a product or offsets that are searched, loses by it.
+/// What is read or written once takes the place of what is read again. The accesses become `__ldcs`
+/// and `__stcs` (PTX's `ld.global.cs` and `st.global.cs`, vector accesses too): evict-first, likely
+/// touched once. It is a hint that changes no value; the emulator's accesses stay what they are. An
+/// array that threads of several blocks read again, as the factors of a product or offsets that are
+/// searched, loses by it.
 ///
 /// # Legality
 ///

@@ -8,26 +8,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Number, Transform, cache_streaming::edit_global, call::Args, step::BuiltIn};
 
-/// `cache_waves(out, window=335872, windows=8)`: stores to an array in global memory reach the memory in waves.
+/// `cache_waves(out, window=335872, windows=8)`: stores to an array in global memory reach the
+/// memory in waves.
 ///
 /// # Meaning
 ///
-/// A few writes among many reads cost more than their bytes: memory turns around for each handful of lines that the second-level cache gives up. On one H200, a hundredth of
-/// writes, evenly strewn, takes 7 % of the rate of reading; the same bytes written at once take 2 % (`benches/RESULTS.md`). Here the elements of an array, by their places
-/// in storage, are cut into waves of `windows` windows of `window` elements. The cache is asked to keep what is stored to all windows but the last of a wave, and to
-/// give up the lines at the same place of those when a line of the last is stored, so that lines of a wave go to memory within one window's time, and
+/// A few writes among many reads cost more than their bytes: memory turns around for each handful
+/// of lines that the second-level cache gives up. On one H200, a hundredth of writes, evenly
+/// strewn, takes 7 % of the rate of reading; the same bytes written at once take 2 %
+/// (`benches/RESULTS.md`). Here the elements of an array, by their places in storage, are cut into
+/// waves of `windows` windows of `window` elements. The cache is asked to keep what is stored to
+/// all windows but the last of a wave, and to give up the lines at the same place of those when a
+/// line of the last is stored, so that lines of a wave go to memory within one window's time, and
 /// nothing but reading is between two of them.
 ///
-/// It suits results that are stored about in the order of storage, by kernels that read much more. What is kept, a wave without its last window, has to fit into the part of the
-/// cache that is left to lines to be kept (`cudaLimitPersistingL2CacheSize`: 11.25 MiB on an H200 unless set otherwise). Stores at the end that do not fill a wave are plain ones, so that
-/// nothing is kept when the kernel has ended. The hints (PTX's `evict_last` and `applypriority`, from sm_80 on) change no value; the emulator's accesses stay what they are. Elements
-/// of a byte are stored as ever.
+/// It suits results that are stored about in the order of storage, by kernels that read much more.
+/// What is kept, a wave without its last window, has to fit into the part of the cache that is left
+/// to lines to be kept (`cudaLimitPersistingL2CacheSize`: 11.25 MiB on an H200 unless set
+/// otherwise). Stores at the end that do not fill a wave are plain ones, so that nothing is kept
+/// when the kernel has ended. The hints (PTX's `evict_last` and `applypriority`, from sm_80 on)
+/// change no value; the emulator's accesses stay what they are. Elements of a byte are stored as
+/// ever.
 ///
 /// # Legality
 ///
-/// Legal by theorem, of any array in global memory: arguments, and temporaries moved there by [`SetAddressSpace`](crate::SetAddressSpace).
+/// Legal by theorem, of any array in global memory: arguments, and temporaries moved there by
+/// [`SetAddressSpace`](crate::SetAddressSpace).
 ///
-/// In text: `cache_waves(out, window=335872, windows=8)`, a step for each array. A window has a multiple of 128 elements, a wave 2 to 64 windows (8).
+/// In text: `cache_waves(out, window=335872, windows=8)`, a step for each array. A window has a
+/// multiple of 128 elements, a wave 2 to 64 windows (8).
 ///
 /// # Before and after
 ///

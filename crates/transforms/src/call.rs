@@ -1,7 +1,8 @@
 //! The text of a step: `name(argument, key=value, ...)` or `name { step; step }`.
 //!
-//! Arguments stay text here; each step reads its own from [`Args`]. Steps are separated by line ends or `;`, a `#` begins a
-//! comment that ends with its line. Nesting is bounded, so that no text overflows the stack.
+//! Arguments stay text here; each step reads its own from [`Args`]. Steps are separated by line
+//! ends or `;`, a `#` begins a comment that ends with its line. Nesting is bounded, so that no text
+//! overflows the stack.
 
 use std::{cell::RefCell, ops::Range, sync::Arc};
 

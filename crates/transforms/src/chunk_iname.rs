@@ -14,19 +14,23 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `chunk_iname(i, 4)`: splits an iname of constant length into 4 chunks whose lengths differ by one at most.
+/// `chunk_iname(i, 4)`: splits an iname of constant length into 4 chunks whose lengths differ by
+/// one at most.
 ///
 /// # Meaning
 ///
-/// With L values from `lo` on and K chunks, chunk `c` begins at `lo + floor(L*c/K)`: `i = lo + floor(L*c/K) + j`, where `j` runs as long as
-/// the next chunk has not begun. Where `split_iname(i, ceil(L/K))` leaves the last piece short or empty, these are balanced.
+/// With L values from `lo` on and K chunks, chunk `c` begins at `lo + floor(L*c/K)`:
+/// `i = lo + floor(L*c/K) + j`, where `j` runs as long as the next chunk has not begun. Where
+/// `split_iname(i, ceil(L/K))` leaves the last piece short or empty, these are balanced.
 ///
 /// # Legality
 ///
-/// The iname is untagged and its length is constant: a chunk of symbolic length would begin at a product of two variables, and no sets
-/// describe that. The order of the values stays what it was, { i -> (c, j) } is one to one and monotone.
+/// The iname is untagged and its length is constant: a chunk of symbolic length would begin at a
+/// product of two variables, and no sets describe that. The order of the values stays what it was,
+/// { i -> (c, j) } is one to one and monotone.
 ///
-/// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer` and `i_inner`.
+/// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer` and
+/// `i_inner`.
 ///
 /// # Before and after
 ///

@@ -46,8 +46,9 @@ pub enum Bisection {
 }
 
 impl Pipeline {
-    /// Applies two pipelines to one kernel, step beside step and with every check, up to the first step after which the kernels differ.
-    /// `None` if they are equal all along. A refusal differs from a kernel.
+    /// Applies two pipelines to one kernel, step beside step and with every check, up to the first
+    /// step after which the kernels differ. `None` if they are equal all along. A refusal differs
+    /// from a kernel.
     ///
     /// ```
     /// use loopwright_kernel_ir::LoopKernel;
@@ -112,11 +113,13 @@ impl Pipeline {
         None
     }
 
-    /// The first step that made a property of the kernel false. All steps are applied, with every check, and the property is asked before
-    /// the first and after each of them, in order: it may come and go. Where it cannot be asked (a kernel in the middle of a pipeline may
-    /// have no lowered program yet), `property` refuses and the step is passed over.
+    /// The first step that made a property of the kernel false. All steps are applied, with every
+    /// check, and the property is asked before the first and after each of them, in order: it may
+    /// come and go. Where it cannot be asked (a kernel in the middle of a pipeline may have no
+    /// lowered program yet), `property` refuses and the step is passed over.
     ///
-    /// A property of the lowered program, or of a run on the emulator, is one of the kernel: lower it in `property`.
+    /// A property of the lowered program, or of a run on the emulator, is one of the kernel: lower
+    /// it in `property`.
     ///
     /// Errors: a step that is refused.
     ///

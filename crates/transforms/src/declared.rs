@@ -5,9 +5,10 @@ use loopwright_legality::{Verdict, judge};
 
 /// Whether a kernel computes what its declared kernel does; none where it is the declared kernel.
 ///
-/// Pipelines judge each step as they apply it. A kernel that comes from a text with a `declared` block, or from JSON, says only what it claims
-/// to have been made from: reading it checks its form, this checks the claim. What a theorem about a step proved, as of a realised scan, is
-/// no longer known of the finished kernel, and may be `Unknown`.
+/// Pipelines judge each step as they apply it. A kernel that comes from a text with a `declared`
+/// block, or from JSON, says only what it claims to have been made from: reading it checks its
+/// form, this checks the claim. What a theorem about a step proved, as of a realised scan, is no
+/// longer known of the finished kernel, and may be `Unknown`.
 ///
 /// Errors: arguments, operators, functions and facts that no step makes of the declared ones.
 ///

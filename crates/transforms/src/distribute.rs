@@ -20,14 +20,16 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// The body of the loop is cut between its children, or only in front of the instructions of `before=[...]`. The first piece keeps the iname;
-/// the others run over copies of it, which by default are called `i_2`, `i_3`, ... It is loop distribution (or fission), the opposite
-/// of [`FuseLoops`](crate::FuseLoops).
+/// The body of the loop is cut between its children, or only in front of the instructions of
+/// `before=[...]`. The first piece keeps the iname; the others run over copies of it, which by
+/// default are called `i_2`, `i_3`, ... It is loop distribution (or fission), the opposite of
+/// [`FuseLoops`](crate::FuseLoops).
 ///
 /// # Legality
 ///
-/// The parts of one instruction stay together: a reduction cannot be cut through. Legal is a cut if no dependence goes backwards
-/// over it: { x in a later piece -> y in an earlier piece : y needs x, x at an earlier value of the iname } is empty.
+/// The parts of one instruction stay together: a reduction cannot be cut through. Legal is a cut if
+/// no dependence goes backwards over it: { x in a later piece -> y in an earlier piece : y needs x,
+/// x at an earlier value of the iname } is empty.
 ///
 /// In text: `distribute(i)`, `distribute(i, before=[second], new=[i_second])`.
 ///

@@ -20,20 +20,24 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `double_buffer(a_tile, k_outer)`: fetches a tile one iteration ahead, into the half of the buffer that is not in use.
+/// `double_buffer(a_tile, k_outer)`: fetches a tile one iteration ahead, into the half of the
+/// buffer that is not in use.
 ///
 /// # Meaning
 ///
-/// The temporary is written by one copy in the loop. It gets two slots, an axis of length 2 in front, taken in turns: iteration `k` reads
-/// slot `(k - lo) mod 2`. The copy is moved one iteration ahead: a first one in front of the loop fills slot 0, and the one in the loop
-/// fetches for `k + 1`, where there is such an iteration. Loads are under way while the loop computes, and one barrier an iteration is enough.
+/// The temporary is written by one copy in the loop. It gets two slots, an axis of length 2 in
+/// front, taken in turns: iteration `k` reads slot `(k - lo) mod 2`. The copy is moved one
+/// iteration ahead: a first one in front of the loop fills slot 0, and the one in the loop fetches
+/// for `k + 1`, where there is such an iteration. Loads are under way while the loop computes, and
+/// one barrier an iteration is enough.
 ///
 /// # Legality
 ///
-/// One plain instruction writes the temporary, inside the sequential loop and around nothing else, and all accesses are inside the loop. The
-/// first value of the iname is one function of loops around it and parameters. Legal is the step if what the copy reads stays the same for one
-/// iteration more, { v : v writes a cell that copy(k + 1) reads, copy(k) < v < copy(k + 1) } is empty, and if iteration k reads only what
-/// was fetched for it.
+/// One plain instruction writes the temporary, inside the sequential loop and around nothing else,
+/// and all accesses are inside the loop. The first value of the iname is one function of loops
+/// around it and parameters. Legal is the step if what the copy reads stays the same for one
+/// iteration more, { v : v writes a cell that copy(k + 1) reads, copy(k) < v < copy(k + 1) } is
+/// empty, and if iteration k reads only what was fetched for it.
 ///
 /// In text: `double_buffer(a_tile, k_outer)`.
 ///
@@ -145,7 +149,8 @@ impl BuiltIn for DoubleBuffer {
     }
 }
 
-/// What changes with the loop's iname, each with its value where that has another one: the iname, and the names that are defined by it.
+/// What changes with the loop's iname, each with its value where that has another one: the iname,
+/// and the names that are defined by it.
 fn values_at(data: &KernelData, iname: &Name, value: &Aff) -> Result<Vec<(Name, Aff)>, Diagnostic> {
     let mut values = vec![(iname.clone(), value.clone())];
     for d in &data.definitions {
@@ -161,7 +166,8 @@ fn of<'a>(values: &'a [(Name, Aff)]) -> impl Fn(&Name) -> Option<Aff> + 'a {
     |n| values.iter().find(|(m, _)| m == n).map(|(_, v)| v.clone())
 }
 
-/// The constraints that say something else for another value of the loop's iname, and what they say for it.
+/// The constraints that say something else for another value of the loop's iname, and what they say
+/// for it.
 fn moved(constraints: &[Constraint], values: &[(Name, Aff)]) -> Result<Vec<Constraint>, Diagnostic> {
     let of = of(values);
     let mut found: Vec<Constraint> = Vec::new();
@@ -184,7 +190,8 @@ fn set_iname(
     let values = values_at(data, iname, value)?;
     let of = of(&values);
     let types = TypeTable::new(data);
-    // In values a constant keeps the type of the iname that it stands for, which a literal would not.
+    // In values a constant keeps the type of the iname that it stands for, which a literal would
+    // not.
     let types: BTreeMap<Name, Type> =
         values.iter().filter_map(|(n, _)| Some((n.clone(), types.scalar(n)?.clone()))).collect();
     let in_value = |n: &Name| {
@@ -221,7 +228,8 @@ fn set_iname(
     for value in instruction.map.values_mut() {
         *value = value.substitute(&of)?;
     }
-    // Declared inames without an entry stand for themselves, which they do no longer where they follow the loop's.
+    // Declared inames without an entry stand for themselves, which they do no longer where they
+    // follow the loop's.
     if let Role::Does(id) = &instruction.role {
         let declared = data.declared.as_ref().map_or(data, |d| &**d);
         let inames = declared.instructions.iter().find(|i| i.id == *id).map(|i| i.within.clone());
@@ -321,7 +329,8 @@ impl Transform for DoubleBuffer {
                     })
                 })
                 .collect();
-            // Where both this iteration and the next one are. What the copy's own domains say is written for the next one below.
+            // Where both this iteration and the next one are. What the copy's own domains say is
+            // written for the next one below.
             let direct: Vec<Constraint> = instances.iter().filter(|c| c.aff.mentions(k)).cloned().collect();
             let mut running = moved(&direct, &[(k.clone(), Aff::var(k))])?;
             running.retain(|c| !of_own(c, data));

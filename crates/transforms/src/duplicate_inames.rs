@@ -16,20 +16,24 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `duplicate_inames([i], [second])`: gives the instructions loops of their own over copies of the inames.
+/// `duplicate_inames([i], [second])`: gives the instructions loops of their own over copies of the
+/// inames.
 ///
 /// # Meaning
 ///
-/// The chosen instructions run over new inames with the same range; the loop is cut in two, and their half comes where they stood,
-/// before or behind the rest. Each instruction's map remembers the value of the declared iname.
+/// The chosen instructions run over new inames with the same range; the loop is cut in two, and
+/// their half comes where they stood, before or behind the rest. Each instruction's map remembers
+/// the value of the declared iname.
 ///
 /// # Legality
 ///
-/// The chosen instructions must stand at the beginning or at the end of the loop, all together, and no dependence may go from the half
-/// that comes later to the other one: no access of the later half may have been before an access of the same cell by the
-/// earlier half, one of the two a write. Otherwise the step is refused with two such executions.
+/// The chosen instructions must stand at the beginning or at the end of the loop, all together, and
+/// no dependence may go from the half that comes later to the other one: no access of the later
+/// half may have been before an access of the same cell by the earlier half, one of the two a
+/// write. Otherwise the step is refused with two such executions.
 ///
-/// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is called `i_dup`.
+/// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is called
+/// `i_dup`.
 ///
 /// # Before and after
 ///

@@ -6,7 +6,8 @@ use loopwright_kernel_ir::{
 
 use crate::names;
 
-/// Refuses what is no loop or coordinate of the kernel: unknown names, and inames that others have replaced.
+/// Refuses what is no loop or coordinate of the kernel: unknown names, and inames that others have
+/// replaced.
 pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnostic> {
     if !data.is_iname(name) {
         let d = Diagnostic::new("unknown-iname", format!("the kernel has no iname `{name}`"));
@@ -27,7 +28,8 @@ pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnos
     Ok(())
 }
 
-/// Refuses what a text of the kernel could not have as a name, and a name that the kernel uses already.
+/// Refuses what a text of the kernel could not have as a name, and a name that the kernel uses
+/// already.
 pub(crate) fn require_fresh(data: &KernelData, name: &Name, option: &str) -> Result<(), Diagnostic> {
     check_name(name, if option == "name" { "the temporary" } else { "the iname" })?;
     if !is_taken(data, name) {
@@ -45,8 +47,8 @@ pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
         || data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
 }
 
-/// The name, or the name with the first free number behind it; without the underscores that would make of it what CUDA C keeps for itself
-/// (`i__new`, or `i__2`).
+/// The name, or the name with the first free number behind it; without the underscores that would
+/// make of it what CUDA C keeps for itself (`i__new`, or `i__2`).
 pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
     let taken = |n: &Name| {
         is_taken(data, n) || data.instruction(n).is_some() || check_name(n, "the new value").is_err()

@@ -27,8 +27,8 @@ pub(crate) fn instances_of(data: &KernelData, part: &PartRef) -> Result<System, 
     Ok(System::new(&rows)?)
 }
 
-/// The range of an iname: its one least value, and its one greatest value where it has one, over parameters; and the constant
-/// bound of its length.
+/// The range of an iname: its one least value, and its one greatest value where it has one, over
+/// parameters; and the constant bound of its length.
 #[derive(Clone, Debug)]
 pub(crate) struct Range {
     pub lower: Aff,
@@ -40,7 +40,8 @@ pub(crate) struct Range {
 pub(crate) struct Extents<'k> {
     data: &'k KernelData,
     lookup: Lookup<'k>,
-    /// For each iname, the base inames of the part with the fewest that has it: it says most plainly how far the iname runs.
+    /// For each iname, the base inames of the part with the fewest that has it: it says most
+    /// plainly how far the iname runs.
     fewest: OnceCell<HashMap<Name, Rc<[Name]>>>,
 }
 
@@ -81,8 +82,8 @@ impl<'k> Extents<'k> {
         Ok(System::new(&rows)?)
     }
 
-    /// The constant bounds of an iname that its domain states, as those of an inner iname of a split. Others may be tighter for some
-    /// values of the parameters.
+    /// The constant bounds of an iname that its domain states, as those of an inner iname of a
+    /// split. Others may be tighter for some values of the parameters.
     fn declared_constants(&self, iname: &Name) -> Option<(i64, i64)> {
         let (mut low, mut high) = (None, None);
         let (domain, _) = self.lookup.domain_of(iname)?;
@@ -100,7 +101,8 @@ impl<'k> Extents<'k> {
         Some((low?, high?)).filter(|(l, h)| l <= h)
     }
 
-    /// The range of an iname in the part that says it most plainly, or `None` where its least value is not one function of the parameters.
+    /// The range of an iname in the part that says it most plainly, or `None` where its least value
+    /// is not one function of the parameters.
     pub fn range(&self, iname: &Name) -> Result<Option<Range>, Diagnostic> {
         if let Some((low, high)) = self.declared_constants(iname) {
             let length = high.checked_sub(low).and_then(|l| l.checked_add(1));
@@ -112,8 +114,8 @@ impl<'k> Extents<'k> {
         self.range_in(&system, iname)
     }
 
-    /// The range that all parts with the iname keep within. One that runs ahead of the others, as the copy of a double buffer, has a
-    /// smaller one of its own.
+    /// The range that all parts with the iname keep within. One that runs ahead of the others, as
+    /// the copy of a double buffer, has a smaller one of its own.
     fn range_of_all(&self, iname: &Name) -> Result<Option<Range>, Diagnostic> {
         let first = self.range(iname)?;
         if self.declared_constants(iname).is_some() {
@@ -212,7 +214,8 @@ impl<'k> Extents<'k> {
     }
 }
 
-/// The range of an iname in all parts that have it, or `None` where its least value is not one function of the parameters.
+/// The range of an iname in all parts that have it, or `None` where its least value is not one
+/// function of the parameters.
 pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Diagnostic> {
     Extents::new(data).range_of_all(iname)
 }

@@ -19,12 +19,13 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// The value takes the parameter's place in domains, shapes and expressions. The argument stays, and the assumption `n = 64` is added,
-/// so that a launch with another value is refused.
+/// The value takes the parameter's place in domains, shapes and expressions. The argument stays,
+/// and the assumption `n = 64` is added, so that a launch with another value is refused.
 ///
 /// # Legality
 ///
-/// Legal for the launches that the assumption lets pass. Refused are values that contradict the assumptions so far.
+/// Legal for the launches that the assumption lets pass. Refused are values that contradict the
+/// assumptions so far.
 ///
 /// In text: `fix_parameters(n=64, m=$m)`.
 ///

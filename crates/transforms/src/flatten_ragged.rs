@@ -17,29 +17,38 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so are the ends of the segments, each as several points: these are
-/// *steps*. Warps take equal numbers of steps, so that neither one giant segment nor millions of empty ones leave them without
-/// work, and what each reads lies side by side whatever the lengths. A segment that more than one lane has a part of is joined in the order
-/// of its points, always in the same one: results are equal to the bit from run to run, and an operator need not commute.
+/// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so are
+/// the ends of the segments, each as several points: these are *steps*. Warps take equal numbers of
+/// steps, so that neither one giant segment nor millions of empty ones leave them without work, and
+/// what each reads lies side by side whatever the lengths. A segment that more than one lane has a
+/// part of is joined in the order of its points, always in the same one: results are equal to the
+/// bit from run to run, and an operator need not commute.
 ///
-/// A block has `threads` threads (128). Each of its warps goes through a run of `tiles` tiles (16), each of 32 times `items` points (8, 16 or 32; 16 unless
-/// said): it loads them by whole vectors where what is reduced is read by the points' numbers, and reduces them in shared memory, of
-/// which a block takes `threads * items` mapped values and an eighth more, and a byte for each. A warp waits for no other one. Lowering makes three
-/// launches of it: one that finds by bisection where each run begins, one that goes through the runs, and one that joins what blocks have of
+/// A block has `threads` threads (128). Each of its warps goes through a run of `tiles` tiles (16),
+/// each of 32 times `items` points (8, 16 or 32; 16 unless said): it loads them by whole vectors
+/// where what is reduced is read by the points' numbers, and reduces them in shared memory, of
+/// which a block takes `threads * items` mapped values and an eighth more, and a byte for each. A
+/// warp waits for no other one. Lowering makes three launches of it: one that finds by bisection
+/// where each run begins, one that goes through the runs, and one that joins what blocks have of
 /// common segments.
 ///
-/// Blocks take the runs in their order. Runs of equal length do not take equal time: points inside of a long segment cost less than ends of short ones. With `runs`
-/// and `rest`, only the first `runs` runs have `tiles` tiles, and the others `rest`: if the first ones are as many as the device holds warps, and have nine tenths
-/// of all, warps that are done early take what is left in small pieces.
+/// Blocks take the runs in their order. Runs of equal length do not take equal time: points inside
+/// of a long segment cost less than ends of short ones. With `runs` and `rest`, only the first
+/// `runs` runs have `tiles` tiles, and the others `rest`: if the first ones are as many as the
+/// device holds warps, and have nine tenths of all, warps that are done early take what is left in
+/// small pieces.
 ///
 /// # Legality
 ///
-/// Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared with a range; the bounds of `i` are exactly
-/// `lo <= i < hi`, loaded from neighbouring offsets in the loop over `0 <= s < N`; that loop has no others around it but host loops, and in it only
-/// loads of scalars and one reduction over `i`; the element that is written tells the segments apart; and nothing that the nest reads is written in it.
-/// Lowering asks all this once more of the finished kernel, so that a later step that breaks it is refused.
+/// Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared with a
+/// range; the bounds of `i` are exactly `lo <= i < hi`, loaded from neighbouring offsets in the
+/// loop over `0 <= s < N`; that loop has no others around it but host loops, and in it only loads
+/// of scalars and one reduction over `i`; the element that is written tells the segments apart; and
+/// nothing that the nest reads is written in it. Lowering asks all this once more of the finished
+/// kernel, so that a later step that breaks it is refused.
 ///
-/// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, with `runs=4224, rest=1` behind it for shorter ones.
+/// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, with `runs=4224, rest=1`
+/// behind it for shorter ones.
 ///
 /// # Before and after
 ///

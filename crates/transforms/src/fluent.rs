@@ -238,7 +238,8 @@ pub trait Transforms: Sized {
     fn realize_scan(&self, sweep: &str, point: &str) -> Result<Self, Diagnostic> {
         self.step(RealizeScan::new(sweep, point))
     }
-    /// See [`FlattenRagged`](crate::FlattenRagged), which has options: segments of unequal length in pieces of equal work.
+    /// See [`FlattenRagged`](crate::FlattenRagged), which has options: segments of unequal length
+    /// in pieces of equal work.
     fn flatten_ragged(&self, segment: &str, point: &str) -> Result<Self, Diagnostic> {
         self.step(crate::FlattenRagged::new(segment, point))
     }

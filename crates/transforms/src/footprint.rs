@@ -1,11 +1,13 @@
 //! Which cells of an array a sweep of inames touches.
 //!
-//! For each axis, a *base* is a function of what is not swept, such that each subscript lies between the base and the base plus a
-//! constant. The base of a subscript is what is left of it without the swept inames, moved by the constant least value of the rest;
-//! where the swept inames have no constant least values, the lower bounds of the subscript by elimination are tried.
-//! A read under a condition on inames (`if(i > 0, x[i-1], 0)`) touches only what it reads where the condition holds.
-//! All subscripts together give the box: `x[i-1]`, `x[i]`, `x[i+1]` under `i = 16*i_outer + i_inner` swept over `i_inner` have the base
-//! `16*i_outer - 1` and the length 18, the halo included.
+//! For each axis, a *base* is a function of what is not swept, such that each subscript lies
+//! between the base and the base plus a constant. The base of a subscript is what is left of it
+//! without the swept inames, moved by the constant least value of the rest; where the swept inames
+//! have no constant least values, the lower bounds of the subscript by elimination are tried. A
+//! read under a condition on inames (`if(i > 0, x[i-1], 0)`) touches only what it reads where the
+//! condition holds. All subscripts together give the box: `x[i-1]`, `x[i]`, `x[i+1]` under
+//! `i = 16*i_outer + i_inner` swept over `i_inner` have the base `16*i_outer - 1` and the length
+//! 18, the halo included.
 
 use std::collections::BTreeSet;
 
@@ -38,7 +40,8 @@ pub(crate) struct Span {
     pub length: i64,
 }
 
-/// The accesses of an array inside an expression, each with the number of the innermost reduction around it.
+/// The accesses of an array inside an expression, each with the number of the innermost reduction
+/// around it.
 pub(crate) fn accesses_in(e: &Expr, array: &str, next: &mut usize, found: &mut Vec<(Option<usize>, Access)>) {
     let start = found.len();
     for child in e.children() {
@@ -202,7 +205,8 @@ pub(crate) fn spans(
         .collect()
 }
 
-/// The span that begins at a constant from `candidate`, if all subscripts lie within a constant from it.
+/// The span that begins at a constant from `candidate`, if all subscripts lie within a constant
+/// from it.
 fn span_from(
     candidate: &Aff,
     axis: usize,
@@ -247,8 +251,8 @@ fn unbounded(data: &KernelData, array: &Name, axis: usize, reads: &[Read], sweep
     }
 }
 
-/// The new inames' constraints: the box, and what restricts all reads alike, over the names that `keep` allows. Cells outside of the
-/// array are left out.
+/// The new inames' constraints: the box, and what restricts all reads alike, over the names that
+/// `keep` allows. Cells outside of the array are left out.
 pub(crate) fn needed(
     data: &KernelData,
     reads: &[Read],
@@ -269,7 +273,8 @@ pub(crate) fn needed(
         let all = data.assumptions.iter().cloned().chain(rows).collect::<Vec<_>>();
         let projection = System::new(&all)?.keep_only(&|n| fetched(n) || keep(n))?.system;
         if !projections.contains(&projection) {
-            // What restricts the inames around the copy alone is said first, so that it is not left to follow from the rest.
+            // What restricts the inames around the copy alone is said first, so that it is not left
+            // to follow from the rest.
             around.extend(projection.keep_only(&|n| !fetched(n))?.system.constraints().iter().cloned());
             projections.push(projection);
         }
@@ -301,7 +306,8 @@ pub(crate) fn needed(
     }
     let context = System::new(&data.assumptions)?;
     let mut kept = System::new(&rows)?.gist(&context)?;
-    // The box itself stays, also where something else implies a side of it: it says how far the inames run.
+    // The box itself stays, also where something else implies a side of it: it says how far the
+    // inames run.
     for c in fetch_box.into_iter().rev() {
         if !kept.contains(&c) {
             kept.insert(0, c);

@@ -19,21 +19,25 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `fuse_loops([i, j])`: makes one loop of several that are neighbours, with their bodies one after the other.
+/// `fuse_loops([i, j])`: makes one loop of several that are neighbours, with their bodies one after
+/// the other.
 ///
 /// # Meaning
 ///
-/// The loops become one loop over the first iname, or over `new=...`, at the place of the first of them; the bodies follow in the order in
-/// which the inames are listed. Each instruction's map remembers the value of its declared iname. It is the opposite of
+/// The loops become one loop over the first iname, or over `new=...`, at the place of the first of
+/// them; the bodies follow in the order in which the inames are listed. Each instruction's map
+/// remembers the value of its declared iname. It is the opposite of
 /// [`Distribute`](crate::Distribute).
 ///
 /// # Legality
 ///
-/// The loops are children of one loop, with nothing between them. The values of the iname that the parts run through must not change: bounds
-/// that one loop has and another one has not must follow from the others for each part, `{ S[i] : bounds of S } = { S[i] : bounds of S and of
-/// the fused loop }`. (A shift or a split with `map_domain` or `index_set_split` makes ranges equal.) Legal is the new order if no dependence
-/// goes backwards in it: { x in a later body -> y in an earlier body : y needs x, x at an equal or earlier value } loses none that was
-/// kept before.
+/// The loops are children of one loop, with nothing between them. The values of the iname that the
+/// parts run through must not change: bounds that one loop has and another one has not must follow
+/// from the others for each part,
+/// `{ S[i] : bounds of S } = { S[i] : bounds of S and of the fused loop }`. (A shift or a split
+/// with `map_domain` or `index_set_split` makes ranges equal.) Legal is the new order if no
+/// dependence goes backwards in it: { x in a later body -> y in an earlier body : y needs x, x at
+/// an equal or earlier value } loses none that was kept before.
 ///
 /// In text: `fuse_loops([i, j])`, `fuse_loops([i, j], new=k)`.
 ///
@@ -98,7 +102,8 @@ impl BuiltIn for FuseLoops {
     }
 }
 
-/// Takes the loops out of a list of siblings, with the place of the first. `None` if they are elsewhere in the tree.
+/// Takes the loops out of a list of siblings, with the place of the first. `None` if they are
+/// elsewhere in the tree.
 fn take(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<bool, Diagnostic> {
     let here = |tree: &Tree| matches!(tree, Tree::Loop { iname, .. } if inames.contains(iname));
     let places: Vec<usize> = (0..trees.len()).filter(|k| here(&trees[*k])).collect();
@@ -151,8 +156,9 @@ fn take(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<bool, Diag
     Ok(true)
 }
 
-/// Drops the constraints on these inames that restrict no part, because no part has all of their inames (any more): what `distribute`
-/// leaves of `0 <= j < i` where `j` is now inside of a copy of `i`. With one iname for several of them, parts may have all that are left.
+/// Drops the constraints on these inames that restrict no part, because no part has all of their
+/// inames (any more): what `distribute` leaves of `0 <= j < i` where `j` is now inside of a copy of
+/// `i`. With one iname for several of them, parts may have all that are left.
 fn drop_dead(data: &mut KernelData, inames: &[Name]) {
     let lookup = Lookup::new(data);
     let parts: Vec<Vec<Name>> = parts_with_inames(data).into_iter().map(|(_, inames)| inames).collect();

@@ -8,19 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::{FuseLoops, Transform, call::Args, edit::require_iname, judged::verdict, names, step::BuiltIn};
 
-/// `fuse_maximal(i, j, k)`: makes as few loops as can be proved legal of several that follow one another.
+/// `fuse_maximal(i, j, k)`: makes as few loops as can be proved legal of several that follow one
+/// another.
 ///
 /// # Meaning
 ///
-/// The candidates are taken in the order of the text. Each is fused with the loop before it, as by [`FuseLoops`](crate::FuseLoops), if that
-/// applies and is proved; otherwise it stays, and those after it are fused with it. Each loop keeps the name of the first of those that it is
-/// made of. What can be one loop can be so without its first or last candidates; so no other choice of neighbours leaves fewer loops. Which
-/// were kept apart, and why, is shown by [`Pipeline::explain`](crate::Pipeline::explain).
+/// The candidates are taken in the order of the text. Each is fused with the loop before it, as by
+/// [`FuseLoops`](crate::FuseLoops), if that applies and is proved; otherwise it stays, and those
+/// after it are fused with it. Each loop keeps the name of the first of those that it is made of.
+/// What can be one loop can be so without its first or last candidates; so no other choice of
+/// neighbours leaves fewer loops. Which were kept apart, and why, is shown by
+/// [`Pipeline::explain`](crate::Pipeline::explain).
 ///
 /// # Legality
 ///
-/// That of each fusion, { x in a later body -> y in an earlier body : y needs x, x at an equal or earlier value } loses none that was kept before;
-/// each is judged by itself. Where no two can be fused, the step is refused, with the reason for the first two.
+/// That of each fusion, { x in a later body -> y in an earlier body : y needs x, x at an equal or
+/// earlier value } loses none that was kept before; each is judged by itself. Where no two can be
+/// fused, the step is refused, with the reason for the first two.
 ///
 /// In text: `fuse_maximal(i, j, k)`.
 ///
@@ -119,7 +123,8 @@ impl FuseMaximal {
         Ok(ordered)
     }
 
-    /// The kernel with all fusions that are proved, and what came of each candidate after the first.
+    /// The kernel with all fusions that are proved, and what came of each candidate after the
+    /// first.
     fn fuse(&self, kernel: &LoopKernel) -> Result<(LoopKernel, Vec<Decision>), Diagnostic> {
         let ordered = self.in_order(kernel)?;
         let mut kernel = kernel.clone();

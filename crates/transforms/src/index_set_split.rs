@@ -17,20 +17,23 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `index_set_split(i, i < k)`: a loop over the values of `i` where the condition holds, and another one over the rest.
+/// `index_set_split(i, i < k)`: a loop over the values of `i` where the condition holds, and
+/// another one over the rest.
 ///
 /// # Meaning
 ///
-/// The loop over `i` with all that it contains is copied. The first copy keeps its names and takes the condition; inames and instructions
-/// of the other one get a suffix, and it takes the opposite. Which of the two loops comes first follows from the direction of the condition,
-/// so that the values of `i` keep their order. Two splits cut out one value: `index_set_split(i, i <= k, suffix=_below)`, then
-/// `index_set_split(i, i < k, suffix=_at)`.
+/// The loop over `i` with all that it contains is copied. The first copy keeps its names and takes
+/// the condition; inames and instructions of the other one get a suffix, and it takes the opposite.
+/// Which of the two loops comes first follows from the direction of the condition, so that the
+/// values of `i` keep their order. Two splits cut out one value:
+/// `index_set_split(i, i <= k, suffix=_below)`, then `index_set_split(i, i < k, suffix=_at)`.
 ///
 /// # Legality
 ///
-/// Each instance is in exactly one of the copies, `{ S[i] : c }` or `{ S[i] : not c }`, and their order is what it was, so that the step
-/// is legal by itself. Refused are inames of reductions, whose accumulator is one, tagged inames, and conditions that are no inequality of
-/// the iname, inames around it and parameters.
+/// Each instance is in exactly one of the copies, `{ S[i] : c }` or `{ S[i] : not c }`, and their
+/// order is what it was, so that the step is legal by itself. Refused are inames of reductions,
+/// whose accumulator is one, tagged inames, and conditions that are no inequality of the iname,
+/// inames around it and parameters.
 ///
 /// In text: `index_set_split(i, i < k)`, with `suffix=_rest` as the option by default.
 ///
@@ -152,7 +155,8 @@ fn copied(data: &KernelData, iname: &Name) -> Result<Copied, Diagnostic> {
     Ok(Copied { ids, inames })
 }
 
-/// The names that a condition on `iname` may speak of: inames of all parts in the loop, and integer arguments.
+/// The names that a condition on `iname` may speak of: inames of all parts in the loop, and integer
+/// arguments.
 fn check_condition(data: &KernelData, iname: &Name, condition: &Constraint) -> Result<(), Diagnostic> {
     let refuse = |why: String| {
         Err(Diagnostic::new("split-condition", format!("`{iname}` cannot be split where {condition}: {why}"))
@@ -176,7 +180,8 @@ fn check_condition(data: &KernelData, iname: &Name, condition: &Constraint) -> R
     Ok(())
 }
 
-/// Cuts the loop over `iname` in two. The copy with the suffix is where the condition does not hold.
+/// Cuts the loop over `iname` in two. The copy with the suffix is where the condition does not
+/// hold.
 pub(crate) fn split_at(
     kernel: &LoopKernel,
     iname: &Name,

@@ -8,24 +8,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Transform, add_prefetch::unknown_instruction, call::Args, step::BuiltIn};
 
-/// `join_atomically(total)`: blocks that share the reduction of an instruction change its result by atomic updates.
+/// `join_atomically(total)`: blocks that share the reduction of an instruction change its result by
+/// atomic updates.
 ///
 /// # Meaning
 ///
-/// A reduction over inames on the axes of the grid leaves each block with a partial result. Otherwise these go to an array of their own, which a
-/// kernel that is launched after the blocks joins in a fixed order. With this step, a kernel before the blocks gives the result its neutral
-/// value, and each block ends with an `atomicAdd`, `atomicMin` or `atomicMax`: no array, and nothing to launch afterwards. Where no iname of the
-/// reduction is on the grid, nothing changes.
+/// A reduction over inames on the axes of the grid leaves each block with a partial result.
+/// Otherwise these go to an array of their own, which a kernel that is launched after the blocks
+/// joins in a fixed order. With this step, a kernel before the blocks gives the result its neutral
+/// value, and each block ends with an `atomicAdd`, `atomicMin` or `atomicMax`: no array, and
+/// nothing to launch afterwards. Where no iname of the reduction is on the grid, nothing changes.
 ///
-/// The order of the updates is that in which blocks come to their end. Sums of floating-point numbers may therefore differ in their last
-/// bits from run to run; integers, and the least and greatest, do not. The emulator runs the blocks of such a kernel in order.
+/// The order of the updates is that in which blocks come to their end. Sums of floating-point
+/// numbers may therefore differ in their last bits from run to run; integers, and the least and
+/// greatest, do not. The emulator runs the blocks of such a kernel in order.
 ///
 /// # Legality
 ///
-/// Legal by theorem: partial results of a reduction may be joined in any order. The value is one reduction by itself and does not read what is
-/// written: a sum into an array of `i32`, `u32`, `i64`, `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`, `i64` or `u64`.
-/// All else is refused here: products, operators of one's own, floating-point extremes, types of fewer bits. When the kernel is lowered, an array that is not in global
-/// memory is refused too, and one whose type is not that in which the reduction accumulates.
+/// Legal by theorem: partial results of a reduction may be joined in any order. The value is one
+/// reduction by itself and does not read what is written: a sum into an array of `i32`, `u32`,
+/// `i64`, `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`, `i64` or
+/// `u64`. All else is refused here: products, operators of one's own, floating-point extremes,
+/// types of fewer bits. When the kernel is lowered, an array that is not in global memory is
+/// refused too, and one whose type is not that in which the reduction accumulates.
 ///
 /// In text: `join_atomically(total)`.
 ///

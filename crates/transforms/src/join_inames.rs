@@ -21,15 +21,18 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// With `J` values of `j`, the iname `k` comes with the definitions `i = floor(k/J)` and `j = k mod J` (each plus its least
-/// value); expressions and constraints go on speaking of `i` and `j`. The first of the inames varies slowest.
+/// With `J` values of `j`, the iname `k` comes with the definitions `i = floor(k/J)` and
+/// `j = k mod J` (each plus its least value); expressions and constraints go on speaking of `i` and
+/// `j`. The first of the inames varies slowest.
 ///
 /// # Legality
 ///
-/// The loops must be nested perfectly, without tags, in the given order. All but the first need a constant length; the first needs
-/// one least value. Executions and their order stay the same, so it is always legal.
+/// The loops must be nested perfectly, without tags, in the given order. All but the first need a
+/// constant length; the first needs one least value. Executions and their order stay the same, so
+/// it is always legal.
 ///
-/// In text: `join_inames([i, j], k)`, or `join_inames(i, j, new=k)`; by default the new iname is called `i_j`.
+/// In text: `join_inames([i, j], k)`, or `join_inames(i, j, new=k)`; by default the new iname is
+/// called `i_j`.
 ///
 /// # Before and after
 ///

@@ -1,8 +1,9 @@
 //! Steps with their verdicts.
 //!
-//! A step first makes the new kernel, checking its own structural conditions; then the new kernel is judged against the one before (see
-//! [`loopwright_legality::judge`]), unless a theorem says that the step is legal wherever it applies. What is refuted is refused; what is
-//! unknown is refused too, unless the user has vouched for it by `assume_legal`.
+//! A step first makes the new kernel, checking its own structural conditions; then the new kernel
+//! is judged against the one before (see [`loopwright_legality::judge`]), unless a theorem says
+//! that the step is legal wherever it applies. What is refuted is refused; what is unknown is
+//! refused too, unless the user has vouched for it by `assume_legal`.
 
 use std::{fmt, time::Instant};
 
@@ -36,7 +37,8 @@ pub(crate) fn verdict(transform: &dyn Transform, before: &LoopKernel, after: &Lo
     }
 }
 
-/// The refusal, with what is the likely reason where an operator keeps its values in order though it need not.
+/// The refusal, with what is the likely reason where an operator keeps its values in order though
+/// it need not.
 fn with_forgotten_commutes(mut refusal: Diagnostic, kernel: &LoopKernel) -> Diagnostic {
     let reductions = kernel.instructions.iter().flat_map(|i| i.reductions());
     let forgotten = reductions.filter_map(|r| kernel.forgotten_commutes(&kernel.operator(&r.op)?)).next();
@@ -49,7 +51,8 @@ fn with_forgotten_commutes(mut refusal: Diagnostic, kernel: &LoopKernel) -> Diag
     refusal
 }
 
-/// Applies a transform and judges it. `name` is what the kernel calls it where the user has vouched for it.
+/// Applies a transform and judges it. `name` is what the kernel calls it where the user has vouched
+/// for it.
 pub(crate) fn apply_judged(
     transform: &dyn Transform,
     is_vouching: bool,
@@ -104,7 +107,8 @@ pub struct Explained {
     pub notes: Vec<String>,
 }
 
-/// A pipeline step by step, with verdicts. Printed are the lines of the kernel that each step changed; `{:#}` prints whole kernels.
+/// A pipeline step by step, with verdicts. Printed are the lines of the kernel that each step
+/// changed; `{:#}` prints whole kernels.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The kernel before the first step.
@@ -114,7 +118,8 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// The steps of a kernel; `refused` gives a refusal its place, with the number of its step among `steps`.
+    /// The steps of a kernel; `refused` gives a refusal its place, with the number of its step
+    /// among `steps`.
     pub(crate) fn of(
         steps: &[Step],
         start: &LoopKernel,
@@ -130,7 +135,8 @@ impl Explanation {
         ) -> bool {
             for (number, step) in steps.iter().enumerate() {
                 if let Step::Composite(c) = step {
-                    // Its steps are explained one by one, and are refused as the composite step that they belong to.
+                    // Its steps are explained one by one, and are refused as the composite step
+                    // that they belong to.
                     if !go(&c.steps, kernel, explained, &|d, _, kernel| refused(d, number, kernel)) {
                         return false;
                     }

@@ -1,14 +1,18 @@
-//! Steps that change how a kernel computes, never what: `LoopKernel -> LoopKernel`, one file a transform.
+//! Steps that change how a kernel computes, never what: `LoopKernel -> LoopKernel`, one file a
+//! transform.
 //!
-//! A [`Step`] is a value: it is applied ([`Transform::apply`]), printed and parsed (`split_iname(i, 128)`), and serialised. A
-//! [`Pipeline`] is a list of steps, whose numbers may be open parameters (`split_iname(i, $block)`). The methods of [`Transforms`]
-//! on a kernel are the same code. A kernel is a value too: a refused step leaves it as it was.
+//! A [`Step`] is a value: it is applied ([`Transform::apply`]), printed and parsed
+//! (`split_iname(i, 128)`), and serialised. A [`Pipeline`] is a list of steps, whose numbers may be
+//! open parameters (`split_iname(i, $block)`). The methods of [`Transforms`] on a kernel are the
+//! same code. A kernel is a value too: a refused step leaves it as it was.
 //!
 //! The page [`tags`] shows each tag and each step beside the name that loopy's users know.
 //!
-//! Every step is judged (see [`Verdict`]): it is proved to compute the declared kernel for all values of the parameters, or refused with a
-//! counter-example, or refused because neither is known, unless the user vouches for it ([`AssumeLegal`]). [`Pipeline::explain`] shows the
-//! verdicts. Whether the barriers and kernel boundaries that an order needs can be placed is found when the kernel is lowered.
+//! Every step is judged (see [`Verdict`]): it is proved to compute the declared kernel for all
+//! values of the parameters, or refused with a counter-example, or refused because neither is
+//! known, unless the user vouches for it ([`AssumeLegal`]). [`Pipeline::explain`] shows the
+//! verdicts. Whether the barriers and kernel boundaries that an order needs can be placed is found
+//! when the kernel is lowered.
 
 #![cfg_attr(
     not(test),

@@ -21,23 +21,28 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `map_array(t, [x, y] -> [y, x + y])`: gives the cells of a temporary other subscripts, which are quasi-affine functions of the old ones.
+/// `map_array(t, [x, y] -> [y, x + y])`: gives the cells of a temporary other subscripts, which are
+/// quasi-affine functions of the old ones.
 ///
 /// # Meaning
 ///
-/// Each access `t[e, f]` becomes one of the cell that the functions give for `e` and `f`, counted from the least value of each function. The
-/// new shape is the box around the image of the old one, so that a skewed array has cells that nobody touches. Layout and padding are
-/// the default ones afterwards. With it are written transposed, skewed and reversed storage, an axis cut in two
+/// Each access `t[e, f]` becomes one of the cell that the functions give for `e` and `f`, counted
+/// from the least value of each function. The new shape is the box around the image of the old one,
+/// so that a skewed array has cells that nobody touches. Layout and padding are the default ones
+/// afterwards. With it are written transposed, skewed and reversed storage, an axis cut in two
 /// (`[x] -> [x // 4, x % 4]`) and two made one (`[x, y] -> [8*x + y]`).
 ///
 /// # Legality
 ///
-/// A one-to-one map of cells keeps which accesses touch the same one, and so every conflict and its order; nothing else is asked. That the
-/// functions f are one to one is proved of the whole shape, or else of what is accessed: { (c, d) : c and d are accessed, c != d, f(c) = f(d) } is
-/// empty. Otherwise two cells that would become one are shown. What is allocated is the kernel's own affair for temporaries only: how an
-/// argument lies in its storage is chosen with [`TagArrayAxes`](crate::TagArrayAxes).
+/// A one-to-one map of cells keeps which accesses touch the same one, and so every conflict and its
+/// order; nothing else is asked. That the functions f are one to one is proved of the whole shape,
+/// or else of what is accessed: { (c, d) : c and d are accessed, c != d, f(c) = f(d) } is empty.
+/// Otherwise two cells that would become one are shown. What is allocated is the kernel's own
+/// affair for temporaries only: how an argument lies in its storage is chosen with
+/// [`TagArrayAxes`](crate::TagArrayAxes).
 ///
-/// In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old subscripts, parameters may be used.
+/// In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
+/// subscripts, parameters may be used.
 ///
 /// # Before and after
 ///
@@ -142,7 +147,8 @@ impl MapArray {
         }
     }
 
-    /// The cells of the whole shape, over the names of the axes; `None` where a length is not affine.
+    /// The cells of the whole shape, over the names of the axes; `None` where a length is not
+    /// affine.
     fn shape(&self, data: &KernelData) -> Result<Option<Vec<Constraint>>, Diagnostic> {
         let mut rows = data.assumptions.clone();
         let Some(array) = data.temporary(&self.array) else { return Ok(None) };
@@ -154,7 +160,8 @@ impl MapArray {
         Ok(Some(rows))
     }
 
-    /// What the kernel does with the temporary: the instances and the subscripts of each access; `None` where one is not affine.
+    /// What the kernel does with the temporary: the instances and the subscripts of each access;
+    /// `None` where one is not affine.
     fn accessed(&self, data: &KernelData) -> Result<Option<Vec<Cells>>, Diagnostic> {
         let mut cells: Vec<Cells> = Vec::new();
         for instruction in data.instructions.iter().filter(|i| touches(i, &self.array)) {
@@ -210,7 +217,8 @@ impl MapArray {
                     |s: &Aff| s.eval(&|n| Some(point.get(n).copied().unwrap_or(0))).unwrap_or_default();
                 format!("{}[{}]", self.array, names::numbers(index.iter().map(value)))
             };
-            // In the image, subscripts count from wherever the function begins: this is the function's own value.
+            // In the image, subscripts count from wherever the function begins: this is the
+            // function's own value.
             let mut text = format!("{} and {} would both be {}", cell(&a.index), cell(&other), cell(&image));
             let parameters: Vec<String> = point
                 .iter()

@@ -17,23 +17,27 @@ use crate::{
     unimodular,
 };
 
-/// `map_domain([t, i] -> [w, t], w = 2*t + i)`: goes through the same points along new inames, which are affine functions of the old ones.
+/// `map_domain([t, i] -> [w, t], w = 2*t + i)`: goes through the same points along new inames,
+/// which are affine functions of the old ones.
 ///
 /// # Meaning
 ///
-/// The loops over the old inames become loops over the new ones, in the order in which these are listed. An iname that is in both lists stays
-/// what it is; each other new iname has its function after the lists, of the old inames, parameters and a constant. The map has to be
-/// one to one on the integers: its matrix is square and has determinant 1 or -1. Old inames that are not kept get their value from the
-/// inverse map: here `i` cannot be kept, for `t = (w - i)/2` would leave values of `w` out, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
+/// The loops over the old inames become loops over the new ones, in the order in which these are
+/// listed. An iname that is in both lists stays what it is; each other new iname has its function
+/// after the lists, of the old inames, parameters and a constant. The map has to be one to one on
+/// the integers: its matrix is square and has determinant 1 or -1. Old inames that are not kept get
+/// their value from the inverse map: here `i` cannot be kept, for `t = (w - i)/2` would leave
+/// values of `w` out, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
 ///
-/// With it are written: a skew (`w = t + i`), a wavefront (sequential `w`, the others parallel), a shift (`[i] -> [k], k = i + 1`), a reversal
-/// (see [`Reverse`](crate::Reverse)), an interchange.
+/// With it are written: a skew (`w = t + i`), a wavefront (sequential `w`, the others parallel), a
+/// shift (`[i] -> [k], k = i + 1`), a reversal (see [`Reverse`](crate::Reverse)), an interchange.
 ///
 /// # Legality
 ///
-/// The loops have to be untagged and nested perfectly, so that each part runs over all of the inames or none. The order of a reduction
-/// whose operator does not commute stays. Legal is the map if for every dependence { x -> y } of the declared kernel the new time of x
-/// is before the new time of y: { x -> y : M x >= M y lexicographically } is empty.
+/// The loops have to be untagged and nested perfectly, so that each part runs over all of the
+/// inames or none. The order of a reduction whose operator does not commute stays. Legal is the map
+/// if for every dependence { x -> y } of the declared kernel the new time of x is before the new
+/// time of y: { x -> y : M x >= M y lexicographically } is empty.
 ///
 /// In text: as above, a function for each iname that is new.
 ///
@@ -219,7 +223,8 @@ impl BuiltIn for MapDomain {
     }
 }
 
-/// Refuses parts that run over some of the inames but not over all, and loops that are not nested perfectly. Gives the outermost loop.
+/// Refuses parts that run over some of the inames but not over all, and loops that are not nested
+/// perfectly. Gives the outermost loop.
 pub(crate) fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Name>, Diagnostic> {
     for (part, have) in parts_with_inames(data) {
         let some = inames.iter().filter(|i| have.contains(i)).count();

@@ -55,7 +55,8 @@ impl From<i64> for Number {
     }
 }
 
-/// An integer as text: `"128"`, or an open parameter: `"$block"`. Other text becomes an open parameter of that name.
+/// An integer as text: `"128"`, or an open parameter: `"$block"`. Other text becomes an open
+/// parameter of that name.
 impl From<&str> for Number {
     fn from(text: &str) -> Self {
         Number::parse(text).unwrap_or_else(|| Number::Open(Name::new(text)))

@@ -1,4 +1,5 @@
-//! Gives instructions inames of their own: copies of inames, with the same ranges, that only these instructions go through.
+//! Gives instructions inames of their own: copies of inames, with the same ranges, that only these
+//! instructions go through.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +11,9 @@ use crate::{
     rename_iname::is_declared,
 };
 
-/// Replaces each first iname of a pair by the second one in the instructions of these ids. The new inames become a domain with the
-/// constraints of the old ones, and each instruction's map remembers the values of the declared inames. Tree and tags stay as they are.
+/// Replaces each first iname of a pair by the second one in the instructions of these ids. The new
+/// inames become a domain with the constraints of the old ones, and each instruction's map
+/// remembers the values of the declared inames. Tree and tags stay as they are.
 pub(crate) fn give_own_inames(
     data: &mut KernelData,
     ids: &[Name],
@@ -96,8 +98,9 @@ pub(crate) fn give_own_inames(
     keep_guards(data, &with, &before)
 }
 
-/// A domain may also say when its instruction runs at all, in constraints that speak of none of its own inames (as that of a copy does). What
-/// the parts have lost of it goes into the new domain, the last one.
+/// A domain may also say when its instruction runs at all, in constraints that speak of none of its
+/// own inames (as that of a copy does). What the parts have lost of it goes into the new domain,
+/// the last one.
 fn keep_guards(
     data: &mut KernelData,
     parts: &[PartRef],

@@ -16,18 +16,21 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `peel(i, first=1, last=1)`: cuts the first and last iterations of a loop off into loops of their own.
+/// `peel(i, first=1, last=1)`: cuts the first and last iterations of a loop off into loops of their
+/// own.
 ///
 /// # Meaning
 ///
-/// The first iterations become a loop over `i_first`, the last ones a loop over `i_last`, around copies of what the loop contains;
-/// `i` keeps what lies between. On the outer loop of a split it makes *slabs*: after `split_iname(i, 128)`, `peel(i_outer, last=1)` leaves
-/// tiles in the middle that are known to be full, whose guards are gone.
+/// The first iterations become a loop over `i_first`, the last ones a loop over `i_last`, around
+/// copies of what the loop contains; `i` keeps what lies between. On the outer loop of a split it
+/// makes *slabs*: after `split_iname(i, 128)`, `peel(i_outer, last=1)` leaves tiles in the middle
+/// that are known to be full, whose guards are gone.
 ///
 /// # Legality
 ///
-/// It is an [`IndexSetSplit`](crate::IndexSetSplit), which keeps all instances and their order: `{ S[i] : lo <= i < lo + first }`,
-/// `{ S[i] : lo + first <= i <= hi - last }`, `{ S[i] : hi - last < i <= hi }`. The first (last) value of the iname has to be one function of
+/// It is an [`IndexSetSplit`](crate::IndexSetSplit), which keeps all instances and their order:
+/// `{ S[i] : lo <= i < lo + first }`, `{ S[i] : lo + first <= i <= hi - last }`,
+/// `{ S[i] : hi - last < i <= hi }`. The first (last) value of the iname has to be one function of
 /// the loops around it and of parameters.
 ///
 /// In text: `peel(i, first=1)`, `peel(i, last=2)`, or both.
@@ -111,7 +114,8 @@ impl BuiltIn for Peel {
     }
 }
 
-/// The first and the last value of a loop as functions of the loops around it and parameters, where they are one function each.
+/// The first and the last value of a loop as functions of the loops around it and parameters, where
+/// they are one function each.
 pub(crate) type End = Result<Aff, Diagnostic>;
 
 /// The ends of a loop, which all parts inside have to agree on.

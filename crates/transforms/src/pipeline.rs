@@ -14,7 +14,8 @@ use crate::{
     together::{name_step, raw_all},
 };
 
-/// Steps in their order. In text one step a line, with `#` comments; numbers may be open parameters (`$block`).
+/// Steps in their order. In text one step a line, with `#` comments; numbers may be open parameters
+/// (`$block`).
 ///
 /// ```
 /// use loopwright_transforms::Pipeline;
@@ -151,7 +152,8 @@ impl Pipeline {
         Ok(bound)
     }
 
-    /// The kernel after all steps. A refusal names the step; the kernel that was given stays as it was.
+    /// The kernel after all steps. A refusal names the step; the kernel that was given stays as it
+    /// was.
     pub fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let mut kernel = kernel.clone();
         for (k, step) in self.steps.iter().enumerate() {
@@ -160,7 +162,8 @@ impl Pipeline {
         Ok(kernel)
     }
 
-    /// The kernel after all steps without asking whether they are legal. For tests that show that an illegal step really goes wrong.
+    /// The kernel after all steps without asking whether they are legal. For tests that show that
+    /// an illegal step really goes wrong.
     pub fn apply_unjudged(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         raw_all(&self.steps, kernel)
     }
@@ -178,14 +181,15 @@ impl Pipeline {
         Ok(trace)
     }
 
-    /// The refusal of a step with its number and text, and its place: in the text of the pipeline if it was read from one, otherwise in
-    /// that of the kernel that it was given.
+    /// The refusal of a step with its number and text, and its place: in the text of the pipeline
+    /// if it was read from one, otherwise in that of the kernel that it was given.
     fn refused(&self, diagnostic: Diagnostic, number: usize, step: &Step, kernel: &LoopKernel) -> Diagnostic {
         let named = name_step(diagnostic, number, step);
         kernel.locate(named.at(self.places.0.get(number).cloned()))
     }
 
-    /// The kernel and the verdict after each step, up to the first that is refused: what each verdict rests on, and how long it took.
+    /// The kernel and the verdict after each step, up to the first that is refused: what each
+    /// verdict rests on, and how long it took.
     ///
     /// ```
     /// use loopwright_kernel_ir::LoopKernel;

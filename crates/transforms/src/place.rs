@@ -13,7 +13,8 @@ pub(crate) fn path_of(trees: &[Tree], part: &PartRef) -> Vec<Name> {
     found
 }
 
-/// Puts `new` directly before the first subtree that has one of `readers`, inside the loops of `path`.
+/// Puts `new` directly before the first subtree that has one of `readers`, inside the loops of
+/// `path`.
 pub(crate) fn insert_before(
     trees: &mut Vec<Tree>,
     path: &[Name],

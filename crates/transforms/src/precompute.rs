@@ -20,23 +20,28 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `precompute(t, [i_inner])`: computes what the sweep reads of the temporary `t` directly before, into a buffer of the block.
+/// `precompute(t, [i_inner])`: computes what the sweep reads of the temporary `t` directly before,
+/// into a buffer of the block.
 ///
 /// # Meaning
 ///
-/// The footprint of all reads of `t` under the sweep is a box, as for [`crate::AddPrefetch`]. The instruction that computes `t` is
-/// replaced by one that computes the box into `t_tile` where it is read; values that several blocks need are computed by each of them.
-/// The map of the new instruction says which declared instances it does. Where several instructions write `t` (the inside and the ends of a
-/// range, or a value in two stages), each is replaced by one of its own, in their order.
+/// The footprint of all reads of `t` under the sweep is a box, as for [`crate::AddPrefetch`]. The
+/// instruction that computes `t` is replaced by one that computes the box into `t_tile` where it is
+/// read; values that several blocks need are computed by each of them. The map of the new
+/// instruction says which declared instances it does. Where several instructions write `t` (the
+/// inside and the ends of a range, or a value in two stages), each is replaced by one of its own,
+/// in their order.
 ///
 /// # Legality
 ///
-/// The writers of `t` have no reductions and no predicates. Their subscripts are their inames, each once, or do not depend on inames; other loops
-/// around them are around all readers, too. A writer may read the cell that it writes, and no other of `t`. All other reads of `t` are affine.
-/// That each read of the buffer sees the value of its declared instance, and that what is computed later reads what it would have read, is
-/// proved by following values, or refused with a counter-example.
+/// The writers of `t` have no reductions and no predicates. Their subscripts are their inames, each
+/// once, or do not depend on inames; other loops around them are around all readers, too. A writer
+/// may read the cell that it writes, and no other of `t`. All other reads of `t` are affine. That
+/// each read of the buffer sees the value of its declared instance, and that what is computed later
+/// reads what it would have read, is proved by following values, or refused with a counter-example.
 ///
-/// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`, `name=t_tile`, `pad=1`, `inames=[r, c]`.
+/// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`, `name=t_tile`,
+/// `pad=1`, `inames=[r, c]`.
 ///
 /// # Before and after
 ///
@@ -147,7 +152,8 @@ pub struct Precompute {
     pub name: Option<Name>,
     /// Elements added behind each row.
     pub pad: Number,
-    /// Names of the new inames, an axis of the buffer each. Those of a second writer have its name behind them.
+    /// Names of the new inames, an axis of the buffer each. Those of a second writer have its name
+    /// behind them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inames: Vec<Name>,
 }

@@ -20,14 +20,16 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// The temporary gets an axis in front for each of the inames, as long as its range, and each access of it the subscripts `i - lo`: `t`
-/// becomes `t[i]`. It is scalar expansion, which makes a loop fit for [`Distribute`](crate::Distribute), for lanes or for threads that
-/// share the temporary.
+/// The temporary gets an axis in front for each of the inames, as long as its range, and each
+/// access of it the subscripts `i - lo`: `t` becomes `t[i]`. It is scalar expansion, which makes a
+/// loop fit for [`Distribute`](crate::Distribute), for lanes or for threads that share the
+/// temporary.
 ///
 /// # Legality
 ///
-/// Each instruction that touches the temporary runs over the inames. A private or shared temporary takes only inames of constant length. Legal
-/// is the step if no value goes from one iteration to another: { w -> r : w writes t, r reads what w wrote, i(w) != i(r) } is empty.
+/// Each instruction that touches the temporary runs over the inames. A private or shared temporary
+/// takes only inames of constant length. Legal is the step if no value goes from one iteration to
+/// another: { w -> r : w writes t, r reads what w wrote, i(w) != i(r) } is empty.
 ///
 /// In text: `privatize_temporary(t, [i, j])`.
 ///
@@ -76,7 +78,8 @@ pub struct PrivatizeTemporary {
     pub inames: Vec<Name>,
 }
 
-/// `unprivatize_temporary(t, 0)`: takes an axis of a temporary away, so that all its cells along it are one.
+/// `unprivatize_temporary(t, 0)`: takes an axis of a temporary away, so that all its cells along it
+/// are one.
 ///
 /// # Meaning
 ///
@@ -85,8 +88,9 @@ pub struct PrivatizeTemporary {
 ///
 /// # Legality
 ///
-/// The temporary has the axis. Legal is the step if no value is overwritten before its last read: { w -> r, v : r reads what w wrote, v writes a
-/// cell that differs from r's on this axis only, w < v < r } is empty.
+/// The temporary has the axis. Legal is the step if no value is overwritten before its last read: {
+/// w -> r, v : r reads what w wrote, v writes a cell that differs from r's on this axis only, w < v
+/// < r } is empty.
 ///
 /// In text: `unprivatize_temporary(t, 0)`, the axis counted from 0.
 ///
@@ -202,7 +206,8 @@ pub(crate) fn touches(instruction: &Instruction, array: &Name) -> bool {
     found
 }
 
-/// Replaces the subscripts of all accesses of an array, reads and writes, in one instruction. A scalar is an access without subscripts.
+/// Replaces the subscripts of all accesses of an array, reads and writes, in one instruction. A
+/// scalar is an access without subscripts.
 pub(crate) fn map_accesses(
     instruction: &mut Instruction,
     array: &Name,

@@ -17,30 +17,36 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `realize_scan(i, j)`: a sum over `0 <= j <= i`, taken anew for each `i`, becomes a running total.
+/// `realize_scan(i, j)`: a sum over `0 <= j <= i`, taken anew for each `i`, becomes a running
+/// total.
 ///
 /// # Meaning
 ///
-/// The reductions over `j` keep their accumulator from one `i` to the next: `init` moves out of the loop over `i`, and each iteration adds its
-/// one new point, `j = i` for an inclusive scan, `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, also one that does
+/// The reductions over `j` keep their accumulator from one `i` to the next: `init` moves out of the
+/// loop over `i`, and each iteration adds its one new point, `j = i` for an inclusive scan,
+/// `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, also one that does
 /// not commute or whose state has several values, for the order of the points stays.
 ///
-/// What comes afterwards decides how it runs. A loop over `i` is sequential. With `i` split and its inner part on the threads of a block, the threads
-/// scan their points together by shuffles and shared memory; a loop over the outer part carries the total from tile to tile. Lanes
-/// (`vec`, `ilp`) inside the threads give each thread several neighbouring points.
+/// What comes afterwards decides how it runs. A loop over `i` is sequential. With `i` split and its
+/// inner part on the threads of a block, the threads scan their points together by shuffles and
+/// shared memory; a loop over the outer part carries the total from tile to tile. Lanes (`vec`,
+/// `ilp`) inside the threads give each thread several neighbouring points.
 ///
 /// # Legality
 ///
-/// With U the points `(w, i, j)` of the reduction, I its instances `(w, i)`, and a constant `c`, the step is legal by theorem where
+/// With U the points `(w, i, j)` of the reduction, I its instances `(w, i)`, and a constant `c`,
+/// the step is legal by theorem where
 ///
-/// * `{ (w, i, j) in U : j > i + c }` is empty and `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each `i` has
-///   the points of the one before it and at most one more, behind them;
+/// * `{ (w, i, j) in U : j > i + c }` is empty and
+///   `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each
+///   `i` has the points of the one before it and at most one more, behind them;
 /// * what is reduced does not speak of `i`;
-/// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the value that the first instance reads for a point is the
-///   one that all later ones read.
+/// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the value
+///   that the first instance reads for a point is the one that all later ones read.
 ///
-/// Refused are ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`), tagged inames, predicates, and loops between `i` and `j`
-/// that are not part of the scan. A step that changes the order of a scan is judged as any other. Blocks cannot be scanned along.
+/// Refused are ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`),
+/// tagged inames, predicates, and loops between `i` and `j` that are not part of the scan. A step
+/// that changes the order of a scan is judged as any other. Blocks cannot be scanned along.
 ///
 /// In text: `realize_scan(i, j)`.
 ///
@@ -154,7 +160,8 @@ impl RealizeScan {
         Ok(found)
     }
 
-    /// The loops around an instruction, those of the scan behind the others; refuses loops inside of it.
+    /// The loops around an instruction, those of the scan behind the others; refuses loops inside
+    /// of it.
     fn path(&self, data: &KernelData, x: &Instruction) -> Result<Vec<Name>, Diagnostic> {
         let part = |part| PartRef { instruction: x.id.clone(), part };
         let path = place::path_of(&data.tree, &part(Part::Finish));
@@ -218,7 +225,8 @@ impl Transform for RealizeScan {
         }
         let offset = offset.unwrap_or(0);
         kernel.edit(|data| {
-            // The one new point; an iname of its own, so that what restricts it restricts the updates alone.
+            // The one new point; an iname of its own, so that what restricts it restricts the
+            // updates alone.
             let new = fresh(data, &format!("{j}_new"));
             data.domains.push(Domain {
                 inames: vec![new.clone()],
@@ -227,7 +235,8 @@ impl Transform for RealizeScan {
             let value = Aff::var(i).add(&Aff::var(&new))?.add_constant(offset)?;
             data.definitions.push(Definition { iname: j.clone(), value });
             data.tree = Tree::replace_loop(&data.tree, j, std::slice::from_ref(&new));
-            // The instruction's own name for the iname, through which later steps find it: the declared one where there is one.
+            // The instruction's own name for the iname, through which later steps find it: the
+            // declared one where there is one.
             for (id, count, path) in &ids {
                 for x in data.instructions.iter_mut().filter(|x| x.id == *id) {
                     let declared = x.map.iter().find(|(_, v)| v.as_var() == Some(i)).map(|(n, _)| n.clone());

@@ -14,7 +14,8 @@ enum Entry {
     Pipeline(Pipeline),
 }
 
-/// A user's own steps by name. A plain value that is handed to [`Pipeline::parse_with`] and [`Pipeline::resolve`].
+/// A user's own steps by name. A plain value that is handed to [`Pipeline::parse_with`] and
+/// [`Pipeline::resolve`].
 #[derive(Clone, Default)]
 pub struct Registry {
     entries: BTreeMap<String, Entry>,
@@ -59,7 +60,8 @@ impl Registry {
         )
     }
 
-    /// With a list of steps, written `name(parameter=value)` with a value for each of the list's open parameters that is to be bound.
+    /// With a list of steps, written `name(parameter=value)` with a value for each of the list's
+    /// open parameters that is to be bound.
     pub fn pipeline(self, name: &str, pipeline: Pipeline) -> Self {
         self.with(name, Entry::Pipeline(pipeline))
     }

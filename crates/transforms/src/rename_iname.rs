@@ -18,11 +18,13 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// The iname keeps its place, its range and its tag. Instructions remember the value of the declared iname.
+/// The iname keeps its place, its range and its tag. Instructions remember the value of the
+/// declared iname.
 ///
 /// # Legality
 ///
-/// Always legal. Refused is a name that the kernel uses already: making one loop of two is fusion, not renaming.
+/// Always legal. Refused is a name that the kernel uses already: making one loop of two is fusion,
+/// not renaming.
 ///
 /// In text: `rename_iname(i, row)`.
 ///

@@ -13,19 +13,22 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `reorder(j, i)`: nests the loop over `i` inside the loop over `j`. It is loopy's `prioritize_loops`, and is always obeyed.
+/// `reorder(j, i)`: nests the loop over `i` inside the loop over `j`. It is loopy's
+/// `prioritize_loops`, and is always obeyed.
 ///
 /// # Meaning
 ///
-/// The named loops change places among themselves, so that they nest in the given order, outermost first. Loops between them that
-/// are not named stay where they are. Inames with parallel tags are coordinates, which have no order, and are passed over.
+/// The named loops change places among themselves, so that they nest in the given order, outermost
+/// first. Loops between them that are not named stay where they are. Inames with parallel tags are
+/// coordinates, which have no order, and are passed over.
 ///
 /// # Legality
 ///
-/// The loops must be nested perfectly from the first to the last: a part that stands between two of them would change the number of
-/// its executions, and is refused. The order of a reduction whose operator does not commute is not changed. Two accesses of one cell, one
-/// of them a write, must keep their order for all values of the parameters; otherwise the step is refused with two executions that
-/// would change places.
+/// The loops must be nested perfectly from the first to the last: a part that stands between two of
+/// them would change the number of its executions, and is refused. The order of a reduction whose
+/// operator does not commute is not changed. Two accesses of one cell, one of them a write, must
+/// keep their order for all values of the parameters; otherwise the step is refused with two
+/// executions that would change places.
 ///
 /// In text: `reorder(j, i)`.
 ///
@@ -173,7 +176,8 @@ impl Transform for Reorder {
         if old == loops {
             return Ok(kernel.clone());
         }
-        // From the first to the last loop that changes its place, each has the next one as its only child.
+        // From the first to the last loop that changes its place, each has the next one as its only
+        // child.
         let differs = |k: &usize| old[*k] != loops[*k];
         let first = (0..old.len()).find(differs).unwrap_or(0);
         let last = (0..old.len()).rev().find(differs).unwrap_or(0);

@@ -18,13 +18,15 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// A new iname counts upwards, and `i` is what is left: `i = lo + hi - i_rev`. Where `lo` or `hi` is not one function of parameters,
-/// `i = -i_rev`.
+/// A new iname counts upwards, and `i` is what is left: `i = lo + hi - i_rev`. Where `lo` or `hi`
+/// is not one function of parameters, `i = -i_rev`.
 ///
 /// # Legality
 ///
-/// The iname is untagged, and no reduction over it has an operator that does not commute. Legal is the step if no dependence is carried by the
-/// loop: `{ S[i] -> T[i'] : i < i' and one needs the other }` is empty for equal values of the loops around.
+/// The iname is untagged, and no reduction over it has an operator that does not commute. Legal is
+/// the step if no dependence is carried by the loop:
+/// `{ S[i] -> T[i'] : i < i' and one needs the other }` is empty for equal values of the loops
+/// around.
 ///
 /// In text: `reverse(i)`, with `new=i_rev` as the option by default.
 ///
@@ -99,7 +101,8 @@ impl Transform for Reverse {
             Some((lower, upper)) => lower.add(&upper)?,
             None => Aff::default(),
         };
-        // A rounded end would make the map one of parameters that are no units; the negative alone is always right.
+        // A rounded end would make the map one of parameters that are no units; the negative alone
+        // is always right.
         let sum = if sum.is_affine() { sum } else { Aff::default() };
         MapDomain::new([iname.clone()], [new.clone()], [(new, sum.sub(&Aff::var(iname))?)]).apply(kernel)
     }

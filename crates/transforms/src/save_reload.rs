@@ -21,20 +21,24 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `save_reload(t)`: keeps a private or shared temporary over the end of a device kernel, in global memory.
+/// `save_reload(t)`: keeps a private or shared temporary over the end of a device kernel, in global
+/// memory.
 ///
 /// # Meaning
 ///
-/// Where blocks depend on one another, a device kernel ends and another begins, and private and shared values end with it. `t_saved` is a
-/// global temporary of the launch with an axis for each iname that owns the cells of `t` (all parallel inames of what writes it for a private one,
-/// those on blocks for a shared one), in front of the axes of `t`. The instruction that writes `t` is followed by a copy into it; where a
-/// device kernel reads the value of an earlier one, a copy from it into a temporary of the kernel's own, `t_reload`, comes first.
-/// Readers in the kernel that writes `t` stay as they are.
+/// Where blocks depend on one another, a device kernel ends and another begins, and private and
+/// shared values end with it. `t_saved` is a global temporary of the launch with an axis for each
+/// iname that owns the cells of `t` (all parallel inames of what writes it for a private one, those
+/// on blocks for a shared one), in front of the axes of `t`. The instruction that writes `t` is
+/// followed by a copy into it; where a device kernel reads the value of an earlier one, a copy from
+/// it into a temporary of the kernel's own, `t_reload`, comes first. Readers in the kernel that
+/// writes `t` stay as they are.
 ///
 /// # Legality
 ///
-/// One instruction without a predicate writes `t`, before all that read it. As any step that copies, it is legal if every read sees what it is
-/// declared to see: with f the declared definition of a read, `{ r : the last copy before r holds another definition than f(r) }` is
+/// One instruction without a predicate writes `t`, before all that read it. As any step that
+/// copies, it is legal if every read sees what it is declared to see: with f the declared
+/// definition of a read, `{ r : the last copy before r holds another definition than f(r) }` is
 /// empty. Refused is a temporary that no device kernel needs of another.
 ///
 /// In text: `save_reload(t)`, with `name=t_saved` as the option by default.
@@ -290,7 +294,8 @@ impl Transform for SaveReload {
             readers.push((*first, *last, i.id.clone()));
         }
         readers.sort();
-        // The device kernels that read the value of an earlier one: each with its first item, and who reads.
+        // The device kernels that read the value of an earlier one: each with its first item, and
+        // who reads.
         let model = Model::new(kernel)?;
         let mut reloads: Vec<(usize, Vec<Name>)> = Vec::new();
         let mut from = written;
@@ -344,7 +349,8 @@ impl Transform for SaveReload {
         axes.extend(array.axes.iter().map(|a| Axis::new(a.length.clone())));
         let own = writer.targets[0].index.clone();
         let cell: Vec<Expr> = place_of.into_iter().chain(own.iter().cloned()).collect();
-        // The loops that a copy back goes through: those that tell the cells of one owner apart. Host loops around it give the cell as it is.
+        // The loops that a copy back goes through: those that tell the cells of one owner apart.
+        // Host loops around it give the cell as it is.
         let looped = |host: &[Name]| -> Vec<Name> {
             let tells = |n: &Name| own.iter().flat_map(Expr::names).any(|m| kernel.base_of(&m).contains(n));
             let loops = writer.within.iter().filter(|n| !kernel.tag(n).is_parallel() && !host.contains(n));

@@ -12,19 +12,22 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `set_address_space(t, shared)`: moves a temporary to the memory of each thread, of each block, or of the launch.
+/// `set_address_space(t, shared)`: moves a temporary to the memory of each thread, of each block,
+/// or of the launch.
 ///
 /// # Meaning
 ///
-/// A private temporary has a copy a thread, a shared one a copy a block, a global one a single copy. Values that other threads read have to
-/// be shared, values that other blocks read have to be global.
+/// A private temporary has a copy a thread, a shared one a copy a block, a global one a single
+/// copy. Values that other threads read have to be shared, values that other blocks read have to be
+/// global.
 ///
 /// # Legality
 ///
-/// Arguments are global and stay so. Whether each reader still finds its value, and whether threads meet in a cell, is judged when the
-/// kernel is lowered.
+/// Arguments are global and stay so. Whether each reader still finds its value, and whether threads
+/// meet in a cell, is judged when the kernel is lowered.
 ///
-/// In text: `set_address_space(t, shared)`; `make_global(t)` is short for `set_address_space(t, global)`.
+/// In text: `set_address_space(t, shared)`; `make_global(t)` is short for
+/// `set_address_space(t, global)`.
 ///
 /// # Before and after
 ///

@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Transform, call::Args, step::BuiltIn};
 
-/// `set_precision(fast)`: math functions of the kernel use the hardware's approximations, except where a call says otherwise.
+/// `set_precision(fast)`: math functions of the kernel use the hardware's approximations, except
+/// where a call says otherwise.
 ///
 /// # Legality
 ///
-/// The declared kernel leaves the precision of such calls to this option; results differ within the approximation's error.
+/// The declared kernel leaves the precision of such calls to this option; results differ within the
+/// approximation's error.
 ///
 /// In text: `set_precision(fast)`, `set_precision(precise)`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -15,19 +15,21 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `split_iname(i, 128)`: the loop over `i` becomes a loop over `i_outer` around one over `i_inner`, which has 128 iterations.
+/// `split_iname(i, 128)`: the loop over `i` becomes a loop over `i_outer` around one over
+/// `i_inner`, which has 128 iterations.
 ///
 /// # Meaning
 ///
-/// The inames `i_outer` and `i_inner` come with `0 <= i_inner < 128` and the definition `i = 128*i_outer + i_inner`; expressions and
-/// constraints go on speaking of `i`, so that the range of `i_outer` follows from that of `i`. In the loop tree, around instructions
-/// and in reductions, `i` is replaced by `i_outer, i_inner`.
+/// The inames `i_outer` and `i_inner` come with `0 <= i_inner < 128` and the definition
+/// `i = 128*i_outer + i_inner`; expressions and constraints go on speaking of `i`, so that the
+/// range of `i_outer` follows from that of `i`. In the loop tree, around instructions and in
+/// reductions, `i` is replaced by `i_outer, i_inner`.
 ///
 /// # Legality
 ///
 /// A split in place is always legal: executions and their order stay the same, since
-/// `(i_outer, i_inner) -> i` is a monotone bijection on `0 <= i_inner < 128`. Refused are names that are taken, inames that are
-/// no loops any more, and tagged inames.
+/// `(i_outer, i_inner) -> i` is a monotone bijection on `0 <= i_inner < 128`. Refused are names
+/// that are taken, inames that are no loops any more, and tagged inames.
 ///
 /// In text: `split_iname(i, 128)`, `split_iname(i, $block, outer=io, inner=ii)`.
 ///
@@ -118,7 +120,8 @@ impl BuiltIn for SplitIname {
     }
 }
 
-/// The names of the two loops that take the place of one: those given, or the iname's with `_outer` and `_inner` behind it.
+/// The names of the two loops that take the place of one: those given, or the iname's with `_outer`
+/// and `_inner` behind it.
 pub(crate) fn split_names(
     data: &KernelData,
     iname: &Name,

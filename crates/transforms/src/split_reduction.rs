@@ -63,17 +63,20 @@ step!(
     SplitReductionInward,
     "split_reduction_inward",
     Side::Inward,
-    /// `split_reduction_inward(i_inner)`: `sum([i_outer, i_inner], e)` becomes `sum(i_outer, sum(i_inner, e))`.
+    /// `split_reduction_inward(i_inner)`: `sum([i_outer, i_inner], e)` becomes
+    /// `sum(i_outer, sum(i_inner, e))`.
     ///
     /// # Meaning
     ///
-    /// The listed inames go to an inner reduction of the same operator, the others stay with the outer one. The inner reduction begins
-    /// inside the loops of the outer one, and its result is one update of the outer one.
+    /// The listed inames go to an inner reduction of the same operator, the others stay with the
+    /// outer one. The inner reduction begins inside the loops of the outer one, and its result is
+    /// one update of the outer one.
     ///
     /// # Legality
     ///
-    /// The operator's state must be its one input and its one result, as for sum, product, min, max, any and all; the loops of the outer
-    /// reduction must be outside of those of the inner one. The result is the same up to reassociation.
+    /// The operator's state must be its one input and its one result, as for sum, product, min,
+    /// max, any and all; the loops of the outer reduction must be outside of those of the inner
+    /// one. The result is the same up to reassociation.
     ///
     /// In text: `split_reduction_inward(i_inner)`.
     ///
@@ -124,9 +127,11 @@ step!(
     SplitReductionOutward,
     "split_reduction_outward",
     Side::Outward,
-    /// `split_reduction_outward(i_outer)`: `sum([i_outer, i_inner], e)` becomes `sum(i_outer, sum(i_inner, e))`.
+    /// `split_reduction_outward(i_outer)`: `sum([i_outer, i_inner], e)` becomes
+    /// `sum(i_outer, sum(i_inner, e))`.
     ///
-    /// As [`SplitReductionInward`], but the listed inames stay with the outer reduction and the others go to the inner one.
+    /// As [`SplitReductionInward`], but the listed inames stay with the outer reduction and the
+    /// others go to the inner one.
     ///
     /// In text: `split_reduction_outward(i_outer)`.
     ///
@@ -222,8 +227,9 @@ fn wrap(trees: &mut Vec<Tree>, path: &[Name], around: &PartRef, before: Tree, be
     }
 }
 
-/// Says how far the outer inames run where that only follows from constraints on inner ones. What is added follows from the
-/// instances of the inner updates, so that the outer reduction loses nothing but empty inner ones.
+/// Says how far the outer inames run where that only follows from constraints on inner ones. What
+/// is added follows from the instances of the inner updates, so that the outer reduction loses
+/// nothing but empty inner ones.
 fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Diagnostic> {
     let part = |part| PartRef { instruction: id.clone(), part };
     let kept = data.part_inames(&part(Part::Init(inner)));

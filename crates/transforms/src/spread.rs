@@ -1,9 +1,10 @@
 //! Spreads the loops of a copy over the threads of a block.
 //!
-//! The last axis of the tile lies along `thread.x`, so that neighbouring threads fetch neighbouring cells; the axis before it along
-//! `thread.y`, and so on. An axis longer than its threads is split, and the outer part unrolled where it is short. Where threads
-//! would stay idle, because the block has one axis and the tile's last one is shorter, or because the block has more axes than the tile, the
-//! axes are joined and dealt out.
+//! The last axis of the tile lies along `thread.x`, so that neighbouring threads fetch neighbouring
+//! cells; the axis before it along `thread.y`, and so on. An axis longer than its threads is split,
+//! and the outer part unrolled where it is short. Where threads would stay idle, because the block
+//! has one axis and the tile's last one is shorter, or because the block has more axes than the
+//! tile, the axes are joined and dealt out.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tag};
 
@@ -23,7 +24,8 @@ fn thread_tag(axis: usize) -> Tag {
     Tag::Thread(u8::try_from(axis).unwrap_or(0))
 }
 
-/// The kernel with the copy's loops spread. They are sequential and nested perfectly in the order of `fetch` before.
+/// The kernel with the copy's loops spread. They are sequential and nested perfectly in the order
+/// of `fetch` before.
 pub(crate) fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
     let shape: Vec<(usize, i64)> =
         extent::block_shape(kernel)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
@@ -71,7 +73,8 @@ pub(crate) fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopK
     Ok(kernel)
 }
 
-/// The kernel with the copy's loops unrolled, if they are short in all: an array of one thread then lies in registers.
+/// The kernel with the copy's loops unrolled, if they are short in all: an array of one thread then
+/// lies in registers.
 pub(crate) fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
     let total = fetch.iter().try_fold(1i64, |t, (_, l)| t.checked_mul(*l));
     if total.is_none_or(|t| t > 4 * UNROLL_LIMIT) {

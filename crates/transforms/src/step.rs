@@ -19,18 +19,22 @@ use crate::{
     together::raw_all,
 };
 
-/// What changes a kernel: our own steps and the user's. The printed form (`Display`) is the step's text in a pipeline.
+/// What changes a kernel: our own steps and the user's. The printed form (`Display`) is the step's
+/// text in a pipeline.
 pub trait Transform: fmt::Display + fmt::Debug + Send + Sync {
-    /// The changed kernel, or why not. The new instructions say by their role and their map what they are to the declared kernel.
+    /// The changed kernel, or why not. The new instructions say by their role and their map what
+    /// they are to the declared kernel.
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic>;
 
-    /// How the step is judged: by comparing the kernels before and after it, unless a theorem says that it is legal wherever it applies.
+    /// How the step is judged: by comparing the kernels before and after it, unless a theorem says
+    /// that it is legal wherever it applies.
     fn judgement(&self, before: &LoopKernel) -> Judgement {
         let _ = before;
         Judgement::Ask
     }
 
-    /// What it decided for this kernel, where it had a choice: shown by [`Pipeline::explain`](crate::Pipeline::explain).
+    /// What it decided for this kernel, where it had a choice: shown by
+    /// [`Pipeline::explain`](crate::Pipeline::explain).
     fn notes(&self, before: &LoopKernel) -> Vec<String> {
         let _ = before;
         Vec::new()
@@ -220,7 +224,8 @@ impl Step {
 }
 
 impl Step {
-    /// The kernel after the step with the verdict on it. A composite step is judged step by step and has the verdict on its whole.
+    /// The kernel after the step with the verdict on it. A composite step is judged step by step
+    /// and has the verdict on its whole.
     pub fn judged(&self, kernel: &LoopKernel) -> Result<Judged, Diagnostic> {
         apply_judged(self.transform(), matches!(self, Step::AssumeLegal(_)), kernel)
     }

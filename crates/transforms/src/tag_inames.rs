@@ -14,21 +14,24 @@ use crate::{
     step::BuiltIn,
 };
 
-/// `tag_inames(i_outer: block.x, i_inner: thread.x)`: says where inames run. The page [`crate::tags`] shows all tags.
+/// `tag_inames(i_outer: block.x, i_inner: thread.x)`: says where inames run. The page
+/// [`crate::tags`] shows all tags.
 ///
 /// # Meaning
 ///
-/// A parallel tag makes the iname a coordinate of executions: its loop leaves the loop tree, and what it repeated takes its place.
-/// `unroll`, `seq` and `host` keep the loop.
+/// A parallel tag makes the iname a coordinate of executions: its loop leaves the loop tree, and
+/// what it repeated takes its place. `unroll`, `seq` and `host` keep the loop.
 ///
 /// # Legality
 ///
-/// Refused are an iname that has another tag, two inames on one axis in one instruction, `host` below a loop that is not, and
-/// lengths that a tag does not allow (`thread`, `warp`, `unroll`, `ilp` and `vec` need a constant one, `lane` a power of two up to 32).
-/// Lanes (`ilp`, `vec`) change the order in a thread and must not turn a dependence round. Whether instances may run at the same time in
-/// different threads is judged when the kernel is lowered.
+/// Refused are an iname that has another tag, two inames on one axis in one instruction, `host`
+/// below a loop that is not, and lengths that a tag does not allow (`thread`, `warp`, `unroll`,
+/// `ilp` and `vec` need a constant one, `lane` a power of two up to 32). Lanes (`ilp`, `vec`)
+/// change the order in a thread and must not turn a dependence round. Whether instances may run at
+/// the same time in different threads is judged when the kernel is lowered.
 ///
-/// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same, also as `tag_inames("i:g.0, j:l.0")`.
+/// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same, also
+/// as `tag_inames("i:g.0, j:l.0")`.
 ///
 /// # Before and after
 ///
@@ -152,7 +155,8 @@ impl TagInames {
         Ok(TagInames { tags })
     }
 
-    /// The tags of a text as `i_outer: block.x, i_inner: thread.x`, or loopy's `i_outer:g.0, i_inner:l.0`.
+    /// The tags of a text as `i_outer: block.x, i_inner: thread.x`, or loopy's
+    /// `i_outer:g.0, i_inner:l.0`.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         let mut tags = Vec::new();
         for pair in text.split(',').map(str::trim).filter(|p| !p.is_empty()) {

@@ -60,6 +60,7 @@
 //! | [`together { ... }`](crate::Together) | – |
 //! | [`name { ... }`](crate::Composite), [`name()`](crate::UserStep) | a Python function |
 //!
-//! `barriers`, `local memory` and `groups` of loopy are called barriers, shared memory and blocks here, as in CUDA.
+//! `barriers`, `local memory` and `groups` of loopy are called barriers, shared memory and blocks
+//! here, as in CUDA.
 //!
 //! A name of loopy's that is another one here ([`crate::FOREIGN_STEPS`]) is answered with ours.

@@ -15,9 +15,11 @@ pub enum DiffLine {
     Second(String),
 }
 
-/// The lines of two texts in one list, with as many in common as can be (a longest common subsequence).
+/// The lines of two texts in one list, with as many in common as can be (a longest common
+/// subsequence).
 ///
-/// Printed are the lines that differ, `-` before those of the first text and `+` before those of the second.
+/// Printed are the lines that differ, `-` before those of the first text and `+` before those of
+/// the second.
 ///
 /// ```
 /// use loopwright_transforms::TextDiff;

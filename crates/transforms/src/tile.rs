@@ -7,16 +7,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Number, Reorder, SplitIname, Transform, call::Args, names, step::BuiltIn};
 
-/// `tile([i, j], [16, 32])`: splits each iname and nests all loops over tiles outside of all loops within a tile.
+/// `tile([i, j], [16, 32])`: splits each iname and nests all loops over tiles outside of all loops
+/// within a tile.
 ///
 /// # Meaning
 ///
-/// It is `split_iname(i, 16)`, `split_iname(j, 32)` and `reorder(i_outer, j_outer, i_inner, j_inner)`.
+/// It is `split_iname(i, 16)`, `split_iname(j, 32)` and
+/// `reorder(i_outer, j_outer, i_inner, j_inner)`.
 ///
 /// # Legality
 ///
-/// The splits keep the order. The new nesting is legal if it turns no dependence round, which holds for all tile sizes if the loops are
-/// *permutable*: no dependence distance is negative in any of them. Skew a wavefront first with [`MapDomain`](crate::MapDomain).
+/// The splits keep the order. The new nesting is legal if it turns no dependence round, which holds
+/// for all tile sizes if the loops are *permutable*: no dependence distance is negative in any of
+/// them. Skew a wavefront first with [`MapDomain`](crate::MapDomain).
 ///
 /// In text: `tile([i, j], [16, 32])`.
 ///

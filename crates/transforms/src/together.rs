@@ -18,7 +18,8 @@ pub struct Together {
     pub steps: Vec<Step>,
 }
 
-/// A named list of steps, of the user's: it prints, parses and serialises expanded, so that a saved pipeline needs nothing else.
+/// A named list of steps, of the user's: it prints, parses and serialises expanded, so that a saved
+/// pipeline needs nothing else.
 ///
 /// In text: `name { step; step }`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{TagInames, Transform, call::Args, step::BuiltIn};
 
-/// `unroll(i)`: unrolls the loop over `i`, whose length must be constant; the same as `tag_inames(i: unroll)`.
+/// `unroll(i)`: unrolls the loop over `i`, whose length must be constant; the same as
+/// `tag_inames(i: unroll)`.
 ///
 /// # Legality
 ///

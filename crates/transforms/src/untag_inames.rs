@@ -16,8 +16,8 @@ use crate::{
 ///
 /// # Meaning
 ///
-/// A coordinate gets a node of the loop tree back, around all parts that have it, outside of the loops that come after it in the
-/// instructions' lists of inames.
+/// A coordinate gets a node of the loop tree back, around all parts that have it, outside of the
+/// loops that come after it in the instructions' lists of inames.
 ///
 /// # Legality
 ///

@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Step, Transform};
 
-/// A user's own transform. Two of them are equal if their texts are. A saved pipeline keeps the text; after loading,
-/// [`crate::Pipeline::resolve`] finds the transform of that text in a [`crate::Registry`].
+/// A user's own transform. Two of them are equal if their texts are. A saved pipeline keeps the
+/// text; after loading, [`crate::Pipeline::resolve`] finds the transform of that text in a
+/// [`crate::Registry`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UserStep {
@@ -71,7 +72,8 @@ impl fmt::Display for UserStep {
 impl Transform for UserStep {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         match &self.transform {
-            // What the library's own steps make is sound by their code; of a user's step nothing is known.
+            // What the library's own steps make is sound by their code; of a user's step nothing is
+            // known.
             Some(transform) => {
                 let after = transform.apply(kernel)?;
                 after.validate().map_err(|found| {

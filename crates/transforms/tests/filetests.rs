@@ -1,8 +1,9 @@
 //! Filetests: a kernel's text, a pipeline, and the text of the kernel after it or of the refusal.
 //!
-//! A file has three sections: the kernel, `==== pipeline`, and `==== kernel` or `==== refused`. A pipeline that is not refused is
-//! also taken through its printed text and its JSON, and the kernel through its whole text. `LOOPWRIGHT_BLESS=1` writes what
-//! is found into the files; read the difference before keeping it.
+//! A file has three sections: the kernel, `==== pipeline`, and `==== kernel` or `==== refused`. A
+//! pipeline that is not refused is also taken through its printed text and its JSON, and the kernel
+//! through its whole text. `LOOPWRIGHT_BLESS=1` writes what is found into the files; read the
+//! difference before keeping it.
 
 use std::{fs, path::Path};
 

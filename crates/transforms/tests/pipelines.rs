@@ -1,5 +1,5 @@
-//! Pipelines as values: saved, loaded, replayed with every check repeated, compared, and searched for the step that made a property
-//! false.
+//! Pipelines as values: saved, loaded, replayed with every check repeated, compared, and searched
+//! for the step that made a property false.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_transforms::{Bisection, Pipeline, Verdict};
@@ -57,7 +57,8 @@ fn a_loaded_pipeline_is_the_saved_one_and_is_checked_again() {
     let saved = open.bind([("block", 128)]).unwrap();
     let loaded: Pipeline = serde_json::from_str(&serde_json::to_string(&saved).unwrap()).unwrap();
     assert_eq!(loaded.apply(&kernel(OWN)), saved.apply(&kernel(OWN)));
-    // Proofs are not saved: the same questions are asked again, and of another kernel they have other answers.
+    // Proofs are not saved: the same questions are asked again, and of another kernel they have
+    // other answers.
     let first = verdicts(&saved, &kernel(OWN));
     assert_eq!(first.len(), 3);
     assert!(first.iter().any(|v| v.starts_with("Order ") && v != "Order 0"), "{first:?}");

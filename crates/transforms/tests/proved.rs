@@ -1,5 +1,5 @@
-//! Every step of every pipeline of the examples is proved: those of PolyBench, of the library's own examples, and those whose time of
-//! generation is watched.
+//! Every step of every pipeline of the examples is proved: those of PolyBench, of the library's own
+//! examples, and those whose time of generation is watched.
 
 #[path = "../../../examples/common/speed_cases.rs"]
 mod speed_cases;
@@ -86,7 +86,8 @@ fn speed_cases_are_proved() {
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// Where an axis begins at another value for other parameters, a run counts its threads from the least value that there is.
+/// Where an axis begins at another value for other parameters, a run counts its threads from the
+/// least value that there is.
 #[test]
 fn threads_of_a_skewed_axis_find_their_own_cells() {
     let declared = LoopKernel::parse(

@@ -214,7 +214,8 @@ fn every_step_has_a_name_and_foreign_names_lead_to_ours() {
     }
 }
 
-/// What CUDA C keeps for itself is no name that a step may give: the kernel's text would not be read back.
+/// What CUDA C keeps for itself is no name that a step may give: the kernel's text would not be
+/// read back.
 #[test]
 fn no_step_gives_a_name_that_texts_refuse() {
     let kernel = LoopKernel::parse(
@@ -301,7 +302,8 @@ y[s] = sum(k_, x[k_]) {id=total}
     }
 }
 
-/// Of the code of a user's step nothing is known: what it makes is held to what any text is held to.
+/// Of the code of a user's step nothing is known: what it makes is held to what any text is held
+/// to.
 #[test]
 fn what_a_user_makes_is_validated() {
     let registry = Registry::new().function("wrong", |kernel| {

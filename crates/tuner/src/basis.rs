@@ -1,4 +1,5 @@
-//! What counts hang on besides the key: the sample with what it holds, and the machine that they are an estimate for.
+//! What counts hang on besides the key: the sample with what it holds, and the machine that they
+//! are an estimate for.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_runtime::Args;
@@ -6,8 +7,8 @@ use loopwright_runtime::cuda::DeviceInfo;
 
 use crate::{Machine, key};
 
-/// The basis of a search as a text. How fast the machine's memory was measured to be differs a little from run to run and tells nothing
-/// apart.
+/// The basis of a search as a text. How fast the machine's memory was measured to be differs a
+/// little from run to run and tells nothing apart.
 pub(crate) fn basis(
     kernel: &LoopKernel,
     sample: &Args,
@@ -24,8 +25,8 @@ pub(crate) fn basis(
     ))
 }
 
-/// The machine of a basis, as [`basis`] has written it; empty where nothing was written. How many cores emulated it is left out: the
-/// estimates do not hang on that.
+/// The machine of a basis, as [`basis`] has written it; empty where nothing was written. How many
+/// cores emulated it is left out: the estimates do not hang on that.
 pub(crate) fn machine(basis: &str) -> String {
     let machine = basis.rsplit_once("; ").map_or("", |(_, machine)| machine);
     match machine.strip_prefix("emulator (").and_then(|rest| rest.split_once(')')) {

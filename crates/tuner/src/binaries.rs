@@ -1,9 +1,11 @@
 //! Candidates that are compiled on one machine and timed on another.
 //!
-//! A folder holds `manifest.json`, a `.cubin` for each candidate that is legal, and the kernels that measure the memory's limit. The
-//! manifest says what all of it is of, and for each candidate what the checks and counts on the emulator gave, with the hash of its
-//! binary and of the CUDA C that it was made from. Who measures prints the text again and compares, so that a binary never runs under
-//! a kernel of another version; a file that is not what the manifest says is refused before anything is launched.
+//! A folder holds `manifest.json`, a `.cubin` for each candidate that is legal, and the kernels
+//! that measure the memory's limit. The manifest says what all of it is of, and for each candidate
+//! what the checks and counts on the emulator gave, with the hash of its binary and of the CUDA C
+//! that it was made from. Who measures prints the text again and compares, so that a binary never
+//! runs under a kernel of another version; a file that is not what the manifest says is refused
+//! before anything is launched.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -233,7 +235,8 @@ impl BinaryFolder {
         self.len() == 0
     }
 
-    /// Refuses a folder whose binaries are of another kernel, pipeline, problem or version; the refusal names the field.
+    /// Refuses a folder whose binaries are of another kernel, pipeline, problem or version; the
+    /// refusal names the field.
     pub fn check_key(&self, key: &Key) -> Result<(), Diagnostic> {
         let ours = Key { device: String::new(), driver: String::new(), ..key.clone() };
         // The compiler is that of the machine that compiled; what arrays hold changes no binary.

@@ -1,8 +1,9 @@
 //! How long the compiler will take, before it is asked: statements of a body after unrolling.
 //!
-//! NVRTC unrolls what is marked so and then works on one long body, in time that grows faster than its length. Measured for sm_90a with the
-//! register-tiled product, its loop over `k` unrolled: 1465 statements 1.5 s, 2657 2.4 s, 5027 6.8 s, 9767 43 s. A search would spend
-//! its time on a few such points, and their binaries do not fit into the instruction cache.
+//! NVRTC unrolls what is marked so and then works on one long body, in time that grows faster than
+//! its length. Measured for sm_90a with the register-tiled product, its loop over `k` unrolled:
+//! 1465 statements 1.5 s, 2657 2.4 s, 5027 6.8 s, 9767 43 s. A search would spend its time on a few
+//! such points, and their binaries do not fit into the instruction cache.
 
 use loopwright_kernel_ir::Diagnostic;
 use loopwright_lowering::program::{Program, Step, Stmt, Value};
@@ -74,7 +75,8 @@ mod tests {
         program.kernels.iter().map(|k| statements(&k.body)).max().unwrap_or(0)
     }
 
-    /// The longest bodies of the product's space, which were all compiled and timed: 128 elements a thread, 32 steps of `k` unrolled.
+    /// The longest bodies of the product's space, which were all compiled and timed: 128 elements a
+    /// thread, 32 steps of `k` unrolled.
     #[test]
     fn the_recorded_sweep_is_let_through() {
         let kernel =

@@ -32,7 +32,8 @@ pub(crate) struct Plan<'a> {
     pub most_statements: usize,
 }
 
-/// How much faster than measured the memory may turn out to be: kernels have read 2 % faster than the best of those that measure the machine.
+/// How much faster than measured the memory may turn out to be: kernels have read 2 % faster than
+/// the best of those that measure the machine.
 const MEASURED_SHORT: f64 = 1.05;
 
 /// Whether the bound of the memory alone says that a candidate takes longer than this.
@@ -43,14 +44,15 @@ fn cannot_win(cost: &Cost, best_ms: f64) -> bool {
 /// Launches after which a candidate is left that is clearly behind the best so far.
 const BRIEF: usize = 3;
 
-/// Whether the first launches say that a candidate is clearly behind: the fastest of them takes twice the best median so far. No figure that
-/// hangs on such a candidate has to be exact, and to time the slowest of a space in full takes longer than all the others.
+/// Whether the first launches say that a candidate is clearly behind: the fastest of them takes
+/// twice the best median so far. No figure that hangs on such a candidate has to be exact, and to
+/// time the slowest of a space in full takes longer than all the others.
 fn is_clearly_behind(first: &[f64], best: Option<f64>) -> bool {
     best.is_some_and(|best| first.iter().all(|ms| *ms > 2.0 * best))
 }
 
-/// What the compiler says of its kernels, and what the driver knows of those that it says nothing of: of 196 kernels that 16 threads compiled
-/// at once, the logs of 70 had no registers.
+/// What the compiler says of its kernels, and what the driver knows of those that it says nothing
+/// of: of 196 kernels that 16 threads compiled at once, the logs of 70 had no registers.
 fn completed<'i>(
     told: &[KernelResources],
     launched: impl Iterator<Item = &'i FunctionInfo>,
@@ -92,7 +94,8 @@ impl Plan<'_> {
         Ok(if part > 0.0 { all / part } else { 1.0 })
     }
 
-    /// How many times more work the problem is than the sample; by bytes where ranges hang on data. With it the problem's integers.
+    /// How many times more work the problem is than the sample; by bytes where ranges hang on data.
+    /// With it the problem's integers.
     pub fn work_of(&self, sample: &Args, scale: f64) -> Result<(f64, BTreeMap<Name, i64>), Diagnostic> {
         let declared = self.kernel.declared();
         let integers = known(declared, self.args)?.integers;
@@ -214,7 +217,8 @@ impl Context<'_> {
 mod tests {
     use super::*;
 
-    /// The first candidate of rows of 16384 took 0.2356 ms where the measured rate gives 0.2364 ms, and eight of those behind it were faster.
+    /// The first candidate of rows of 16384 took 0.2356 ms where the measured rate gives 0.2364 ms,
+    /// and eight of those behind it were faster.
     #[test]
     fn a_machine_that_is_faster_than_measured_prunes_nothing_that_may_win() {
         let bound = |bound_ms| Cost { bound_ms, ..Cost::default() };

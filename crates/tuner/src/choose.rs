@@ -1,4 +1,5 @@
-//! Defaults without tuning: of several pipelines and the points of their spaces, the one that the static cost likes best.
+//! Defaults without tuning: of several pipelines and the points of their spaces, the one that the
+//! static cost likes best.
 
 use std::time::Instant;
 
@@ -22,10 +23,12 @@ pub struct Choice {
     pub cost: Cost,
 }
 
-/// The form and the point with the lowest estimate for a machine and the limits of its device, of which neither has to be here. Forms that
-/// do not fit the problem (a length that is no multiple of a vector) are left out; where none fits, the refusal of the first says why.
+/// The form and the point with the lowest estimate for a machine and the limits of its device, of
+/// which neither has to be here. Forms that do not fit the problem (a length that is no multiple of
+/// a vector) are left out; where none fits, the refusal of the first says why.
 ///
-/// Only the sizes of `args` are looked at; counts are made on `sample`. Equal estimates go to the earlier form and point.
+/// Only the sizes of `args` are looked at; counts are made on `sample`. Equal estimates go to the
+/// earlier form and point.
 ///
 /// ```
 /// use loopwright_kernel_ir::{DType, LoopKernel};

@@ -23,13 +23,15 @@ pub struct CompiledFolder {
     pub counting: Duration,
     /// Compiling, all cores together, by the clock.
     pub compiling: Duration,
-    /// The search on the emulator, with the registers that the compiler reported, and what it refused.
+    /// The search on the emulator, with the registers that the compiler reported, and what it
+    /// refused.
     pub tuning: Tuning,
 }
 
 impl Tuner<'_> {
-    /// Checks and counts every point on the emulator, and compiles those that are legal for an architecture, side by side, into a folder.
-    /// No GPU is needed; of the problem only sizes are looked at.
+    /// Checks and counts every point on the emulator, and compiles those that are legal for an
+    /// architecture, side by side, into a folder. No GPU is needed; of the problem only sizes are
+    /// looked at.
     pub fn compile_only(self, folder: impl AsRef<Path>, arch: Arch) -> Result<CompiledFolder, Diagnostic> {
         let folder = folder.as_ref();
         let library = nvrtc::library().map_err(|e| Diagnostic::from(nvrtc::CompileError::from(e)))?;

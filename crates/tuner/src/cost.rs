@@ -1,26 +1,34 @@
 //! What a candidate costs by counts alone, before anything is timed.
 //!
-//! The emulator runs the program on a sample of the problem and counts; counts grow to the problem with the work (`points`), blocks are those
-//! of its grid. Each resource of the machine has a time, and the longest is the roofline:
+//! The emulator runs the program on a sample of the problem and counts; counts grow to the problem
+//! with the work (`points`), blocks are those of its grid. Each resource of the machine has a time,
+//! and the longest is the roofline:
 //!
-//! * memory: the bytes that must move at all, over the bandwidth; all sectors that are asked for, over that of the second-level cache
-//!   (taken as 2.5 times as much). By Little's law the memory is only busy with `bandwidth * latency` bytes under way: those that a
-//!   thread waits for at a time ([`under_way`](crate::under_way)), for all resident threads and the part of their lives in which they wait
-//!   ([`residents`](crate::residents)). Where lines are read in pieces and more lines are open than half of the second-level cache holds, each is fetched again;
-//! * lines: the first-level cache takes two clocks for each line of a request, so that short runs cost although no sector is wasted;
-//! * instructions: arithmetic of warps, fused where it can be, comparisons and choices, memory instructions and shuffles, over four schedulers a
-//!   multiprocessor; or those of one kind alone, over the units that it has ([`Throughput`]), where that takes longer. What addresses and
+//! * memory: the bytes that must move at all, over the bandwidth; all sectors that are asked for,
+//!   over that of the second-level cache (taken as 2.5 times as much). By Little's law the memory
+//!   is only busy with `bandwidth * latency` bytes under way: those that a thread waits for at a
+//!   time ([`under_way`](crate::under_way)), for all resident threads and the part of their lives
+//!   in which they wait ([`residents`](crate::residents)). Where lines are read in pieces and more
+//!   lines are open than half of the second-level cache holds, each is fetched again;
+//! * lines: the first-level cache takes two clocks for each line of a request, so that short runs
+//!   cost although no sector is wasted;
+//! * instructions: arithmetic of warps, fused where it can be, comparisons and choices, memory
+//!   instructions and shuffles, over four schedulers a multiprocessor; or those of one kind alone,
+//!   over the units that it has ([`Throughput`]), where that takes longer. What addresses and
 //!   guards take is left out: compilers move most of it out of loops;
 //! * shared memory: a wavefront a clock;
-//! * blocks: a device starts one in 1.2 clocks at most, whatever it does, so that blocks of a few short rows come no faster.
+//! * blocks: a device starts one in 1.2 clocks at most, whatever it does, so that blocks of a few
+//!   short rows come no faster.
 //!
-//! What is not the longest overlaps with it as far as there are warps to go on with: the rest counts, divided by the resident warps of a
-//! scheduler. A barrier exposes the latency of a load to the block; other resident blocks go on. Where the multiprocessors themselves are
-//! the limit, a last wave that is not full takes as long as a full one. Registers are
-//! those of the compiler, or 24 and the words of private arrays; what does not fit is spilled. A launch costs three microseconds.
+//! What is not the longest overlaps with it as far as there are warps to go on with: the rest
+//! counts, divided by the resident warps of a scheduler. A barrier exposes the latency of a load to
+//! the block; other resident blocks go on. Where the multiprocessors themselves are the limit, a
+//! last wave that is not full takes as long as a full one. Registers are those of the compiler, or
+//! 24 and the words of private arrays; what does not fit is spilled. A launch costs three
+//! microseconds.
 //!
-//! How well this ranks is held to sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` leaves out everything but what the memory
-//! must move: nothing that computes the same can be faster.
+//! How well this ranks is held to sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` leaves
+//! out everything but what the memory must move: nothing that computes the same can be faster.
 
 use std::collections::BTreeMap;
 
@@ -79,10 +87,12 @@ const LINE: f64 = 128.0;
 const CLOCKS_A_LINE: f64 = 2.0;
 /// The bandwidth of the second-level cache over that of the memory.
 const CACHE_RATE: f64 = 2.5;
-/// The part of the bytes under way that keeps the memory busy but for a rest that is not worth naming.
+/// The part of the bytes under way that keeps the memory busy but for a rest that is not worth
+/// naming.
 const NEARLY: f64 = 0.95;
-/// Clocks from the start of a block to that of the next, on the whole device: where blocks have 8 or 16 short rows, an H200 starts 1.65e9 in a second,
-/// whether they have 64 threads or 128 (`tests/recorded/short_rows.txt`).
+/// Clocks from the start of a block to that of the next, on the whole device: where blocks have 8
+/// or 16 short rows, an H200 starts 1.65e9 in a second, whether they have 64 threads or 128
+/// (`tests/recorded/short_rows.txt`).
 const CLOCKS_A_BLOCK: f64 = 1.2;
 /// Seconds that a launch takes besides.
 const LAUNCH: f64 = 3e-6;
@@ -107,8 +117,8 @@ impl Machine {
         }
     }
 
-    /// What the device's own description says. A device that does not say (the emulator) is taken for one with 132 multiprocessors at
-    /// 1.7 GHz and 3.3 TB/s.
+    /// What the device's own description says. A device that does not say (the emulator) is taken
+    /// for one with 132 multiprocessors at 1.7 GHz and 3.3 TB/s.
     pub fn described(info: &DeviceInfo) -> Machine {
         let real = info.memory_bus_bits > 0;
         Machine {
@@ -124,7 +134,8 @@ impl Machine {
     }
 }
 
-/// What a candidate costs by counts. Counts are those of the whole problem, scaled up from the sample.
+/// What a candidate costs by counts. Counts are those of the whole problem, scaled up from the
+/// sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// The estimated time of a launch, milliseconds.
@@ -147,7 +158,8 @@ pub struct Cost {
     pub spilled: u32,
     /// Resident warps over the most that a multiprocessor holds, the least of its kernels.
     pub occupancy: f64,
-    /// Bytes that a thread has under way while it waits for them, the mean over all its waits: of each loop as much as it moves.
+    /// Bytes that a thread has under way while it waits for them, the mean over all its waits: of
+    /// each loop as much as it moves.
     pub in_flight: f64,
     /// Waves of blocks.
     pub waves: f64,
@@ -166,7 +178,8 @@ pub struct Cost {
     /// Products of lanes that have a sum to be fused with.
     #[serde(default)]
     pub fused: f64,
-    /// Instructions of warps that compare values, choose between them or work on integers of data; quotients of these are many.
+    /// Instructions of warps that compare values, choose between them or work on integers of data;
+    /// quotients of these are many.
     #[serde(default)]
     pub compared: f64,
     /// Instructions of warps that divide floating-point values or apply functions to them.
@@ -230,8 +243,8 @@ impl Cost {
         (wanted.min(most), f64::from(wanted.saturating_sub(most)))
     }
 
-    /// Clocks that all instructions of warps would take one multiprocessor: those of four schedulers that each begin one in a clock, or of the
-    /// units that have the most to do.
+    /// Clocks that all instructions of warps would take one multiprocessor: those of four
+    /// schedulers that each begin one in a clock, or of the units that have the most to do.
     fn instruction_clocks(&self, of: &Throughput) -> f64 {
         let arithmetic = (self.operations - self.fused).max(0.0) / 32.0;
         let accesses = self.global_requests + self.shared_requests;
@@ -315,7 +328,8 @@ impl Cost {
         self.estimate_ms = 1e3 * (seconds + LAUNCH * self.launches);
     }
 
-    /// Notes what the compiler says of the candidate: registers, spills, and the occupancy that follows. The estimate stays.
+    /// Notes what the compiler says of the candidate: registers, spills, and the occupancy that
+    /// follows. The estimate stays.
     pub fn compiled(&mut self, program: &Program, resources: &[KernelResources], info: &DeviceInfo) {
         self.note(resources);
         let fractions = program.kernels.iter().map(|k| held(k, resources, info).fraction());
@@ -378,7 +392,8 @@ impl Cost {
     }
 }
 
-/// How many blocks of a kernel a multiprocessor holds; of 32 registers a thread where nothing was compiled.
+/// How many blocks of a kernel a multiprocessor holds; of 32 registers a thread where nothing was
+/// compiled.
 pub(crate) fn held(kernel: &DeviceKernel, resources: &[KernelResources], info: &DeviceInfo) -> Occupancy {
     let compiled = resources.iter().find(|r| r.name == *kernel.name);
     let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);

@@ -1,7 +1,8 @@
 //! Classes of what arrays hold, for records that a project ships.
 //!
-//! How work is spread hangs on the arrays that facts are declared of: offsets say how long segments are, indices which elements are near each
-//! other. A record has to serve tomorrow's values as well, so it keeps no digest of them, as a log does, but a few figures of how they are
+//! How work is spread hangs on the arrays that facts are declared of: offsets say how long segments
+//! are, indices which elements are near each other. A record has to serve tomorrow's values as
+//! well, so it keeps no digest of them, as a log does, but a few figures of how they are
 //! distributed, rounded so far that values drawn in the same way have the same ones.
 
 use std::collections::BTreeSet;
@@ -17,7 +18,8 @@ pub(crate) fn arrays(kernel: &LoopKernel) -> BTreeSet<Name> {
     kernel.declared().facts.iter().map(|fact| fact.array().clone()).collect()
 }
 
-/// The classes of all arrays that facts are declared of, as far as arguments or, where those lack an array, the sample have them.
+/// The classes of all arrays that facts are declared of, as far as arguments or, where those lack
+/// an array, the sample have them.
 pub(crate) fn data_class(
     kernel: &LoopKernel,
     args: &Args,
@@ -39,8 +41,9 @@ pub(crate) fn data_class(
 /// The class of offsets, by the lengths of the segments between neighbours:
 ///
 /// * their mean, to the nearest power of two;
-/// * of how many times that length are the segments, at least, that a quarter of all points lies in: to the nearest power of eight, so that 1 stands
-///   for equal lengths and for any between nothing and twice the mean. Where lengths differ by orders of magnitude the longest one is a
+/// * of how many times that length are the segments, at least, that a quarter of all points lies
+///   in: to the nearest power of eight, so that 1 stands for equal lengths and for any between
+///   nothing and twice the mean. Where lengths differ by orders of magnitude the longest one is a
 ///   matter of luck, and this is not;
 /// * whether one segment is a giant, with an eighth of all points or more;
 /// * how many are empty: few are less than an eighth, most are half or more.
@@ -129,7 +132,8 @@ impl Lengths {
     }
 }
 
-/// The class of indices that are in no order: how far neighbours are apart, the median, to the nearest power of eight. Equal neighbours are 0 apart.
+/// The class of indices that are in no order: how far neighbours are apart, the median, to the
+/// nearest power of eight. Equal neighbours are 0 apart.
 ///
 /// ```
 /// use loopwright_runtime::Tensor;
@@ -160,7 +164,8 @@ fn whole(number: Number) -> i128 {
     number.as_i128().unwrap_or(0)
 }
 
-/// The power of `2^bits` that is nearest as a ratio, a fraction where it is below one. Zero is its own.
+/// The power of `2^bits` that is nearest as a ratio, a fraction where it is below one. Zero is its
+/// own.
 fn nearest_power(value: f64, bits: i32) -> String {
     if value <= 0.0 {
         return "0".to_owned();

@@ -1,7 +1,8 @@
 //! Figures in files: JSON has no infinite number, and `null` stands for one.
 //!
-//! A cost can be infinite, as on a machine of which nothing says how fast it is. `serde_json` writes `null` for what is no finite number and
-//! would not read it back as a number. A figure that is not there ranks last, as an infinite one does: so that is what `null` is read as. Structures
+//! A cost can be infinite, as on a machine of which nothing says how fast it is. `serde_json`
+//! writes `null` for what is no finite number and would not read it back as a number. A figure that
+//! is not there ranks last, as an infinite one does: so that is what `null` is read as. Structures
 //! that are read so have no figures that may be absent.
 
 use serde::de::value::MapDeserializer;

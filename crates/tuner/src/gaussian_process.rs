@@ -1,9 +1,12 @@
-//! Regression by a Gaussian process: a mean and a standard deviation for every place, from values at some places.
+//! Regression by a Gaussian process: a mean and a standard deviation for every place, from values
+//! at some places.
 //!
-//! The covariance of two places falls with the square of their distance, by a length that is fixed: the callers' coordinates are steps of
-//! doubling, and two such steps apart little is known. With `K` the covariances of the known places, noise on the diagonal, and `k` those
-//! of a new place with them, the mean there is `k K^-1 y` and the variance `1 - k K^-1 k` (Rasmussen and Williams, Gaussian Processes for
-//! Machine Learning, algorithm 2.1). Values are shifted and scaled to mean 0 and variance 1 first.
+//! The covariance of two places falls with the square of their distance, by a length that is fixed:
+//! the callers' coordinates are steps of doubling, and two such steps apart little is known. With
+//! `K` the covariances of the known places, noise on the diagonal, and `k` those of a new place
+//! with them, the mean there is `k K^-1 y` and the variance `1 - k K^-1 k` (Rasmussen and Williams,
+//! Gaussian Processes for Machine Learning, algorithm 2.1). Values are shifted and scaled to mean 0
+//! and variance 1 first.
 
 /// The distance over which places say something about each other.
 const LENGTH: f64 = 1.5;
@@ -26,7 +29,8 @@ fn covariance(a: &[f64], b: &[f64]) -> f64 {
     (-squared / (2.0 * LENGTH * LENGTH)).exp()
 }
 
-/// The factor `L` of `L L^T = matrix`, given by its lower triangle; none where rounding leaves the matrix not positive definite.
+/// The factor `L` of `L L^T = matrix`, given by its lower triangle; none where rounding leaves the
+/// matrix not positive definite.
 fn cholesky(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     for i in 0..matrix.len() {
         let (above, row) = matrix.split_at_mut(i);

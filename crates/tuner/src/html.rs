@@ -95,7 +95,8 @@ impl Plot<'_> {
 }
 
 impl Tuning {
-    /// The page: what was searched, plots of the time against each parameter, a roofline, and the table.
+    /// The page: what was searched, plots of the time against each parameter, a roofline, and the
+    /// table.
     pub fn html(&self) -> String {
         let order = best_first(&self.candidates);
         let found: Vec<(usize, &Point, &Outcome, f64, &Cost)> = order
@@ -190,7 +191,8 @@ impl Tuning {
         }
         out.push_str("</div><h2>Roofline</h2><div class=\"plots\">");
         let peak = self.machine.peak();
-        // All compute the same: what one does more than the others, in partial tiles, is no achievement.
+        // All compute the same: what one does more than the others, in partial tiles, is no
+        // achievement.
         let operations =
             shown.iter().map(|f| f.4.operations).filter(|n| *n > 0.0).fold(f64::INFINITY, f64::min);
         let intensity = |c: &Cost| operations / c.necessary_bytes.max(1.0);

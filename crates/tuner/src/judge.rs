@@ -1,4 +1,5 @@
-//! Whether a candidate computes what the declared kernel says: on a sample of the problem, before its time counts.
+//! Whether a candidate computes what the declared kernel says: on a sample of the problem, before
+//! its time counts.
 
 use std::time::Instant;
 
@@ -42,7 +43,8 @@ impl Judge {
         Judge { expected: Expectation::of_results(expected), necessary_bytes: 0.0 }
     }
 
-    /// The first element that is further from the declared result than the tolerance, as a sentence; see [`Expectation`].
+    /// The first element that is further from the declared result than the tolerance, as a
+    /// sentence; see [`Expectation`].
     pub fn wrong(
         &self,
         results: &IndexMap<Name, Tensor>,

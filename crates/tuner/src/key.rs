@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Point, data_class};
 
-/// What an outcome depends on, besides its point. The space is not part of it: one candidate more leaves the others as they are.
+/// What an outcome depends on, besides its point. The space is not part of it: one candidate more
+/// leaves the others as they are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// The fingerprint of the declared kernel.
@@ -18,7 +19,8 @@ pub struct Key {
     pub pipeline: String,
     /// Types and shapes of the arrays, values of the integer scalars.
     pub problem: String,
-    /// What the arrays hold of which facts are declared, as offsets and indices: they decide how work is spread. Their names with a digest each.
+    /// What the arrays hold of which facts are declared, as offsets and indices: they decide how
+    /// work is spread. Their names with a digest each.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data: String,
     /// The device's name.
@@ -112,7 +114,8 @@ pub(crate) fn problem(
     Ok(parts.join("; "))
 }
 
-/// Reads what [`problem`] has written: the arrays' types without their shapes, and the integer scalars.
+/// Reads what [`problem`] has written: the arrays' types without their shapes, and the integer
+/// scalars.
 fn read_problem(problem: &str) -> (String, BTreeMap<Name, i64>) {
     let parts = problem.split("; ");
     let types = parts.clone().filter_map(|p| p.split_once('[').map(|(typed, _)| typed));

@@ -33,11 +33,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Space`] is data: candidates and requirements. A [`Tuner`] checks and counts every point on the emulator, which gives a [`Cost`] and
-//! a bound, then times points on a GPU where there is one, in the order of a [`Strategy`], and names the best of the finalists. Points
-//! that are illegal, impossible or wrong are [`Outcome`]s with a reason. A [`Log`] keeps outcomes; [`simulate`] replays a strategy over
-//! them without a device. [`TunedRecords`] are the best points that a project ships, with all that they hold for. A [`LimitReport`] shows how near the
-//! best points of several searches come to the memory's limit, over a size.
+//! A [`Space`] is data: candidates and requirements. A [`Tuner`] checks and counts every point on
+//! the emulator, which gives a [`Cost`] and a bound, then times points on a GPU where there is one,
+//! in the order of a [`Strategy`], and names the best of the finalists. Points that are illegal,
+//! impossible or wrong are [`Outcome`]s with a reason. A [`Log`] keeps outcomes; [`simulate`]
+//! replays a strategy over them without a device. [`TunedRecords`] are the best points that a
+//! project ships, with all that they hold for. A [`LimitReport`] shows how near the best points of
+//! several searches come to the memory's limit, over a size.
 
 #![cfg_attr(
     not(test),

@@ -1,8 +1,10 @@
 //! Records on disk: an append-only log, a JSON object a line.
 //!
-//! A run that is killed loses at most what it was working on and the line that it was writing: reading leaves out lines that are torn, wherever
-//! they stand, and says so; the next run goes on behind them. Lines of other keys are kept and not used; the reader says in which field they differ. Counts also
-//! hang on the sample and on the machine that they are an estimate for: those of another [`Record::basis`] are made again.
+//! A run that is killed loses at most what it was working on and the line that it was writing:
+//! reading leaves out lines that are torn, wherever they stand, and says so; the next run goes on
+//! behind them. Lines of other keys are kept and not used; the reader says in which field they
+//! differ. Counts also hang on the sample and on the machine that they are an estimate for: those
+//! of another [`Record::basis`] are made again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -24,7 +26,8 @@ pub struct Log {
 pub struct Recalled {
     /// Outcomes of this key, the last of each point.
     pub outcomes: Vec<(Point, Outcome)>,
-    /// Records of other keys: how many, and for the first of them the field that differs, what it is here, and what it is there.
+    /// Records of other keys: how many, and for the first of them the field that differs, what it
+    /// is here, and what it is there.
     pub others: usize,
     /// See `others`.
     pub difference: Option<(String, String, String)>,
@@ -32,7 +35,8 @@ pub struct Recalled {
     pub torn: Vec<usize>,
 }
 
-/// The records of a log, in the order in which they were appended. Nothing is made and nothing is written.
+/// The records of a log, in the order in which they were appended. Nothing is made and nothing is
+/// written.
 pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
     let bytes = std::fs::read(path).map_err(|e| failed(path, "read", &e).help(HELP))?;
     let (records, _) = parse(path, &bytes)?;
@@ -47,7 +51,8 @@ const HELP: &str = "name a file that `loopwright tune --log FILE` has written";
 /// How every record begins.
 const BEGIN: &[u8] = b"{\"key\":";
 
-/// The records of a log's bytes, and the numbers of the lines that hold none. What holds no record, but something else, is no log.
+/// The records of a log's bytes, and the numbers of the lines that hold none. What holds no record,
+/// but something else, is no log.
 fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnostic> {
     if serde_json::from_slice::<TunedRecords>(bytes).is_ok() {
         return Err(Diagnostic::new(
@@ -63,8 +68,9 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnos
     for (number, line) in bytes.split(|b| *b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
         match serde_json::from_slice(line) {
             Ok(record) => records.push(record),
-            // Torn by the end of the process that wrote it, or by that of the machine, which may leave zeros. Where another process was
-            // writing at the time, its record is behind the torn one in the same line.
+            // Torn by the end of the process that wrote it, or by that of the machine, which may
+            // leave zeros. Where another process was writing at the time, its record is behind the
+            // torn one in the same line.
             Err(e) => {
                 torn.push(number + 1);
                 match last_record(line) {
@@ -102,8 +108,8 @@ fn failed(path: &Path, what: &str, e: &std::io::Error) -> Diagnostic {
 }
 
 impl Log {
-    /// Opens or makes a log, and reads what it holds for a key, counts only those of this basis. A file that holds something else is an
-    /// error, and stays as it is.
+    /// Opens or makes a log, and reads what it holds for a key, counts only those of this basis. A
+    /// file that holds something else is an error, and stays as it is.
     pub fn open(path: impl AsRef<Path>, key: &Key, basis: &str) -> Result<(Log, Recalled), Diagnostic> {
         let path = path.as_ref().to_owned();
         let mut file = OpenOptions::new()
@@ -248,7 +254,8 @@ mod tests {
         assert_eq!(codes, ["block=2 second", "block=1 again"]);
     }
 
-    /// A process dies while it writes, and another one goes on in the same line; a disk keeps zeros; an editor leaves something.
+    /// A process dies while it writes, and another one goes on in the same line; a disk keeps
+    /// zeros; an editor leaves something.
     #[test]
     fn a_torn_line_costs_that_line_only() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -279,7 +286,8 @@ mod tests {
     fn what_is_no_log_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notes.txt");
-        // Several lines, one, one without an end, JSON of something else, whole or torn, and a file of records to ship.
+        // Several lines, one, one without an end, JSON of something else, whole or torn, and a file
+        // of records to ship.
         let shipped = serde_json::to_string(&TunedRecords::default()).expect("JSON");
         for text in ["hello\nworld\n", "hello\n", "hello", "{\"a\": 1}\n", "{\"a\": ", &shipped] {
             std::fs::write(&path, text).expect("writes");
@@ -288,7 +296,8 @@ mod tests {
             assert_eq!(records(&path).map(|_| ()).map_err(|d| d.code), Err("tuning-log"), "{text}");
             assert_eq!(std::fs::read_to_string(&path).expect("reads"), text);
         }
-        // Wherever the first record of a log was torn, it is one; so it is where the disk has kept zeros in the place of its end.
+        // Wherever the first record of a log was torn, it is one; so it is where the disk has kept
+        // zeros in the place of its end.
         let whole = serde_json::to_vec(&record("a", 1, "first")).expect("JSON");
         std::fs::write(&path, [&whole[..whole.len() / 2], &[0; 64]].concat()).expect("writes");
         let (mut log, recalled) = open(&path, "a");

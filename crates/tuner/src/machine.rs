@@ -74,8 +74,8 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Measures a GPU with arrays of about this many bytes, which should be many times the second-level cache. Nothing is taken from disk, and
-    /// nothing kept there.
+    /// Measures a GPU with arrays of about this many bytes, which should be many times the
+    /// second-level cache. Nothing is taken from disk, and nothing kept there.
     pub fn measure(device: &Device, bytes: usize) -> Result<Rates, Diagnostic> {
         Rates::measure_with(device, bytes, |_, kernel, _| {
             device.compile_with(kernel, &CompileOptions::default())
@@ -116,19 +116,23 @@ pub(crate) fn compile_limits(folder: &Path, arch: Arch) -> Result<Vec<BinaryFile
     LIMITS.iter().map(compile).collect()
 }
 
-/// Bytes of an array that the limits are measured on, at most; an eighth of the memory where that is less.
+/// Bytes of an array that the limits are measured on, at most; an eighth of the memory where that
+/// is less.
 const LIMIT_BYTES: usize = 1 << 30;
 
 impl Machine {
-    /// The description of a GPU with the rate of its memory measured, as its fastest kernel reads or copies; anything else as described.
+    /// The description of a GPU with the rate of its memory measured, as its fastest kernel reads
+    /// or copies; anything else as described.
     ///
-    /// What was measured is kept in a file beside the cached binaries, and taken from there where device, driver and library are the same;
-    /// where `LOOPWRIGHT_CACHE` is `off` or the file is damaged, it is measured anew. [`Rates::measure`] always measures.
+    /// What was measured is kept in a file beside the cached binaries, and taken from there where
+    /// device, driver and library are the same; where `LOOPWRIGHT_CACHE` is `off` or the file is
+    /// damaged, it is measured anew. [`Rates::measure`] always measures.
     pub fn measured(device: &Device) -> Result<Machine, Diagnostic> {
         Machine::measured_with(device, None)
     }
 
-    /// As [`Machine::measured`]; where there is a folder, its binaries are used and no compiler is asked.
+    /// As [`Machine::measured`]; where there is a folder, its binaries are used and no compiler is
+    /// asked.
     pub(crate) fn measured_with(
         device: &Device,
         folder: Option<&BinaryFolder>,

@@ -1,9 +1,11 @@
 //! Rates of machines' memory, kept on disk.
 //!
-//! To measure takes a second or so, of which each search would spend one. What was measured lies beside the cached binaries
-//! ([`Cache`]), a file for each device, and holds for that device, its driver, this library's version and the kernels that measure. Whoever
-//! wants it measured anew removes the file, `machine-*.json`, or turns the cache off. A file that is damaged or of something else is as good as
-//! none, and one that cannot be written costs the next search a second.
+//! To measure takes a second or so, of which each search would spend one. What was measured lies
+//! beside the cached binaries ([`Cache`]), a file for each device, and holds for that device, its
+//! driver, this library's version and the kernels that measure. Whoever wants it measured anew
+//! removes the file, `machine-*.json`, or turns the cache off. A file that is damaged or of
+//! something else is as good as none, and one that cannot be written costs the next search a
+//! second.
 
 use std::path::{Path, PathBuf};
 

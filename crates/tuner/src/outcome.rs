@@ -1,4 +1,5 @@
-//! What became of a point. A point that is illegal, impossible or wrong is a result like the others, with its reason.
+//! What became of a point. A point that is illegal, impossible or wrong is a result like the
+//! others, with its reason.
 
 use loopwright_kernel_ir::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -112,8 +113,9 @@ impl Outcome {
         }
     }
 
-    /// The figure to rank by, in milliseconds: measured where it was measured, estimated otherwise. An estimate that is no number, as a
-    /// difference of infinite ones, is infinite and so the last: its sign would otherwise make it the first or the last.
+    /// The figure to rank by, in milliseconds: measured where it was measured, estimated otherwise.
+    /// An estimate that is no number, as a difference of infinite ones, is infinite and so the
+    /// last: its sign would otherwise make it the first or the last.
     pub fn milliseconds(&self) -> Option<f64> {
         let figure = self.times().map(|t| t.median).or_else(|| self.cost().map(|c| c.estimate_ms));
         figure.map(|ms| if ms.is_nan() { f64::INFINITY } else { ms })

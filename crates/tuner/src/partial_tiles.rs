@@ -1,8 +1,9 @@
 //! Partial tiles that the sample has and the problem has not.
 //!
-//! Counts grow from the sample to the problem as if both were alike. Where the length of a tile divides a size of the problem and not that of
-//! the sample, the sample ends in a tile that is not full: its idle lanes and guarded accesses are counted, and grow, although the problem has
-//! none of them. Long tiles lose most by it, and may rank last where they are best.
+//! Counts grow from the sample to the problem as if both were alike. Where the length of a tile
+//! divides a size of the problem and not that of the sample, the sample ends in a tile that is not
+//! full: its idle lanes and guarded accesses are counted, and grow, although the problem has none
+//! of them. Long tiles lose most by it, and may rank last where they are best.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,8 +14,9 @@ use crate::Point;
 use crate::candidate::Plan;
 use crate::points::ranges;
 
-/// A sentence for each size of the sample that tiles of the points do not divide although they divide the problem's, with a size that they
-/// divide. What a tile's length is hangs on one parameter at a time, so that one point for each candidate of each parameter is looked at.
+/// A sentence for each size of the sample that tiles of the points do not divide although they
+/// divide the problem's, with a size that they divide. What a tile's length is hangs on one
+/// parameter at a time, so that one point for each candidate of each parameter is looked at.
 pub(crate) fn notes(plan: &Plan<'_>, points: &[Point], sample: &Args) -> Result<Vec<String>, Diagnostic> {
     let declared = plan.kernel.declared();
     let (problem, smaller) = (known(declared, plan.args)?.integers, known(declared, sample)?.integers);

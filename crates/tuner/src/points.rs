@@ -1,13 +1,16 @@
-//! How many points a declared kernel has at given sizes: how much work grows from a sample to the problem.
+//! How many points a declared kernel has at given sizes: how much work grows from a sample to the
+//! problem.
 //!
-//! The range of each iname is taken over the ranges of those around it, as in interval arithmetic, so that a triangle counts as its square.
-//! Ratios of two sizes of one kernel are what this is for: there the factor is the same in both.
+//! The range of each iname is taken over the ranges of those around it, as in interval arithmetic,
+//! so that a triangle counts as its square. Ratios of two sizes of one kernel are what this is for:
+//! there the factor is the same in both.
 
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, LoopKernel, Name};
 
-/// The sum over instructions of the product of their inames' ranges; none where a bound hangs on data.
+/// The sum over instructions of the product of their inames' ranges; none where a bound hangs on
+/// data.
 pub(crate) fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
     let ranges = ranges(kernel, integers);
     let mut sum = 0.0;
@@ -25,7 +28,8 @@ pub(crate) fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Opt
     Some(sum)
 }
 
-/// The least and the greatest value of each iname and of each parameter; inames whose bounds hang on data are left out.
+/// The least and the greatest value of each iname and of each parameter; inames whose bounds hang
+/// on data are left out.
 pub(crate) fn ranges(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> BTreeMap<Name, (f64, f64)> {
     let mut ranges: BTreeMap<Name, (f64, f64)> =
         integers.iter().map(|(name, v)| (name.clone(), (*v as f64, *v as f64))).collect();

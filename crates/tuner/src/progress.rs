@@ -19,7 +19,8 @@ pub struct Progress {
 /// The phases of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The declared kernel is interpreted on the sample, for the results that points are held to. It is told of when it begins.
+    /// The declared kernel is interpreted on the sample, for the results that points are held to.
+    /// It is told of when it begins.
     Reference,
     /// Points are lowered, checked and counted.
     Counting,
@@ -32,7 +33,8 @@ pub enum Phase {
 /// How long the phases took.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// What is in no other phase: measuring the machine, reading the log, moving arrays to the device.
+    /// What is in no other phase: measuring the machine, reading the log, moving arrays to the
+    /// device.
     pub preparing: Duration,
     /// The results of the declared kernel on the sample, by the plain interpreter.
     pub reference: Duration,

@@ -8,7 +8,8 @@ use loopwright_kernel_ir::Diagnostic;
 use crate::limits::of_logs;
 use crate::{Outcome, Point, Strategy, simulate};
 
-/// How many points are handed out at a time: a number of its own, so that a replay gives the same on every machine.
+/// How many points are handed out at a time: a number of its own, so that a replay gives the same
+/// on every machine.
 const BATCH: usize = 8;
 
 /// What a strategy would have found in a search that was recorded.
@@ -35,7 +36,8 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// The time of the log's best over that of the best that the strategy found: 1 where it found the best.
+    /// The time of the log's best over that of the best that the strategy found: 1 where it found
+    /// the best.
     pub fn quality(&self) -> f64 {
         self.best.1 / self.found.1
     }
@@ -62,9 +64,10 @@ impl fmt::Display for Replayed {
     }
 }
 
-/// Replays a strategy over each search of a log that `Tuner::log` has kept. The strategy is given for a number of points that have a figure;
-/// it should be a log of an exhaustive search, since what is not in it cannot be found. Where the log has times, points without one count
-/// as refused; where it has none, estimates take their place, as in a search on the emulator.
+/// Replays a strategy over each search of a log that `Tuner::log` has kept. The strategy is given
+/// for a number of points that have a figure; it should be a log of an exhaustive search, since
+/// what is not in it cannot be found. Where the log has times, points without one count as refused;
+/// where it has none, estimates take their place, as in a search on the emulator.
 ///
 /// Errors: a file that is no log, a log in which no point has a figure, a strategy of no points.
 pub fn replay(
@@ -138,7 +141,8 @@ mod tests {
         }
     }
 
-    /// Appends 64 points whose times fall to that of block 40 and rise from there; the estimates know it roughly.
+    /// Appends 64 points whose times fall to that of block 40 and rise from there; the estimates
+    /// know it roughly.
     fn fill(path: &Path, problem: &str, timed: bool) {
         let (mut log, _) = Log::open(path, &key(problem), "").expect("a log");
         for block in 1..=64 {

@@ -1,19 +1,25 @@
 //! How busy the blocks of a launch keep the memory.
 //!
-//! By Little's law the memory moves what is under way, each latency once; it is busy with `bandwidth * latency` bytes. A thread that is resident has
-//! its bytes under way for the latency of each of its rounds, and nothing before the first and after the last: while its block is launched and
-//! computes addresses, while partial results go through shuffles, one after another, and while its block waits for its slowest warp, since
-//! the place of a block is free for the next only when all of it has ended. Of several warps the slowest is later by the logarithm of how
-//! many there are. A thread of one round, as those of short rows are, spends a third of its life so; one of many rounds hardly any.
+//! By Little's law the memory moves what is under way, each latency once; it is busy with
+//! `bandwidth * latency` bytes. A thread that is resident has its bytes under way for the latency
+//! of each of its rounds, and nothing before the first and after the last: while its block is
+//! launched and computes addresses, while partial results go through shuffles, one after another,
+//! and while its block waits for its slowest warp, since the place of a block is free for the next
+//! only when all of it has ended. Of several warps the slowest is later by the logarithm of how
+//! many there are. A thread of one round, as those of short rows are, spends a third of its life
+//! so; one of many rounds hardly any.
 //!
-//! At any time more or fewer of the resident blocks are in that part of their lives, so that where bytes under way are hardly enough, some of the
-//! memory's time is lost: the more of it the larger that part is.
+//! At any time more or fewer of the resident blocks are in that part of their lives, so that where
+//! bytes under way are hardly enough, some of the memory's time is lost: the more of it the larger
+//! that part is.
 //!
-//! Of the last wave there are fewer blocks, which keep the memory less busy. How much longer that takes counts in full after one wave, when all
-//! blocks end together, and less by the square of how many there were: blocks drift apart, and the others fill the gap.
+//! Of the last wave there are fewer blocks, which keep the memory less busy. How much longer that
+//! takes counts in full after one wave, when all blocks end together, and less by the square of how
+//! many there were: blocks drift apart, and the others fill the gap.
 //!
-//! The constants fit a sweep of short segments on an H200 (`tests/recorded.rs`) and the untuned times of `benches/RESULTS.md`; neighbours of them fit as well. In
-//! that sweep blocks of 32 warps with one round a thread reach 0.78 of what those of 4 warps do with as many bytes under way.
+//! The constants fit a sweep of short segments on an H200 (`tests/recorded.rs`) and the untuned
+//! times of `benches/RESULTS.md`; neighbours of them fit as well. In that sweep blocks of 32 warps
+//! with one round a thread reach 0.78 of what those of 4 warps do with as many bytes under way.
 
 use crate::Machine;
 
@@ -21,9 +27,11 @@ use crate::Machine;
 const LAUNCHED: f64 = 140e-9;
 /// Seconds by which the slowest warp is later, times the logarithm of their number.
 const SLOWEST: f64 = 70e-9;
-/// Seconds of a shuffle with the operation after it: half of what one takes alone, as those of several rows overlap.
+/// Seconds of a shuffle with the operation after it: half of what one takes alone, as those of
+/// several rows overlap.
 const SHUFFLED: f64 = 7e-9;
-/// How sharply the memory becomes busy as bytes are added, times the part of a thread's life in which it does not wait.
+/// How sharply the memory becomes busy as bytes are added, times the part of a thread's life in
+/// which it does not wait.
 const SHARPNESS: f64 = 1.5;
 /// As sharp as makes a difference.
 const SHARPEST: f64 = 64.0;
@@ -111,7 +119,8 @@ mod tests {
     fn a_last_wave_of_few_blocks_takes_long_after_one_wave_and_hardly_after_many() {
         let machine = Machine::h200();
         let stretch = |blocks: f64| Residents { blocks, ..of(8.0, 1000.0, 64.0) }.stretch(&machine);
-        // 1056 blocks are one wave, and keep the memory busy; four more are left alone with a few multiprocessors for as long.
+        // 1056 blocks are one wave, and keep the memory busy; four more are left alone with a few
+        // multiprocessors for as long.
         assert!(stretch(1056.0) < 1.01);
         assert!(stretch(1060.0) > 1.1);
         assert!(stretch(1056.0 + 1000.0) < 1.05);

@@ -1,15 +1,19 @@
 //! The search for the best point of a space.
 //!
 //! 0. The declared kernel is interpreted on the sample, for the results that points are held to.
-//! 1. Every point's kernel (without a GPU, of those that the strategy hands out) is made and lowered, side by side, and run on the emulator over the sample: what a step or a limit refuses, what
-//!    the emulator's checks find, and what differs from the declared kernel are results with a reason. What is left has a [`Cost`].
-//! 2. On a GPU the strategy hands out batches. The kernels of a batch are compiled side by side while the device measures the batch
-//!    before. Each is run on the sample and compared, then timed on the problem: medians of launches over sets of arrays that together
-//!    exceed the second-level cache. A point whose bound lies clearly above the best time so far is not timed, and one whose first
-//!    launches all take twice that time is left with these.
+//! 1. Every point's kernel (without a GPU, of those that the strategy hands out) is made and
+//!    lowered, side by side, and run on the emulator over the sample: what a step or a limit
+//!    refuses, what the emulator's checks find, and what differs from the declared kernel are
+//!    results with a reason. What is left has a [`Cost`].
+//! 2. On a GPU the strategy hands out batches. The kernels of a batch are compiled side by side
+//!    while the device measures the batch before. Each is run on the sample and compared, then
+//!    timed on the problem: medians of launches over sets of arrays that together exceed the
+//!    second-level cache. A point whose bound lies clearly above the best time so far is not timed,
+//!    and one whose first launches all take twice that time is left with these.
 //! 3. The best few are timed again in alternation, and the best of those is named.
 //!
-//! Outcomes go to the log as they come, from each thread, so that a run that was killed goes on where it stopped.
+//! Outcomes go to the log as they come, from each thread, so that a run that was killed goes on
+//! where it stopped.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -137,7 +141,8 @@ impl Tuner<'_> {
         deadline: Option<Instant>,
         log: Option<&Journal>,
     ) -> Result<(), Diagnostic> {
-        // On a device all points are counted, so that the strategy knows what they cost. Without one it chooses which are counted at all.
+        // On a device all points are counted, so that the strategy knows what they cost. Without
+        // one it chooses which are counted at all.
         let strategy = if self.plan.device.is_gpu() { Strategy::Exhaustive } else { self.strategy };
         let points: Vec<Point> = tuning.candidates.iter().map(|(point, _)| point.clone()).collect();
         let unknown = vec![Some(f64::INFINITY); points.len()];
@@ -255,7 +260,8 @@ impl Tuner<'_> {
                 tuning.out_of_time = true;
                 break;
             }
-            // The next batch is chosen before this one is measured, so that it can be compiled meanwhile.
+            // The next batch is chosen before this one is measured, so that it can be compiled
+            // meanwhile.
             let next = search.next_batch();
             let mut results = Vec::with_capacity(ready.len());
             let mut measured_for = Duration::ZERO;
@@ -336,8 +342,8 @@ impl Tuner<'_> {
     }
 }
 
-/// How many points are counted side by side before the strategy is asked again: a number of its own, so that the same seed gives the same
-/// points on every machine.
+/// How many points are counted side by side before the strategy is asked again: a number of its
+/// own, so that the same seed gives the same points on every machine.
 fn batch_of(strategy: Strategy) -> usize {
     match strategy {
         Strategy::Exhaustive | Strategy::Random { .. } => 16,
@@ -345,7 +351,8 @@ fn batch_of(strategy: Strategy) -> usize {
     }
 }
 
-/// Tells a search over what to count what became of a point. Refused and wrong ones take no legal one's place.
+/// Tells a search over what to count what became of a point. Refused and wrong ones take no legal
+/// one's place.
 fn note(search: &mut Search<'_>, point: usize, outcome: &Outcome) {
     match outcome.milliseconds() {
         Some(ms) => search.tell(point, Some(ms)),

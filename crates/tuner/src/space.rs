@@ -1,6 +1,7 @@
 //! What is searched: values for the open parameters of a pipeline.
 //!
-//! A space is data. Each parameter has a list of candidates; requirements between parameters are arithmetic over integers. In text:
+//! A space is data. Each parameter has a list of candidates; requirements between parameters are
+//! arithmetic over integers. In text:
 //!
 //! ```text
 //! rows in [1, 2, 4]              # a list
@@ -66,7 +67,8 @@ impl Space {
         Space::default()
     }
 
-    /// With candidates for a parameter, in the order in which neighbours are sought. A value given twice counts once.
+    /// With candidates for a parameter, in the order in which neighbours are sought. A value given
+    /// twice counts once.
     pub fn parameter(mut self, name: impl Into<Name>, candidates: impl IntoIterator<Item = i64>) -> Space {
         let mut values: Vec<i64> = Vec::new();
         for value in candidates {
@@ -151,7 +153,8 @@ impl Space {
         if names.is_empty() { "no parameters".to_owned() } else { names.join(", ") }
     }
 
-    /// Refuses a space that does not fit a pipeline: an open parameter without candidates, or candidates for none.
+    /// Refuses a space that does not fit a pipeline: an open parameter without candidates, or
+    /// candidates for none.
     pub fn check(&self, pipeline: &Pipeline) -> Result<(), Diagnostic> {
         let open = pipeline.parameters();
         if let Some(name) = open.iter().find(|n| !self.parameters.contains_key(*n)) {
@@ -291,7 +294,8 @@ mod tests {
         assert_eq!(space.parameters()["k"], [3, 4]);
         assert_eq!(Space::parse(&space.to_string()), Ok(space.clone()));
         let points = space.points().expect("it has points");
-        // rows 1: lanes 8, 16, 32 with unroll 2; rows 2: lanes 8, 16 with unroll 1; rows 4: lanes 8 with both; k doubles all.
+        // rows 1: lanes 8, 16, 32 with unroll 2; rows 2: lanes 8, 16 with unroll 1; rows 4: lanes 8
+        // with both; k doubles all.
         assert_eq!(points.len(), 2 * (3 + 2 + 2));
         assert_eq!(points[0].to_string(), "rows=1 lanes=8 unroll=2 k=3");
     }

@@ -1,12 +1,15 @@
 //! Which points are timed, and in which order.
 //!
-//! A [`Search`] is asked for a batch, told what became of it, and asked again, until it has no more. It knows the points and what the counts
-//! say about each (an estimate, or nothing for a point that is refused); it knows no device, so that recorded sweeps replay through it.
-//! Where nothing will be timed, the estimates take the place of the times: the search is over which points to count, and begins without estimates.
+//! A [`Search`] is asked for a batch, told what became of it, and asked again, until it has no
+//! more. It knows the points and what the counts say about each (an estimate, or nothing for a
+//! point that is refused); it knows no device, so that recorded sweeps replay through it. Where
+//! nothing will be timed, the estimates take the place of the times: the search is over which
+//! points to count, and begins without estimates.
 //!
-//! *Guided* starts with the best estimates and some points drawn at random, without estimates with random ones alone. A Gaussian process (`gaussian_process`) then predicts the
-//! logarithm of the times from the logarithms of the parameters and of the estimate, and each batch takes the points with the lowest
-//! confidence bounds. Everything follows from the seed.
+//! *Guided* starts with the best estimates and some points drawn at random, without estimates with
+//! random ones alone. A Gaussian process (`gaussian_process`) then predicts the logarithm of the
+//! times from the logarithms of the parameters and of the estimate, and each batch takes the points
+//! with the lowest confidence bounds. Everything follows from the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +32,8 @@ pub enum Strategy {
         /// Of the generator.
         seed: u64,
     },
-    /// So many, led by the counts and a model of the times so far; on the emulator, by a model of the estimates so far.
+    /// So many, led by the counts and a model of the times so far; on the emulator, by a model of
+    /// the estimates so far.
     Guided {
         /// How many are timed; on the emulator, how many are counted that are legal. At least one.
         points: usize,
@@ -77,7 +81,8 @@ pub struct Search<'a> {
     rng: Rng,
     /// Points that were handed out.
     asked: BTreeSet<usize>,
-    /// Those of them that turned out to be none, as refused ones do where nothing was counted before.
+    /// Those of them that turned out to be none, as refused ones do where nothing was counted
+    /// before.
     left_out: BTreeSet<usize>,
     /// Times of those that have one.
     times: BTreeMap<usize, f64>,
@@ -87,8 +92,8 @@ pub struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// A search through points, with an estimate in milliseconds for each that is not refused. Points come in batches of at most
-    /// `batch`, so that they can be compiled side by side.
+    /// A search through points, with an estimate in milliseconds for each that is not refused.
+    /// Points come in batches of at most `batch`, so that they can be compiled side by side.
     pub fn new(
         points: &'a [Point],
         estimates: &'a [Option<f64>],
@@ -183,7 +188,8 @@ impl<'a> Search<'a> {
     }
 
     fn guided(&mut self, mut open: Vec<usize>, count: usize, budget: usize) -> Vec<usize> {
-        // An eighth of the budget goes to the best estimates, another to points drawn at random; then the model leads.
+        // An eighth of the budget goes to the best estimates, another to points drawn at random;
+        // then the model leads.
         let first = budget.div_ceil(8);
         let done = self.done();
         if done < first && self.estimates.iter().flatten().any(|e| e.is_finite()) {
@@ -234,7 +240,8 @@ pub struct Simulated {
     pub quality: f64,
 }
 
-/// Replays a strategy over recorded times, without a device. Points without a time count as refused.
+/// Replays a strategy over recorded times, without a device. Points without a time count as
+/// refused.
 pub fn simulate(
     points: &[Point],
     estimates: &[Option<f64>],

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use crate::{Outcome, Tuning, tuning::best_first};
 
 impl Tuning {
-    /// One line a point, best first, then what was refused or wrong with its reason; at the end what the best one reaches, and where
-    /// the time went.
+    /// One line a point, best first, then what was refused or wrong with its reason; at the end
+    /// what the best one reaches, and where the time went.
     pub fn table(&self) -> String {
         let mut text = String::new();
         let order = best_first(&self.candidates);

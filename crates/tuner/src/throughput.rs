@@ -1,9 +1,11 @@
 //! How many results of an operation a multiprocessor delivers in a clock.
 //!
-//! The figures are those of the CUDA C++ Programming Guide, "Arithmetic Instructions", table "Throughput of Native Arithmetic Instructions",
-//! which gives them by compute capability. A warp's instruction takes 32 results, whether all of its lanes take part or not. What the table
-//! has no row for: a choice by a condition goes through the units that compare; logic of conditions is part of the comparison before it,
-//! which takes a condition as an operand, and costs nothing of its own.
+//! The figures are those of the CUDA C++ Programming Guide, "Arithmetic Instructions", table
+//! "Throughput of Native Arithmetic Instructions", which gives them by compute capability. A warp's
+//! instruction takes 32 results, whether all of its lanes take part or not. What the table has no
+//! row for: a choice by a condition goes through the units that compare; logic of conditions is
+//! part of the comparison before it, which takes a condition as an operand, and costs nothing of
+//! its own.
 
 /// Results in a clock of one multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq)]

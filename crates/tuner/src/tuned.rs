@@ -1,8 +1,12 @@
-//! Records that a project commits and ships: the best points of searches, small enough to read in a review.
+//! Records that a project commits and ships: the best points of searches, small enough to read in a
+//! review.
 //!
-//! A record says where it holds, by a [`RecordKey`]. One that does not fit says in which fields, and is not used: a fast point of another
-//! device, driver or compiler is a guess. Lengths are compared by classes ([`length_class`]), and so is what offsets and indices hold
-//! ([`offsets_class`](crate::offsets_class), [`indices_class`](crate::indices_class)), so that one record serves all problems that are alike. Candidates of the space are no part of the key: one more leaves what was found as it is.
+//! A record says where it holds, by a [`RecordKey`]. One that does not fit says in which fields,
+//! and is not used: a fast point of another device, driver or compiler is a guess. Lengths are
+//! compared by classes ([`length_class`]), and so is what offsets and indices hold
+//! ([`offsets_class`](crate::offsets_class), [`indices_class`](crate::indices_class)), so that one
+//! record serves all problems that are alike. Candidates of the space are no part of the key: one
+//! more leaves what was found as it is.
 
 use std::fmt;
 use std::path::Path;
@@ -26,8 +30,9 @@ pub struct RecordKey {
     pub space: Vec<String>,
     /// Types of the arrays, classes of lengths and of integer scalars.
     pub shape_class: String,
-    /// Classes of what the arrays hold of which facts are declared: of monotone ones [`offsets_class`], of others [`indices_class`]. Empty
-    /// where there are none, and in files of before they were looked at.
+    /// Classes of what the arrays hold of which facts are declared: of monotone ones
+    /// [`offsets_class`], of others [`indices_class`]. Empty where there are none, and in files of
+    /// before they were looked at.
     ///
     /// [`offsets_class`]: crate::offsets_class
     /// [`indices_class`]: crate::indices_class
@@ -61,8 +66,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The class of a length: it lies between the same powers of two, and the same power of two up to 16 divides it, as vectors and
-/// alignment need. A length of 1000 is of the class `512..1023 by 8`; 0 and 1 are their own classes.
+/// The class of a length: it lies between the same powers of two, and the same power of two up to
+/// 16 divides it, as vectors and alignment need. A length of 1000 is of the class `512..1023 by 8`;
+/// 0 and 1 are their own classes.
 ///
 /// ```
 /// use loopwright_tuner::length_class;
@@ -93,7 +99,8 @@ impl RecordKey {
         RecordKey::with_sample(kernel, pipeline, args, None, device)
     }
 
-    /// As [`RecordKey::new`]; where arguments are shapes only, what was looked at is what the sample holds.
+    /// As [`RecordKey::new`]; where arguments are shapes only, what was looked at is what the
+    /// sample holds.
     pub(crate) fn with_sample(
         kernel: &LoopKernel,
         pipeline: &Pipeline,
@@ -293,8 +300,8 @@ impl TunedRecords {
         &self.records
     }
 
-    /// The record that holds for a kernel, a pipeline, arguments and a device. Where there is none, the refusal names the fields in which
-    /// the nearest one differs.
+    /// The record that holds for a kernel, a pipeline, arguments and a device. Where there is none,
+    /// the refusal names the fields in which the nearest one differs.
     pub fn find(
         &self,
         kernel: &LoopKernel,
@@ -306,7 +313,8 @@ impl TunedRecords {
         self.nearest(|record| key.differences(record))
     }
 
-    /// The record of a kernel and a pipeline where nothing is known of arguments and device, as for printing: the only one there is.
+    /// The record of a kernel and a pipeline where nothing is known of arguments and device, as for
+    /// printing: the only one there is.
     pub fn find_by_text(&self, kernel: &LoopKernel, pipeline: &Pipeline) -> Result<&TunedRecord, Diagnostic> {
         let texts = RecordKey::of_texts(kernel, pipeline);
         let known = |record: &RecordKey| RecordKey {

@@ -13,7 +13,8 @@ use crate::candidate::Plan;
 use crate::points::points;
 use crate::{BinaryFolder, Machine, Progress, Space, Strategy, Tuning, partial_tiles};
 
-/// A search. Make it with [`Tuner::new`], set what differs from the usual, and [`run`](Tuner::run) it.
+/// A search. Make it with [`Tuner::new`], set what differs from the usual, and [`run`](Tuner::run)
+/// it.
 pub struct Tuner<'a> {
     pub(crate) plan: Plan<'a>,
     pub(crate) sample: Option<&'a Args>,
@@ -28,8 +29,8 @@ pub struct Tuner<'a> {
 }
 
 impl<'a> Tuner<'a> {
-    /// A search for the fastest way to run a kernel on these arguments. Kernels are compared on `args` unless a smaller
-    /// [`sample`](Tuner::sample) is given.
+    /// A search for the fastest way to run a kernel on these arguments. Kernels are compared on
+    /// `args` unless a smaller [`sample`](Tuner::sample) is given.
     pub fn new(
         device: &'a Device,
         kernel: &'a LoopKernel,
@@ -70,28 +71,31 @@ impl<'a> Tuner<'a> {
         Tuner { plan, ..self }
     }
 
-    /// With a smaller problem to check and count on: the interpreter and the emulator are slow. It has to fulfil the same assumptions, and
-    /// where tiles divide the problem's sizes they should divide the sample's: what partial tiles cost there is counted ([`Tuning::notes`]).
+    /// With a smaller problem to check and count on: the interpreter and the emulator are slow. It
+    /// has to fulfil the same assumptions, and where tiles divide the problem's sizes they should
+    /// divide the sample's: what partial tiles cost there is counted ([`Tuning::notes`]).
     pub fn sample(mut self, args: &'a Args) -> Self {
         self.sample = Some(args);
         self
     }
 
-    /// How many times larger the problem is than the sample, for the estimates; by default the ratio of the bytes of the given arrays.
+    /// How many times larger the problem is than the sample, for the estimates; by default the
+    /// ratio of the bytes of the given arrays.
     pub fn scale(mut self, scale: f64) -> Self {
         self.scale = Some(scale);
         self
     }
 
-    /// With a strategy; by default all points. On a GPU all are counted and the strategy says which are timed; on the emulator, where nothing is
-    /// timed, it says which are counted.
+    /// With a strategy; by default all points. On a GPU all are counted and the strategy says which
+    /// are timed; on the emulator, where nothing is timed, it says which are counted.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// Ends after this time, with what was found until then. The reference is cut as well, between two of its instructions, after which
-    /// nothing is known of any point; what was begun of a point is finished, and the finals of those that were timed take place.
+    /// Ends after this time, with what was found until then. The reference is cut as well, between
+    /// two of its instructions, after which nothing is known of any point; what was begun of a
+    /// point is finished, and the finals of those that were timed take place.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
@@ -103,21 +107,24 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// Calls the search so in its log, where reports of several searches tell them apart by it; by default the kernel's name.
+    /// Calls the search so in its log, where reports of several searches tell them apart by it; by
+    /// default the kernel's name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// How far floating-point results may be off, relative to each element (see [`Expectation`](loopwright_runtime::Expectation)); by default
-    /// what their type makes usual. Integers are compared exactly.
+    /// How far floating-point results may be off, relative to each element (see
+    /// [`Expectation`](loopwright_runtime::Expectation)); by default what their type makes usual.
+    /// Integers are compared exactly.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.plan.tolerance = Some(tolerance);
         self
     }
 
-    /// How many launches a median is of, at least one; 20 by default. A point of which each of the first three takes more than twice the best
-    /// median so far is left with these, as its [`Times`](crate::Times) say.
+    /// How many launches a median is of, at least one; 20 by default. A point of which each of the
+    /// first three takes more than twice the best median so far is left with these, as its
+    /// [`Times`](crate::Times) say.
     pub fn launches(mut self, launches: usize) -> Self {
         self.plan.launches = launches;
         self
@@ -135,21 +142,24 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// Estimates within these limits of a device instead of those of the device that runs the search.
+    /// Estimates within these limits of a device instead of those of the device that runs the
+    /// search.
     pub fn limits(mut self, limits: DeviceInfo) -> Self {
         self.plan.limits = Some(limits);
         self
     }
 
-    /// Lets points through whose bodies have up to this many statements once their loops are unrolled; 6000 by default. The compiler takes
-    /// seconds for such a body, and for longer ones minutes: they are results with a reason (`body-too-long`), and are not compiled.
+    /// Lets points through whose bodies have up to this many statements once their loops are
+    /// unrolled; 6000 by default. The compiler takes seconds for such a body, and for longer ones
+    /// minutes: they are results with a reason (`body-too-long`), and are not compiled.
     pub fn most_statements(mut self, most: usize) -> Self {
         self.plan.most_statements = most;
         self
     }
 
-    /// Times the binaries of a folder that [`Tuner::compile_only`] has made, without the compiler. What was checked and counted there is not
-    /// counted again; results are checked on the device before times count, as always.
+    /// Times the binaries of a folder that [`Tuner::compile_only`] has made, without the compiler.
+    /// What was checked and counted there is not counted again; results are checked on the device
+    /// before times count, as always.
     pub fn binaries(mut self, folder: BinaryFolder) -> Self {
         self.plan.binaries = Some(folder);
         self
@@ -160,8 +170,8 @@ impl<'a> Tuner<'a> {
         self.progress = Box::new(progress);
         self
     }
-    /// How many executions of instructions a sample has, on which the reference and the emulator spend their time: microseconds each. Where
-    /// ranges hang on data, the elements of its arrays.
+    /// How many executions of instructions a sample has, on which the reference and the emulator
+    /// spend their time: microseconds each. Where ranges hang on data, the elements of its arrays.
     pub fn sample_size(&self) -> Result<f64, Diagnostic> {
         let sizes = known(self.plan.kernel.declared(), self.sample.unwrap_or(self.plan.args))?;
         let elements =
@@ -171,8 +181,9 @@ impl<'a> Tuner<'a> {
 
     /// Runs the search.
     ///
-    /// Errors: a space that does not fit the pipeline or has no points, arguments that do not fit the kernel, a problem or a sample with
-    /// nothing to do, a strategy of no points, medians of no launches, a log that is none. What is wrong with a point is its [`Outcome`].
+    /// Errors: a space that does not fit the pipeline or has no points, arguments that do not fit
+    /// the kernel, a problem or a sample with nothing to do, a strategy of no points, medians of no
+    /// launches, a log that is none. What is wrong with a point is its [`Outcome`].
     ///
     /// [`Outcome`]: crate::Outcome
     pub fn run(self) -> Result<Tuning, Diagnostic> {

@@ -24,18 +24,20 @@ pub struct Tuning {
     pub record_key: RecordKey,
     /// The machine that costs are estimated for.
     pub machine: Machine,
-    /// Every point of the space with what became of it; none for those that the strategy or the time budget left out before they were counted.
+    /// Every point of the space with what became of it; none for those that the strategy or the
+    /// time budget left out before they were counted.
     pub candidates: Vec<(Point, Option<Outcome>)>,
     /// The best few, timed in alternation, best first; empty where nothing was timed.
     pub finalists: Vec<Finalist>,
-    /// What makes the estimates doubtful, a sentence each: sizes of the sample that are no multiples of tiles that divide the problem's;
-    /// and lines of the log that are left out.
+    /// What makes the estimates doubtful, a sentence each: sizes of the sample that are no
+    /// multiples of tiles that divide the problem's; and lines of the log that are left out.
     pub notes: Vec<String>,
     /// The best point's number.
     pub best: Option<usize>,
     /// How many outcomes came from the log.
     pub recalled: usize,
-    /// Records of the log that were not used: how many, and the field in which the first differs, with its value here and there.
+    /// Records of the log that were not used: how many, and the field in which the first differs,
+    /// with its value here and there.
     pub not_used: Option<(usize, (String, String, String))>,
     /// Where the time went.
     pub spent: Spent,
@@ -72,14 +74,16 @@ impl Tuning {
         })
     }
 
-    /// The part of the memory's limit that the best point reaches, 0 to 1; none where nothing was timed.
+    /// The part of the memory's limit that the best point reaches, 0 to 1; none where nothing was
+    /// timed.
     pub fn fraction_of_limit(&self) -> Option<f64> {
         let outcome = self.best_outcome()?;
         Some(outcome.cost()?.bound_ms / outcome.times()?.median)
     }
 }
 
-/// The points that have a figure, best first: measured ones before estimated ones, equal ones in the order of the space.
+/// The points that have a figure, best first: measured ones before estimated ones, equal ones in
+/// the order of the space.
 pub(crate) fn best_first(candidates: &[(Point, Option<Outcome>)]) -> Vec<usize> {
     let figure = |k: usize| -> Option<(bool, f64)> {
         let outcome = candidates[k].1.as_ref()?;

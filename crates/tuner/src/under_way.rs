@@ -1,13 +1,16 @@
 //! How many bytes a thread has under way while it waits for memory.
 //!
-//! A thread asks for all that straight code, or one iteration of a loop that is not unrolled, loads, and then waits: a round. What a round asks
-//! for is read from the program, what each loop moves in all from the emulator's counts, and how many rounds there are follows from both. The mean over
-//! rounds is the bytes that move over the rounds that it takes: a loop that moves nearly everything decides, and a bisection beside it, whose rounds
-//! ask for 4 bytes, costs what its rounds take. Loads in straight code, such as those of a loop's bounds, are a round before the loop's own.
-//! Stores are not waited for: their bytes move in the rounds of the loads.
+//! A thread asks for all that straight code, or one iteration of a loop that is not unrolled,
+//! loads, and then waits: a round. What a round asks for is read from the program, what each loop
+//! moves in all from the emulator's counts, and how many rounds there are follows from both. The
+//! mean over rounds is the bytes that move over the rounds that it takes: a loop that moves nearly
+//! everything decides, and a bisection beside it, whose rounds ask for 4 bytes, costs what its
+//! rounds take. Loads in straight code, such as those of a loop's bounds, are a round before the
+//! loop's own. Stores are not waited for: their bytes move in the rounds of the loads.
 //!
-//! Compilers unroll a rolled loop four times where its counter goes up by steps; where it halves or doubles, as in a bisection, each load waits for the
-//! one before it. Lanes that ask for nothing wait with their warp.
+//! Compilers unroll a rolled loop four times where its counter goes up by steps; where it halves or
+//! doubles, as in a bisection, each load waits for the one before it. Lanes that ask for nothing
+//! wait with their warp.
 
 use std::ops::AddAssign;
 
@@ -16,7 +19,8 @@ use loopwright_lowering::program::{MemRef, Memory, Program, Step, Stmt, Value, V
 
 use crate::body::trips;
 
-/// Bytes that an iteration of a rolled loop asks for, at most, so that the compiler's unrolling adds to them.
+/// Bytes that an iteration of a rolled loop asks for, at most, so that the compiler's unrolling
+/// adds to them.
 const UNROLLED: f64 = 16.0;
 /// How often compilers unroll a rolled loop.
 const TIMES: f64 = 4.0;
@@ -58,7 +62,8 @@ impl UnderWay {
             let asked = rounds.of_loop.get(access.in_loop).and_then(|round| rounds.asked.get(*round));
             let bytes = access.traffic.bytes as f64;
             all.bytes += bytes;
-            // An address that is loaded is asked for before what lies there, and is no part of the round.
+            // An address that is loaded is asked for before what lies there, and is no part of the
+            // round.
             let own = bytes / access.traffic.active_lanes.max(1) as f64;
             // A warp waits for what any of its lanes asked for.
             all.rounds +=
@@ -78,9 +83,11 @@ struct Rounds<'a> {
     program: &'a Program,
     /// How often a loop is unrolled that is rolled in the text.
     times: f64,
-    /// Bytes of a round: of straight code, then of each loop by its number in the order of the text, unrolled ones left at 0.
+    /// Bytes of a round: of straight code, then of each loop by its number in the order of the
+    /// text, unrolled ones left at 0.
     asked: Vec<f64>,
-    /// Of each loop, the one whose rounds its loads are part of: itself, or the one around it where it is unrolled.
+    /// Of each loop, the one whose rounds its loads are part of: itself, or the one around it where
+    /// it is unrolled.
     of_loop: Vec<usize>,
 }
 
@@ -210,7 +217,8 @@ mod tests {
             let loaded = 8.0 + f64::from(length) / 32.0 * 4.0 + 4.0 / 32.0;
             assert!((found - loaded / (1.0 + rounds)).abs() < 1e-9, "{length}: {found}");
         }
-        // A search digit by digit beside many loads: a round asks for seven offsets, and rounds for digits that four segments have not ask for none.
+        // A search digit by digit beside many loads: a round asks for seven offsets, and rounds for
+        // digits that four segments have not ask for none.
         let found = mean(text, "flatten_ragged(s, i, threads=32, items=16, tiles=8)\n", &args(32 * 256));
         assert!((5.0..28.0).contains(&found[0]), "the first kernel only searches: {found:?}");
         assert!(found[1] > 50.0, "the second loads 60 bytes in most of its rounds: {found:?}");

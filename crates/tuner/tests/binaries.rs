@@ -65,7 +65,8 @@ fn a_folder_goes_as_far_as_a_device_is_needed() {
     let folder = temporary.path().join("made");
     let Some(made) = setting.compile(&folder) else { return };
     assert_eq!((made.compiled, made.refused), (4, 2), "64 rows of 32 or 64 lanes are too many threads");
-    // The table has the compiler's registers, best estimate first, and no figure where nothing was compiled.
+    // The table has the compiler's registers, best estimate first, and no figure where nothing was
+    // compiled.
     let counted = setting.with("rows in [1, 4]\nlanes in [32]\n", |t| t.run().expect("a search"));
     let (compiled, counted) = (made.tuning.table(), counted.table());
     let registers = |text: &str| -> Vec<String> {

@@ -1,4 +1,5 @@
-//! Defaults of the segmented sum without tuning: the static cost chooses among the forms of `examples/tuning` at named lengths.
+//! Defaults of the segmented sum without tuning: the static cost chooses among the forms of
+//! `examples/tuning` at named lengths.
 
 mod machines;
 
@@ -77,7 +78,8 @@ fn named_lengths() {
             );
             assert!(wanted.contains(&choice.form), "{text}");
             assert!(cost.blocks >= f64::from(machine.multiprocessors), "{text}");
-            // Rows of 17 are read by lanes of a warp of which half have nothing, from sectors that belong to two rows.
+            // Rows of 17 are read by lanes of a warp of which half have nothing, from sectors that
+            // belong to two rows.
             let most = if length == 17 { 1.9 } else { 1.35 };
             assert!(cost.moved_bytes < most * cost.necessary_bytes, "{text}");
             assert!(cost.estimate_ms < 1.6 * cost.bound_ms, "{text}");
@@ -86,8 +88,9 @@ fn named_lengths() {
     println!("{text}");
 }
 
-/// Medians of `benches/RESULTS.md` for 2^28 elements on an H200: of two points of short rows the slower and the faster one. A thread of either reads its
-/// row in one go; the faster point has more bytes under way while blocks begin and end.
+/// Medians of `benches/RESULTS.md` for 2^28 elements on an H200: of two points of short rows the
+/// slower and the faster one. A thread of either reads its row in one go; the faster point has more
+/// bytes under way while blocks begin and end.
 #[test]
 fn threads_of_one_round_need_more_bytes_under_way() {
     let (machine, limits) = (Machine::h200(), machines::h200());

@@ -1,4 +1,5 @@
-//! Reports of several searches: what they show, what they keep apart, what they refuse. The figures of the logs here are made up.
+//! Reports of several searches: what they show, what they keep apart, what they refuse. The figures
+//! of the logs here are made up.
 
 use std::path::{Path, PathBuf};
 
@@ -91,7 +92,8 @@ fn refused(record: Record) -> Record {
     }
 }
 
-/// Two pipelines, the second at longer rows, the last length of which was only counted; and one without a GPU.
+/// Two pipelines, the second at longer rows, the last length of which was only counted; and one
+/// without a GPU.
 fn usual() -> Vec<Record> {
     vec![
         timed("short", 65536, 1024, 64, 80.0),

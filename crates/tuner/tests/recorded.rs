@@ -1,5 +1,5 @@
-//! Recorded sweeps, files of `recorded/`: a point a line with its counts and its measured time. Strategies replay them, and the static
-//! cost is held to the order in which they put the points.
+//! Recorded sweeps, files of `recorded/`: a point a line with its counts and its measured time.
+//! Strategies replay them, and the static cost is held to the order in which they put the points.
 
 mod machines;
 
@@ -85,7 +85,8 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
 }
 
-/// How well the estimates rank: the correlation with the times, and how many times slower than the best their favourite is.
+/// How well the estimates rank: the correlation with the times, and how many times slower than the
+/// best their favourite is.
 fn ranking(sweep: &Sweep) -> (f64, f64) {
     let flat = |v: &[Option<f64>]| v.iter().flatten().copied().collect::<Vec<f64>>();
     let (estimates, times) = (flat(&sweep.estimates), flat(&sweep.times));
@@ -145,8 +146,8 @@ fn the_static_cost_ranks_short_segments() {
     guided_is_near_the_best(&sweep, 4);
 }
 
-/// No launch of 1088 starts its blocks faster than one in 1.2 clocks, and those whose blocks have little to do come near that, be they of 64 threads or of 128.
-/// The estimate says so.
+/// No launch of 1088 starts its blocks faster than one in 1.2 clocks, and those whose blocks have
+/// little to do come near that, be they of 64 threads or of 128. The estimate says so.
 #[test]
 fn a_device_starts_so_many_blocks_in_a_second() {
     let machine = Machine::h200();
@@ -188,7 +189,8 @@ fn a_device_starts_so_many_blocks_in_a_second() {
     assert!(limited.contains(&64) && limited.contains(&128), "{limited:?}");
 }
 
-/// No constant of the estimate was chosen finely: with the machine's figures a third off, the order hardly changes.
+/// No constant of the estimate was chosen finely: with the machine's figures a third off, the order
+/// hardly changes.
 #[test]
 fn the_order_does_not_hang_on_exact_figures() {
     for (text, least) in [(MATMUL, 0.74), (SEGMENTED_SUM, 0.80)] {

@@ -45,7 +45,8 @@ fn coalesced_reads_are_better_than_strided_ones_and_too_many_threads_are_a_resul
     let tuning = tune("rows in [1, 32, 64]\nlanes in [1, 32]\n", 512, |t| t);
     assert_eq!(tuning.candidates.len(), 6);
     let ms = |p: &str| outcome(&tuning, p).milliseconds().expect("it is legal");
-    // One thread a row: each lane of a warp reads another row, so that 32 sectors are asked for where 4 would do.
+    // One thread a row: each lane of a warp reads another row, so that 32 sectors are asked for
+    // where 4 would do.
     assert!(ms("rows=32 lanes=1") > ms("rows=32 lanes=32"));
     let moved = |p: &str| outcome(&tuning, p).cost().expect("it is legal").moved_bytes;
     assert!(moved("rows=32 lanes=1") > 6.0 * moved("rows=32 lanes=32"));

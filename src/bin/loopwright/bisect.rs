@@ -28,7 +28,8 @@ pub struct Bisect {
     /// At most so many bytes moved between memory and the device in a run on the emulator.
     #[arg(long, value_name = "BYTES")]
     moved: Option<u64>,
-    /// A run on the emulator gives what the declared kernel does, to this tolerance, as `run --verify` says it.
+    /// A run on the emulator gives what the declared kernel does, to this tolerance, as
+    /// `run --verify` says it.
     #[arg(long, value_name = "TOLERANCE", num_args = 0..=1, default_missing_value = USUAL)]
     result: Option<String>,
     #[command(flatten)]

@@ -18,8 +18,8 @@ pub struct Explain {
     /// Show how long each step and its proof took.
     #[arg(long)]
     times: bool,
-    /// Explain the lowered program instead: the dependence behind every barrier, kernel boundary and host loop, with two executions that show
-    /// it, and the step behind every guard and copy.
+    /// Explain the lowered program instead: the dependence behind every barrier, kernel boundary
+    /// and host loop, with two executions that show it, and the step behind every guard and copy.
     #[arg(long)]
     lowered: bool,
     #[command(flatten)]

@@ -40,8 +40,8 @@ pub struct Form {
     /// A value for an open parameter of the pipeline, as `block=256`.
     #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER")]
     pub parameters: Vec<String>,
-    /// A file of `tune --record`: values for open parameters that -p does not give. A record of something else is not used, and what
-    /// differs is said.
+    /// A file of `tune --record`: values for open parameters that -p does not give. A record of
+    /// something else is not used, and what differs is said.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 }
@@ -68,7 +68,8 @@ impl Form {
         self.bound_pipeline(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
     }
 
-    /// The pipeline for a launch, with its parameters bound: a record has to hold for the arguments and the device too.
+    /// The pipeline for a launch, with its parameters bound: a record has to hold for the arguments
+    /// and the device too.
     pub fn pipeline_for(
         &self,
         device: &Device,
@@ -217,7 +218,8 @@ pub fn origin(path: &str) -> String {
 /// No kernel or pipeline is longer; a file that is was named by mistake.
 const LONGEST: u64 = 16 << 20;
 
-/// The kernel of a file. One that says what it was made from, in a `declared` block, is held to that.
+/// The kernel of a file. One that says what it was made from, in a `declared` block, is held to
+/// that.
 pub fn kernel(path: &str) -> Result<LoopKernel, Failure> {
     let kernel = LoopKernel::parse_bytes(&origin(path), &read(path)?)?;
     // A file is read again where a refusal gets its place; what is wrong with it was said by then.
@@ -287,7 +289,8 @@ pub fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| unwritable(path, &e))
 }
 
-/// Refuses a file that cannot be written, before the work whose results go there. What it holds stays as it is.
+/// Refuses a file that cannot be written, before the work whose results go there. What it holds
+/// stays as it is.
 pub fn writable(path: &std::path::Path) -> Result<(), Failure> {
     let is_there = path.try_exists().unwrap_or(true);
     std::fs::OpenOptions::new()

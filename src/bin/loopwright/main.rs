@@ -1,7 +1,8 @@
-//! The command line: a kernel file and an optional pipeline file, printed, checked, shown as CUDA C, or run.
+//! The command line: a kernel file and an optional pipeline file, printed, checked, shown as CUDA
+//! C, or run.
 //!
-//! Exit status: 0 all went well; 1 a result is wrong; 2 bad input, with one rendered diagnostic for each thing that is wrong on
-//! standard error.
+//! Exit status: 0 all went well; 1 a result is wrong; 2 bad input, with one rendered diagnostic for
+//! each thing that is wrong on standard error.
 
 #![cfg_attr(
     not(test),
@@ -46,13 +47,15 @@ enum Command {
         #[arg(long)]
         steps: bool,
     },
-    /// Show each step of a pipeline with its verdict, what that rests on, and what it changed in the kernel.
+    /// Show each step of a pipeline with its verdict, what that rests on, and what it changed in
+    /// the kernel.
     Explain(explain::Explain),
     /// Apply two pipelines to one kernel and show the first step that makes a difference.
     Compare(explain::Compare),
     /// Find the first step of a pipeline that made a property of the lowered kernel false.
     Bisect(Box<bisect::Bisect>),
-    /// Parse, transform and lower a kernel, and say what was decided: device kernels, grids, blocks, barriers.
+    /// Parse, transform and lower a kernel, and say what was decided: device kernels, grids,
+    /// blocks, barriers.
     Check {
         #[command(flatten)]
         form: Form,
@@ -65,7 +68,8 @@ enum Command {
         form: Form,
         #[command(flatten)]
         binding: input::Binding,
-        /// Compile it as well, for this architecture (sm_80, sm_90a), and report its resources on standard error.
+        /// Compile it as well, for this architecture (sm_80, sm_90a), and report its resources on
+        /// standard error.
         #[arg(long, value_name = "ARCH")]
         compile: Option<String>,
     },
@@ -75,9 +79,11 @@ enum Command {
     Run(Box<run::Run>),
     /// Search the open parameters of a pipeline for the fastest form of a kernel.
     Tune(Box<tune::Tune>),
-    /// Show how near the best points of several searches come to the memory's limit, over a size, from the logs of `tune --log`.
+    /// Show how near the best points of several searches come to the memory's limit, over a size,
+    /// from the logs of `tune --log`.
     Report(limits::Limits),
-    /// Find what is slow by the emulator's counts, each finding with a number and a repair that was tried.
+    /// Find what is slow by the emulator's counts, each finding with a number and a repair that was
+    /// tried.
     Lint(Box<lint::Lint>),
     /// Say what this machine has, and what is missing for what.
     Doctor,

@@ -7,7 +7,8 @@ use loopwright::lowering::program::{BinOp, UnOp, Value, ValueKind};
 
 use crate::input::Failure;
 
-/// Writes to standard output. A reader that went away wants no more, and is no error; what cannot be written otherwise is one.
+/// Writes to standard output. A reader that went away wants no more, and is no error; what cannot
+/// be written otherwise is one.
 pub fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -23,18 +23,22 @@ pub struct Run {
     /// Where: `gpu`, `emulator`, or `best`, a GPU where there is one.
     #[arg(long, default_value = "best")]
     device: String,
-    /// Check the declared facts about data before the run, which is done unless `--trust-facts` is said.
+    /// Check the declared facts about data before the run, which is done unless `--trust-facts` is
+    /// said.
     #[arg(long, conflicts_with = "trust_facts")]
     check_facts: bool,
-    /// Do not check the declared facts about data: where one does not hold, the kernel may read and write anywhere.
+    /// Do not check the declared facts about data: where one does not hold, the kernel may read and
+    /// write anywhere.
     #[arg(long)]
     trust_facts: bool,
     /// Launch so many times more, and report the median time.
     #[arg(long, value_name = "N")]
     repeat: Option<usize>,
-    /// Compare the result with a plain interpreter of the kernel as it was declared, which is slow; exit status 1 if they differ. Integers
-    /// have to be equal, floating-point elements within this of the declared ones, each relative to itself; where terms cancel, within what
-    /// inputs that differ by as much would give. By default 2e-5 for f32, 1e-12 for f64, 4e-3 for f16, 3e-2 for bf16.
+    /// Compare the result with a plain interpreter of the kernel as it was declared, which is slow;
+    /// exit status 1 if they differ. Integers have to be equal, floating-point elements within this
+    /// of the declared ones, each relative to itself; where terms cancel, within what inputs that
+    /// differ by as much would give. By default 2e-5 for f32, 1e-12 for f64, 4e-3 for f16, 3e-2 for
+    /// bf16.
     #[arg(long, value_name = "TOLERANCE", num_args = 0..=1, default_missing_value = USUAL)]
     verify: Option<String>,
 }
@@ -108,7 +112,8 @@ impl Run {
     }
 }
 
-/// How a result differs from what the declared kernel gives, if it does. Without a tolerance, that which is usual for each type.
+/// How a result differs from what the declared kernel gives, if it does. Without a tolerance, that
+/// which is usual for each type.
 pub fn wrong(
     compiled: &Compiled,
     args: &Args,

@@ -27,23 +27,24 @@ pub struct Tune {
     space: Option<String>,
     #[command(flatten)]
     arguments: Arguments,
-    /// A scalar of the smaller problem that candidates are checked and counted on, as `n=1000`; scalars that are not named are those of the
-    /// problem. Its arrays are random but for those of --sample-input.
+    /// A scalar of the smaller problem that candidates are checked and counted on, as `n=1000`;
+    /// scalars that are not named are those of the problem. Its arrays are random but for those of
+    /// --sample-input.
     #[arg(long, value_name = "NAME=VALUE")]
     sample: Vec<String>,
-    /// An array of that smaller problem from a .npy file, as `offsets=few.npy`, in the place of that of --input: where times hang on what an
-    /// array holds, fewer elements of the same kind.
+    /// An array of that smaller problem from a .npy file, as `offsets=few.npy`, in the place of
+    /// that of --input: where times hang on what an array holds, fewer elements of the same kind.
     #[arg(long, value_name = "NAME=FILE")]
     sample_input: Vec<String>,
-    /// `exhaustive`, `random` or `guided`: which points are timed, and on the emulator, where nothing is timed, which are counted. --seed is
-    /// theirs too.
+    /// `exhaustive`, `random` or `guided`: which points are timed, and on the emulator, where
+    /// nothing is timed, which are counted. --seed is theirs too.
     #[arg(long, default_value = "exhaustive")]
     strategy: String,
     /// How many points the random and the guided strategy take; by default a fifth of the space.
     #[arg(long, value_name = "N")]
     points: Option<usize>,
-    /// End after so many seconds, with what was found. The results of the declared kernel, which come first, are part of them: give a
-    /// small --sample.
+    /// End after so many seconds, with what was found. The results of the declared kernel, which
+    /// come first, are part of them: give a small --sample.
     #[arg(long, value_name = "SECONDS")]
     budget: Option<f64>,
     /// Keep outcomes in this file, and go on with those it holds.
@@ -55,28 +56,32 @@ pub struct Tune {
     /// Write the pipeline with the best values.
     #[arg(long, value_name = "FILE")]
     best: Option<PathBuf>,
-    /// Add what was found to this file of records, which `run --record` and `cuda --record` take values from.
+    /// Add what was found to this file of records, which `run --record` and `cuda --record` take
+    /// values from.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Check and count candidates, compile them side by side into this folder, print them by their static cost, and stop: for `--measure` on
-    /// a machine with a GPU. None is needed here.
+    /// Check and count candidates, compile them side by side into this folder, print them by their
+    /// static cost, and stop: for `--measure` on a machine with a GPU. None is needed here.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["measure", "log", "html", "best", "record"])]
     compile_only: Option<PathBuf>,
     /// What `--compile-only` compiles for, as sm_90a; by default this machine's GPU.
     #[arg(long, value_name = "ARCH", requires = "compile_only")]
     arch: Option<String>,
-    /// Check and time the binaries in a folder of `--compile-only`, without the compiler. The kernel, the pipeline and the sizes have to be
-    /// those that it was made with.
+    /// Check and time the binaries in a folder of `--compile-only`, without the compiler. The
+    /// kernel, the pipeline and the sizes have to be those that it was made with.
     #[arg(long, value_name = "FOLDER")]
     measure: Option<PathBuf>,
-    /// Search nothing: show what --strategy with --points and --seed would have found in the searches of this log of --log, against the best of
-    /// all their points. No device is needed, and no kernel.
+    /// Search nothing: show what --strategy with --points and --seed would have found in the
+    /// searches of this log of --log, against the best of all their points. No device is needed,
+    /// and no kernel.
     #[arg(long, value_name = "LOG", conflicts_with_all = ["kernel", "log", "html", "best", "record", "compile_only", "measure", "budget"])]
     replay: Option<PathBuf>,
-    /// How many launches a median is of; three for points that take over twice the best time so far.
+    /// How many launches a median is of; three for points that take over twice the best time so
+    /// far.
     #[arg(long, value_name = "N", default_value_t = 20)]
     launches: usize,
-    /// Leave out points whose bodies have more statements than this once their loops are unrolled: the compiler would take long.
+    /// Leave out points whose bodies have more statements than this once their loops are unrolled:
+    /// the compiler would take long.
     #[arg(long, value_name = "N", default_value_t = 6000)]
     most_statements: usize,
     /// Where: `gpu`, `emulator`, or `best`, a GPU where there is one.
@@ -110,7 +115,8 @@ impl Tune {
         Ok(strategy)
     }
 
-    /// The smaller problem, if there is one: scalars and arrays of the problem, with others in their place.
+    /// The smaller problem, if there is one: scalars and arrays of the problem, with others in
+    /// their place.
     fn sample(&self, kernel: &LoopKernel) -> Result<Option<Args>, Failure> {
         if self.sample.is_empty() && self.sample_input.is_empty() {
             return Ok(None);
@@ -183,10 +189,12 @@ impl Tune {
         let strategy = self.strategy(points)?;
         let device = input::device(&self.device)?;
         let sample = self.sample(&kernel)?;
-        // Without a GPU nothing runs on the problem itself, whose arrays may be large: its shapes are all that is needed.
+        // Without a GPU nothing runs on the problem itself, whose arrays may be large: its shapes
+        // are all that is needed.
         let fill = (device.is_gpu() && self.compile_only.is_none()) || sample.is_none();
         let args = self.arguments.args(&kernel, fill)?;
-        // Candidates rely on what is declared of the data, and may read anywhere where it is not so.
+        // Candidates rely on what is declared of the data, and may read anywhere where it is not
+        // so.
         check_facts(&kernel, &args)?;
         let budget = match self.budget {
             Some(s) => Some(
@@ -271,7 +279,8 @@ impl Tune {
     }
 }
 
-/// Executions of instructions beyond which a search on the problem itself takes long: seconds for the reference and for each point.
+/// Executions of instructions beyond which a search on the problem itself takes long: seconds for
+/// the reference and for each point.
 const LARGE: f64 = (1 << 20) as f64;
 
 /// The largest integer argument with a smaller value, as an option.

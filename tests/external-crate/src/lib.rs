@@ -1,4 +1,5 @@
-//! What a user of loopwright writes: a kernel, a pipeline that is composed of pieces, and a sweep over its parameter.
+//! What a user of loopwright writes: a kernel, a pipeline that is composed of pieces, and a sweep
+//! over its parameter.
 
 use loopwright::prelude::*;
 use rayon::prelude::*;

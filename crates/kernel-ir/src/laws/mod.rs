@@ -1,17 +1,20 @@
 //! Whether a user's operator keeps the laws that every parallel form of a reduction relies on.
 //!
-//! The laws are asked of the states that a reduction can come to: the neutral one, those that `lift` makes, and combinations of
-//! these. The neutral state changes none of them on either side, `combine` is associative, and it commutes and is idempotent where
-//! the operator says so.
+//! The laws are asked of the states that a reduction can come to: the neutral one, those that
+//! `lift` makes, and combinations of these. The neutral state changes none of them on either side,
+//! `combine` is associative, and it commutes and is idempotent where the operator says so.
 //!
-//! States are drawn, always the same ones: all triples of some small ones, in which values meet and tie, then random ones, the ends
-//! of the ranges of integer types, and for the neutral state far floating-point values. Infinities are drawn where `combine` only
-//! compares and chooses; NaN never is. Sums and products of what is drawn are exact, so that an operator of `+ * min max` and selects
-//! is held to its laws exactly; any other up to a relative 1e-9 in f64. Two states that differ count as equal where no result shows
-//! it, neither their own nor after one more combination.
+//! States are drawn, always the same ones: all triples of some small ones, in which values meet and
+//! tie, then random ones, the ends of the ranges of integer types, and for the neutral state far
+//! floating-point values. Infinities are drawn where `combine` only compares and chooses; NaN never
+//! is. Sums and products of what is drawn are exact, so that an operator of `+ * min max` and
+//! selects is held to its laws exactly; any other up to a relative 1e-9 in f64. Two states that
+//! differ count as equal where no result shows it, neither their own nor after one more
+//! combination.
 //!
-//! A test of about a thousand combinations refutes; it proves nothing. An operator whose laws hold for the data at hand only, or
-//! that calls a device function, says `trusted "why"` and is not asked.
+//! A test of about a thousand combinations refutes; it proves nothing. An operator whose laws hold
+//! for the data at hand only, or that calls a device function, says `trusted "why"` and is not
+//! asked.
 
 mod draw;
 mod value;
@@ -108,7 +111,8 @@ impl KernelData {
         found
     }
 
-    /// What to do about an operator that does not say `commutes`, and does so on all states that were drawn.
+    /// What to do about an operator that does not say `commutes`, and does so on all states that
+    /// were drawn.
     pub fn forgotten_commutes(&self, op: &ReductionOp) -> Option<String> {
         let forgets = !op.commutes
             && self.inputs_of(op).iter().all(|inputs| {
@@ -188,7 +192,8 @@ impl Operator {
                 states.push(state);
             }
         };
-        // The simplest first. Where there are several inputs, each of a value meets several of another, so that some tie.
+        // The simplest first. Where there are several inputs, each of a value meets several of
+        // another, so that some tie.
         let few: Vec<Vec<Number>> = self.inputs.iter().map(|t| draw::few(*t)).collect();
         for (shift, first) in (0..3).flat_map(|shift| (0..4).map(move |first| (shift, first))) {
             let value = |(k, f): (usize, &Vec<Number>)| f[(first + shift * k) % f.len()];
@@ -346,7 +351,8 @@ impl Operator {
     }
 }
 
-/// Neither NaN nor infinite by a division by zero; infinities of operators that only choose are compared like others.
+/// Neither NaN nor infinite by a division by zero; infinities of operators that only choose are
+/// compared like others.
 fn is_number(value: Number) -> bool {
     !matches!(value, Number::F64(v) if v.is_nan())
 }

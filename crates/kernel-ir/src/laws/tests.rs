@@ -57,7 +57,8 @@ fn operators_that_are_right_pass() {
           lift f = v, c = v*v - 1
           combine f = a.f*b.f, c = a.c*b.f + b.c
           result c", vec![Commutative, Idempotent]),
-        // The greatest value, where what is below the neutral element cannot be: 8 bits hold nothing less.
+        // The greatest value, where what is below the neutral element cannot be: 8 bits hold
+        // nothing less.
         ("state s: i32 = -128
           lift s = v
           combine s = max(a.s, b.s)

@@ -1,8 +1,9 @@
 //! The parts of an operator as expressions that can be computed while its laws are tested.
 //!
-//! Integers wrap in the type of their expression. Floating-point values stand for real numbers: they are held and computed in f64
-//! whatever their type, since the laws are those of the numbers that are meant, and rounding is allowed to break them. What an
-//! expression means is decided where it always is, by [`TypeTable::typed`].
+//! Integers wrap in the type of their expression. Floating-point values stand for real numbers:
+//! they are held and computed in f64 whatever their type, since the laws are those of the numbers
+//! that are meant, and rounding is allowed to break them. What an expression means is decided where
+//! it always is, by [`TypeTable::typed`].
 
 use crate::{
     BinaryOp, DType, Expr, Name, Number, Type, TypeTable, Typed, TypedKind, arithmetic, math_function,
@@ -45,7 +46,8 @@ impl<'a> Scope<'a> {
         Scope { table: table.with_scalars(typed), names }
     }
 
-    /// The expression whose value is wanted in this type. None: it is refused, or calls what only a device can run.
+    /// The expression whose value is wanted in this type. None: it is refused, or calls what only a
+    /// device can run.
     pub fn code(&self, e: &Expr, wanted: DType) -> Option<Code> {
         let tree = self.table.typed(e, held(wanted), None).ok()?;
         let mut computable = true;
@@ -71,7 +73,8 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// The value where its names have these values, in their order. None where an integer is divided by zero.
+    /// The value where its names have these values, in their order. None where an integer is
+    /// divided by zero.
     pub fn value(&self, values: &[Number]) -> Option<Number> {
         self.of(&self.tree, values)
     }
@@ -96,7 +99,8 @@ impl Code {
         })
     }
 
-    /// Whether it only compares, chooses and passes on: what it gives follows from the order of its values, infinite ones too.
+    /// Whether it only compares, chooses and passes on: what it gives follows from the order of its
+    /// values, infinite ones too.
     pub fn only_chooses(&self) -> bool {
         let mut chooses = true;
         self.tree.visit(&mut |e| {

@@ -13,7 +13,8 @@ use crate::{
 /// How a domain is to be read when it is no conjunction.
 const UNION_HELP: &str = "a domain is one conjunction: declare two domains with different inames, or move the condition to the instruction as `if`";
 
-/// How many comparisons one chain may have: each becomes constraints that every question about the domain goes through.
+/// How many comparisons one chain may have: each becomes constraints that every question about the
+/// domain goes through.
 const CHAIN_LIMIT: usize = 64;
 
 #[derive(Clone, Copy, PartialEq)]

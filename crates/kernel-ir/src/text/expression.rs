@@ -312,8 +312,9 @@ impl Parser {
         Ok(args)
     }
 
-    /// A call, or a reduction: one whose first argument is a list of inames, or that bears an operator's name and whose first
-    /// argument is a name. [`resolve`] decides afterwards, when all inames are known.
+    /// A call, or a reduction: one whose first argument is a list of inames, or that bears an
+    /// operator's name and whose first argument is a name. [`resolve`] decides afterwards, when all
+    /// inames are known.
     fn call_or_reduction(&mut self, function: Name, start: std::ops::Range<usize>) -> Parse<Expr> {
         // loopy's `reduce(sum, i, e)`.
         if matches!(&*function, "reduce" | "simul_reduce")
@@ -417,8 +418,8 @@ fn foreign_type(word: &str) -> Option<&'static str> {
     })
 }
 
-/// Decides which calls are reductions, now that the inames and the kernel's own operators are known: `max(i, e)` is one where `i` is
-/// an iname.
+/// Decides which calls are reductions, now that the inames and the kernel's own operators are
+/// known: `max(i, e)` is one where `i` is an iname.
 pub(crate) fn resolve(e: &Expr, is_iname: &dyn Fn(&str) -> bool, operators: &[ReductionOp]) -> Expr {
     let e = e.map_children(&mut |child| resolve(child, is_iname, operators));
     match &e {

@@ -1,10 +1,11 @@
 //! Text to tokens.
 //!
-//! Never fails: what is no token becomes [`Tok::Unknown`] and the parser, which knows what it expected, complains. A token knows
-//! whether a line break stands before it, since a statement ends with its line unless a bracket is open.
+//! Never fails: what is no token becomes [`Tok::Unknown`] and the parser, which knows what it
+//! expected, complains. A token knows whether a line break stands before it, since a statement ends
+//! with its line unless a bracket is open.
 //!
-//! The body of a `function` is CUDA C, not kernel text: from the first `{` of such a statement to the brace that closes it,
-//! everything is one [`Tok::Raw`].
+//! The body of a `function` is CUDA C, not kernel text: from the first `{` of such a statement to
+//! the brace that closes it, everything is one [`Tok::Raw`].
 
 use std::ops::Range;
 
@@ -50,7 +51,8 @@ fn is_ident(c: u8) -> bool {
     c.is_ascii_alphanumeric() || c == b'_'
 }
 
-/// Whether a text is a name: a letter or underscore, then letters, digits and underscores, all of ASCII.
+/// Whether a text is a name: a letter or underscore, then letters, digits and underscores, all of
+/// ASCII.
 pub(crate) fn is_identifier(text: &str) -> bool {
     text.bytes().next().is_some_and(is_ident_start) && text.bytes().all(is_ident)
 }

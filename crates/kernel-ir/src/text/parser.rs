@@ -1,7 +1,8 @@
 //! The parser's cursor: looking at tokens, consuming them, complaining about them.
 //!
-//! A statement ends with its line unless a bracket is open: outside of brackets the cursor shows [`Tok::End`] at a token that
-//! begins a new line. Nesting is limited, so that no text overflows the stack.
+//! A statement ends with its line unless a bracket is open: outside of brackets the cursor shows
+//! [`Tok::End`] at a token that begins a new line. Nesting is limited, so that no text overflows
+//! the stack.
 
 use std::{ops::Range, sync::Arc};
 
@@ -63,7 +64,8 @@ impl Parser {
         self.token(ahead).tok
     }
 
-    /// The span of the next token; at the end of a statement the place right behind what was read last.
+    /// The span of the next token; at the end of a statement the place right behind what was read
+    /// last.
     pub fn span(&self) -> Range<usize> {
         if self.tok(0) == Tok::End {
             let end = self.last_end();

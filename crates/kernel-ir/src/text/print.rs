@@ -313,7 +313,8 @@ fn hints(a: &Array) -> String {
     a.waves.map_or_else(|| streaming.to_string(), |waves| format!("{streaming} {waves}"))
 }
 
-/// Whether the inames of instructions, and whether the tree have to be written because they do not follow from the rest.
+/// Whether the inames of instructions, and whether the tree have to be written because they do not
+/// follow from the rest.
 fn derived(data: &KernelData) -> (bool, bool) {
     if data.declared.is_some() || !data.definitions.is_empty() || !data.tags.is_empty() {
         return (true, true);
@@ -353,8 +354,8 @@ impl fmt::Display for LoopKernel {
 }
 
 impl LoopKernel {
-    /// The whole kernel as text: [`LoopKernel::parse`] reads it back to an equal value. For a transformed kernel, a last block
-    /// `declared { ... }` holds the kernel as it was declared.
+    /// The whole kernel as text: [`LoopKernel::parse`] reads it back to an equal value. For a
+    /// transformed kernel, a last block `declared { ... }` holds the kernel as it was declared.
     pub fn to_text(&self) -> String {
         let mut text = print(self, "");
         if let Some(declared) = &self.declared {

@@ -21,7 +21,8 @@ impl LoopKernel {
         Self::parse_named("<kernel>", text)
     }
 
-    /// As [`LoopKernel::parse`]; `origin` is what diagnostics call the text, as the name of its file.
+    /// As [`LoopKernel::parse`]; `origin` is what diagnostics call the text, as the name of its
+    /// file.
     pub fn parse_named(origin: &str, text: &str) -> Result<LoopKernel, Diagnostics> {
         let draft = Parser::new(origin, text).whole().map_err(|d| Diagnostics(vec![*d]))?;
         finish(draft)
@@ -118,8 +119,8 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
     complete(data, has_tree, &|_| Some(map.clone()))
 }
 
-/// Types of temporaries, inames of instructions and the tree, as far as they are open; then validation. `map` gives the places,
-/// and is asked only where something is wrong.
+/// Types of temporaries, inames of instructions and the tree, as far as they are open; then
+/// validation. `map` gives the places, and is asked only where something is wrong.
 pub(crate) fn complete(
     mut data: KernelData,
     has_tree: bool,
@@ -157,7 +158,8 @@ pub(crate) fn complete(
 /// As [`complete`], of a declared kernel that no text is behind: places are in its print.
 pub(crate) fn complete_built(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
     fill_ids(&mut data.instructions);
-    // The places in the print are found by reading it, which fails where a name is none; then there are no places.
+    // The places in the print are found by reading it, which fails where a name is none; then there
+    // are no places.
     complete(data, false, &|data: &KernelData| map_of_print(&LoopKernel::from_data(data.clone())))
 }
 

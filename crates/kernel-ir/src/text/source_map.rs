@@ -42,7 +42,8 @@ impl SourceMap {
         Place { origin: self.origin.clone(), text: self.text.clone(), span }
     }
 
-    /// The place of an item; inside it, of the first tokens that read like `part`, as far as there are such.
+    /// The place of an item; inside it, of the first tokens that read like `part`, as far as there
+    /// are such.
     pub fn locate(&self, item: &Item, part: &str) -> Option<Place> {
         let span = self.spans.get(item).or_else(|| match item {
             Item::Constraint(domain, _) => self.spans.get(&Item::Domain(*domain)),

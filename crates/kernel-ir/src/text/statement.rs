@@ -247,7 +247,8 @@ impl Parser {
             let [array] = <[Name; 1]>::try_from(names).map_err(|_| self.unexpected("one array"))?;
             return Ok(if monotone { Fact::Monotone(array) } else { Fact::Injective(array) });
         }
-        // A chain of comparisons around the name of the array, which has one comparison on either side at most.
+        // A chain of comparisons around the name of the array, which has one comparison on either
+        // side at most.
         let start = self.span().start;
         let mut sides = vec![self.expr_above_comparison()?];
         let mut operators = Vec::new();
@@ -274,7 +275,8 @@ impl Parser {
         if operators.iter().any(|o| o.starts_with('>')) {
             return Err(unclear(self));
         }
-        // With one comparison, the array is the side that is a name; where both are, validation asks which is an array.
+        // With one comparison, the array is the side that is a name; where both are, validation
+        // asks which is an array.
         match (sides.as_slice(), operators.as_slice()) {
             ([low, Expr::Name(array), high], [a, b]) => Ok(Fact::Range {
                 array: array.clone(),

@@ -1,4 +1,5 @@
-//! The loop tree in text: `tree { for s { load_lo total.init for i { total.update } total.finish } }`.
+//! The loop tree in text:
+//! `tree { for s { load_lo total.init for i { total.update } total.finish } }`.
 
 use crate::{
     Part, PartRef, Tree,

@@ -1,8 +1,10 @@
-//! What is provable in integers: assumptions that can hold, domains that have points, subscripts in bounds.
+//! What is provable in integers: assumptions that can hold, domains that have points, subscripts in
+//! bounds.
 //!
-//! A subscript is asked about where it is affine. A violation is reported with the values that show it, unless it hangs on what is
-//! not known here: values read from data (facts about them are used) and conditions that are not affine. Those the launch
-//! or the emulator checks. Only declared kernels are asked: transforms keep what they prove.
+//! A subscript is asked about where it is affine. A violation is reported with the values that show
+//! it, unless it hangs on what is not known here: values read from data (facts about them are used)
+//! and conditions that are not affine. Those the launch or the emulator checks. Only declared
+//! kernels are asked: transforms keep what they prove.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -58,7 +60,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
 }
 
-/// What holds for the arguments and for values loaded from arrays: assumptions, lengths that are not negative, facts.
+/// What holds for the arguments and for values loaded from arrays: assumptions, lengths that are
+/// not negative, facts.
 fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
     let data = lookup.kernel();
     let mut context = data.assumptions.clone();
@@ -305,7 +308,8 @@ enum Violation {
     Wraps(String),
 }
 
-/// What is wrong with a constraint that is wanted, or `None` where it is proved or not to be decided here.
+/// What is wrong with a constraint that is wanted, or `None` where it is proved or not to be
+/// decided here.
 fn violation(
     lookup: &Lookup<'_>,
     asked: &mut Asked,

@@ -1,4 +1,5 @@
-//! Domains, assumptions, definitions and tags: known names, and a bound on either side of every iname.
+//! Domains, assumptions, definitions and tags: known names, and a bound on either side of every
+//! iname.
 
 use crate::{
     Aff, Arg, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Term, Type, nest,
@@ -47,7 +48,8 @@ fn integers(data: &KernelData) -> Vec<Name> {
         .collect()
 }
 
-/// A complaint about a name in affine text. `inames`: whether inames may stand here; `loaded`: whether scalar temporaries may.
+/// A complaint about a name in affine text. `inames`: whether inames may stand here; `loaded`:
+/// whether scalar temporaries may.
 pub(crate) fn affine_name(
     lookup: &Lookup<'_>,
     name: &Name,

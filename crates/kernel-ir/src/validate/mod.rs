@@ -1,7 +1,8 @@
 //! Validation: everything that is wrong with a kernel, at once.
 //!
-//! Each check is one file and adds to one list of findings; a finding names the item of the kernel that it is about, and the text
-//! gives it its place. A check passes over what an earlier one has found wanting, so that one mistake is reported once.
+//! Each check is one file and adds to one list of findings; a finding names the item of the kernel
+//! that it is about, and the text gives it its place. A check passes over what an earlier one has
+//! found wanting, so that one mistake is reported once.
 
 mod bounds;
 mod data;
@@ -98,7 +99,8 @@ impl Check<'_> {
         self.found.iter().any(|f| f.item == *item)
     }
 
-    /// Whether the kernel has been transformed: its text order is no longer its order, and its steps have proved their bounds.
+    /// Whether the kernel has been transformed: its text order is no longer its order, and its
+    /// steps have proved their bounds.
     pub fn transformed(&self) -> bool {
         self.data.declared.is_some() || !self.data.definitions.is_empty() || !self.data.tags.is_empty()
     }
@@ -143,7 +145,8 @@ pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
     check.found
 }
 
-/// A kernel of instructions whose tree has nothing at all, where one follows from the text or was given.
+/// A kernel of instructions whose tree has nothing at all, where one follows from the text or was
+/// given.
 pub(crate) fn no_tree(data: &KernelData) -> Option<Finding> {
     let diagnostic = Diagnostic::new("wrong-tree", "the tree is empty, and the kernel has instructions")
         .help("each part of each instruction stands once, in the loops of its sequential inames");
@@ -152,7 +155,8 @@ pub(crate) fn no_tree(data: &KernelData) -> Option<Finding> {
 }
 
 impl LoopKernel {
-    /// Whether the kernel makes sense; if not, everything that is wrong with it. Places are in its printed form.
+    /// Whether the kernel makes sense; if not, everything that is wrong with it. Places are in its
+    /// printed form.
     pub fn validate(&self) -> Result<(), Diagnostics> {
         let mut found = structure(self);
         if found.is_empty() {

@@ -84,8 +84,8 @@ fn another(name: &str) -> String {
     }
 }
 
-/// Refuses what cannot be the name of an argument, a temporary, an iname or a function: what is no name, and what means something else in
-/// CUDA C. `what` says what it would name, as `an iname`.
+/// Refuses what cannot be the name of an argument, a temporary, an iname or a function: what is no
+/// name, and what means something else in CUDA C. `what` says what it would name, as `an iname`.
 pub fn check_name(name: &Name, what: &str) -> Result<(), Diagnostic> {
     if !is_identifier(name) || crate::text::RESERVED.contains(&&**name) {
         return Err(bad(name, what));

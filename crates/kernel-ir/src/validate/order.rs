@@ -1,4 +1,5 @@
-//! Order: values exist before they are used, `dep` agrees with the text, and the loop tree keeps its invariants.
+//! Order: values exist before they are used, `dep` agrees with the text, and the loop tree keeps
+//! its invariants.
 
 use std::collections::BTreeSet;
 

@@ -1,8 +1,10 @@
 //! Who owns the cells of an array, in both forms.
 //!
-//! A cell belongs to an owner (see [`Model`]): the values of the inames on the axes that own, and of lanes. Executions of different owners never
-//! touch one cell. Where a step makes owners finer, as a thread tag does for a private temporary, pairs of different owners conflict no
-//! longer; but a value must not have passed between them (see [`Comparison::flows_stay`]). Any other change of owners is not proved here.
+//! A cell belongs to an owner (see [`Model`]): the values of the inames on the axes that own, and
+//! of lanes. Executions of different owners never touch one cell. Where a step makes owners finer,
+//! as a thread tag does for a private temporary, pairs of different owners conflict no longer; but
+//! a value must not have passed between them (see [`Comparison::flows_stay`]). Any other change of
+//! owners is not proved here.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -74,8 +76,8 @@ impl Comparison<'_, '_> {
         Ok(lower)
     }
 
-    /// What it means that two parts of the new form touch cells of one owner: pairs of functions that are equal, the second one of the
-    /// second execution's inames.
+    /// What it means that two parts of the new form touch cells of one owner: pairs of functions
+    /// that are equal, the second one of the second execution's inames.
     pub(super) fn one_owner(&mut self, p: usize, q: usize, array: &Name) -> Result<Vec<(Aff, Aff)>> {
         let space = self.new.space(array);
         let (a, b) = (&self.new.parts[p], &self.new.parts[q]);
@@ -113,11 +115,13 @@ impl Comparison<'_, '_> {
         Ok(equal)
     }
 
-    /// Whether every read of an array whose owners became finer provably sees a write of its own owner.
+    /// Whether every read of an array whose owners became finer provably sees a write of its own
+    /// owner.
     ///
-    /// It does if some write of the cell comes before it in the same iteration of all old loops that own now: then no write of another
-    /// iteration comes between the two, so that the last one before the read is of the same iteration, and of the same owner. As all
-    /// pairs of one owner keep their order, it is the last one in the new order too.
+    /// It does if some write of the cell comes before it in the same iteration of all old loops
+    /// that own now: then no write of another iteration comes between the two, so that the last one
+    /// before the read is of the same iteration, and of the same owner. As all pairs of one owner
+    /// keep their order, it is the last one in the new order too.
     pub(super) fn flows_stay(&mut self, array: &Name) -> Result<bool> {
         let touches = self.new.touches[array].clone();
         let new = self.new;
@@ -163,8 +167,8 @@ impl Comparison<'_, '_> {
         Ok(true)
     }
 
-    /// Whether a write comes before each read of its cell in the same iteration of the old loops over `owners`, and in the same
-    /// place on `axes`.
+    /// Whether a write comes before each read of its cell in the same iteration of the old loops
+    /// over `owners`, and in the same place on `axes`.
     fn writes_before(
         &mut self,
         array: &Name,

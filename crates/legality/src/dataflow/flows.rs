@@ -1,10 +1,12 @@
 //! What the reads of one kernel see: the values that flow through its arrays.
 //!
-//! Every access gets a domain, a cell and a time. The cell is the subscripts behind the axes and lanes that own, so that each owner has cells of
-//! its own; a part that every thread runs has the thread's coordinates as dimensions. The time is the path down the tree, then reads
-//! before writes, then the lanes. Of these [`flow`] finds the last write before each read, once for each read. A write that copies is replaced by
-//! what its own read sees, [`HOPS`] deep; any other is a definition, in terms of its declared instance. All that cannot be said in affine terms, as
-//! a subscript that is read from data, is a [`Why`](super::Why).
+//! Every access gets a domain, a cell and a time. The cell is the subscripts behind the axes and
+//! lanes that own, so that each owner has cells of its own; a part that every thread runs has the
+//! thread's coordinates as dimensions. The time is the path down the tree, then reads before
+//! writes, then the lanes. Of these [`flow`] finds the last write before each read, once for each
+//! read. A write that copies is replaced by what its own read sees, [`HOPS`] deep; any other is a
+//! definition, in terms of its declared instance. All that cannot be said in affine terms, as a
+//! subscript that is read from data, is a [`Why`](super::Why).
 
 use std::collections::BTreeMap;
 
@@ -25,7 +27,8 @@ const END: i64 = 1 << 40;
 pub(super) enum Seen {
     /// A target of a declared instruction; the map goes to its declared inames.
     Definition(Name, usize),
-    /// The value of this shape, whichever instruction has written it; the map goes to what fills its holes. See [`values`].
+    /// The value of this shape, whichever instruction has written it; the map goes to what fills
+    /// its holes. See [`values`].
     Value(String),
     /// What an argument held at the beginning; the map goes to the cell.
     Initial(Name),
@@ -65,7 +68,8 @@ pub(super) fn unite(view: &mut View, seen: Seen, map: Map) -> Checked<()> {
     Ok(())
 }
 
-/// What is seen, with the values of definitions that hang on no array which the kernel writes in their place.
+/// What is seen, with the values of definitions that hang on no array which the kernel writes in
+/// their place.
 pub(super) fn values(view: &View, declared: &Model<'_>) -> Checked<View> {
     let mut found = View::new();
     for (seen, map) in view {
@@ -104,7 +108,8 @@ impl<'a, 'k> Flows<'a, 'k> {
         }
     }
 
-    /// The dimensions of a part's executions: its inames, and the axes on which every thread runs it.
+    /// The dimensions of a part's executions: its inames, and the axes on which every thread runs
+    /// it.
     pub fn dims(part: &ModelPart) -> Vec<Name> {
         let every = (0..part.place.len()).filter(|a| part.place[*a] == Coordinate::Every).map(coordinate);
         part.inames.iter().cloned().chain(every).collect()
@@ -189,7 +194,8 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok(writes)
     }
 
-    /// The direct sources of a read; `None` stands for the end, with the array's cells as dimensions.
+    /// The direct sources of a read; `None` stands for the end, with the array's cells as
+    /// dimensions.
     fn sources(
         &mut self,
         array: &Name,

@@ -1,7 +1,9 @@
-//! How a run goes wrong: threads meet in a cell, a read or an output has another definition than declared, a reduction joins other points.
+//! How a run goes wrong: threads meet in a cell, a read or an output has another definition than
+//! declared, a reduction joins other points.
 //!
-//! A race ends the run where it is found. A read or a reduction is no failure by itself: values carry the number of the first thing that went
-//! wrong with what they come from, and it is reported where an output has another value for it.
+//! A race ends the run where it is found. A read or a reduction is no failure by itself: values
+//! carry the number of the first thing that went wrong with what they come from, and it is reported
+//! where an output has another value for it.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -21,7 +23,8 @@ use super::{
 pub enum Failure {
     /// Two threads touch one cell at the same time, one of them writing.
     Race {
-        /// The two instances, the one that is declared to come first first, and whether each writes.
+        /// The two instances, the one that is declared to come first first, and whether each
+        /// writes.
         instances: [(Instance, bool); 2],
         /// The cell.
         cell: CellName,
@@ -66,7 +69,8 @@ pub enum Failure {
 }
 
 impl Machine<'_, '_> {
-    /// Two executions of one part at one time, in different threads, that touch one cell, one of them writing.
+    /// Two executions of one part at one time, in different threads, that touch one cell, one of
+    /// them writing.
     pub(super) fn race(
         &self,
         group: &[Execution],
@@ -117,8 +121,9 @@ impl Machine<'_, '_> {
         // What is not declared may read what it likes.
         let Some(expected) = declared.reads.get(who) else { return Ok(()) };
         for (expected, found) in expected.iter().zip(reads) {
-            // What the declared kernel reads without a definition may be anything. Another definition of the same value does no harm,
-            // and another value of the right definition has another cause.
+            // What the declared kernel reads without a definition may be anything. Another
+            // definition of the same value does no harm, and another value of the right definition
+            // has another cause.
             let (was, is) = (&expected.token, &found.token);
             if was != is && expected.hash != found.hash && *was != Token::Unwritten {
                 let later = match was {
@@ -166,8 +171,8 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// What makes an output another value than declared: the first read that went wrong and that some output comes from, otherwise the
-    /// definition that is left at the end.
+    /// What makes an output another value than declared: the first read that went wrong and that
+    /// some output comes from, otherwise the definition that is left at the end.
     pub(super) fn wrong_output(&self, declared: &Run, run: &Run) -> Option<Failure> {
         let cells: BTreeSet<&CellName> = declared.outputs.keys().chain(run.outputs.keys()).collect();
         let mut cause = None;

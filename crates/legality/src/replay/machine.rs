@@ -1,6 +1,8 @@
-//! The run itself: group by group, the cells and accumulators as they stand, and what each execution sees, computes and leaves.
+//! The run itself: group by group, the cells and accumulators as they stand, and what each
+//! execution sees, computes and leaves.
 //!
-//! A group is the executions of one part at one time. All of them read before one writes, so that what they see hangs on no order among them.
+//! A group is the executions of one part at one time. All of them read before one writes, so that
+//! what they see hangs on no order among them.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -107,7 +109,8 @@ impl Machine<'_, '_> {
         let part = &self.model.parts[x.part];
         let mut owner = Vec::new();
         if a.accumulator {
-            // Each thread that runs the whole reduction for itself has an accumulator; threads that share it join theirs.
+            // Each thread that runs the whole reduction for itself has an accumulator; threads that
+            // share it join theirs.
             let shared = &self.shared[&a.array];
             owner.extend((0..AXES).filter(|axis| !shared[*axis]).map(|axis| x.place[axis]));
         } else {
@@ -134,7 +137,8 @@ impl Machine<'_, '_> {
     }
 }
 
-/// Whether executions have different values of an iname: a lane that is alone keeps no copy of its own.
+/// Whether executions have different values of an iname: a lane that is alone keeps no copy of its
+/// own.
 fn has_several_values(model: &Model<'_>, all: &[Execution], iname: &Name) -> bool {
     let mut values = all.iter().filter_map(|x| {
         let k = model.parts[x.part].inames.iter().position(|n| n == iname)?;
@@ -144,8 +148,9 @@ fn has_several_values(model: &Model<'_>, all: &[Execution], iname: &Name) -> boo
     values.any(|v| Some(v) != first)
 }
 
-/// Runs a kernel. Without `declared` it is the declared kernel, and the result is what others are held to; with it, `Err` of the outer
-/// result is a reason why there is no run, and `Err` of the inner one the first failure.
+/// Runs a kernel. Without `declared` it is the declared kernel, and the result is what others are
+/// held to; with it, `Err` of the outer result is a reason why there is no run, and `Err` of the
+/// inner one the first failure.
 pub fn replay(
     model: &Model<'_>,
     fixed: &Parameters,
@@ -370,7 +375,8 @@ impl Machine<'_, '_> {
         Evaluation { declared, parameters, who, reads, reduced: &reduced }.hash()
     }
 
-    /// Of the points of a scan those of the values of its iname up to the reader's own, in the order of the iname, as points of the reader.
+    /// Of the points of a scan those of the values of its iname up to the reader's own, in the
+    /// order of the iname, as points of the reader.
     fn seen_by_scan(&self, x: &Execution, ready: &Ready, points: &mut Vec<Point>) {
         let Some(iname) = &self.model.instruction(&self.model.parts[x.part]).scan else { return };
         let Some(k) = ready.point.iter().position(|(n, _)| n == iname) else { return };

@@ -1,17 +1,21 @@
-//! A concrete run of a kernel for given values of the parameters, in tokens and hashes instead of numbers.
+//! A concrete run of a kernel for given values of the parameters, in tokens and hashes instead of
+//! numbers.
 //!
-//! Every cell remembers which declared definition it holds. The declared kernel is run first; it says which definition each read of each
-//! instance sees, which points each reduction joins, and what the outputs hold at the end. The transformed kernel is run in the order
-//! of its times, and must agree in all of these. Executions of one part at one time that are different threads must not touch
-//! one cell, one of them writing. A copy passes on what it reads.
+//! Every cell remembers which declared definition it holds. The declared kernel is run first; it
+//! says which definition each read of each instance sees, which points each reduction joins, and
+//! what the outputs hold at the end. The transformed kernel is run in the order of its times, and
+//! must agree in all of these. Executions of one part at one time that are different threads must
+//! not touch one cell, one of them writing. A copy passes on what it reads.
 //!
-//! Beside its definition a cell holds a hash of its value: of the expression, the values that it reads, and those of its inames (see
-//! `value`); a commutative reduction is the sum of the hashes of its terms. A read that sees another definition is a counter-example where an
-//! output has another value for it. Where only values change that no output needs, or the other definition has the same value, nothing is
-//! refuted.
+//! Beside its definition a cell holds a hash of its value: of the expression, the values that it
+//! reads, and those of its inames (see `value`); a commutative reduction is the sum of the hashes
+//! of its terms. A read that sees another definition is a counter-example where an output has
+//! another value for it. Where only values change that no output needs, or the other definition has
+//! the same value, nothing is refuted.
 //!
-//! All orders that the transformed kernel allows agree with this one where no such race is found: two executions of different times are
-//! either of one thread, or lowering puts a synchronisation between them where they touch one cell.
+//! All orders that the transformed kernel allows agree with this one where no such race is found:
+//! two executions of different times are either of one thread, or lowering puts a synchronisation
+//! between them where they touch one cell.
 
 mod failure;
 mod machine;

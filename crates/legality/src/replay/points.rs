@@ -1,7 +1,8 @@
 //! The executions of a part for given values of the parameters.
 //!
-//! Name by name in the order of the part's inames: the constraints without the later names give bounds, which may be too wide where a
-//! projection is not exact; all constraints are checked at the end.
+//! Name by name in the order of the part's inames: the constraints without the later names give
+//! bounds, which may be too wide where a projection is not exact; all constraints are checked at
+//! the end.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,10 @@
-//! What is run, and in which order: the parts of a kernel, made ready for values of the parameters, and all their executions.
+//! What is run, and in which order: the parts of a kernel, made ready for values of the parameters,
+//! and all their executions.
 //!
-//! An execution has a place, which is its thread, and a time: the positions and loop values on its way down the tree. A part that every thread
-//! runs for itself has an execution for each. They are sorted by time, then by place, then by lanes: runs are deterministic, and the
-//! executions of one part at one time stand side by side.
+//! An execution has a place, which is its thread, and a time: the positions and loop values on its
+//! way down the tree. A part that every thread runs for itself has an execution for each. They are
+//! sorted by time, then by place, then by lanes: runs are deterministic, and the executions of one
+//! part at one time stand side by side.
 
 use std::collections::HashMap;
 
@@ -134,7 +136,8 @@ fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
 pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Execution>, Stop> {
     let mut found = Vec::new();
     let mut extents = [1i64; AXES];
-    // What coordinates count from: where that is no one function of the parameters, the least value there is.
+    // What coordinates count from: where that is no one function of the parameters, the least value
+    // there is.
     let mut lowers: HashMap<Name, i64> = HashMap::new();
     let mut runs = Vec::with_capacity(model.parts.len());
     for part in &model.parts {

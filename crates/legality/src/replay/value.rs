@@ -1,8 +1,10 @@
-//! The value that an execution computes, as a hash of its expression and of the values that it reads.
+//! The value that an execution computes, as a hash of its expression and of the values that it
+//! reads.
 //!
-//! Two statements with one expression over the same values compute the same, whatever they are called. Integers of inames and
-//! parameters are computed, as far as their types do not matter, so that a condition on them takes its branch: what the other one reads
-//! does not count. Everything else is a hash of the operation and its operands.
+//! Two statements with one expression over the same values compute the same, whatever they are
+//! called. Integers of inames and parameters are computed, as far as their types do not matter, so
+//! that a condition on them takes its branch: what the other one reads does not count. Everything
+//! else is a hash of the operation and its operands.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -24,7 +26,8 @@ enum Value {
     Hash(u64),
 }
 
-/// The numbers of the reductions whose results a part of an instruction takes, in the order in which it takes them.
+/// The numbers of the reductions whose results a part of an instruction takes, in the order in
+/// which it takes them.
 pub(super) fn consumed(instruction: &Instruction, part: Part) -> Vec<usize> {
     let part = if part == Part::Whole { Part::Finish } else { part };
     (0..instruction.reductions().len()).filter(|n| consumer(instruction, *n) == part).collect()
@@ -42,7 +45,8 @@ pub(super) struct Evaluation<'a> {
 }
 
 impl Evaluation<'_> {
-    /// The hash of the value that the part computes: that of the instruction, or of a term of a reduction.
+    /// The hash of the value that the part computes: that of the instruction, or of a term of a
+    /// reduction.
     pub fn hash(mut self) -> u64 {
         let declared = self.declared;
         let Some(instruction) = declared.instruction(&self.who.instruction) else { return 0 };

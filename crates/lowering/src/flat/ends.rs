@@ -1,9 +1,10 @@
 //! The ends of segments in a tile, in groups of several for each lane.
 //!
-//! A warp holds the next ends of its run, and those behind them are on the way. In a tile, first the last point of every segment that ends there is
-//! marked, of all groups that have such an end; when the points are reduced, the group's segments are closed, and the group behind it takes its
-//! place once all of it is closed. An end that is closed, or that the run does not have, is put behind every point. Ends do not fall, so that those of a
-//! tile come first.
+//! A warp holds the next ends of its run, and those behind them are on the way. In a tile, first
+//! the last point of every segment that ends there is marked, of all groups that have such an end;
+//! when the points are reduced, the group's segments are closed, and the group behind it takes its
+//! place once all of it is closed. An end that is closed, or that the run does not have, is put
+//! behind every point. Ends do not fall, so that those of a tile come first.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
@@ -83,7 +84,8 @@ impl Writer<'_, '_, '_> {
         Value { dtype: DType::Bool, kind: ValueKind::Any(Box::new(self.var(some))) }
     }
 
-    /// Where a lane's segment of a group begins: at the end that the lane before has; of the first lane, at `previous`, which becomes the last end of these.
+    /// Where a lane's segment of a group begins: at the end that the lane before has; of the first
+    /// lane, at `previous`, which becomes the last end of these.
     fn begin_of(&mut self, end: &Value, previous: VarId, run: &Run, body: &mut Vec<Stmt>) -> Value {
         let before = self.shuffled(ShuffleMode::Up, end.clone(), self.int(1));
         let before = self.named("end_before", before, body);
@@ -203,7 +205,8 @@ impl Writer<'_, '_, '_> {
         turn.push(self.load_ends(registers.next_ends, further, run, "")?);
         let note = "ends of the group are left, or the next ones take its place";
         let leave = self.set(until, self.var(at));
-        // A group that ends with the run's points: those behind it are empty, and come last. A number of their own would take a register too many.
+        // A group that ends with the run's points: those behind it are empty, and come last. A
+        // number of their own would take a register too many.
         let last_point = Value::binary(BinOp::Ge, last, run.to.clone());
         let behind = sub(self.int(-1), add(self.var(at), self.int(GROUP)));
         let behind = vec![self.set(progress.segment, behind), leave.clone()];
@@ -221,7 +224,8 @@ impl Writer<'_, '_, '_> {
         Ok(body)
     }
 
-    /// Writes the results of the segments that are left behind the run's last point: there may be many, and no end has to be looked at.
+    /// Writes the results of the segments that are left behind the run's last point: there may be
+    /// many, and no end has to be looked at.
     pub(super) fn close_empty(&mut self, run: &Run, progress: &Progress) -> Result<Stmt, Diagnostic> {
         let some = Value::binary(BinOp::Lt, self.var(progress.segment), self.int(0));
         let first = sub(self.int(-1), self.var(progress.segment));
@@ -266,7 +270,8 @@ impl Writer<'_, '_, '_> {
         let before = arrays.before.iter().map(|array| self.of_warp(*array, run, thread.clone()));
         let before = self.loaded(before, &sum);
         let join = self.combine(&sum, before, values(&sum))?;
-        // Numbers of points whose quotients by a lane's number of them differ; a tile begins at a multiple of that.
+        // Numbers of points whose quotients by a lane's number of them differ; a tile begins at a
+        // multiple of that.
         let apart = self.quotient(Value::binary(BinOp::BitXor, begun.clone(), last), self.items());
         let apart = Value::binary(BinOp::Ne, apart, self.int(0));
         some.push(Self::when(apart, join, Vec::new(), "begun among an earlier lane's points"));

@@ -1,8 +1,9 @@
 //! Tiles that lie inside one segment: most tiles of long segments.
 //!
-//! Where no segment ends, there is nothing to tell apart: each lane adds the points that it has loaded to what it has of the open segment,
-//! without shared memory. Lanes are joined when a segment ends, or the run does. That takes the points of a segment in
-//! another order, always the same one, so that the operator has to commute.
+//! Where no segment ends, there is nothing to tell apart: each lane adds the points that it has
+//! loaded to what it has of the open segment, without shared memory. Lanes are joined when a
+//! segment ends, or the run does. That takes the points of a segment in another order, always the
+//! same one, so that the operator has to commute.
 
 use loopwright_kernel_ir::Diagnostic;
 
@@ -17,7 +18,8 @@ pub(super) struct Own {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Nothing yet; `None` of an operator that does not commute, or of values that hang on the segment.
+    /// Nothing yet; `None` of an operator that does not commute, or of values that hang on the
+    /// segment.
     pub(super) fn own(&mut self, body: &mut Vec<Stmt>) -> Result<Option<Own>, Diagnostic> {
         if !self.operator.commutes || knows_segment(self) {
             return Ok(None);

@@ -1,7 +1,9 @@
 //! The last launch: the partial results of the blocks, in their order.
 //!
-//! One block goes through them, a few neighbouring ones for each thread at a time, which joins these. A scan over the lanes of a warp, then over the warps, gives each
-//! what is open before its own; the first segment that ends in these is what that is, and what they have of it. What is open behind the last is carried on to the next round.
+//! One block goes through them, a few neighbouring ones for each thread at a time, which joins
+//! these. A scan over the lanes of a warp, then over the warps, gives each what is open before its
+//! own; the first segment that ends in these is what that is, and what they have of it. What is
+//! open behind the last is carried on to the next round.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
@@ -175,8 +177,9 @@ impl Writer<'_, '_, '_> {
         Self::when(last, stores, Vec::new(), "the total of a warp")
     }
 
-    /// What is open before each warp, of which a lane has the total of one: there are as many warps as lanes. The carry, which is what is open before the first, becomes
-    /// what is open behind the last.
+    /// What is open before each warp, of which a lane has the total of one: there are as many warps
+    /// as lanes. The carry, which is what is open before the first, becomes what is open behind the
+    /// last.
     fn before_warp(
         &mut self,
         totals: &Totals,

@@ -1,4 +1,5 @@
-//! The points of a tile, which lanes load side by side while the tile before is worked on, and bring to shared memory or add up.
+//! The points of a tile, which lanes load side by side while the tile before is worked on, and
+//! bring to shared memory or add up.
 
 use std::collections::BTreeMap;
 
@@ -126,8 +127,9 @@ impl Writer<'_, '_, '_> {
         self.emitter.value(&arg, dtype, Scope::of(&env))
     }
 
-    /// For each staged input what stands for a point that is none, so that its term is the neutral element: `None` unless all inputs are staged, each
-    /// is one value of the state as it is, whose neutral element its type holds, and what is left of the state is neutral whatever the point.
+    /// For each staged input what stands for a point that is none, so that its term is the neutral
+    /// element: `None` unless all inputs are staged, each is one value of the state as it is, whose
+    /// neutral element its type holds, and what is left of the state is neutral whatever the point.
     fn filling(&mut self, arrays: &Arrays) -> Result<Option<Vec<Value>>, Diagnostic> {
         let operator = self.operator.clone();
         let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
@@ -186,7 +188,8 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// The first point of a thread's vector in the tile: neighbouring lanes take neighbouring vectors.
+    /// The first point of a thread's vector in the tile: neighbouring lanes take neighbouring
+    /// vectors.
     fn vector_place(&self, registers: &Registers, run: &Run, vector: &Value) -> Value {
         let own = mul(run.lane.clone(), self.int(registers.vector));
         add(own, mul(vector.clone(), self.int(32 * registers.vector)))

@@ -1,24 +1,33 @@
-//! Flattened nests over segments of unequal length: three launches whose warps take equal numbers of steps.
+//! Flattened nests over segments of unequal length: three launches whose warps take equal numbers
+//! of steps.
 //!
-//! A step is a point of a segment, or one of the `END_WEIGHT` steps that its end counts for, since closing a segment is more work than adding a
-//! point; with `q(s) = end(s) - begin(0) + w * (s + 1)`, the steps from `q(s - 1)` up to `q(s)` are those of the segment `s`, its points first
-//! (`loopwright_legality::flat_nest`, which counts one for an end: any positive number does). The steps are cut into runs of `32 * items * tiles`, or shorter ones behind the first.
+//! A step is a point of a segment, or one of the `END_WEIGHT` steps that its end counts for, since
+//! closing a segment is more work than adding a point; with
+//! `q(s) = end(s) - begin(0) + w * (s + 1)`, the steps from `q(s - 1)` up to `q(s)` are those of
+//! the segment `s`, its points first (`loopwright_legality::flat_nest`, which counts one for an
+//! end: any positive number does). The steps are cut into runs of `32 * items * tiles`, or shorter
+//! ones behind the first.
 //!
-//! 1. *starts*: a warp for each border of runs finds, digit by digit, how many segments have ended before it, and the first point behind it.
-//! 2. *runs*: a warp goes through the points of a run, a tile of `32 * items` at a time. Where no segment ends in a tile, its lanes add what they
-//!    have loaded to what they have. Otherwise the mapped values of its points go to shared memory, and the last point of each segment that ends
-//!    there is marked. Each lane reduces `items` neighbouring points; at a mark it leaves what it has, and begins anew. A scan over the lanes, which begins
-//!    anew at each mark, gives each lane what is open before it. Then each lane closes a segment: what its last point completes, with what was open
-//!    before that lane. So neither divides the warp by the lengths of segments, nor do long ones keep lanes waiting. What a run has of its first
-//!    segment, and what is open behind its last tile, are partial results, which one thread joins for the warps of its block.
+//! 1. *starts*: a warp for each border of runs finds, digit by digit, how many segments have ended
+//!    before it, and the first point behind it.
+//! 2. *runs*: a warp goes through the points of a run, a tile of `32 * items` at a time. Where no
+//!    segment ends in a tile, its lanes add what they have loaded to what they have. Otherwise the
+//!    mapped values of its points go to shared memory, and the last point of each segment that ends
+//!    there is marked. Each lane reduces `items` neighbouring points; at a mark it leaves what it
+//!    has, and begins anew. A scan over the lanes, which begins anew at each mark, gives each lane
+//!    what is open before it. Then each lane closes a segment: what its last point completes, with
+//!    what was open before that lane. So neither divides the warp by the lengths of segments, nor
+//!    do long ones keep lanes waiting. What a run has of its first segment, and what is open behind
+//!    its last tile, are partial results, which one thread joins for the warps of its block.
 //! 3. *join*: one block does the same with the partial results of all blocks, in their order.
 //!
-//! What bounds the second launch is shared memory's bandwidth where segments are long enough, and instructions where they are short: whole vectors go
-//! there and back, marks are bytes, a lane learns by one vote how far back a scan may reach, and what a lane does for an end is written without branches as far as
-//! that goes.
+//! What bounds the second launch is shared memory's bandwidth where segments are long enough, and
+//! instructions where they are short: whole vectors go there and back, marks are bytes, a lane
+//! learns by one vote how far back a scan may reach, and what a lane does for an end is written
+//! without branches as far as that goes.
 //!
-//! Everything is joined in one order, always the same: that of the points if the operator does not commute. If it does, the lanes' parts of tiles
-//! inside one segment are joined lane by lane.
+//! Everything is joined in one order, always the same: that of the points if the operator does not
+//! commute. If it does, the lanes' parts of tiles inside one segment are joined lane by lane.
 
 mod ends;
 mod inside;
@@ -99,11 +108,13 @@ impl Stage {
 
 /// What the launches hand to each other, and how much there is of everything.
 pub(crate) struct Scratch {
-    /// For each border of runs, how many segments have ended before it: the number of the global array.
+    /// For each border of runs, how many segments have ended before it: the number of the global
+    /// array.
     starts: usize,
     /// For each border of runs, the first point behind it.
     points: usize,
-    /// For each block, what it has of its first segment, if that ends in it: one array a value of the state.
+    /// For each block, what it has of its first segment, if that ends in it: one array a value of
+    /// the state.
     head: Vec<usize>,
     /// For each block, what is open after it.
     tail: Vec<usize>,
@@ -393,7 +404,8 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         self.emitter.combine_into(&operator, cells, earlier, later, Some(self.update), &env)
     }
 
-    /// Adds a point to a state: its segment and its number, and values of what is reduced that are at hand.
+    /// Adds a point to a state: its segment and its number, and values of what is reduced that are
+    /// at hand.
     fn update(
         &mut self,
         cells: &State,
@@ -484,7 +496,8 @@ fn values(cells: &State) -> Vec<Value> {
     cells.iter().map(|(cell, dtype)| cell.value(*dtype)).collect()
 }
 
-/// Whether what is reduced is the same for all segments, and read from memory: then it is worth loading side by side.
+/// Whether what is reduced is the same for all segments, and read from memory: then it is worth
+/// loading side by side.
 fn is_staged(writer: &Writer<'_, '_, '_>, arg: &Expr) -> bool {
     let mut reads = false;
     arg.visit(&mut |e| reads |= matches!(e, Expr::Subscript(_)));

@@ -1,7 +1,10 @@
-//! Partial results that one thread joins in their order: those of the warps of a block, and those of neighbouring blocks.
+//! Partial results that one thread joins in their order: those of the warps of a block, and those
+//! of neighbouring blocks.
 //!
-//! Each part has the first segment that ends in it, or -1; what it has of that segment; and what is open behind it. A segment that ends in a later part
-//! than the first is closed here. What the first such part has may belong to a segment that begins before all of them, and is left to whoever knows that.
+//! Each part has the first segment that ends in it, or -1; what it has of that segment; and what is
+//! open behind it. A segment that ends in a later part than the first is closed here. What the
+//! first such part has may belong to a segment that begins before all of them, and is left to
+//! whoever knows that.
 
 use loopwright_kernel_ir::Diagnostic;
 
@@ -19,7 +22,8 @@ pub(super) struct Joined {
 }
 
 impl Writer<'_, '_, '_> {
-    /// No part yet. `whose` begins the name of what they have of the first segment that ends in them.
+    /// No part yet. `whose` begins the name of what they have of the first segment that ends in
+    /// them.
     pub(super) fn no_parts(&mut self, whose: &str, body: &mut Vec<Stmt>) -> Result<Joined, Diagnostic> {
         let neutral = self.neutral()?;
         Ok(Joined {

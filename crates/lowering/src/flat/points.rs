@@ -1,7 +1,7 @@
 //! Where the points of a block's tiles lie in shared memory.
 //!
-//! Lanes store vectors side by side and read neighbouring points each. After every 128 bytes of points lie 16 that are not used, so that
-//! vectors of either order meet no bank twice.
+//! Lanes store vectors side by side and read neighbouring points each. After every 128 bytes of
+//! points lie 16 that are not used, so that vectors of either order meet no bank twice.
 
 use loopwright_kernel_ir::DType;
 
@@ -48,8 +48,8 @@ impl Writer<'_, '_, '_> {
         Points { array: self.shared(like, dtype, &dims, note), ..array }
     }
 
-    /// Where a point of the warp's tile lies, by its place among them, which is not negative: data say so, and a shift is less than a division that
-    /// rounds towards zero.
+    /// Where a point of the warp's tile lies, by its place among them, which is not negative: data
+    /// say so, and a shift is less than a division that rounds towards zero.
     pub(super) fn point_element(&self, points: &Points, run: &Run, place: Value) -> MemRef {
         let gaps = self.quotient(place.clone(), points.together);
         self.of_warp(points.array, run, self.with_gaps(points, place, gaps))
@@ -60,7 +60,8 @@ impl Writer<'_, '_, '_> {
         Value::binary(BinOp::Shr, value, self.int(i64::from(by.trailing_zeros())))
     }
 
-    /// Where a point lies among those of its warp, by a place that is made of lanes and constants, which the last question follows.
+    /// Where a point lies among those of its warp, by a place that is made of lanes and constants,
+    /// which the last question follows.
     pub(super) fn spread(&self, points: &Points, place: Value) -> Value {
         let gaps = Value::binary(BinOp::TruncDiv, place.clone(), self.int(points.together));
         self.with_gaps(points, place, gaps)

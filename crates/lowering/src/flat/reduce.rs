@@ -1,7 +1,8 @@
 //! The points of a tile in shared memory, reduced by lanes that take neighbouring ones each.
 //!
-//! A lane goes through its points in their order; at the last one of a segment it leaves what it has in the place of that point and begins
-//! anew. A scan over the lanes tells each what is open before it.
+//! A lane goes through its points in their order; at the last one of a segment it leaves what it
+//! has in the place of that point and begins anew. A scan over the lanes tells each what is open
+//! before it.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,8 @@ impl Writer<'_, '_, '_> {
         })
     }
 
-    /// Copies of all marks of the thread's points, by the widest accesses: `copy` says where to and where from.
+    /// Copies of all marks of the thread's points, by the widest accesses: `copy` says where to and
+    /// where from.
     fn each_mark(
         &mut self,
         warp: &Warp,
@@ -169,16 +171,17 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// Where what the points of a thread complete takes the place of all of them, so that whole vectors are stored: the points and the thread's
-    /// copy of them. It is one value, and as wide as a point.
+    /// Where what the points of a thread complete takes the place of all of them, so that whole
+    /// vectors are stored: the points and the thread's copy of them. It is one value, and as wide
+    /// as a point.
     fn written_back(&self, warp: &Warp) -> Option<(Points, usize)> {
         let [complete] = &warp.arrays.complete[..] else { return None };
         let (k, points) = warp.arrays.points.iter().find(|(_, p)| p.array == complete.array)?;
         Some((*points, *warp.registers.points.get(k)?))
     }
 
-    /// Copies of the points that a thread reduces, by the widest accesses: `copy` says to where and from where, given where they lie in shared memory and
-    /// in the thread.
+    /// Copies of the points that a thread reduces, by the widest accesses: `copy` says to where and
+    /// from where, given where they lie in shared memory and in the thread.
     fn each_own(
         &mut self,
         points: &Points,
@@ -204,7 +207,8 @@ impl Writer<'_, '_, '_> {
         self.unrolled(vector, self.items() / width, vec![copy], "")
     }
 
-    /// How many segments end at a point or before it, of those from `segment` on: the one that the point belongs to.
+    /// How many segments end at a point or before it, of those from `segment` on: the one that the
+    /// point belongs to.
     fn find_segment(&mut self, segment: VarId, run: &Run, point: &Value) -> Result<Vec<Stmt>, Diagnostic> {
         let bit = self.emitter.new_var("bit", self.emitter.index(), true);
         let mut find = Vec::new();

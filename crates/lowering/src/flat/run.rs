@@ -1,6 +1,7 @@
 //! The second launch: each warp goes through the tiles of its run.
 //!
-//! Nothing of it waits for other warps until the end, when what the warps of a block have of common segments is joined, one after another.
+//! Nothing of it waits for other warps until the end, when what the warps of a block have of common
+//! segments is joined, one after another.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
@@ -21,7 +22,8 @@ pub(super) struct Progress {
     /// What is open before the tile; of lanes that have something of it besides, `own`.
     pub carry: State,
     pub own: Option<super::inside::Own>,
-    /// The first segment of the group of ends that is looked at; -1 less the first segment behind the run's last point, where there is one.
+    /// The first segment of the group of ends that is looked at; -1 less the first segment behind
+    /// the run's last point, where there is one.
     pub segment: VarId,
 }
 
@@ -59,7 +61,8 @@ impl Writer<'_, '_, '_> {
         body.push(Self::when(self.is_lane(run, 0), heads, Vec::new(), ""));
         body.extend(self.clear_last(&warp));
         body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
-        // A multiple of the widest vector of bytes is one of all others; of a lane's points, it tells whether two points are of one lane.
+        // A multiple of the widest vector of bytes is one of all others; of a lane's points, it
+        // tells whether two points are of one lane.
         let aligned = self.int(WIDEST.max(self.items()));
         let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), aligned));
         let first = self.named("first", first, &mut body);

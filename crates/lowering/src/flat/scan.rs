@@ -20,7 +20,8 @@ impl Writer<'_, '_, '_> {
         values(state).into_iter().map(|value| self.shuffled(mode, value, lanes.clone())).collect()
     }
 
-    /// Names how far below each lane the nearest one is where a segment ends, itself included; 32 where there is none.
+    /// Names how far below each lane the nearest one is where a segment ends, itself included; 32
+    /// where there is none.
     pub(super) fn since_end(&mut self, ends: Value, lane: &Value, body: &mut Vec<Stmt>) -> Value {
         let var = self.emitter.new_var("since", DType::I32, false);
         let kind = ValueKind::Since { has: Box::new(ends), lane: Box::new(lane.clone().cast(DType::I32)) };
@@ -28,8 +29,8 @@ impl Writer<'_, '_, '_> {
         self.var(var)
     }
 
-    /// `open` becomes what is open behind the lane and those before it, as far as `since` says: the lane where a segment ended last has only what
-    /// it found behind the end.
+    /// `open` becomes what is open behind the lane and those before it, as far as `since` says: the
+    /// lane where a segment ended last has only what it found behind the end.
     pub(super) fn scan_lanes(
         &mut self,
         open: &State,

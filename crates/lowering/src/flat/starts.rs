@@ -1,7 +1,8 @@
 //! The first launch: where each run begins.
 //!
-//! A warp for each border between runs: how many segments have ended before it is found digit by digit, of five bits each. Every lane asks about one value of
-//! the digit; offsets do not fall, so that the last lane whose answer is yes has the digit.
+//! A warp for each border between runs: how many segments have ended before it is found digit by
+//! digit, of five bits each. Every lane asks about one value of the digit; offsets do not fall, so
+//! that the last lane whose answer is yes has the digit.
 
 use loopwright_kernel_ir::{Aff, DType, Diagnostic, Shorter};
 

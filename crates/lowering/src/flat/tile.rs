@@ -16,7 +16,8 @@ pub(super) struct Run {
 
 /// A tile of a run.
 pub(super) struct Tile {
-    /// The place of its first point, a multiple of the widest vector: before the first point of the run, perhaps.
+    /// The place of its first point, a multiple of the widest vector: before the first point of the
+    /// run, perhaps.
     pub first: Value,
     /// The first point that belongs to the run, and the first behind those that do.
     pub begin: Value,

@@ -14,14 +14,15 @@ const MOST_SHARED: u64 = 48 * 1024;
 pub(super) struct Arrays {
     /// Mapped values of points, by the number of the input.
     pub points: BTreeMap<usize, Points>,
-    /// At the last point of a segment, what the thread of that point has of it: one array a value of the state. With one value it takes the
-    /// place of the point.
+    /// At the last point of a segment, what the thread of that point has of it: one array a value
+    /// of the state. With one value it takes the place of the point.
     pub complete: Vec<Points>,
     /// Whether a point is the last one of its segment.
     pub last: usize,
     /// What is open before each thread.
     pub before: Vec<usize>,
-    /// What each warp has of the first segment that ends in its run, what is open behind its run, and which that segment is.
+    /// What each warp has of the first segment that ends in its run, what is open behind its run,
+    /// and which that segment is.
     pub head: Vec<usize>,
     pub tail: Vec<usize>,
     pub ended: usize,

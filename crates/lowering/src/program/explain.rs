@@ -1,4 +1,5 @@
-//! Why a program looks as it does: the dependence behind every barrier, kernel boundary and host loop, the step behind every guard and copy.
+//! Why a program looks as it does: the dependence behind every barrier, kernel boundary and host
+//! loop, the step behind every guard and copy.
 
 use std::{collections::BTreeSet, fmt};
 

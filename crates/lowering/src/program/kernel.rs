@@ -17,14 +17,16 @@ pub struct Var {
     pub dtype: DType,
     /// Whether it is assigned after its declaration.
     pub mutable: bool,
-    /// What an index is in terms of the kernel's executions: a function of inames, coordinates (`threadIdx.x`) and parameters. The
-    /// name itself for a scalar of the kernel that bounds are read from.
+    /// What an index is in terms of the kernel's executions: a function of inames, coordinates
+    /// (`threadIdx.x`) and parameters. The name itself for a scalar of the kernel that bounds are
+    /// read from.
     pub meaning: Option<Aff>,
-    /// Between which constants its values stay, both included, where that does not show in how it is assigned: as of a counter that is
-    /// raised as often as something is found.
+    /// Between which constants its values stay, both included, where that does not show in how it
+    /// is assigned: as of a counter that is raised as often as something is found.
     pub within: Option<(i64, i64)>,
-    /// Whether it is an index though data have a part in it, as an offset that is read from an array: its arithmetic is printed as that of
-    /// indices, which a launch is asked about ([`crate::index_range`]), not as data that wrap.
+    /// Whether it is an index though data have a part in it, as an offset that is read from an
+    /// array: its arithmetic is printed as that of indices, which a launch is asked about
+    /// ([`crate::index_range`]), not as data that wrap.
     pub index: bool,
 }
 
@@ -56,15 +58,17 @@ impl LocalArray {
 /// A parameter of a device kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Param {
-    /// The global array of this number; `written` says whether this kernel writes it (otherwise it is const).
+    /// The global array of this number; `written` says whether this kernel writes it (otherwise it
+    /// is const).
     Global {
         /// Number in [`super::Program::globals`].
         global: usize,
         /// Whether this kernel writes it.
         written: bool,
-        /// Whether its threads hand values to each other through it, or launches that it may be started ahead of hand values to them. Then
-        /// `__restrict__` would be a lie: the compiler might keep a value in a register across the barrier behind which another thread
-        /// has changed it, or load it before the launch that writes it has ended.
+        /// Whether its threads hand values to each other through it, or launches that it may be
+        /// started ahead of hand values to them. Then `__restrict__` would be a lie: the compiler
+        /// might keep a value in a register across the barrier behind which another thread has
+        /// changed it, or load it before the launch that writes it has ended.
         exchanged: bool,
     },
     /// A scalar argument, by name.
@@ -85,15 +89,18 @@ pub struct DeviceKernel {
     pub name: Name,
     /// What it takes, in order.
     pub params: Vec<Param>,
-    /// Blocks on x, y, z, in terms of scalar arguments and host variables. Less than one means that nothing is launched.
+    /// Blocks on x, y, z, in terms of scalar arguments and host variables. Less than one means that
+    /// nothing is launched.
     pub grid: [Value; 3],
     /// Threads of a block on x, y, z.
     pub block: [u32; 3],
-    /// How many blocks a multiprocessor has to have registers for, at the least; the compiler decides where nothing is said.
+    /// How many blocks a multiprocessor has to have registers for, at the least; the compiler
+    /// decides where nothing is said.
     pub resident: Option<u32>,
-    /// Whether it may be started before the launch ahead of it has ended. Its threads then wait for that before anything else, if the
-    /// device can start it so (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, compute capability 9.0); otherwise there is nothing to wait
-    /// for. The first launch of a program must not be started so.
+    /// Whether it may be started before the launch ahead of it has ended. Its threads then wait for
+    /// that before anything else, if the device can start it so
+    /// (`CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`, compute capability 9.0); otherwise
+    /// there is nothing to wait for. The first launch of a program must not be started so.
     pub early: bool,
     /// Scalar variables; [`VarId`] indexes it.
     pub vars: Vec<Var>,
@@ -103,8 +110,8 @@ pub struct DeviceKernel {
     pub private: Vec<LocalArray>,
     /// What each thread does.
     pub body: Vec<Stmt>,
-    /// Why it is a launch of its own: the dependence behind its boundary to what is launched before it, and that of the host loop that
-    /// it is the first in.
+    /// Why it is a launch of its own: the dependence behind its boundary to what is launched before
+    /// it, and that of the host loop that it is the first in.
     pub notes: Vec<Note>,
 }
 

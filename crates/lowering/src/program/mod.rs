@@ -1,12 +1,16 @@
-//! The lowered program: everything about order, bounds, guards and barriers is decided here, and only read elsewhere.
+//! The lowered program: everything about order, bounds, guards and barriers is decided here, and
+//! only read elsewhere.
 //!
-//! A [`Program`] is a host body that launches device kernels. Every integer used as an index, loop bound or coordinate is of the type
-//! [`Program::index`]. Values carry their types; there is no implicit conversion. Arithmetic on f16 and bf16 does not occur:
-//! they are loaded, cast to f32, and cast back before a store.
+//! A [`Program`] is a host body that launches device kernels. Every integer used as an index, loop
+//! bound or coordinate is of the type [`Program::index`]. Values carry their types; there is no
+//! implicit conversion. Arithmetic on f16 and bf16 does not occur: they are loaded, cast to f32,
+//! and cast back before a store.
 //!
-//! Invariants ("validated means that the backend cannot fail"): variables are declared before use in an enclosing or the same body; names of
-//! arrays and kernels are unique, those of variables in their scope, all legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under control
-//! flow that is uniform over their scope; bodies of [`Stmt::Collective`] are made of the other statements.
+//! Invariants ("validated means that the backend cannot fail"): variables are declared before use
+//! in an enclosing or the same body; names of arrays and kernels are unique, those of variables in
+//! their scope, all legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under
+//! control flow that is uniform over their scope; bodies of [`Stmt::Collective`] are made of the
+//! other statements.
 
 mod explain;
 mod host_eval;
@@ -47,7 +51,8 @@ pub enum ProgramArg {
 pub enum Owner {
     /// The caller's: an argument.
     Caller,
-    /// The launch's: a temporary in global memory, one for each launch so that launches do not meet in it.
+    /// The launch's: a temporary in global memory, one for each launch so that launches do not meet
+    /// in it.
     Launch,
 }
 
@@ -70,7 +75,8 @@ pub struct Global {
     pub read: bool,
     /// Whether any kernel writes it.
     pub written: bool,
-    /// Whether caches are asked to give its lines up first, as each element is touched once. A hint: it changes no value.
+    /// Whether caches are asked to give its lines up first, as each element is touched once. A
+    /// hint: it changes no value.
     pub streaming: bool,
     /// How what is stored to it is written in waves, if it is. A hint: it changes no value.
     pub waves: Option<Waves>,

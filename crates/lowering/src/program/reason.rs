@@ -25,7 +25,8 @@ impl Note {
         matches!(self.reason, Reason::Predicate { .. })
     }
 
-    /// Whether the condition that it is about is one on integers: a guard, or a predicate that cannot wrap.
+    /// Whether the condition that it is about is one on integers: a guard, or a predicate that
+    /// cannot wrap.
     pub fn is_of_integers(&self) -> bool {
         self.reason != Reason::Predicate { integers: false }
     }
@@ -42,11 +43,13 @@ pub enum Reason {
     /// What its line says.
     #[default]
     Stated,
-    /// Executions that touch one cell keep their order. Shared: an item and the statements made from it carry the same.
+    /// Executions that touch one cell keep their order. Shared: an item and the statements made
+    /// from it carry the same.
     Dependence(Arc<Dependence>),
     /// Each condition of a guard has a reason of its own.
     Guard(Vec<Condition>),
-    /// The condition is a predicate of the kernel's text: a value, which wraps in its type, where guards are of integers.
+    /// The condition is a predicate of the kernel's text: a value, which wraps in its type, where
+    /// guards are of integers.
     Predicate {
         /// Whether what it compares cannot wrap, so that it is a condition on integers as well.
         integers: bool,
@@ -71,11 +74,14 @@ pub struct End {
     pub writes: bool,
     /// What its executions are called: the declared instruction, or the copy.
     pub name: String,
-    /// The inames of what it is called by, with their values over the names of [`Dependence::pairs`].
+    /// The inames of what it is called by, with their values over the names of
+    /// [`Dependence::pairs`].
     pub instance: Vec<(Name, Aff)>,
-    /// The domain of what it is called, over the same names: a part may run beyond it where that does no harm.
+    /// The domain of what it is called, over the same names: a part may run beyond it where that
+    /// does no harm.
     pub domain: Vec<Constraint>,
-    /// When the declared kernel runs it, compared lexicographically; `None` for a copy, which the declared kernel does not know.
+    /// When the declared kernel runs it, compared lexicographically; `None` for a copy, which the
+    /// declared kernel does not know.
     pub declared_time: Option<Vec<Aff>>,
 }
 
@@ -90,11 +96,13 @@ pub struct Dependence {
     pub first: End,
     /// What comes after it.
     pub second: End,
-    /// The loop of which the second runs in a later iteration; `None` within one iteration of all loops around both.
+    /// The loop of which the second runs in a later iteration; `None` within one iteration of all
+    /// loops around both.
     pub carried_by: Option<Name>,
     /// The parameters among the names of the pairs.
     pub parameters: Vec<Name>,
-    /// All pairs: values of the parameters and of what tells executions apart, the names of the second's primed.
+    /// All pairs: values of the parameters and of what tells executions apart, the names of the
+    /// second's primed.
     pub pairs: System,
 }
 
@@ -107,7 +115,8 @@ pub struct Example {
     pub cell: String,
     /// Values of the parameters.
     pub parameters: BTreeMap<Name, i64>,
-    /// Whether the declared kernel runs them in this order too; `None` where it does not know one of them.
+    /// Whether the declared kernel runs them in this order too; `None` where it does not know one
+    /// of them.
     pub declared_order: Option<bool>,
 }
 
@@ -173,7 +182,8 @@ impl fmt::Display for Dependence {
 }
 
 impl Dependence {
-    /// The example in words: `divide[i=1, j=0] writes A[1, 0] before update[i=2, j=1, k=0] reads it`.
+    /// The example in words:
+    /// `divide[i=1, j=0] writes A[1, 0] before update[i=2, j=1, k=0] reads it`.
     pub fn shown(&self, example: &Example) -> String {
         let [a, b] = &example.instances;
         let (first, second) = (verb(self.first.writes), verb(self.second.writes));

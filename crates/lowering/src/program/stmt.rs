@@ -22,20 +22,24 @@ pub struct Leaf {
     pub made_by: Option<Name>,
     /// The instruction's text, for comments and reports.
     pub text: String,
-    /// For which executions it has to run, if that is known: a program that is written by hand need not say.
+    /// For which executions it has to run, if that is known: a program that is written by hand need
+    /// not say.
     pub instances: Option<Instances>,
-    /// Whether data decide which thread runs it for which instance, each once, as in a flattened nest over segments. By the theorem behind
-    /// that, different executions of its statements write different elements.
+    /// Whether data decide which thread runs it for which instance, each once, as in a flattened
+    /// nest over segments. By the theorem behind that, different executions of its statements write
+    /// different elements.
     pub flattened: bool,
 }
 
-/// The executions of a part. Names are those of inames of loops and lanes, coordinates, parameters, and scalars read from data; an iname on an
-/// axis of the block or the grid is its coordinate plus its least value.
+/// The executions of a part. Names are those of inames of loops and lanes, coordinates, parameters,
+/// and scalars read from data; an iname on an axis of the block or the grid is its coordinate plus
+/// its least value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instances {
     /// The kernel's instances: all of them have to run.
     pub constraints: Vec<Constraint>,
-    /// What may run: the instances, or more where what runs besides does nothing, as an update of a partial tile that reads filling.
+    /// What may run: the instances, or more where what runs besides does nothing, as an update of a
+    /// partial tile that reads filling.
     pub allowed: Vec<Constraint>,
     /// Inames that are lanes of a thread.
     pub lanes: Vec<Name>,
@@ -112,10 +116,11 @@ pub struct Join {
     pub state: Vec<VarId>,
     /// The axes of the block (0 to 2) whose threads are joined, and how many there are on each.
     pub axes: Vec<(u8, u32)>,
-    /// Whether every thread of the group has the joined value afterwards; otherwise only the first on each joined axis.
+    /// Whether every thread of the group has the joined value afterwards; otherwise only the first
+    /// on each joined axis.
     pub to_all: bool,
-    /// Whether each thread has what the threads up to it have joined, in the order of their numbers, after what the group has joined in
-    /// earlier rounds; otherwise what all have.
+    /// Whether each thread has what the threads up to it have joined, in the order of their
+    /// numbers, after what the group has joined in earlier rounds; otherwise what all have.
     pub scan: bool,
 }
 
@@ -151,8 +156,9 @@ pub enum Stmt {
         /// What it comes from.
         leaf: Option<LeafId>,
     },
-    /// Changes an element of global memory in one go: no other access of it comes between reading the old value and writing the new one. Updates
-    /// of one kind may come in any order; nobody gets the old value.
+    /// Changes an element of global memory in one go: no other access of it comes between reading
+    /// the old value and writing the new one. Updates of one kind may come in any order; nobody
+    /// gets the old value.
     Update {
         /// What is made of the old value and the given one.
         atomic: Atomic,
@@ -163,8 +169,8 @@ pub enum Stmt {
         /// What it comes from.
         leaf: Option<LeafId>,
     },
-    /// Copies `lanes` neighbouring elements between global (or shared) memory and a private array, by one access of
-    /// `lanes` times the element's size, to which the address is aligned.
+    /// Copies `lanes` neighbouring elements between global (or shared) memory and a private array,
+    /// by one access of `lanes` times the element's size, to which the address is aligned.
     VectorCopy {
         /// The first element written.
         to: MemRef,
@@ -181,8 +187,8 @@ pub enum Stmt {
         var: VarId,
         /// First value.
         lower: Value,
-        /// Bound, exclusive. A variable is read before each iteration, so that the body can end the loop by assigning it; nothing else in
-        /// a bound changes in the body.
+        /// Bound, exclusive. A variable is read before each iteration, so that the body can end the
+        /// loop by assigning it; nothing else in a bound changes in the body.
         upper: Value,
         /// How it goes on.
         step: Step,

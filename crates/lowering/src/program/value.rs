@@ -18,7 +18,8 @@ pub enum UnOp {
 /// An operation on two values of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinOp {
-    /// Sum; integers wrap as in two's complement (signed index arithmetic is proved or checked not to).
+    /// Sum; integers wrap as in two's complement (signed index arithmetic is proved or checked not
+    /// to).
     Add,
     /// Difference.
     Sub,
@@ -30,7 +31,8 @@ pub enum BinOp {
     FloorDiv,
     /// Remainder of integers with the sign of the divisor.
     FloorMod,
-    /// C's `/` on integers; stands only where it equals [`BinOp::FloorDiv`] (both known not to be negative).
+    /// C's `/` on integers; stands only where it equals [`BinOp::FloorDiv`] (both known not to be
+    /// negative).
     TruncDiv,
     /// C's `%` on integers; stands only where it equals [`BinOp::FloorMod`].
     TruncRem,
@@ -80,7 +82,8 @@ pub enum ShuffleMode {
     Xor,
     /// The lane that is further up by the operand; the own value where that lies outside the group.
     Down,
-    /// The lane that is further down by the operand; the own value where that lies outside the group.
+    /// The lane that is further down by the operand; the own value where that lies outside the
+    /// group.
     Up,
     /// The lane of the group with this number.
     Index,
@@ -102,9 +105,11 @@ pub enum Memory {
 pub struct MemRef {
     /// Which array.
     pub memory: Memory,
-    /// One subscript an axis, of the index type: for bounds checks and for printing shared and private arrays.
+    /// One subscript an axis, of the index type: for bounds checks and for printing shared and
+    /// private arrays.
     pub subscripts: Vec<Value>,
-    /// Offset in elements from the beginning of the array, of the index type: equals the subscripts times the strides.
+    /// Offset in elements from the beginning of the array, of the index type: equals the subscripts
+    /// times the strides.
     pub offset: Box<Value>,
 }
 
@@ -135,8 +140,8 @@ pub enum ValueKind {
     Select(Box<Value>, Box<Value>, Box<Value>),
     /// Conversion to the value's type. From floating-point to integer: towards zero.
     Cast(Box<Value>),
-    /// A math function of [`loopwright_kernel_ir::MATH_FUNCTIONS`] (never `lowest`, `highest`, `min`, `max`), or a device function of
-    /// the user's.
+    /// A math function of [`loopwright_kernel_ir::MATH_FUNCTIONS`] (never `lowest`, `highest`,
+    /// `min`, `max`), or a device function of the user's.
     Call {
         /// Its name.
         function: Name,
@@ -145,7 +150,8 @@ pub enum ValueKind {
         /// Operands.
         args: Vec<Value>,
     },
-    /// The operand's value in another lane of the same group of `width` consecutive lanes. All lanes of the warp take part.
+    /// The operand's value in another lane of the same group of `width` consecutive lanes. All
+    /// lanes of the warp take part.
     Shuffle {
         /// From where.
         mode: ShuffleMode,
@@ -156,10 +162,11 @@ pub enum ValueKind {
         /// Lanes of a group: 2, 4, 8, 16, 32.
         width: u32,
     },
-    /// Whether some lane of the warp has the operand, of type bool. Stands where all lanes of the warp run.
+    /// Whether some lane of the warp has the operand, of type bool. Stands where all lanes of the
+    /// warp run.
     Any(Box<Value>),
-    /// How far below a lane of the warp the nearest one is that has a condition, itself included: 0 to 31, or 32 where none has it. Of type I32.
-    /// Stands where all lanes of the warp run.
+    /// How far below a lane of the warp the nearest one is that has a condition, itself included: 0
+    /// to 31, or 32 where none has it. Of type I32. Stands where all lanes of the warp run.
     Since {
         /// The condition, of type bool.
         has: Box<Value>,

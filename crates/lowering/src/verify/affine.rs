@@ -8,7 +8,8 @@ use super::reading::{Reading, Rows};
 use crate::program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind};
 
 impl Reading<'_> {
-    /// The value over coordinates, loops, parameters and data; `None` where it is not affine in these.
+    /// The value over coordinates, loops, parameters and data; `None` where it is not affine in
+    /// these.
     pub fn aff(&mut self, value: &Value) -> Result<Option<Aff>> {
         Ok(match &value.kind {
             ValueKind::Int(v) => Some(Aff::constant(*v)),

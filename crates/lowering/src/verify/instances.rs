@@ -1,16 +1,20 @@
 //! Whether loops and guards of the text run each part for exactly its instances.
 //!
-//! A loop counts a function of inames, and so does each named index; with these in the place of the variables, the conditions under which a
-//! statement runs are constraints over the same names as its part's instances. Then
+//! A loop counts a function of inames, and so does each named index; with these in the place of the
+//! variables, the conditions under which a statement runs are constraints over the same names as
+//! its part's instances. Then
 //!
-//! * nothing is *lost*: every instance fulfils every condition, run by the thread that has its coordinates, the elected one, or
-//!   each one that runs the part for itself;
-//! * nothing is *extra*: whatever fulfils the conditions is an instance, and runs on the elected thread if there is one;
-//! * nothing runs twice: the coordinates and the values of the loops are functions of the instance. A loop that counts a multiple of an
-//!   iname must go on by that multiple, from a value that leaves no remainder.
+//! * nothing is *lost*: every instance fulfils every condition, run by the thread that has its
+//!   coordinates, the elected one, or each one that runs the part for itself;
+//! * nothing is *extra*: whatever fulfils the conditions is an instance, and runs on the elected
+//!   thread if there is one;
+//! * nothing runs twice: the coordinates and the values of the loops are functions of the instance.
+//!   A loop that counts a multiple of an iname must go on by that multiple, from a value that
+//!   leaves no remainder.
 //!
-//! What sets accumulators to their first values may run more often than it has instances. What joins partial results is no part. An iname without a loop has one value there. Where
-//! a condition on data decides, instances may be lost to it.
+//! What sets accumulators to their first values may run more often than it has instances. What
+//! joins partial results is no part. An iname without a loop has one value there. Where a condition
+//! on data decides, instances may be lost to it.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet, hash_map::Entry},
@@ -47,7 +51,8 @@ pub(super) struct Misfit {
 pub(super) struct Coverage<'r, 'p> {
     reading: &'r Reading<'p>,
     context: &'r [Constraint],
-    /// What follows from the same premises has been asked before: a number for each list of premises, and what is known to follow.
+    /// What follows from the same premises has been asked before: a number for each list of
+    /// premises, and what is known to follow.
     numbers: Table<Vec<Constraint>, usize>,
     known: Vec<(Rc<System>, TableSet<Constraint>)>,
     pub questions: usize,
@@ -64,7 +69,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Coverage { reading, context, numbers: Table::default(), known: Vec::new(), questions: 0 }
     }
 
-    /// The first statement that does not run for exactly the instances of its part. The leaves that are found are added to `seen`.
+    /// The first statement that does not run for exactly the instances of its part. The leaves that
+    /// are found are added to `seen`.
     pub fn check(&mut self, seen: &mut HashSet<LeafId>) -> Result<Option<Misfit>> {
         let reading = self.reading;
         for named in &reading.named {
@@ -214,8 +220,9 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(None)
     }
 
-    /// Whether no two of these scopes, of statements that write a part's result, run in one execution: as those of whole vectors, and of the elements
-    /// of others. Then they have to run all instances together, otherwise each has to.
+    /// Whether no two of these scopes, of statements that write a part's result, run in one
+    /// execution: as those of whole vectors, and of the elements of others. Then they have to run
+    /// all instances together, otherwise each has to.
     fn alternatives(&mut self, scopes: &[ScopeId]) -> Result<bool> {
         for (k, a) in scopes.iter().enumerate() {
             for b in &scopes[k + 1..] {
@@ -349,7 +356,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
         {
             return Ok(Some(Aff::constant(low)));
         }
-        // Of two constraints that say opposite things, as the bounds of a piece with one value do, divisions and all.
+        // Of two constraints that say opposite things, as the bounds of a piece with one value do,
+        // divisions and all.
         for c in allowed {
             let aff = match (c.aff.coefficient(name), c.kind) {
                 (1, _) => c.aff.clone(),
@@ -381,7 +389,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 return Ok(Some(Aff::var(name).sub(&part)?.add_constant(low)?));
             }
         }
-        // What follows from inner inames being eliminated, as that of a skewed tile: the premises name outer ones before inner ones.
+        // What follows from inner inames being eliminated, as that of a skewed tile: the premises
+        // name outer ones before inner ones.
         let mut outer: Vec<Name> = Vec::new();
         for n in premises.iter().flat_map(Constraint::names) {
             if n != *name && !outer.contains(&n) {

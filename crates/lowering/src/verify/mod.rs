@@ -1,18 +1,24 @@
 //! The last question: does the finished program do what the proofs are about?
 //!
-//! The steps of a pipeline are judged on kernels. [`verify`] reads the [`Program`] that came out in the end, as the printer and the emulator
-//! read it, with its real threads, loops, guards, barriers and launches, and knows nothing of how lowering came to them:
+//! The steps of a pipeline are judged on kernels. [`verify`] reads the [`Program`] that came out in
+//! the end, as the printer and the emulator read it, with its real threads, loops, guards, barriers
+//! and launches, and knows nothing of how lowering came to them:
 //!
-//! 1. *Barriers are met by all* (`uniform`): conditions and bounds around a barrier have one value for all threads of a block.
-//! 2. *Instances are run* (`instances`): loops and guards run each statement for the instances of its part, none lost, none extra, none twice.
-//! 3. *Conflicts are ordered* (`order`): two accesses of one element of shared or global memory by different threads, one of them writing,
-//!    have a barrier between them if the threads are of one block, and a launch between them if not. All accesses count, those of
-//!    joins of partial results and of vector copies too.
+//! 1. *Barriers are met by all* (`uniform`): conditions and bounds around a barrier have one value
+//!    for all threads of a block.
+//! 2. *Instances are run* (`instances`): loops and guards run each statement for the instances of
+//!    its part, none lost, none extra, none twice.
+//! 3. *Conflicts are ordered* (`order`): two accesses of one element of shared or global memory by
+//!    different threads, one of them writing, have a barrier between them if the threads are of one
+//!    block, and a launch between them if not. All accesses count, those of joins of partial
+//!    results and of vector copies too.
 //!
-//! 4. *Indices are of one type* (`width`): what a launch is asked to hold of each index holds of what is printed, offsets too.
+//! 4. *Indices are of one type* (`width`): what a launch is asked to hold of each index holds of
+//!    what is printed, offsets too.
 //!
-//! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run; where guards or subscripts hang on data, or on what is not
-//! affine, the same is [`Finding::Unknown`].
+//! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run;
+//! where guards or subscripts hang on data, or on what is not affine, the same is
+//! [`Finding::Unknown`].
 
 mod affine;
 mod instances;

@@ -1,16 +1,20 @@
 //! Whether every two accesses that conflict are ordered: H of the program's text.
 //!
-//! Threads of a block are ordered by barriers alone. All threads come to the same barriers in the same order (`uniform`), which cut the run of
-//! a block into phases; two accesses of different threads are ordered if their phases differ. Accesses of one phase are found in the
-//! structure: the *head* of a body is what may run before its first certain barrier, its *tail* what may run after its last. Of two
-//! neighbours without a certain barrier in between, the tail of one meets the head of the other; around the back edge of a loop with a
-//! barrier in it, the tail of the body meets the head of the next iteration. In a loop without a barrier, all iterations are of one phase.
-//! A barrier inside of a choice or of a loop is not certain for what stands around it.
+//! Threads of a block are ordered by barriers alone. All threads come to the same barriers in the
+//! same order (`uniform`), which cut the run of a block into phases; two accesses of different
+//! threads are ordered if their phases differ. Accesses of one phase are found in the structure:
+//! the *head* of a body is what may run before its first certain barrier, its *tail* what may run
+//! after its last. Of two neighbours without a certain barrier in between, the tail of one meets
+//! the head of the other; around the back edge of a loop with a barrier in it, the tail of the body
+//! meets the head of the next iteration. In a loop without a barrier, all iterations are of one
+//! phase. A barrier inside of a choice or of a loop is not certain for what stands around it.
 //!
-//! An array in shared memory of which each warp has a part of its own, by a subscript that tells the warps apart, is touched by two lanes of one warp
-//! only: for those, the barriers of warps count as well, to which all lanes of a warp come (`uniform`).
+//! An array in shared memory of which each warp has a part of its own, by a subscript that tells
+//! the warps apart, is touched by two lanes of one warp only: for those, the barriers of warps
+//! count as well, to which all lanes of a warp come (`uniform`).
 //!
-//! Blocks are not ordered inside of a launch, whatever their threads do; launches follow one another.
+//! Blocks are not ordered inside of a launch, whatever their threads do; launches follow one
+//! another.
 
 use std::collections::{BTreeMap, HashSet, hash_map::Entry};
 
@@ -73,11 +77,13 @@ pub(super) struct Order<'r, 'p> {
     context: &'r [Constraint],
     /// The arrays of which accesses of different threads may meet.
     shared: HashSet<Memory>,
-    /// Where these threads are of one warp, and its barriers count: what lanes may decide differently.
+    /// Where these threads are of one warp, and its barriers count: what lanes may decide
+    /// differently.
     of_warp: Option<Varying<'p>>,
     /// The number in `asked` of what two executions have in common.
     numbers: Table<Vec<Constraint>, usize>,
-    /// What two executions have in common, and the cases of it that were asked about: whether they are empty.
+    /// What two executions have in common, and the cases of it that were asked about: whether they
+    /// are empty.
     asked: Vec<(System, Table<Constraint, bool>)>,
     pub questions: usize,
     found: Option<Meeting>,
@@ -161,8 +167,10 @@ impl<'r, 'p> Order<'r, 'p> {
         (0..3).filter(differs).map(|axis| Name::new(names[axis])).collect()
     }
 
-    /// Two threads (blocks) that touch one cell in all of these accesses, by subscripts that all of them have in common and that are functions of
-    /// coordinates and parameters: the number of what holds of both, the second one's coordinates primed. `None` where there are no such subscripts.
+    /// Two threads (blocks) that touch one cell in all of these accesses, by subscripts that all of
+    /// them have in common and that are functions of coordinates and parameters: the number of what
+    /// holds of both, the second one's coordinates primed. `None` where there are no such
+    /// subscripts.
     fn alike(&mut self, touches: &[TouchId], who: Who) -> Result<Option<usize>> {
         let first = self.touch(touches[0]);
         let mut rows = self.reading.scopes[0].rows.clone();
@@ -203,7 +211,8 @@ impl<'r, 'p> Order<'r, 'p> {
         Ok(true)
     }
 
-    /// Whether different warps of a block touch different cells: there is one warp, or subscripts tell those along the x axis apart.
+    /// Whether different warps of a block touch different cells: there is one warp, or subscripts
+    /// tell those along the x axis apart.
     fn warps_apart(&mut self, both: Option<usize>) -> Result<bool> {
         if self.reading.kernel.block.iter().product::<u32>() <= 32 {
             return Ok(true);
@@ -307,7 +316,8 @@ impl<'r, 'p> Order<'r, 'p> {
             }
             Node::Choice(body, otherwise) => {
                 let (mut a, b) = (self.body(body)?, self.body(otherwise)?);
-                // Threads of one phase may go different ways; where a barrier is inside, all go the same.
+                // Threads of one phase may go different ways; where a barrier is inside, all go the
+                // same.
                 self.meet(&a.tail, &b.head, None)?;
                 a.head.extend(b.head);
                 a.tail.extend(b.tail);
@@ -317,7 +327,8 @@ impl<'r, 'p> Order<'r, 'p> {
             Node::Loop(number, body) => {
                 let mut ends = self.body(body)?;
                 if self.joins(*number) {
-                    // With a certain barrier in the body, the phases of all but neighbouring iterations differ.
+                    // With a certain barrier in the body, the phases of all but neighbouring
+                    // iterations differ.
                     let iteration = if ends.certain { Iteration::Next } else { Iteration::Later };
                     self.meet(&ends.tail, &ends.head, Some((*number, iteration)))?;
                 }
@@ -327,7 +338,8 @@ impl<'r, 'p> Order<'r, 'p> {
         }
     }
 
-    /// Whether what is declared of data leaves no pair, whichever comes first in the loops around both.
+    /// Whether what is declared of data leaves no pair, whichever comes first in the loops around
+    /// both.
     fn excluded(&mut self, case: &System, loads: &[Load], loops: &[&Name]) -> Result<bool> {
         self.questions += 1;
         if case.is_empty()? || facts_exclude(case, loads, &self.reading.program.facts)? {
@@ -345,8 +357,8 @@ impl<'r, 'p> Order<'r, 'p> {
         self.excluded(&case.with(&[Constraint::equal(&this, &other)?])?, loads, rest)
     }
 
-    /// Asks about one pair: the second's execution is in the same iteration of all loops around both that have barriers in them, up to the
-    /// one that is given.
+    /// Asks about one pair: the second's execution is in the same iteration of all loops around
+    /// both that have barriers in them, up to the one that is given.
     fn pair(&mut self, x: TouchId, y: TouchId, who: Who, at: Option<(usize, Iteration)>) -> Result<()> {
         let (first, second) = (self.touch(x), self.touch(y));
         if self.found.is_some() || first.memory != second.memory || !(first.write || second.write) {
@@ -357,7 +369,8 @@ impl<'r, 'p> Order<'r, 'p> {
             return Ok(());
         }
         let reading = self.reading;
-        // Which thread writes which element is up to the data; that no two write the same one is the theorem behind flattened nests.
+        // Which thread writes which element is up to the data; that no two write the same one is
+        // the theorem behind flattened nests.
         if first.write && second.write && first.leaf == second.leaf && reading.is_flattened(first.leaf) {
             return Ok(());
         }

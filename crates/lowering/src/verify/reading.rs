@@ -1,12 +1,15 @@
 //! A device kernel's text as sets: what each access touches, for which threads and loop values.
 //!
-//! The names in constraints are `threadIdx.x` and so on, the program's scalars and host variables, and one name for each loop (the variable's
-//! name and number, which no two loops share). Named values are replaced by what they stand for. An element of an array that no
-//! kernel writes is a function of its subscripts ([`Load`]); any other value read from memory is an integer of which nothing is known. What is
-//! not affine is left out, which makes the set of executions larger, never smaller; [`Scope::exact`] tells.
+//! The names in constraints are `threadIdx.x` and so on, the program's scalars and host variables,
+//! and one name for each loop (the variable's name and number, which no two loops share). Named
+//! values are replaced by what they stand for. An element of an array that no kernel writes is a
+//! function of its subscripts ([`Load`]); any other value read from memory is an integer of which
+//! nothing is known. What is not affine is left out, which makes the set of executions larger,
+//! never smaller; [`Scope::exact`] tells.
 //!
-//! In [`Terms::Instances`], named indices and loops are written as what they mean instead ([`crate::program::Var::meaning`]): functions of the
-//! kernel's inames. The text's loops and guards are then constraints on executions of the kernel's parts.
+//! In [`Terms::Instances`], named indices and loops are written as what they mean instead
+//! ([`crate::program::Var::meaning`]): functions of the kernel's inames. The text's loops and
+//! guards are then constraints on executions of the kernel's parts.
 
 use std::collections::BTreeSet;
 
@@ -130,7 +133,8 @@ pub(super) struct Barrier<'p> {
     pub note: &'p str,
     /// Who waits for each other.
     pub among: SyncScope,
-    /// Conditions and bounds of loops around, outermost first, and the scope in which each is evaluated.
+    /// Conditions and bounds of loops around, outermost first, and the scope in which each is
+    /// evaluated.
     pub around: Vec<(ScopeId, Decision<'p>)>,
 }
 
@@ -555,7 +559,8 @@ impl<'p> Reading<'p> {
         Ok(())
     }
 
-    /// What a variable stands for at this place: an assignment in a loop says nothing outside of it.
+    /// What a variable stands for at this place: an assignment in a loop says nothing outside of
+    /// it.
     pub fn variable(&self, number: usize) -> Option<Aff> {
         if let (Terms::Instances, Some(meaning)) = (self.terms, &self.kernel.vars.get(number)?.meaning) {
             return Some(meaning.clone());

@@ -1,9 +1,10 @@
 //! Whether all threads of a block, or all lanes of a warp, come to the same barriers.
 //!
-//! The conditions and bounds around a barrier must have one value for all threads of a block. That is plain where they are made of what
-//! all threads have in common: parameters, block coordinates, elements that no kernel writes at common subscripts. Otherwise two threads that
-//! differ are looked for. Of a warp's barriers only what is plain counts: besides the above, the number of the warp, votes, and what all
-//! lanes take from one.
+//! The conditions and bounds around a barrier must have one value for all threads of a block. That
+//! is plain where they are made of what all threads have in common: parameters, block coordinates,
+//! elements that no kernel writes at common subscripts. Otherwise two threads that differ are
+//! looked for. Of a warp's barriers only what is plain counts: besides the above, the number of the
+//! warp, votes, and what all lanes take from one.
 
 use std::collections::HashSet;
 
@@ -21,7 +22,8 @@ use crate::program::{
 pub(super) struct Divergence {
     /// What the barrier says of itself.
     pub barrier: String,
-    /// Two threads that differ, the second one's coordinates primed; `None` where that is not known.
+    /// Two threads that differ, the second one's coordinates primed; `None` where that is not
+    /// known.
     pub case: Option<System>,
 }
 
@@ -170,7 +172,8 @@ impl Reading<'_> {
         Ok(None)
     }
 
-    /// Two threads of a block for which a decision may differ; the inner `None` where there is no telling.
+    /// Two threads of a block for which a decision may differ; the inner `None` where there is no
+    /// telling.
     fn differs(
         &mut self,
         scope: ScopeId,

@@ -1,9 +1,12 @@
-//! Whether index arithmetic is of the program's one type, and each offset is what its subscripts say.
+//! Whether index arithmetic is of the program's one type, and each offset is what its subscripts
+//! say.
 //!
-//! Bounds are proved in the integers, and code runs in 32 or 64 bits. Whether the values of a launch fit is asked of each launch
-//! ([`crate::index_range::check`]), for subscripts, bounds, grids and sizes. That speaks for what is printed if no index is narrowed on
-//! its way, and if the offset of an element, which is printed for global memory, is the sum of its subscripts times the strides. Both sides are
-//! compared as polynomials in variables, coordinates and parameters; what is no polynomial counts as a variable of its own.
+//! Bounds are proved in the integers, and code runs in 32 or 64 bits. Whether the values of a
+//! launch fit is asked of each launch ([`crate::index_range::check`]), for subscripts, bounds,
+//! grids and sizes. That speaks for what is printed if no index is narrowed on its way, and if the
+//! offset of an element, which is printed for global memory, is the sum of its subscripts times the
+//! strides. Both sides are compared as polynomials in variables, coordinates and parameters; what
+//! is no polynomial counts as a variable of its own.
 
 use std::{borrow::Cow, collections::BTreeMap};
 
@@ -143,7 +146,8 @@ impl Check<'_> {
             return Some(WrongIndex::Type(place.to_string(), value.dtype));
         }
         match &value.kind {
-            // What is converted may be a number of any type as it is, but nothing that is computed from indices.
+            // What is converted may be a number of any type as it is, but nothing that is computed
+            // from indices.
             ValueKind::Cast(a) => match &a.kind {
                 ValueKind::Binary(..) | ValueKind::Unary(..) | ValueKind::Cast(_)
                     if a.dtype.is_integer() && a.dtype.bytes() < self.program.index.bytes() && !reads(a) =>

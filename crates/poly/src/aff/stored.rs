@@ -1,4 +1,5 @@
-//! Functions as they are read from a file, which may say anything: only what the invariants of [`Aff`] allow becomes one.
+//! Functions as they are read from a file, which may say anything: only what the invariants of
+//! [`Aff`] allow becomes one.
 
 use serde::Deserialize;
 
@@ -36,7 +37,8 @@ impl TryFrom<StoredAff> for Aff {
 
     fn try_from(stored: StoredAff) -> Result<Self> {
         let StoredAff { terms, constant } = stored;
-        // Searches and sums rely on the order, and on each term being there once with a coefficient.
+        // Searches and sums rely on the order, and on each term being there once with a
+        // coefficient.
         let sorted = terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
         if !sorted || terms.iter().any(|(_, coefficient)| *coefficient == 0) {
             return Err(Error::Space(

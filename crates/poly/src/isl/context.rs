@@ -1,16 +1,18 @@
 //! One isl context for each thread, errors as values, and a budget of operations for each question.
 //!
-//! Invariants: a context and its objects never leave their thread (the handles are neither `Send` nor `Sync`); every handle keeps
-//! its context alive, so that the context goes last; an error of one question is cleared before the next; isl
-//! never prints or aborts. The budget counts isl's own operations, so that running out of it does not depend on the machine.
+//! Invariants: a context and its objects never leave their thread (the handles are neither `Send`
+//! nor `Sync`); every handle keeps its context alive, so that the context goes last; an error of
+//! one question is cleared before the next; isl never prints or aborts. The budget counts isl's own
+//! operations, so that running out of it does not depend on the machine.
 
 use std::{cell::Cell, ffi::CStr, rc::Rc};
 
 use super::ffi::{self, Ptr};
 use crate::{Error, Result};
 
-/// Operations of isl (pivots of its simplex tableaus) that one question may take if nothing else is said. One takes between a microsecond
-/// and, with long numbers, a fraction of a millisecond; a question about a loop nest takes some hundreds.
+/// Operations of isl (pivots of its simplex tableaus) that one question may take if nothing else is
+/// said. One takes between a microsecond and, with long numbers, a fraction of a millisecond; a
+/// question about a loop nest takes some hundreds.
 pub const DEFAULT_BUDGET: u64 = 100_000;
 
 thread_local! {
@@ -19,8 +21,9 @@ thread_local! {
     static ISL_ONLY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Gives each question that `ask` asks in this thread this many operations of isl, instead of [`DEFAULT_BUDGET`]. A question that needs
-/// more is [`Error::Budget`]. Whether it is does not depend on the machine or on earlier questions.
+/// Gives each question that `ask` asks in this thread this many operations of isl, instead of
+/// [`DEFAULT_BUDGET`]. A question that needs more is [`Error::Budget`]. Whether it is does not
+/// depend on the machine or on earlier questions.
 pub fn with_budget<T>(operations: u64, ask: impl FnOnce() -> T) -> T {
     struct Restore(u64);
     impl Drop for Restore {
@@ -32,8 +35,8 @@ pub fn with_budget<T>(operations: u64, ask: impl FnOnce() -> T) -> T {
     ask()
 }
 
-/// Sends every question that `ask` asks in this thread to isl, also where plain Rust would answer it. For tests that hold the two
-/// equal.
+/// Sends every question that `ask` asks in this thread to isl, also where plain Rust would answer
+/// it. For tests that hold the two equal.
 pub fn with_isl_only<T>(ask: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {
@@ -63,7 +66,8 @@ pub(super) struct Context {
 
 impl Context {
     fn new() -> Self {
-        // SAFETY: allocation has no precondition; a null result is noticed by the first use, in `start`.
+        // SAFETY: allocation has no precondition; a null result is noticed by the first use, in
+        // `start`.
         let ptr = unsafe { ffi::isl_ctx_alloc() };
         if !ptr.is_null() {
             // SAFETY: the context was just allocated.

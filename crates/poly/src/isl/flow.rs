@@ -1,7 +1,7 @@
 //! Which write a read sees, by isl's dataflow analysis.
 //!
-//! Each access is a map of its own tuple (`r0`, `r1`, ... and `w0`, `w1`, ...) to the cells of one array, and one of it to times. isl
-//! finds for each read the last write of its cell before it.
+//! Each access is a map of its own tuple (`r0`, `r1`, ... and `w0`, `w1`, ...) to the cells of one
+//! array, and one of it to times. isl finds for each read the last write of its cell before it.
 
 use std::{ffi::CString, rc::Rc};
 
@@ -19,7 +19,8 @@ pub(crate) struct IslAccess {
     pub(crate) times: Disjunct,
 }
 
-/// For each read: for each write the pairs `write -> read`, and the pairs `read -> cell` of reads that see none.
+/// For each read: for each write the pairs `write -> read`, and the pairs `read -> cell` of reads
+/// that see none.
 pub(crate) type IslFlow = Vec<(Vec<IslMap>, IslMap)>;
 
 fn name(kind: char, number: usize) -> Result<CString> {
@@ -106,7 +107,8 @@ pub(crate) fn flow(
             ffi::isl_union_map_free,
         )?,
     };
-    // SAFETY: everything is alive and of one context, and given away; null passes through isl's calls.
+    // SAFETY: everything is alive and of one context, and given away; null passes through isl's
+    // calls.
     let flow = unsafe {
         let mut info: Ptr = ffi::isl_union_access_info_from_sink(sink.give());
         if let Some(source) = source {

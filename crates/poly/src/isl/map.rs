@@ -1,9 +1,10 @@
 //! Rows to isl maps and back, without text, and the questions that are asked of them.
 //!
-//! Everything is an `isl_map`; a set is a map without input dimensions. Parameters are named `p0`, `p1`, ... by their
-//! position, dimensions not at all, so that no name of a user meets isl. A thread asks one question after the other: a new one
-//! resets the errors and the budget of its context. No handle outlives a question: what isl remembers in an object
-//! (a sample point, an emptiness flag) would make the operations that a later question takes depend on earlier ones.
+//! Everything is an `isl_map`; a set is a map without input dimensions. Parameters are named `p0`,
+//! `p1`, ... by their position, dimensions not at all, so that no name of a user meets isl. A
+//! thread asks one question after the other: a new one resets the errors and the budget of its
+//! context. No handle outlives a question: what isl remembers in an object (a sample point, an
+//! emptiness flag) would make the operations that a later question takes depend on earlier ones.
 
 use std::{ffi::CString, rc::Rc};
 
@@ -13,7 +14,8 @@ use super::{
 };
 use crate::{Error, Result, rows::Rows};
 
-/// How many parameters, inputs and outputs there are. Columns of rows come in this order, then divisions.
+/// How many parameters, inputs and outputs there are. Columns of rows come in this order, then
+/// divisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) params: usize,
@@ -60,7 +62,8 @@ fn int(value: usize) -> Result<i32> {
 
 fn matrix(context: &Rc<Context>, rows: &Rows, eq: bool) -> Result<Handle> {
     let chosen: Vec<usize> = (0..rows.len()).filter(|&i| rows.is_eq(i) == eq).collect();
-    // SAFETY: the context is alive; indices stay below the sizes that were asked for; `set` calls take and give the matrix.
+    // SAFETY: the context is alive; indices stay below the sizes that were asked for; `set` calls
+    // take and give the matrix.
     unsafe {
         let mut mat = ffi::isl_mat_alloc(context.ptr(), small(chosen.len())?, small(rows.width())?);
         for (i, &index) in chosen.iter().enumerate() {
@@ -256,7 +259,8 @@ impl IslMap {
         let context = self.handle.context().clone();
         let shape = self.shape;
         let mut answers = Vec::new();
-        // SAFETY: each object is owned by a handle as soon as isl gives it; kept pointers come from live handles.
+        // SAFETY: each object is owned by a handle as soon as isl gives it; kept pointers come from
+        // live handles.
         unsafe {
             let map =
                 Handle::take(&context, ffi::isl_map_compute_divs(self.handle.give()), ffi::isl_map_free)?;
@@ -321,7 +325,8 @@ unsafe fn read(context: &Rc<Context>, shape: Shape, basic: &Handle) -> Result<An
 }
 
 /// # Safety
-/// `aff` is a function of `context` over the parameters, dimensions and divisions of a basic set of this shape.
+/// `aff` is a function of `context` over the parameters, dimensions and divisions of a basic set of
+/// this shape.
 unsafe fn division(context: &Rc<Context>, shape: Shape, aff: &Handle, divs: usize) -> Result<Division> {
     // SAFETY: as in the caller; indices stay below the sizes of the shape.
     unsafe {

@@ -50,7 +50,8 @@ fn dimensions_without_names_are_read_back() {
 
 #[test]
 fn objects_outlive_questions_and_go_before_their_context() {
-    // A thread ends with a live map in a thread-local of its own, after the local of the context may be gone.
+    // A thread ends with a live map in a thread-local of its own, after the local of the context
+    // may be gone.
     thread_local!(static KEPT: std::cell::RefCell<Option<IslMap>> = const { std::cell::RefCell::new(None) });
     std::thread::spawn(|| {
         KEPT.with(|k| *k.borrow_mut() = Some(IslMap::new(LINE, &[interval(0, 3)]).unwrap()));

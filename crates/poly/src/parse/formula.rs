@@ -103,7 +103,8 @@ impl Parser {
         self.chain()
     }
 
-    /// Not (a or b) is not a and not b; not (c and d) is not c, or c and not d: alternatives that exclude each other.
+    /// Not (a or b) is not a and not b; not (c and d) is not c, or c and not d: alternatives that
+    /// exclude each other.
     fn negation(&self, list: &Alternatives) -> Result<Alternatives> {
         let mut all: Alternatives = vec![Vec::new()];
         for conjunction in list {

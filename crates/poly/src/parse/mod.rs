@@ -13,10 +13,12 @@
 //!         | "floord(" sum "," number ")" | "ceild(" sum "," number ")"
 //! ```
 //!
-//! Products have one constant factor at most one of them not constant. An entry that is no new name stands for its value. A
-//! quotient outside of a rounding is rational: `i <= n/2` is `2i <= n`. An `exists` binds as far to the right as it can, and is projected
-//! out exactly at once, so that a parsed value has no bound names. A formula becomes alternatives of conjunctions; more than
-//! [`crate::relation::DISJUNCT_LIMIT`] of them are refused, and so are brackets deeper than [`DEPTH_LIMIT`].
+//! Products have one constant factor at most one of them not constant. An entry that is no new name
+//! stands for its value. A quotient outside of a rounding is rational: `i <= n/2` is `2i <= n`. An
+//! `exists` binds as far to the right as it can, and is projected out exactly at once, so that a
+//! parsed value has no bound names. A formula becomes alternatives of conjunctions; more than
+//! [`crate::relation::DISJUNCT_LIMIT`] of them are refused, and so are brackets deeper than
+//! [`DEPTH_LIMIT`].
 
 mod formula;
 mod lexer;

@@ -1,8 +1,10 @@
 //! Which compiler a cache was last used with.
 //!
-//! The key of an entry tells one build of the compiler from every other, and to load the compiler for that takes longer than all the rest of a
-//! hit. So a file beside the entries says what was loaded, and in which situation: the variables, folders and caches by which the loader finds
-//! it. While none of that has changed, nor the compiler's own files, the same one would be loaded again.
+//! The key of an entry tells one build of the compiler from every other, and to load the compiler
+//! for that takes longer than all the rest of a hit. So a file beside the entries says what was
+//! loaded, and in which situation: the variables, folders and caches by which the loader finds it.
+//! While none of that has changed, nor the compiler's own files, the same one would be loaded
+//! again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +14,8 @@ use crate::nvrtc::{self, Library};
 /// The name of the file.
 const NAME: &str = "compiler";
 
-/// Notes which compiler was loaded. A folder that cannot be written to costs the next process the loading.
+/// Notes which compiler was loaded. A folder that cannot be written to costs the next process the
+/// loading.
 pub(super) fn remember(folder: &Path, library: &Library) {
     let text = describe(library, &nvrtc::situation());
     if fs::read_to_string(folder.join(NAME)).ok() != text
@@ -28,7 +31,8 @@ pub(super) fn recall(folder: &Path) -> Option<String> {
     understand(&text, &nvrtc::situation())
 }
 
-/// A line each: situation, version, file, headers, fingerprint. None where a path has no text, or more than one line.
+/// A line each: situation, version, file, headers, fingerprint. None where a path has no text, or
+/// more than one line.
 fn describe(library: &Library, situation: &str) -> Option<String> {
     let headers = match &library.headers {
         Some(headers) => headers.to_str()?,

@@ -8,8 +8,9 @@
 //! binary, assembly, log
 //! ```
 //!
-//! A file is taken only if magic, lengths, checksum and key agree. Anything else is a damaged entry, whatever the cause: an interrupted write,
-//! a full disk, a flipped bit, another program's file, an entry under the name of another.
+//! A file is taken only if magic, lengths, checksum and key agree. Anything else is a damaged
+//! entry, whatever the cause: an interrupted write, a full disk, a flipped bit, another program's
+//! file, an entry under the name of another.
 
 use super::Key;
 use crate::arch::Arch;

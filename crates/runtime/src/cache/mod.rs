@@ -1,19 +1,25 @@
 //! Compiled binaries kept on disk, by content.
 //!
-//! The key is a BLAKE3 hash of everything that the binary depends on: the source, its name, the options with the architecture, the headers
-//! given as text, and the build of the compiler. A compilation that searches folders of the user's for headers is not cached, because what
-//! they hold is not in the key.
+//! The key is a BLAKE3 hash of everything that the binary depends on: the source, its name, the
+//! options with the architecture, the headers given as text, and the build of the compiler. A
+//! compilation that searches folders of the user's for headers is not cached, because what they
+//! hold is not in the key.
 //!
 //! Any number of threads and processes may share one folder:
 //!
-//! - an entry is written under a name of its own and then renamed, so that a reader sees a whole entry or none;
-//! - who misses takes a lock on the key and looks again, so that one compiles and the others wait for it. The lock only saves work: if it
-//!   cannot be had, or is lost, two compile the same thing and the later rename wins;
-//! - an entry carries its key; one that does not pass its checksum, or is another's under this name, is compiled again and replaced.
+//! - an entry is written under a name of its own and then renamed, so that a reader sees a whole
+//!   entry or none;
+//! - who misses takes a lock on the key and looks again, so that one compiles and the others wait
+//!   for it. The lock only saves work: if it cannot be had, or is lost, two compile the same thing
+//!   and the later rename wins;
+//! - an entry carries its key; one that does not pass its checksum, or is another's under this
+//!   name, is compiled again and replaced.
 //!
-//! Which compiler made the entries is remembered beside them, so that a process that finds all its binaries here never loads it.
+//! Which compiler made the entries is remembered beside them, so that a process that finds all its
+//! binaries here never loads it.
 //!
-//! A cache never makes a compilation fail: where it cannot be read or written, the binary is made without it and [`Lookup`] says so.
+//! A cache never makes a compilation fail: where it cannot be read or written, the binary is made
+//! without it and [`Lookup`] says so.
 
 mod compiler;
 mod entry;
@@ -62,8 +68,9 @@ pub enum Lookup {
 }
 
 impl Cache {
-    /// The cache that the environment asks for: the folder in `LOOPWRIGHT_CACHE` (`off`: none), otherwise `loopwright/cuda` in the user's
-    /// cache folder (`XDG_CACHE_HOME`, `~/.cache`), otherwise none.
+    /// The cache that the environment asks for: the folder in `LOOPWRIGHT_CACHE` (`off`: none),
+    /// otherwise `loopwright/cuda` in the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`),
+    /// otherwise none.
     pub fn from_environment() -> Cache {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         if let Some(value) = set(VARIABLE) {
@@ -132,7 +139,8 @@ impl Cache {
         }
     }
 
-    /// Compiles many sources side by side, one thread a core. The results are in the order of the jobs.
+    /// Compiles many sources side by side, one thread a core. The results are in the order of the
+    /// jobs.
     pub fn compile_all<S: AsRef<str> + Sync>(
         &self,
         jobs: &[(S, CompileOptions)],
@@ -175,7 +183,8 @@ impl Cache {
         Ok((compiled, lookup))
     }
 
-    /// Removes the entries used longest ago until at most `bytes` are left. Gives the number of entries removed.
+    /// Removes the entries used longest ago until at most `bytes` are left. Gives the number of
+    /// entries removed.
     pub fn prune(&self, bytes: u64) -> io::Result<usize> {
         let Some(folder) = &self.folder else { return Ok(0) };
         let mut entries: Vec<(SystemTime, u64, PathBuf)> = Vec::new();
@@ -260,7 +269,8 @@ fn read(file: &Path, key: &Key, options: &CompileOptions) -> Found {
     };
     match entry::decode(key, options.arch, &bytes) {
         Ok(compiled) => {
-            // For `prune`, which goes by the time of last use. A folder that cannot be written to can still be read.
+            // For `prune`, which goes by the time of last use. A folder that cannot be written to
+            // can still be read.
             if let Ok(handle) = File::options().append(true).open(file) {
                 let _ = handle.set_modified(SystemTime::now());
             }
@@ -278,7 +288,8 @@ fn write(folder: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A lock on one key among all threads and processes, released when dropped, and by the system if the process dies.
+/// A lock on one key among all threads and processes, released when dropped, and by the system if
+/// the process dies.
 struct Lock {
     _file: File,
     path: PathBuf,
@@ -296,7 +307,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While still locked. Who waits for this file goes on with it; who comes later makes a new one and finds the entry.
+        // While still locked. Who waits for this file goes on with it; who comes later makes a new
+        // one and finds the entry.
         let _ = fs::remove_file(&self.path);
     }
 }

@@ -1,8 +1,9 @@
 //! Memory of a device, and memory of the host that copies go through without waiting.
 //!
-//! A buffer is freed when the last handle to it is dropped, after the work that may still use it: a scratch buffer in the order of its stream,
-//! any other after all work of the device, without waiting for it. Memory that others use or own is waited for: it goes back to its owner
-//! when nothing here uses it any more.
+//! A buffer is freed when the last handle to it is dropped, after the work that may still use it: a
+//! scratch buffer in the order of its stream, any other after all work of the device, without
+//! waiting for it. Memory that others use or own is waited for: it goes back to its owner when
+//! nothing here uses it any more.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut, Range};
@@ -38,7 +39,8 @@ enum Source {
     Pool,
     /// The pool, for the work of one stream alone.
     Scratch(Stream),
-    /// The driver, where there are no pools; with the only stream that may use it, for scratch memory.
+    /// The driver, where there are no pools; with the only stream that may use it, for scratch
+    /// memory.
     Driver(Option<Stream>),
     /// Somebody else, who is let go of in the end; never locked, the lock only lets it be shared.
     Owner { _owner: Mutex<Box<dyn Any + Send>> },
@@ -88,7 +90,8 @@ impl Buffer {
         }
     }
 
-    /// Notes that another library uses it, so that it is not freed before all work of the device is done, whoever put it there.
+    /// Notes that another library uses it, so that it is not freed before all work of the device is
+    /// done, whoever put it there.
     pub fn share(&self) {
         self.memory.shared.store(true, Ordering::Relaxed);
     }
@@ -151,12 +154,13 @@ impl Device {
         Buffer::alloc(self, bytes)
     }
 
-    /// Memory that somebody else owns, who is dropped when the last handle to the buffer is gone and all work of the device is done.
+    /// Memory that somebody else owns, who is dropped when the last handle to the buffer is gone
+    /// and all work of the device is done.
     ///
     /// # Safety
     ///
-    /// So many bytes at this address are memory of this device until `owner` is dropped, and nobody else uses them in a way that conflicts with
-    /// work that is put on them here.
+    /// So many bytes at this address are memory of this device until `owner` is dropped, and nobody
+    /// else uses them in a way that conflicts with work that is put on them here.
     pub unsafe fn borrow(
         &self,
         address: u64,
@@ -169,8 +173,8 @@ impl Device {
 }
 
 impl Stream {
-    /// Memory for the work of this stream alone, whose content is undefined. Getting it and giving it back are work of the stream as well, so
-    /// that neither waits for anything.
+    /// Memory for the work of this stream alone, whose content is undefined. Getting it and giving
+    /// it back are work of the stream as well, so that neither waits for anything.
     pub fn scratch(&self, bytes: usize) -> Result<Buffer, CudaError> {
         Buffer::scratch(self, bytes)
     }
@@ -193,7 +197,8 @@ fn memory_error(device: &Device, bytes: usize, error: result::DriverError) -> Cu
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // Nothing can be done about a failure here; one of an earlier launch is reported by the next call that can.
+        // Nothing can be done about a failure here; one of an earlier launch is reported by the
+        // next call that can.
         if self.device.bind().is_err() {
             return;
         }
@@ -204,7 +209,8 @@ impl Drop for Memory {
             (Source::Pool, Some(pool)) => {
                 pool.free(self.pointer, |stream| self.device.queues().after_everything(stream))
             }
-            // SAFETY: got from the pool for this stream, and freed once, after its work by its order.
+            // SAFETY: got from the pool for this stream, and freed once, after its work by its
+            // order.
             (Source::Scratch(stream), _) => unsafe {
                 let _ = result::free_async(self.pointer, stream.raw.cu_stream());
             },
@@ -220,7 +226,8 @@ impl Drop for Memory {
     }
 }
 
-/// Bytes in the host's memory that are kept in place, so that a device copies them while the host goes on.
+/// Bytes in the host's memory that are kept in place, so that a device copies them while the host
+/// goes on.
 #[derive(Debug)]
 pub struct HostBuffer {
     pointer: *mut u8,
@@ -251,7 +258,8 @@ impl Deref for HostBuffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: owned, initialised memory of this many bytes, which no copy is using: a transfer owns the buffer meanwhile.
+        // SAFETY: owned, initialised memory of this many bytes, which no copy is using: a transfer
+        // owns the buffer meanwhile.
         unsafe { std::slice::from_raw_parts(self.pointer, self.bytes) }
     }
 }

@@ -1,12 +1,15 @@
-//! The limits of devices that are elsewhere, by compute capability, from the tables of NVIDIA's programming guide.
+//! The limits of devices that are elsewhere, by compute capability, from the tables of NVIDIA's
+//! programming guide.
 //!
-//! With these, a launch is checked, and how many blocks are resident is computed, on a machine without a GPU. What differs between devices of one
-//! compute capability (multiprocessors, clocks, memory) is 0 here.
+//! With these, a launch is checked, and how many blocks are resident is computed, on a machine
+//! without a GPU. What differs between devices of one compute capability (multiprocessors, clocks,
+//! memory) is 0 here.
 
 use super::device_info::DeviceInfo;
 use crate::arch::Arch;
 
-/// Compute capability, threads and blocks of a multiprocessor, shared memory of a multiprocessor in KiB.
+/// Compute capability, threads and blocks of a multiprocessor, shared memory of a multiprocessor in
+/// KiB.
 const TABLE: [((u32, u32), u32, u32, u32); 10] = [
     ((7, 5), 1024, 16, 64),
     ((8, 0), 2048, 32, 164),

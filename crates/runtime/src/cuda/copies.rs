@@ -54,7 +54,8 @@ impl Stream {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(values);
         let range = self.range(buffer, offset, bytes.len())?;
         if !range.is_empty() {
-            // SAFETY: the range lies in the buffer, and `bytes` is borrowed exclusively until the copy is done.
+            // SAFETY: the range lies in the buffer, and `bytes` is borrowed exclusively until the
+            // copy is done.
             unsafe {
                 result::memcpy_dtoh_async(bytes, buffer.address() + range.start as u64, self.raw.cu_stream())
             }
@@ -72,7 +73,8 @@ impl Stream {
     ) -> Result<Transfer, CudaError> {
         let range = self.range(buffer, offset, host.len())?;
         if !range.is_empty() {
-            // SAFETY: the range lies in the buffer; the transfer owns the host's memory until the copy is done.
+            // SAFETY: the range lies in the buffer; the transfer owns the host's memory until the
+            // copy is done.
             unsafe {
                 result::memcpy_htod_async(buffer.address() + range.start as u64, &host, self.raw.cu_stream())
             }
@@ -81,7 +83,8 @@ impl Stream {
         self.transfer(buffer, host)
     }
 
-    /// Copies as many bytes out of a buffer, from byte `offset` on, as the host buffer has, while the host goes on.
+    /// Copies as many bytes out of a buffer, from byte `offset` on, as the host buffer has, while
+    /// the host goes on.
     pub fn read_async(
         &self,
         buffer: &Buffer,
@@ -90,7 +93,8 @@ impl Stream {
     ) -> Result<Transfer, CudaError> {
         let range = self.range(buffer, offset, host.len())?;
         if !range.is_empty() {
-            // SAFETY: the range lies in the buffer; the transfer owns the host's memory until the copy is done.
+            // SAFETY: the range lies in the buffer; the transfer owns the host's memory until the
+            // copy is done.
             unsafe {
                 result::memcpy_dtoh_async(
                     &mut host,
@@ -107,15 +111,17 @@ impl Stream {
         match self.record() {
             Ok(done) => Ok(Transfer { done, host: Some(host), _buffer: buffer.clone() }),
             Err(error) => {
-                // Without an event the copy can only be waited for with everything else; its memory must not be given up before.
+                // Without an event the copy can only be waited for with everything else; its memory
+                // must not be given up before.
                 let _ = self.synchronize();
                 Err(error)
             }
         }
     }
 
-    /// Copies bytes from one buffer to another. Between two devices the stream is of one of them; the copy is then work of both, but
-    /// in order with this stream alone: other streams of either [wait](Stream::wait) for an event behind it.
+    /// Copies bytes from one buffer to another. Between two devices the stream is of one of them;
+    /// the copy is then work of both, but in order with this stream alone: other streams of either
+    /// [wait](Stream::wait) for an event behind it.
     pub fn copy(
         &self,
         from: &Buffer,
@@ -134,7 +140,8 @@ impl Stream {
         }
         self.device().bind()?;
         let (source, target) = (from.address() + source.start as u64, to.address() + target.start as u64);
-        // SAFETY: both ranges lie in their buffers, which are freed only after the work of this stream.
+        // SAFETY: both ranges lie in their buffers, which are freed only after the work of this
+        // stream.
         unsafe { result::memcpy_dtod_async(target, source, bytes, self.raw.cu_stream()) }
             .doing("copying on the device")
     }
@@ -207,7 +214,8 @@ impl Drop for Transfer {
         if let Some(host) = self.host.take()
             && self.done.synchronize().is_err()
         {
-            // The copy may still be running: rather lose the memory than give away what is being written to.
+            // The copy may still be running: rather lose the memory than give away what is being
+            // written to.
             std::mem::forget(host);
         }
     }

@@ -27,7 +27,8 @@ pub(super) struct Inner {
     pub(super) context: Arc<CudaContext>,
 }
 
-/// The devices that are open, by number: one value for each, whose streams and memory know of each other.
+/// The devices that are open, by number: one value for each, whose streams and memory know of each
+/// other.
 static OPEN: Mutex<BTreeMap<usize, Weak<Inner>>> = Mutex::new(BTreeMap::new());
 
 impl Device {
@@ -39,7 +40,8 @@ impl Device {
             .map_or(0, |count| count.max(0) as usize)
     }
 
-    /// The device of this number, counted from 0. Opening one that is open gives another handle to it.
+    /// The device of this number, counted from 0. Opening one that is open gives another handle to
+    /// it.
     pub fn open(ordinal: usize) -> Result<Device, CudaError> {
         driver::require()?;
         let count = Device::count();
@@ -89,8 +91,8 @@ impl Device {
         pool.usage()
     }
 
-    /// Gives memory of its pool that no buffer uses back to the driver, for other libraries, until so many bytes are left. Waits for work that
-    /// still uses buffers which were dropped.
+    /// Gives memory of its pool that no buffer uses back to the driver, for other libraries, until
+    /// so many bytes are left. Waits for work that still uses buffers which were dropped.
     pub fn trim(&self, keep: usize) -> Result<(), CudaError> {
         let Some(pool) = &self.inner.pool else { return Ok(()) };
         self.bind()?;
@@ -107,7 +109,8 @@ impl Device {
         self.inner.context == other.inner.context
     }
 
-    /// Makes the device's context current in this thread, which the driver's plain functions rely on.
+    /// Makes the device's context current in this thread, which the driver's plain functions rely
+    /// on.
     pub(super) fn bind(&self) -> Result<(), CudaError> {
         self.inner.context.bind_to_thread().doing("selecting the device")
     }

@@ -5,7 +5,8 @@ use cudarc::driver::{CudaContext, sys::CUdevice_attribute as A};
 use super::error::{CudaError, Doing};
 use crate::arch::Arch;
 
-/// What a device is and what it can do. Plain data: it can be written down for a device that is elsewhere.
+/// What a device is and what it can do. Plain data: it can be written down for a device that is
+/// elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Its number among the devices of the machine.
@@ -34,7 +35,8 @@ pub struct DeviceInfo {
     pub registers_per_multiprocessor: u32,
     /// Shared memory of a block that a kernel gets without asking, bytes.
     pub shared_per_block: u32,
-    /// Shared memory of a block, at most, bytes: beyond `shared_per_block` it has to be dynamic and asked for.
+    /// Shared memory of a block, at most, bytes: beyond `shared_per_block` it has to be dynamic and
+    /// asked for.
     pub shared_per_block_optin: u32,
     /// Shared memory of a multiprocessor, bytes.
     pub shared_per_multiprocessor: u32,
@@ -65,7 +67,8 @@ impl DeviceInfo {
         Arch::native(self.compute_capability.0, self.compute_capability.1)
     }
 
-    /// What the memory can move at most, in bytes a second: two transfers a clock over the whole bus. None where the clock is not known.
+    /// What the memory can move at most, in bytes a second: two transfers a clock over the whole
+    /// bus. None where the clock is not known.
     pub fn peak_bandwidth(&self) -> Option<f64> {
         let bandwidth = 2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits) / 8.0;
         (bandwidth > 0.0).then_some(bandwidth)

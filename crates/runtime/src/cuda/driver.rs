@@ -7,8 +7,8 @@ use cudarc::driver::{DriverError, result, sys};
 
 use super::error::{CudaError, Doing};
 
-/// Loads and initialises the driver, once a process. Only after this gave `Ok` may any function of `cudarc::driver` be called: without the
-/// library they panic.
+/// Loads and initialises the driver, once a process. Only after this gave `Ok` may any function of
+/// `cudarc::driver` be called: without the library they panic.
 pub(super) fn require() -> Result<(), CudaError> {
     static READY: OnceLock<Result<(), CudaError>> = OnceLock::new();
     READY
@@ -27,9 +27,11 @@ pub(super) fn require() -> Result<(), CudaError> {
         .clone()
 }
 
-/// Whether the driver has a function: those added late are missing in older drivers, and calling one that is missing panics.
+/// Whether the driver has a function: those added late are missing in older drivers, and calling
+/// one that is missing panics.
 pub(super) fn has_symbol(name: &CStr) -> bool {
-    // SAFETY: called only where the library was seen to be present; the symbol is looked up and not called.
+    // SAFETY: called only where the library was seen to be present; the symbol is looked up and not
+    // called.
     unsafe { sys::culib().get::<*const c_void>(name.to_bytes_with_nul()).is_ok() }
 }
 

@@ -58,7 +58,8 @@ pub enum CudaError {
         /// How many the buffer has.
         length: usize,
     },
-    /// Two things of one request belong to different devices, or scratch memory is used outside of its stream.
+    /// Two things of one request belong to different devices, or scratch memory is used outside of
+    /// its stream.
     Foreign {
         /// Which two.
         what: &'static str,

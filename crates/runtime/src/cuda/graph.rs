@@ -1,7 +1,8 @@
 //! Sequences of work that the driver is told once and then starts as a whole.
 //!
-//! The nodes of a graph are made one by one instead of by capturing a stream: while a stream is captured, other threads of the process may
-//! not wait for the device, and a wait of theirs would spoil the capture.
+//! The nodes of a graph are made one by one instead of by capturing a stream: while a stream is
+//! captured, other threads of the process may not wait for the device, and a wait of theirs would
+//! spoil the capture.
 
 use cudarc::driver::{result, sys};
 
@@ -41,7 +42,8 @@ pub struct Node {
     pub after: Vec<usize>,
 }
 
-/// A sequence of work, ready to be started as a whole. It keeps everything alive that its work uses.
+/// A sequence of work, ready to be started as a whole. It keeps everything alive that its work
+/// uses.
 #[derive(Debug)]
 pub struct Graph {
     device: Device,
@@ -49,7 +51,8 @@ pub struct Graph {
     _nodes: Vec<Node>,
 }
 
-// SAFETY: the driver's handle may be used from any thread, from one at a time: launching borrows the graph exclusively.
+// SAFETY: the driver's handle may be used from any thread, from one at a time: launching borrows
+// the graph exclusively.
 unsafe impl Send for Graph {}
 // SAFETY: a shared graph cannot be used for anything.
 unsafe impl Sync for Graph {}
@@ -59,18 +62,20 @@ struct Draft(sys::CUgraph);
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // SAFETY: made by `cuGraphCreate` and destroyed once; what was instantiated from it is independent of it.
+        // SAFETY: made by `cuGraphCreate` and destroyed once; what was instantiated from it is
+        // independent of it.
         let _ = unsafe { sys::cuGraphDestroy(self.0) };
     }
 }
 
 impl Device {
-    /// A graph of these nodes. A node may run at the same time as any other that it does not, directly or not, wait for.
+    /// A graph of these nodes. A node may run at the same time as any other that it does not,
+    /// directly or not, wait for.
     ///
     /// # Safety
     ///
-    /// As for [`Function::launch`](super::Function::launch), for every launch among them; what two nodes do at the same time must not
-    /// conflict.
+    /// As for [`Function::launch`](super::Function::launch), for every launch among them; what two
+    /// nodes do at the same time must not conflict.
     pub unsafe fn graph(&self, nodes: Vec<Node>) -> Result<Graph, CudaError> {
         driver::require_function(c"cuGraphAddKernelNode_v2", "graphs", "12.0")?;
         self.bind()?;
@@ -113,7 +118,8 @@ impl Device {
             }
             Work::Launch(launch) if !launch.is_empty() => {
                 let parameters = launch.node();
-                // SAFETY: graph and nodes are live, and the driver copies the parameters, which the launch owns, before it returns.
+                // SAFETY: graph and nodes are live, and the driver copies the parameters, which the
+                // launch owns, before it returns.
                 unsafe { sys::cuGraphAddKernelNode_v2(&mut node, draft.0, list, count, &parameters) }
                     .result()
                     .doing("adding a launch to a graph")?;
@@ -149,7 +155,8 @@ impl Device {
                     Depth: 1,
                 };
                 let context = self.inner.context.cu_ctx();
-                // SAFETY: graph and nodes are live, and both ranges lie in buffers of this context that the graph keeps.
+                // SAFETY: graph and nodes are live, and both ranges lie in buffers of this context
+                // that the graph keeps.
                 unsafe { sys::cuGraphAddMemcpyNode(&mut node, draft.0, list, count, &parameters, context) }
                     .result()
                     .doing("adding a copy to a graph")?;
@@ -190,8 +197,8 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         if self.device.bind().is_ok() {
-            // SAFETY: made by the driver and destroyed once. Of a launch under way the driver keeps what it needs; the buffers are freed
-            // after the work of the device by themselves.
+            // SAFETY: made by the driver and destroyed once. Of a launch under way the driver keeps
+            // what it needs; the buffers are freed after the work of the device by themselves.
             let _ = unsafe { result::graph::exec_destroy(self.exec) };
         }
     }

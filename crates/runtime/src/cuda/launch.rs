@@ -12,10 +12,12 @@ use super::module::Function;
 use super::shape::LaunchShape;
 use super::stream::Stream;
 
-/// The arguments of a kernel, in the order of its parameters. They keep their buffers alive and can be launched with any number of times.
+/// The arguments of a kernel, in the order of its parameters. They keep their buffers alive and can
+/// be launched with any number of times.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    /// Each value at the beginning of a slot of its own, which is as aligned as any parameter needs.
+    /// Each value at the beginning of a slot of its own, which is as aligned as any parameter
+    /// needs.
     slots: Vec<Slot>,
     buffers: Vec<Buffer>,
 }
@@ -71,7 +73,8 @@ impl Arguments {
         Ok(self)
     }
 
-    /// Where each value lies, for the driver, which reads through these pointers and writes through none.
+    /// Where each value lies, for the driver, which reads through these pointers and writes through
+    /// none.
     pub(super) fn pointers(&self) -> Vec<*mut c_void> {
         self.slots.iter().map(|slot| std::ptr::from_ref(&slot.value).cast_mut().cast()).collect()
     }
@@ -102,14 +105,16 @@ impl Function {
         Ok(limits::check(self.device.info(), self.info(), shape)?)
     }
 
-    /// Puts a launch on a stream, after checking its limits and, where the driver tells the parameters, the number and sizes of its arguments.
-    /// An empty grid launches nothing.
+    /// Puts a launch on a stream, after checking its limits and, where the driver tells the
+    /// parameters, the number and sizes of its arguments. An empty grid launches nothing.
     ///
     /// # Safety
     ///
-    /// The kernel gets the memory of the device in its hands: it must access nothing but the buffers among its arguments, within their
-    /// bounds, and its parameters must have the types of the arguments. Launches at the same time on other streams must not conflict with
-    /// it. A kernel that misbehaves makes the device unusable for this process, or changes other buffers' contents.
+    /// The kernel gets the memory of the device in its hands: it must access nothing but the
+    /// buffers among its arguments, within their bounds, and its parameters must have the types of
+    /// the arguments. Launches at the same time on other streams must not conflict with it. A
+    /// kernel that misbehaves makes the device unusable for this process, or changes other buffers'
+    /// contents.
     pub unsafe fn launch(
         &self,
         stream: &Stream,
@@ -125,8 +130,9 @@ impl Function {
         // Within the limits, which were checked, the extents fit.
         let [x, y, z] = shape.grid.map(|extent| u32::try_from(extent).unwrap_or(u32::MAX));
         let [bx, by, bz] = shape.block;
-        // SAFETY: function and stream are live and of the same context; there is a pointer for each parameter, to as many bytes as it has;
-        // the driver copies the values before it returns. The rest is the caller's promise.
+        // SAFETY: function and stream are live and of the same context; there is a pointer for each
+        // parameter, to as many bytes as it has; the driver copies the values before it returns.
+        // The rest is the caller's promise.
         unsafe {
             result::launch_kernel(
                 self.raw.cu_function(),

@@ -1,7 +1,8 @@
 //! Whether a launch can work, decided without trying it.
 //!
-//! The driver answers a launch that breaks a limit with one of two errors that name none. Here every limit is compared by name, first those
-//! of the device, then those of the function, and the first one broken is reported with both numbers.
+//! The driver answers a launch that breaks a limit with one of two errors that name none. Here
+//! every limit is compared by name, first those of the device, then those of the function, and the
+//! first one broken is reported with both numbers.
 
 use super::device_info::DeviceInfo;
 use super::module::FunctionInfo;
@@ -9,7 +10,8 @@ use super::shape::LaunchShape;
 
 pub use super::limit_error::{Limit, LimitError};
 
-/// Compares a launch with the limits of a device and of a function. An empty grid is within them: it launches nothing.
+/// Compares a launch with the limits of a device and of a function. An empty grid is within them:
+/// it launches nothing.
 pub fn check(device: &DeviceInfo, function: &FunctionInfo, shape: &LaunchShape) -> Result<(), LimitError> {
     let within = |limit: Limit, asked: u64, allowed: u64| {
         if asked <= allowed {
@@ -29,7 +31,8 @@ pub fn check(device: &DeviceInfo, function: &FunctionInfo, shape: &LaunchShape) 
     for axis in 0..3 {
         within(Limit::BlockExtent(axis), shape.block[axis].into(), device.max_block[axis].into())?;
     }
-    // Extents within those limits, at most 1024 each, cannot overflow; without a device's limits they might.
+    // Extents within those limits, at most 1024 each, cannot overflow; without a device's limits
+    // they might.
     let threads = shape.block.iter().map(|&extent| u64::from(extent)).fold(1, u64::saturating_mul);
     within(Limit::BlockThreads, threads, device.max_threads_per_block.into())?;
     within(Limit::KernelThreads, threads, function.max_threads_per_block.into())?;

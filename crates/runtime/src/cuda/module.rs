@@ -48,8 +48,9 @@ impl Module {
         self.find(name, None)
     }
 
-    /// As [`Module::function`], for a kernel that is known to take so many parameters. The driver is then asked about no parameter that
-    /// does not exist: memory checkers report every refused call.
+    /// As [`Module::function`], for a kernel that is known to take so many parameters. The driver
+    /// is then asked about no parameter that does not exist: memory checkers report every refused
+    /// call.
     pub fn function_of(&self, name: &str, parameters: usize) -> Result<Function, CudaError> {
         self.find(name, Some(parameters))
     }
@@ -77,8 +78,9 @@ impl Module {
             max_threads_per_block: number(A::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
             parameters: parameter_sizes(&raw, count),
         };
-        // Beyond what every kernel gets, dynamic shared memory has to be allowed. The same number for every handle to one kernel, once and at
-        // once, so that no launch has to set it and none can find it lowered by another.
+        // Beyond what every kernel gets, dynamic shared memory has to be allowed. The same number
+        // for every handle to one kernel, once and at once, so that no launch has to set it and
+        // none can find it lowered by another.
         let most = self.device.info().shared_per_block_optin.saturating_sub(info.shared_bytes);
         if info.shared_bytes + most > self.device.info().shared_per_block {
             raw.set_attribute(A::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, most as i32)
@@ -121,7 +123,8 @@ impl Function {
         &self.info
     }
 
-    /// How many blocks of so many threads, with so much dynamic shared memory, are resident on a multiprocessor at once.
+    /// How many blocks of so many threads, with so much dynamic shared memory, are resident on a
+    /// multiprocessor at once.
     pub fn resident_blocks(&self, threads: u32, dynamic_shared: u32) -> Result<u32, CudaError> {
         self.device.bind()?;
         self.raw
@@ -140,7 +143,8 @@ fn parameter_sizes(function: &CudaFunction, count: Option<usize>) -> Option<Vec<
             return Some(sizes);
         }
         let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function is loaded, the driver has the call, and both pointers are to live integers.
+        // SAFETY: the function is loaded, the driver has the call, and both pointers are to live
+        // integers.
         let answer =
             unsafe { sys::cuFuncGetParamInfo(function.cu_function(), sizes.len(), &mut offset, &mut size) };
         match answer {

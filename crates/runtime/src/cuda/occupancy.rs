@@ -1,7 +1,8 @@
 //! How many blocks are resident on a multiprocessor at once, computed without a device.
 //!
-//! Four resources bound it. Blocks and warps are counted. Registers are given to a warp in pieces of 256, and warps to the four partitions of a
-//! multiprocessor evenly, so that warps come in fours. Shared memory is given to a block in pieces of 128 bytes (256 before 8.0), with what the
+//! Four resources bound it. Blocks and warps are counted. Registers are given to a warp in pieces
+//! of 256, and warps to the four partitions of a multiprocessor evenly, so that warps come in
+//! fours. Shared memory is given to a block in pieces of 128 bytes (256 before 8.0), with what the
 //! system keeps. A test on a GPU holds the result equal to the driver's.
 
 use super::device_info::DeviceInfo;
@@ -39,7 +40,8 @@ impl Occupancy {
     }
 }
 
-/// The occupancy of blocks of `threads` threads of `registers` registers each, with `shared_bytes` of shared memory, declared and dynamic.
+/// The occupancy of blocks of `threads` threads of `registers` registers each, with `shared_bytes`
+/// of shared memory, declared and dynamic.
 pub fn occupancy(device: &DeviceInfo, threads: u32, registers: u32, shared_bytes: u32) -> Occupancy {
     let warp_size = device.warp_size.max(1);
     let max_warps = device.max_threads_per_multiprocessor / warp_size;

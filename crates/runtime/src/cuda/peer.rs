@@ -1,12 +1,13 @@
 //! Copies from the memory of one device to that of another.
 //!
-//! The driver does such a copy in the order of one stream, which is of one of the two devices. What waits for all work of the *other* one, as
-//! freeing a buffer there does, would not know of it: so a stream of the other device waits for the copy (`Queues::host_work`), and with it
-//! whatever waits for everything there.
+//! The driver does such a copy in the order of one stream, which is of one of the two devices. What
+//! waits for all work of the *other* one, as freeing a buffer there does, would not know of it: so
+//! a stream of the other device waits for the copy (`Queues::host_work`), and with it whatever
+//! waits for everything there.
 //!
-//! Devices that reach each other's memory are let into each other's pools when the first copy between them is made, and copy from memory to
-//! memory. Where they do not, as over some buses, and of memory that others own, the driver does what it can by itself: it goes through
-//! the host.
+//! Devices that reach each other's memory are let into each other's pools when the first copy
+//! between them is made, and copy from memory to memory. Where they do not, as over some buses, and
+//! of memory that others own, the driver does what it can by itself: it goes through the host.
 
 use std::sync::PoisonError;
 
@@ -19,7 +20,8 @@ use super::error::{CudaError, Doing};
 use super::stream::Stream;
 
 impl Stream {
-    /// Copies bytes from a buffer to one of another device, in the order of this stream, which is of one of the two.
+    /// Copies bytes from a buffer to one of another device, in the order of this stream, which is
+    /// of one of the two.
     pub(super) fn copy_between(
         &self,
         from: &Buffer,
@@ -49,7 +51,8 @@ impl Stream {
         self.device().reach(other);
         other.reach(self.device());
         self.device().bind()?;
-        // SAFETY: both ranges lie in their buffers, which are freed only after the work of their devices; this copy is part of both.
+        // SAFETY: both ranges lie in their buffers, which are freed only after the work of their
+        // devices; this copy is part of both.
         unsafe {
             result::memcpy_peer_async(
                 to.device().inner.context.cu_ctx(),
@@ -75,7 +78,8 @@ impl Stream {
 }
 
 impl Device {
-    /// Lets this device into the pool of another, once, where the hardware has a way. A failure costs time and nothing else.
+    /// Lets this device into the pool of another, once, where the hardware has a way. A failure
+    /// costs time and nothing else.
     fn reach(&self, other: &Device) {
         let Some(pool) = &other.inner.pool else { return };
         let mut reached = self.inner.reached.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,8 @@
 //! The pool that a device's buffers come from and go back to.
 //!
-//! Memory that was freed stays with the pool for the next buffer: getting memory from the driver takes as long as a small kernel, and giving it
-//! back waits for the whole device. Freeing is work of a stream of the pool's own that comes after everything (`queues`); getting is work of
+//! Memory that was freed stays with the pool for the next buffer: getting memory from the driver
+//! takes as long as a small kernel, and giving it back waits for the whole device. Freeing is work
+//! of a stream of the pool's own that comes after everything (`queues`); getting is work of
 //! another, so that it never waits for a kernel.
 
 use std::sync::Arc;
@@ -35,7 +36,8 @@ pub struct PoolUse {
 }
 
 impl Pool {
-    /// None where the device or the driver has no pools, or cannot make one: memory is then the driver's own.
+    /// None where the device or the driver has no pools, or cannot make one: memory is then the
+    /// driver's own.
     pub fn new(context: &Arc<CudaContext>) -> Option<Pool> {
         let pools = context.has_async_alloc() && driver::has_symbol(c"cuMemAllocFromPoolAsync");
         pools.then(|| Pool::make(context).ok()).flatten()
@@ -60,13 +62,15 @@ impl Pool {
         // SAFETY: the properties are whole, and their reserved part is zero.
         let raw = unsafe { result::mem_pool::create(&properties) }.doing(doing)?;
         let pool = Pool { raw, get, free };
-        // Nothing goes back to the driver by itself, and getting memory never waits for work that still uses it.
+        // Nothing goes back to the driver by itself, and getting memory never waits for work that
+        // still uses it.
         pool.set::<u64>(A::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, u64::MAX)?;
         pool.set::<i32>(A::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, 0)?;
         Ok(pool)
     }
 
-    /// Lets another device into what is in it now and later. Where the driver refuses, copies to and from that device go through the host.
+    /// Lets another device into what is in it now and later. Where the driver refuses, copies to
+    /// and from that device go through the host.
     pub fn let_in(&self, device: sys::CUdevice) {
         let access = sys::CUmemAccessDesc {
             location: sys::CUmemLocation {
@@ -75,7 +79,8 @@ impl Pool {
             },
             flags: sys::CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE,
         };
-        // SAFETY: the pool is live, and one description is given. Every driver that has pools has the function.
+        // SAFETY: the pool is live, and one description is given. Every driver that has pools has
+        // the function.
         let _ = unsafe { sys::cuMemPoolSetAccess(self.raw, &access, 1) };
     }
 
@@ -127,7 +132,8 @@ impl Pool {
         })
     }
 
-    /// Gives memory that no buffer uses back to the driver, until so many bytes are left. Waits for what is being freed.
+    /// Gives memory that no buffer uses back to the driver, until so many bytes are left. Waits for
+    /// what is being freed.
     pub fn trim(&self, keep: usize) -> Result<(), CudaError> {
         self.free.synchronize().doing("waiting for memory that is being freed")?;
         // SAFETY: the pool is live.
@@ -150,7 +156,8 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        // SAFETY: destroyed once, when no buffer is left; what is still being freed is the driver's to wait for.
+        // SAFETY: destroyed once, when no buffer is left; what is still being freed is the driver's
+        // to wait for.
         let _ = unsafe { result::mem_pool::destroy(self.raw) };
     }
 }

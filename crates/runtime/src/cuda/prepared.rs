@@ -1,8 +1,10 @@
 //! Launches whose checks are made once.
 //!
-//! Everything that the driver's call takes is in place when a launch is prepared: the function, the stream, the sizes as the driver wants
-//! them, the values of the parameters and the array of pointers to them. What is left is to see that the device's context is current in
-//! this thread, which costs nanoseconds and cannot be left out, since other libraries of the process set it too, and the call itself.
+//! Everything that the driver's call takes is in place when a launch is prepared: the function, the
+//! stream, the sizes as the driver wants them, the values of the parameters and the array of
+//! pointers to them. What is left is to see that the device's context is current in this thread,
+//! which costs nanoseconds and cannot be left out, since other libraries of the process set it too,
+//! and the call itself.
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -16,8 +18,9 @@ use super::module::{Function, FunctionInfo};
 use super::shape::LaunchShape;
 use super::stream::Stream;
 
-/// A launch of a kernel on a stream with its arguments: everything is checked, and putting it on the stream again allocates nothing, looks
-/// nothing up and locks nothing. Cloning gives another handle to the same.
+/// A launch of a kernel on a stream with its arguments: everything is checked, and putting it on
+/// the stream again allocates nothing, looks nothing up and locks nothing. Cloning gives another
+/// handle to the same.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     inner: Arc<Inner>,
@@ -34,13 +37,14 @@ struct Inner {
     dynamic_shared: u32,
     /// Whether it may be started before the launch ahead of it on its stream has ended.
     early: bool,
-    /// Owns what `pointers` point to, which stays in its place on the heap, and keeps the buffers alive.
+    /// Owns what `pointers` point to, which stays in its place on the heap, and keeps the buffers
+    /// alive.
     _arguments: Arguments,
     pointers: Box<[*mut c_void]>,
 }
 
-// SAFETY: the pointers are to heap memory that the value owns and that nothing writes to; the driver reads it during a launch and lets
-// any thread launch.
+// SAFETY: the pointers are to heap memory that the value owns and that nothing writes to; the
+// driver reads it during a launch and lets any thread launch.
 unsafe impl Send for Inner {}
 // SAFETY: as above.
 unsafe impl Sync for Inner {}
@@ -56,9 +60,11 @@ impl Function {
         self.prepare_as(stream, shape, arguments, false)
     }
 
-    /// The same of a kernel that waits by itself for the launch ahead of it on its stream, as the first thing that all its threads do
-    /// (`griddepcontrol.wait`): the device may start it before that launch has ended, which saves the time between the two (programmatic
-    /// stream serialization). Before compute capability 9.0, where the driver is older than 11.8, and in a graph, it is started like others.
+    /// The same of a kernel that waits by itself for the launch ahead of it on its stream, as the
+    /// first thing that all its threads do (`griddepcontrol.wait`): the device may start it before
+    /// that launch has ended, which saves the time between the two (programmatic stream
+    /// serialization). Before compute capability 9.0, where the driver is older than 11.8, and in a
+    /// graph, it is started like others.
     pub fn prepare_early(
         &self,
         stream: &Stream,
@@ -119,8 +125,9 @@ impl Inner {
             attrs: &mut attribute,
             numAttrs: 1,
         };
-        // SAFETY: function and stream are live and of one context; there is a pointer for each parameter, to as many bytes as it has; the
-        // driver reads the configuration and its attribute before it returns. The rest is the caller's promise.
+        // SAFETY: function and stream are live and of one context; there is a pointer for each
+        // parameter, to as many bytes as it has; the driver reads the configuration and its
+        // attribute before it returns. The rest is the caller's promise.
         unsafe {
             sys::cuLaunchKernelEx(
                 &config,
@@ -150,11 +157,13 @@ impl Prepared {
         unsafe { self.bare_launch() }
     }
 
-    /// The driver's call of this launch and nothing else: what [`Prepared::launch`] is measured against.
+    /// The driver's call of this launch and nothing else: what [`Prepared::launch`] is measured
+    /// against.
     ///
     /// # Safety
     ///
-    /// As for [`Function::launch`]; the grid is not empty, and the device's context is current in this thread, as it is after any launch.
+    /// As for [`Function::launch`]; the grid is not empty, and the device's context is current in
+    /// this thread, as it is after any launch.
     #[inline]
     pub unsafe fn bare_launch(&self) -> Result<(), CudaError> {
         let launch = &*self.inner;
@@ -163,8 +172,9 @@ impl Prepared {
             return unsafe { launch.start_early() };
         }
         let ([x, y, z], [bx, by, bz]) = (launch.grid, launch.block);
-        // SAFETY: function and stream are live and of one context; there is a pointer for each parameter, to as many bytes as it has. The
-        // driver takes the array as mutable and only reads it. The rest is the caller's promise.
+        // SAFETY: function and stream are live and of one context; there is a pointer for each
+        // parameter, to as many bytes as it has. The driver takes the array as mutable and only
+        // reads it. The rest is the caller's promise.
         unsafe {
             sys::cuLaunchKernel(
                 launch.function.raw.cu_function(),

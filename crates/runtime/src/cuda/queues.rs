@@ -1,8 +1,11 @@
-//! Which work of a device may be under way, so that memory is freed after it without anybody waiting.
+//! Which work of a device may be under way, so that memory is freed after it without anybody
+//! waiting.
 //!
-//! Every stream that work is put on through this library is known to its device while there is a handle to it; when the last one goes, an
-//! event stands for what was put on it. Work that has to come after everything, as the freeing of a buffer that any stream may have used,
-//! goes to a stream that waits for all of these. A stream of another device that uses memory of this one is waited for by a stream of this one.
+//! Every stream that work is put on through this library is known to its device while there is a
+//! handle to it; when the last one goes, an event stands for what was put on it. Work that has to
+//! come after everything, as the freeing of a buffer that any stream may have used, goes to a
+//! stream that waits for all of these. A stream of another device that uses memory of this one is
+//! waited for by a stream of this one.
 
 use std::sync::Arc;
 
@@ -42,7 +45,8 @@ impl Queues {
         }
     }
 
-    /// Counts what comes before an event of another device's stream as work of this device, too: it uses memory of this one.
+    /// Counts what comes before an event of another device's stream as work of this device, too: it
+    /// uses memory of this one.
     pub fn host_work(&mut self, context: &Arc<CudaContext>, done: &CudaEvent) -> Result<(), CudaError> {
         let guests = match &self.guests {
             Some(guests) => guests.clone(),
@@ -56,7 +60,8 @@ impl Queues {
         guests.wait(done).doing("waiting for work of another device")
     }
 
-    /// Lets the work that follows on `target` come after all work that was put on any stream until now.
+    /// Lets the work that follows on `target` come after all work that was put on any stream until
+    /// now.
     pub fn after_everything(&mut self, target: &CudaStream) -> Result<(), CudaError> {
         let doing = "ordering work after all other";
         self.left.retain(|event| !event.is_complete());
@@ -72,8 +77,8 @@ impl Queues {
     }
 }
 
-/// An event behind all work of a stream. None of one that is being captured: nothing of what is captured runs, and an event would become a
-/// part of it.
+/// An event behind all work of a stream. None of one that is being captured: nothing of what is
+/// captured runs, and an event would become a part of it.
 fn end_of(raw: &CudaStream) -> Result<Option<CudaEvent>, cudarc::driver::DriverError> {
     if raw.capture_status()? != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
         return Ok(None);

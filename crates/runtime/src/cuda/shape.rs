@@ -3,7 +3,8 @@
 /// How many threads a launch has, and what a block gets beyond what the kernel declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
-    /// Blocks, by axis. Computed sizes come as they are: too large ones are refused, with their number, rather than wrapped.
+    /// Blocks, by axis. Computed sizes come as they are: too large ones are refused, with their
+    /// number, rather than wrapped.
     pub grid: [u64; 3],
     /// Threads of a block, by axis.
     pub block: [u32; 3],

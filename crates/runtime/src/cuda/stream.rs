@@ -78,8 +78,8 @@ impl Stream {
         self.raw.wait(&event.raw).doing("waiting for an event")
     }
 
-    /// How long the work takes that `work` puts on this stream, in milliseconds: once for each of `repeats` times, after `warm_up` times that
-    /// are not counted.
+    /// How long the work takes that `work` puts on this stream, in milliseconds: once for each of
+    /// `repeats` times, after `warm_up` times that are not counted.
     pub fn time(
         &self,
         warm_up: usize,

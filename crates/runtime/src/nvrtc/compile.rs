@@ -1,11 +1,13 @@
 //! One compilation: source and options to a binary for a real architecture.
 //!
-//! A program object of NVRTC belongs to one call and is destroyed on every way out. The assembler is always asked to be verbose, and the
-//! log of a success is kept: registers, shared memory and spills are in it.
+//! A program object of NVRTC belongs to one call and is destroyed on every way out. The assembler
+//! is always asked to be verbose, and the log of a success is kept: registers, shared memory and
+//! spills are in it.
 //!
-//! NVRTC follows the nesting of a source by recursion, takes two to three KiB of stack a level, and ends the whole process when the stack is
-//! used up: a few hundred parentheses do on a pool's thread of 2 MiB. So each compilation has a thread of its own, whose stack is
-//! reserved (not used) in proportion to the source, which bounds its nesting.
+//! NVRTC follows the nesting of a source by recursion, takes two to three KiB of stack a level, and
+//! ends the whole process when the stack is used up: a few hundred parentheses do on a pool's
+//! thread of 2 MiB. So each compilation has a thread of its own, whose stack is reserved (not used)
+//! in proportion to the source, which bounds its nesting.
 
 use std::ffi::{CString, NulError, c_char};
 use std::fmt;
@@ -23,19 +25,24 @@ use crate::arch::Arch;
 pub struct CompileOptions {
     /// The architecture of the binary.
     pub arch: Arch,
-    /// `--use_fast_math`: approximate division, roots and transcendental functions, and denormals flushed to zero, everywhere.
+    /// `--use_fast_math`: approximate division, roots and transcendental functions, and denormals
+    /// flushed to zero, everywhere.
     pub fast_math: bool,
-    /// `--generate-line-info`: ties machine code to lines of the source, for the profiler and the sanitizer. Changes no code.
+    /// `--generate-line-info`: ties machine code to lines of the source, for the profiler and the
+    /// sanitizer. Changes no code.
     pub line_info: bool,
-    /// `--minimal`, with compilers that know it (12.4 and newer): the source uses no textures, no surfaces and nothing of the CUDA runtime, whose
-    /// declarations are left out then. Changes no code; a small kernel is compiled in about five sixths of the time.
+    /// `--minimal`, with compilers that know it (12.4 and newer): the source uses no textures, no
+    /// surfaces and nothing of the CUDA runtime, whose declarations are left out then. Changes no
+    /// code; a small kernel is compiled in about five sixths of the time.
     pub minimal: bool,
-    /// The name that the source goes by in messages and line information, where a relative name is taken from the working folder. A tool
-    /// that is to show the source beside the machine code needs the full path of a file that holds it.
+    /// The name that the source goes by in messages and line information, where a relative name is
+    /// taken from the working folder. A tool that is to show the source beside the machine code
+    /// needs the full path of a file that holds it.
     pub name: String,
     /// Headers given as text, which the source may include by name.
     pub headers: Vec<Header>,
-    /// Further folders to search for headers. A compilation that names some is never cached: what they contain may change unseen.
+    /// Further folders to search for headers. A compilation that names some is never cached: what
+    /// they contain may change unseen.
     pub include: Vec<PathBuf>,
     /// Further options, as NVRTC takes them.
     pub extra: Vec<String>,
@@ -62,7 +69,8 @@ impl CompileOptions {
             format!("--gpu-architecture={}", self.arch),
             "--std=c++17".to_owned(),
             "--ptxas-options=-v".to_owned(),
-            // The spelling of a message's number is part of the message, so that a warning can be looked up.
+            // The spelling of a message's number is part of the message, so that a warning can be
+            // looked up.
             "--display-error-number".to_owned(),
         ];
         if self.fast_math {
@@ -107,7 +115,8 @@ pub struct Compiled {
 }
 
 impl Compiled {
-    /// Puts together what was stored of a compilation with what follows from its log: warnings and resources.
+    /// Puts together what was stored of a compilation with what follows from its log: warnings and
+    /// resources.
     pub fn from_parts(arch: Arch, cubin: Vec<u8>, ptx: Option<String>, log: String) -> Compiled {
         let messages = log::messages(&log);
         let resources = log::resources(&log);
@@ -119,14 +128,16 @@ impl Compiled {
         self.messages.iter().filter(|message| message.severity == Severity::Warning)
     }
 
-    /// Whether the binary is a complete ELF file, as far as its header tells: the table of sections lies within it. The driver is given an
-    /// address and no length, so that what is not complete must not reach it.
+    /// Whether the binary is a complete ELF file, as far as its header tells: the table of sections
+    /// lies within it. The driver is given an address and no length, so that what is not complete
+    /// must not reach it.
     pub fn is_complete(&self) -> bool {
         let word = |at: usize, length: usize| -> Option<u64> {
             let part = self.cubin.get(at..at + length)?;
             Some(part.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
         };
-        // In the header of a 64-bit file: the table's place, the size of an entry, the number of entries.
+        // In the header of a 64-bit file: the table's place, the size of an entry, the number of
+        // entries.
         let (Some(place), Some(size), Some(count)) = (word(0x28, 8), word(0x3a, 2), word(0x3c, 2)) else {
             return false;
         };
@@ -229,12 +240,14 @@ impl From<NotFound> for CompileError {
 /// The option that leaves declarations out.
 const MINIMAL: &str = "--minimal";
 
-/// Whether NVRTC of this version, major and minor, knows an option: one that it does not know it refuses.
+/// Whether NVRTC of this version, major and minor, knows an option: one that it does not know it
+/// refuses.
 fn knows(version: (u32, u32), argument: &str) -> bool {
     argument != MINIMAL || version >= (12, 4)
 }
 
-/// The longest source that is taken, with its headers, in bytes: what the stack of its compilation is reserved for.
+/// The longest source that is taken, with its headers, in bytes: what the stack of its compilation
+/// is reserved for.
 const LONGEST: usize = 1 << 20;
 
 /// Stack that any compilation gets, and what it gets for each byte of its source.
@@ -313,7 +326,8 @@ fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Re
 /// The most shared memory that a kernel may declare, on every architecture, bytes.
 const DECLARED_SHARED: u32 = 48 << 10;
 
-/// The messages that NVRTC should have written: it refuses a kernel that declares too much shared memory, and its log shows only how much.
+/// The messages that NVRTC should have written: it refuses a kernel that declares too much shared
+/// memory, and its log shows only how much.
 fn too_much_shared_memory(log: &str) -> Vec<Message> {
     log::resources(log)
         .into_iter()
@@ -329,7 +343,8 @@ fn too_much_shared_memory(log: &str) -> Vec<Message> {
         .collect()
 }
 
-/// A program object of NVRTC, destroyed when dropped. The texts that it was made of live as long as it does.
+/// A program object of NVRTC, destroyed when dropped. The texts that it was made of live as long as
+/// it does.
 struct Program {
     raw: sys::nvrtcProgram,
     _texts: Vec<CString>,
@@ -364,7 +379,8 @@ impl Program {
         Ok(Program { raw, _texts: texts })
     }
 
-    /// Calls one of NVRTC's pairs of functions, the one that tells a size and the one that fills as many bytes.
+    /// Calls one of NVRTC's pairs of functions, the one that tells a size and the one that fills as
+    /// many bytes.
     fn bytes(
         &self,
         call: &'static str,

@@ -1,9 +1,10 @@
 //! Finding and loading NVRTC, once a process.
 //!
-//! cudarc opens NVRTC by its bare name. Where the loader knows that name nothing is to be done; otherwise the files found by
-//! [`locate`](super::locate) are opened by their full path first, the builtins before the library, and stay open: the loader then answers
-//! the bare name with the library that is already there. Which file was really taken is asked of the loader afterwards, so that a
-//! report never names another.
+//! cudarc opens NVRTC by its bare name. Where the loader knows that name nothing is to be done;
+//! otherwise the files found by [`locate`](super::locate) are opened by their full path first, the
+//! builtins before the library, and stay open: the loader then answers the bare name with the
+//! library that is already there. Which file was really taken is asked of the loader afterwards, so
+//! that a report never names another.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fmt;
@@ -22,11 +23,14 @@ pub struct Library {
     pub version: (u32, u32),
     /// The library's file.
     pub file: PathBuf,
-    /// The folder of `cuda_fp16.h` and `cuda_bf16.h`; without it, only sources that include nothing compile.
+    /// The folder of `cuda_fp16.h` and `cuda_bf16.h`; without it, only sources that include nothing
+    /// compile.
     pub headers: Option<PathBuf>,
-    /// The numbers of the architectures that it compiles for, ascending: 90 for `sm_90` and `sm_90a`.
+    /// The numbers of the architectures that it compiles for, ascending: 90 for `sm_90` and
+    /// `sm_90a`.
     pub architectures: Vec<u32>,
-    /// Tells this build of the compiler and its headers from every other: goes into the key of the binary cache.
+    /// Tells this build of the compiler and its headers from every other: goes into the key of the
+    /// binary cache.
     pub fingerprint: String,
 }
 
@@ -57,7 +61,8 @@ impl fmt::Display for NotFound {
 
 impl std::error::Error for NotFound {}
 
-/// NVRTC of this machine, loaded by the first call. Later changes of the environment are not looked at.
+/// NVRTC of this machine, loaded by the first call. Later changes of the environment are not looked
+/// at.
 pub fn library() -> Result<&'static Library, NotFound> {
     LOADED.get_or_init(load).as_ref().map_err(Clone::clone)
 }
@@ -69,7 +74,8 @@ pub(crate) fn is_loaded() -> bool {
     LOADED.get().is_some()
 }
 
-/// Everything outside of the library that decides which one is loaded: what was loaded in the same situation will be again.
+/// Everything outside of the library that decides which one is loaded: what was loaded in the same
+/// situation will be again.
 pub(crate) fn situation() -> String {
     let mut parts = vec![format!("{:?}", locate::explicit_root())];
     let searched = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
@@ -130,7 +136,8 @@ fn load() -> Result<Library, NotFound> {
     describe(wanted.as_deref()).map_err(|reason| NotFound { reason, searched })
 }
 
-/// Whether cudarc will find the library. Only after this said yes may any function of `cudarc::nvrtc` be called: they panic otherwise.
+/// Whether cudarc will find the library. Only after this said yes may any function of
+/// `cudarc::nvrtc` be called: they panic otherwise.
 fn visible() -> bool {
     // SAFETY: opens shared objects by name; NVRTC's initialisers have no requirements.
     unsafe { sys::is_culib_present() }
@@ -207,7 +214,8 @@ fn supported_architectures() -> Result<Vec<u32>, cudarc::nvrtc::result::NvrtcErr
 
 /// The address of a function of the loaded library.
 fn symbol(name: &CStr) -> Option<*const c_void> {
-    // SAFETY: only called after `visible` said yes; the symbol is taken as an address and not called.
+    // SAFETY: only called after `visible` said yes; the symbol is taken as an address and not
+    // called.
     let address =
         unsafe { sys::culib().get::<*const c_void>(name.to_bytes_with_nul()).ok()?.try_as_raw_ptr()? };
     Some(address.cast_const())
@@ -223,7 +231,8 @@ fn loaded_file() -> Option<PathBuf> {
         name: std::ptr::null(),
         address: std::ptr::null(),
     };
-    // SAFETY: `address` lies in a loaded object, and `info` has the layout of the loader's `Dl_info`.
+    // SAFETY: `address` lies in a loaded object, and `info` has the layout of the loader's
+    // `Dl_info`.
     let found = unsafe { dladdr(address, &mut info) };
     if found == 0 || info.file.is_null() {
         return None;

@@ -1,14 +1,16 @@
 //! Where NVRTC's library files and the CUDA headers may be.
 //!
-//! The order is from the most to the least explicit: `LOOPWRIGHT_NVRTC`; what the dynamic loader finds by itself (`LD_LIBRARY_PATH`, the
-//! system's cache); installed toolkits; the Python packages, first those that the setup script unpacked for the project.
+//! The order is from the most to the least explicit: `LOOPWRIGHT_NVRTC`; what the dynamic loader
+//! finds by itself (`LD_LIBRARY_PATH`, the system's cache); installed toolkits; the Python
+//! packages, first those that the setup script unpacked for the project.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use crate::tools;
 
-/// Names a folder with NVRTC: the folder of the library itself, or a toolkit's, or one that Python packages were unpacked into.
+/// Names a folder with NVRTC: the folder of the library itself, or a toolkit's, or one that Python
+/// packages were unpacked into.
 pub(super) const VARIABLE: &str = "LOOPWRIGHT_NVRTC";
 
 /// The major versions whose interface is the one used here, the newest first.
@@ -54,7 +56,8 @@ pub(super) fn library_beneath(root: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The library of builtins beside the library: NVRTC opens it by its bare name, so it has to be loaded beforehand.
+/// The library of builtins beside the library: NVRTC opens it by its bare name, so it has to be
+/// loaded beforehand.
 pub(super) fn builtins_beside(library: &Path) -> Option<PathBuf> {
     let mut found: Vec<PathBuf> = library
         .parent()?
@@ -75,7 +78,8 @@ pub(super) fn builtins_beside(library: &Path) -> Option<PathBuf> {
 /// The folder with `cuda_fp16.h` that belongs to a library file, or else any that this machine has.
 pub(super) fn headers_for(library: &Path) -> Option<PathBuf> {
     let near = library.ancestors().skip(1).take(4).flat_map(|folder| {
-        // TOOLKIT/lib64, TOOLKIT/targets/x86_64-linux/lib, nvidia/cu13/lib, and nvidia/cuda_nvrtc/lib with its neighbour.
+        // TOOLKIT/lib64, TOOLKIT/targets/x86_64-linux/lib, nvidia/cu13/lib, and
+        // nvidia/cuda_nvrtc/lib with its neighbour.
         [folder.join("include"), folder.join("cuda_runtime/include")]
     });
     let elsewhere = implicit_roots().into_iter().flat_map(|root| {

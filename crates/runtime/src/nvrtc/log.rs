@@ -1,7 +1,9 @@
 //! Reading the compiler's log: messages with their lines, and what each kernel takes of the device.
 //!
-//! The log has two authors. The front end writes `FILE(LINE): warning #177-D: ...` followed by the source line and a caret; the assembler, asked
-//! to be verbose, writes `ptxas info    : Used 10 registers, ...` after naming the function. Lines that are neither continue a message.
+//! The log has two authors. The front end writes `FILE(LINE): warning #177-D: ...` followed by the
+//! source line and a caret; the assembler, asked to be verbose, writes
+//! `ptxas info : Used 10 registers, ...` after naming the function. Lines that are neither continue
+//! a message.
 
 use std::fmt;
 
@@ -33,7 +35,8 @@ pub struct Message {
     pub severity: Severity,
     /// The line of the source, counted from 1, where the message has one.
     pub line: Option<u32>,
-    /// What it says, without place and severity; of several lines where the compiler shows the source.
+    /// What it says, without place and severity; of several lines where the compiler shows the
+    /// source.
     pub text: String,
 }
 
@@ -92,7 +95,8 @@ pub(super) fn messages(log: &str) -> Vec<Message> {
     found
 }
 
-/// The compiler shows a line of the source whole, however long it is: its beginning is enough here, and the log has all of it.
+/// The compiler shows a line of the source whole, however long it is: its beginning is enough here,
+/// and the log has all of it.
 fn push_shortened(text: &mut String, line: &str) {
     const MOST: usize = 160;
     match line.char_indices().nth(MOST) {
@@ -101,20 +105,23 @@ fn push_shortened(text: &mut String, line: &str) {
     }
 }
 
-/// `1 error detected in the compilation of "kernel.cu".` and the remarks on how to suppress a warning.
+/// `1 error detected in the compilation of "kernel.cu".` and the remarks on how to suppress a
+/// warning.
 fn is_tally(line: &str) -> bool {
     line.contains(" detected in the compilation of ")
         || line.starts_with("Remark: The warnings can be suppressed")
 }
 
 fn message_start(line: &str) -> Option<Message> {
-    // The assembler: `ptxas warning : ...`, `ptxas error   : ...`, `ptxas fatal   : ...`; its program name may be missing.
+    // The assembler: `ptxas warning : ...`, `ptxas error : ...`, `ptxas fatal : ...`; its program
+    // name may be missing.
     if let Some(rest) = line.strip_prefix("ptxas ") {
         let (kind, text) = rest.split_once(':')?;
         let severity = severity(kind.trim())?;
         return Some(Message { severity, line: None, text: text.trim().to_owned() });
     }
-    // The front end: `kernel.cu(3): error: ...`, `kernel.cu(3): warning #177-D: ...`, or, of an option, `nvrtc: error: ...`.
+    // The front end: `kernel.cu(3): error: ...`, `kernel.cu(3): warning #177-D: ...`, or, of an
+    // option, `nvrtc: error: ...`.
     let (place, rest) = line.split_once(": ")?;
     let (kind, text) = rest.split_once(':')?;
     let severity = severity(kind.split_whitespace().next()?)?;

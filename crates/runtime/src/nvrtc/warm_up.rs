@@ -1,8 +1,9 @@
 //! Making NVRTC ready while something else is waited for.
 //!
-//! The first compilation of a process takes 20 to 30 ms longer than the others: the library is mapped and linked, its builtins are opened, and
-//! its tables are filled. Opening a device takes longer than that and needs one thread, so that the two go side by side, and the
-//! thread has ended when the device is open: a process that ends may not have one inside of the library.
+//! The first compilation of a process takes 20 to 30 ms longer than the others: the library is
+//! mapped and linked, its builtins are opened, and its tables are filled. Opening a device takes
+//! longer than that and needs one thread, so that the two go side by side, and the thread has ended
+//! when the device is open: a process that ends may not have one inside of the library.
 
 use std::sync::Once;
 
@@ -10,8 +11,8 @@ use super::compile::{CompileOptions, compile};
 use super::library::library;
 use crate::arch::Arch;
 
-/// What the work gives. Beside its first call in a process, NVRTC is loaded and compiles a source of nothing, where there is an NVRTC; whether it could
-/// is told by the first that needs it.
+/// What the work gives. Beside its first call in a process, NVRTC is loaded and compiles a source
+/// of nothing, where there is an NVRTC; whether it could is told by the first that needs it.
 pub(crate) fn warm_up_beside<R>(work: impl FnOnce() -> R) -> R {
     static DONE: Once = Once::new();
     let mut first = false;

@@ -1,12 +1,15 @@
 //! Whether results are those of the declared kernel, element by element.
 //!
 //! - Integers and truth values are equal, 64-bit ones too.
-//! - A floating-point element lies within the tolerance of the declared kernel's, relative to *itself*: of what the plain interpreter gives
-//!   in f64, or in the kernel's own types. NaN goes with NaN, an infinity with the same one.
-//! - Where terms cancel, what remains is smaller than the rounding of what it is made of, and no order of a sum would pass. An element that
-//!   fails the rule above may therefore differ as much as it does where the inputs change by the tolerance, relative to themselves: it is
-//!   right for inputs that near (the backward error of numerical analysis). How much that is, is found by running the plain interpreter
-//!   again on drawn inputs, always the same ones, once any element asks for it.
+//! - A floating-point element lies within the tolerance of the declared kernel's, relative to
+//!   *itself*: of what the plain interpreter gives in f64, or in the kernel's own types. NaN goes
+//!   with NaN, an infinity with the same one.
+//! - Where terms cancel, what remains is smaller than the rounding of what it is made of, and no
+//!   order of a sum would pass. An element that fails the rule above may therefore differ as much
+//!   as it does where the inputs change by the tolerance, relative to themselves: it is right for
+//!   inputs that near (the backward error of numerical analysis). How much that is, is found by
+//!   running the plain interpreter again on drawn inputs, always the same ones, once any element
+//!   asks for it.
 //!
 //! A tolerance of 0 asks for what the interpreter gives, to the bit.
 
@@ -94,8 +97,8 @@ impl Expectation {
         Expectation { expected, asked: None }
     }
 
-    /// The first element that differs, as a sentence; arrays that are not among the results are passed over. Without a tolerance, that
-    /// which is usual for each array's type.
+    /// The first element that differs, as a sentence; arrays that are not among the results are
+    /// passed over. Without a tolerance, that which is usual for each array's type.
     pub fn difference(
         &self,
         results: &IndexMap<Name, Tensor>,
@@ -124,7 +127,8 @@ impl Expectation {
         Ok(None)
     }
 
-    /// Whether an element that is not near in f64 is so in the kernel's own types, or moves as far for inputs that are near.
+    /// Whether an element that is not near in f64 is so in the kernel's own types, or moves as far
+    /// for inputs that are near.
     fn excused(
         &self,
         name: &Name,

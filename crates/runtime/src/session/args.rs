@@ -7,10 +7,11 @@ use loopwright_kernel_ir::{DType, Diagnostic, Name};
 
 use super::{Device, DeviceTensor, ScalarValue, Tensor};
 
-/// The arguments of a launch, by name. Nothing is checked before [`Compiled::bind`](super::Compiled::bind).
+/// The arguments of a launch, by name. Nothing is checked before
+/// [`Compiled::bind`](super::Compiled::bind).
 ///
-/// What may be left out: integer scalars that follow from the shape of an array, and arrays that the kernel only writes, whose shape
-/// and type follow from the rest.
+/// What may be left out: integer scalars that follow from the shape of an array, and arrays that
+/// the kernel only writes, whose shape and type follow from the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Args {
     pub(super) arrays: IndexMap<Name, ArrayArg>,
@@ -58,8 +59,9 @@ impl Args {
         Args::default()
     }
 
-    /// With an array of the host, which is copied to the device when bound. What the kernel writes is read back from the launch
-    /// ([`Bound::read`](super::Bound::read), [`Outputs`](super::Outputs)); the tensor itself stays as it is.
+    /// With an array of the host, which is copied to the device when bound. What the kernel writes
+    /// is read back from the launch ([`Bound::read`](super::Bound::read),
+    /// [`Outputs`](super::Outputs)); the tensor itself stays as it is.
     pub fn tensor(mut self, name: impl Into<Name>, tensor: &Tensor) -> Args {
         self.note_name(name.into(), |args, name| {
             args.arrays.insert(name, ArrayArg::Host(tensor.clone()));
@@ -84,26 +86,30 @@ impl Args {
         self
     }
 
-    /// With the type that an open type of the kernel stands for; only needed where no argument tells.
+    /// With the type that an open type of the kernel stands for; only needed where no argument
+    /// tells.
     pub fn bind_type(mut self, name: impl Into<Name>, dtype: DType) -> Args {
         self.types.insert(name.into(), dtype);
         self
     }
 
-    /// Has the declared facts about data (ranges, monotone and injective arrays) checked of arrays on the device too, which are copied to
-    /// the host for it each time they are bound. Those of arrays of the host are checked without being asked for, once for each array.
+    /// Has the declared facts about data (ranges, monotone and injective arrays) checked of arrays
+    /// on the device too, which are copied to the host for it each time they are bound. Those of
+    /// arrays of the host are checked without being asked for, once for each array.
     pub fn check_facts(mut self) -> Args {
         self.facts = CheckedFacts::All;
         self
     }
 
-    /// Has no declared fact about data checked: where one does not hold, the kernel may read and write anywhere.
+    /// Has no declared fact about data checked: where one does not hold, the kernel may read and
+    /// write anywhere.
     pub fn trust_facts(mut self) -> Args {
         self.facts = CheckedFacts::None;
         self
     }
 
-    /// The same arguments with the arrays of the host copied to a device, so that binding them again copies nothing.
+    /// The same arguments with the arrays of the host copied to a device, so that binding them
+    /// again copies nothing.
     pub fn on_device(&self, device: &Device) -> Result<Args, Diagnostic> {
         let mut args = self.clone();
         for array in args.arrays.values_mut() {
@@ -127,7 +133,8 @@ impl Args {
         }
     }
 
-    /// The values of an array that was given, downloaded where it is on a device; none where it was not given.
+    /// The values of an array that was given, downloaded where it is on a device; none where it was
+    /// not given.
     pub fn values(&self, name: &str) -> Result<Option<Tensor>, Diagnostic> {
         Ok(match self.arrays.get(name) {
             Some(ArrayArg::Host(tensor)) => Some(tensor.clone()),

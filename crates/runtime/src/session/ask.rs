@@ -22,15 +22,16 @@ pub struct Known {
     pub arrays: IndexMap<Name, (DType, Vec<usize>)>,
 }
 
-/// What follows from the arguments that were given; arrays that are missing are no error, a scalar or length that does not follow is.
+/// What follows from the arguments that were given; arrays that are missing are no error, a scalar
+/// or length that does not follow is.
 pub fn known(kernel: &LoopKernel, args: &Args) -> Result<Known, Diagnostic> {
     let resolved = resolve_given(kernel, args)?;
     let arrays = expected_arrays(kernel, args)?;
     Ok(Known { types: resolved.types, integers: resolved.integers, arrays })
 }
 
-/// The type and shape of each array argument that follows from what was given; arrays that were not given are no error, a length or
-/// type that does not follow is.
+/// The type and shape of each array argument that follows from what was given; arrays that were not
+/// given are no error, a length or type that does not follow is.
 pub fn expected_arrays(
     kernel: &LoopKernel,
     args: &Args,
@@ -53,7 +54,8 @@ pub fn expected_arrays(
     Ok(expected)
 }
 
-/// The declared range of an integer array's elements, for these arguments: the least, and one more than the greatest.
+/// The declared range of an integer array's elements, for these arguments: the least, and one more
+/// than the greatest.
 pub fn fact_range(
     kernel: &LoopKernel,
     args: &Args,
@@ -78,7 +80,8 @@ pub fn fact_range(
     Ok(range)
 }
 
-/// Checks the declared facts of the arrays of the host that were given, as [`Args::check_facts`] does of all arrays whenever they are bound.
+/// Checks the declared facts of the arrays of the host that were given, as [`Args::check_facts`]
+/// does of all arrays whenever they are bound.
 pub fn check_facts(kernel: &LoopKernel, args: &Args) -> Result<(), Diagnostic> {
     let declared = kernel.declared();
     let resolved = resolve_given(declared, args)?;

@@ -23,13 +23,14 @@ impl Compiled {
         self.bind_on(&self.device().default_stream(), args)
     }
 
-    /// As [`Compiled::bind`], with launches on a stream. Global temporaries belong to the bound launch, so that launches that are bound
-    /// apart may run at once.
+    /// As [`Compiled::bind`], with launches on a stream. Global temporaries belong to the bound
+    /// launch, so that launches that are bound apart may run at once.
     pub fn bind_on(&self, stream: &Stream, args: &Args) -> Result<Bound, Diagnostic> {
         bind(self, stream, args).map_err(|d| self.kernel().locate(d))
     }
 
-    /// Copies the arguments to the device, launches once, and copies back every array that the kernel writes.
+    /// Copies the arguments to the device, launches once, and copies back every array that the
+    /// kernel writes.
     pub fn run(&self, args: &Args) -> Result<Outputs, Diagnostic> {
         self.bind(args)?.run()
     }
@@ -41,7 +42,8 @@ pub(super) fn key_for(compiled: &Compiled, args: &Args) -> Result<Key, Diagnosti
     Ok(choose(compiled, &resolved)?.0)
 }
 
-/// The narrowest index type in which all index arithmetic fits, from `first` on unless that is the only one wanted, with what `form` makes for it.
+/// The narrowest index type in which all index arithmetic fits, from `first` on unless that is the
+/// only one wanted, with what `form` makes for it.
 pub(super) fn narrowest<T>(
     first: DType,
     only: bool,
@@ -217,7 +219,8 @@ fn alignment(program: &Program, number: usize) -> u64 {
     u64::from(lanes) * program.globals[number].dtype.bytes() as u64
 }
 
-/// Whether a device can ever launch a program: block sizes and shared memory, without grids, which the arguments decide.
+/// Whether a device can ever launch a program: block sizes and shared memory, without grids, which
+/// the arguments decide.
 pub fn check_device_limits(program: &Program, device: &DeviceInfo) -> Result<(), Diagnostic> {
     for kernel in &program.kernels {
         let function = FunctionInfo {

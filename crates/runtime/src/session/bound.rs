@@ -15,10 +15,11 @@ use super::variant::Variant;
 use super::{Compiled, Device, DeviceTensor, Tensor};
 use crate::cuda;
 
-/// A kernel with its arguments. Everything is checked; launching again allocates nothing and looks nothing up.
+/// A kernel with its arguments. Everything is checked; launching again allocates nothing and looks
+/// nothing up.
 ///
-/// Global temporaries belong to it: two of them may run at once on different streams, as long as they do not share arrays that one of
-/// them writes.
+/// Global temporaries belong to it: two of them may run at once on different streams, as long as
+/// they do not share arrays that one of them writes.
 #[derive(Debug)]
 pub struct Bound {
     compiled: Compiled,
@@ -92,8 +93,8 @@ impl Bound {
         self.scalars.get(name).copied()
     }
 
-    /// Puts the work of one launch on the stream. A GPU reports what goes wrong in it with the next call that waits, the
-    /// emulator at once, and then no array has changed.
+    /// Puts the work of one launch on the stream. A GPU reports what goes wrong in it with the next
+    /// call that waits, the emulator at once, and then no array has changed.
     pub fn launch(&self) -> Result<(), Diagnostic> {
         match &self.execution {
             Execution::Cuda { launches, .. } => {
@@ -106,9 +107,10 @@ impl Bound {
 
     fn put_on_gpu(&self, launches: &[cuda::Prepared]) -> Result<(), cuda::CudaError> {
         for launch in launches {
-            // SAFETY: the kernel was lowered to access its arrays within their shapes, which were compared with the buffers, for all
-            // values of the scalars; subscripts read from data are the caller's declared facts. The parameters are those of
-            // the program that the kernel was printed from.
+            // SAFETY: the kernel was lowered to access its arrays within their shapes, which were
+            // compared with the buffers, for all values of the scalars; subscripts read from data
+            // are the caller's declared facts. The parameters are those of the program that the
+            // kernel was printed from.
             unsafe { launch.launch()? };
         }
         Ok(())
@@ -119,8 +121,8 @@ impl Bound {
         self.stream.synchronize()
     }
 
-    /// Launches so many times and gives the milliseconds of each: on a GPU by events, after one launch that is not counted, on the
-    /// emulator by the clock.
+    /// Launches so many times and gives the milliseconds of each: on a GPU by events, after one
+    /// launch that is not counted, on the emulator by the clock.
     pub fn time(&self, repeats: usize) -> Result<Vec<f64>, Diagnostic> {
         match &self.execution {
             Execution::Cuda { stream, launches } => {
@@ -137,9 +139,10 @@ impl Bound {
         }
     }
 
-    /// Launches these in turn, so many rounds, and gives the milliseconds of each launch, in the order of the launches: for
-    /// candidates that are compared in alternation, and for one kernel on several sets of arrays, so that none is still in a cache. All
-    /// have to be bound to one stream. One round goes before that is not counted.
+    /// Launches these in turn, so many rounds, and gives the milliseconds of each launch, in the
+    /// order of the launches: for candidates that are compared in alternation, and for one kernel
+    /// on several sets of arrays, so that none is still in a cache. All have to be bound to one
+    /// stream. One round goes before that is not counted.
     pub fn time_in_turn(bounds: &[&Bound], rounds: usize) -> Result<Vec<f64>, Diagnostic> {
         let Some(first) = bounds.first() else { return Ok(Vec::new()) };
         let Execution::Cuda { stream, .. } = &first.execution else {

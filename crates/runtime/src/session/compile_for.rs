@@ -23,7 +23,8 @@ pub struct Binary {
     pub lookup: Lookup,
 }
 
-/// Prints a kernel and compiles it for an architecture; no GPU is needed. `types` says what open types stand for.
+/// Prints a kernel and compiles it for an architecture; no GPU is needed. `types` says what open
+/// types stand for.
 pub fn compile_for(
     kernel: &LoopKernel,
     arch: Arch,

@@ -74,7 +74,8 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// A kernel of known types whose binary, of indices of this type, was made elsewhere. No compiler is asked.
+    /// A kernel of known types whose binary, of indices of this type, was made elsewhere. No
+    /// compiler is asked.
     pub(super) fn from_binary(
         device: &Device,
         kernel: &LoopKernel,
@@ -104,7 +105,8 @@ impl Compiled {
         self.inner.options.index.unwrap_or(DType::I32)
     }
 
-    /// The form for these types and this width, made when first asked for; others who ask meanwhile wait for it.
+    /// The form for these types and this width, made when first asked for; others who ask meanwhile
+    /// wait for it.
     pub(super) fn variant(&self, key: &Key) -> Result<Arc<Variant>, Diagnostic> {
         let slot = {
             let mut variants = self.inner.variants.lock().unwrap_or_else(PoisonError::into_inner);
@@ -135,7 +137,8 @@ impl Compiled {
         &self.inner.steps
     }
 
-    /// How many forms were made so far: one for each binding of open types and index width that was asked for.
+    /// How many forms were made so far: one for each binding of open types and index width that was
+    /// asked for.
     pub fn forms(&self) -> usize {
         self.inner.variants.lock().unwrap_or_else(PoisonError::into_inner).len()
     }
@@ -147,8 +150,8 @@ impl Device {
         self.compile_with(kernel, &CompileOptions::default())
     }
 
-    /// Compiles a kernel. Where its types are known and the device is a GPU, the binary for 32-bit indices is made now;
-    /// everything else when arguments ask for it.
+    /// Compiles a kernel. Where its types are known and the device is a GPU, the binary for 32-bit
+    /// indices is made now; everything else when arguments ask for it.
     pub fn compile_with(
         &self,
         kernel: &LoopKernel,
@@ -157,8 +160,9 @@ impl Device {
         Compiled::new(self, kernel, Vec::new(), options)
     }
 
-    /// Takes a binary that was made elsewhere ([`compile_for`](super::compile_for)) of this very kernel, whose types are known, with
-    /// indices of this type. It is the caller who knows that they belong together. No compiler is asked; the emulator has no use for it.
+    /// Takes a binary that was made elsewhere ([`compile_for`](super::compile_for)) of this very
+    /// kernel, whose types are known, with indices of this type. It is the caller who knows that
+    /// they belong together. No compiler is asked; the emulator has no use for it.
     pub fn load_binary(
         &self,
         kernel: &LoopKernel,
@@ -168,7 +172,8 @@ impl Device {
         Compiled::from_binary(self, kernel, index, binary)
     }
 
-    /// Applies a pipeline to a kernel and compiles the result, which remembers the kernel after each step.
+    /// Applies a pipeline to a kernel and compiles the result, which remembers the kernel after
+    /// each step.
     pub fn compile_pipeline(
         &self,
         kernel: &LoopKernel,
@@ -181,7 +186,8 @@ impl Device {
         Compiled::new(self, &last, steps, options)
     }
 
-    /// Compiles kernels side by side, one thread a core. The results are in the order of the kernels.
+    /// Compiles kernels side by side, one thread a core. The results are in the order of the
+    /// kernels.
     pub fn compile_all(
         &self,
         kernels: &[LoopKernel],

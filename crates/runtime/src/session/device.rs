@@ -11,7 +11,8 @@ use super::{DeviceTensor, Tensor};
 use crate::cuda::{self, DeviceInfo, PoolUse};
 use crate::nvrtc;
 
-/// What runs kernels: a GPU, or the emulator on this machine's cores. Cloning gives another handle to the same one.
+/// What runs kernels: a GPU, or the emulator on this machine's cores. Cloning gives another handle
+/// to the same one.
 #[derive(Clone)]
 pub struct Device {
     pub(super) inner: Arc<Inner>,
@@ -41,8 +42,8 @@ impl Device {
         Device::cuda(0).unwrap_or_else(|_| Device::emulator())
     }
 
-    /// The GPU of this number, counted from 0. The first time in a process, the compiler is loaded beside, so that the first kernel does not wait for
-    /// it.
+    /// The GPU of this number, counted from 0. The first time in a process, the compiler is loaded
+    /// beside, so that the first kernel does not wait for it.
     pub fn cuda(ordinal: usize) -> Result<Device, Diagnostic> {
         let device = if ordinal < cuda::Device::count() {
             nvrtc::warm_up_beside(|| cuda::Device::open(ordinal))?
@@ -58,7 +59,8 @@ impl Device {
         Device::emulator_with(emulator::Options::default())
     }
 
-    /// The emulator with choices of its own: which checks, whether to count, the user's device functions.
+    /// The emulator with choices of its own: which checks, whether to count, the user's device
+    /// functions.
     pub fn emulator_with(options: emulator::Options) -> Device {
         let cores =
             options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
@@ -85,7 +87,8 @@ impl Device {
         Device { inner: Arc::new(Inner::Emulator { info, options }) }
     }
 
-    /// An emulator that also knows this device function of the user's; a GPU stays as it is, since it has the function's CUDA C.
+    /// An emulator that also knows this device function of the user's; a GPU stays as it is, since
+    /// it has the function's CUDA C.
     pub fn with_function(
         &self,
         name: impl Into<Name>,
@@ -173,7 +176,8 @@ impl Device {
         }
     }
 
-    /// Gives memory of its pool that no array uses back to the driver, for other libraries, until so many bytes are left.
+    /// Gives memory of its pool that no array uses back to the driver, for other libraries, until
+    /// so many bytes are left.
     pub fn trim(&self, keep: usize) -> Result<(), Diagnostic> {
         match &*self.inner {
             Inner::Cuda { device, .. } => Ok(device.trim(keep)?),

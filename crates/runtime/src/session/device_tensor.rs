@@ -13,7 +13,8 @@ use super::tensor::elements;
 use super::{Device, Tensor};
 use crate::cuda;
 
-/// An array that stays on a device between launches. Cloning gives another handle to the same elements.
+/// An array that stays on a device between launches. Cloning gives another handle to the same
+/// elements.
 #[derive(Clone)]
 pub struct DeviceTensor {
     inner: Arc<Stored>,
@@ -139,8 +140,9 @@ impl DeviceTensor {
         self.write_on(&self.device().default_stream(), tensor)
     }
 
-    /// Copies the elements to another array of the same type, shape and strides, on this or any other device, after all work of both; when
-    /// it returns, they are there. GPUs copy to each other directly where they can; between a GPU and the emulator the host copies.
+    /// Copies the elements to another array of the same type, shape and strides, on this or any
+    /// other device, after all work of both; when it returns, they are there. GPUs copy to each
+    /// other directly where they can; between a GPU and the emulator the host copies.
     pub fn copy_to(&self, to: &DeviceTensor) -> Result<(), Diagnostic> {
         self.check_copy(to)?;
         if self.device().is_gpu() != to.device().is_gpu() {
@@ -153,7 +155,8 @@ impl DeviceTensor {
         stream.synchronize()
     }
 
-    /// A copy of the array on this or any other device, in the same layout, as by [`DeviceTensor::copy_to`].
+    /// A copy of the array on this or any other device, in the same layout, as by
+    /// [`DeviceTensor::copy_to`].
     ///
     /// ```
     /// # use loopwright_runtime::{Device, Tensor};
@@ -223,7 +226,8 @@ impl DeviceTensor {
         }
     }
 
-    /// Copies the elements to another array of the same type and layout, in the order of a stream of either's device.
+    /// Copies the elements to another array of the same type and layout, in the order of a stream
+    /// of either's device.
     pub(super) fn copy_on(&self, stream: &Stream, to: &DeviceTensor) -> Result<(), Diagnostic> {
         self.check_copy(to)?;
         match (&self.inner.storage, &to.inner.storage, &stream.0) {

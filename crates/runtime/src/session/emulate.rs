@@ -36,7 +36,8 @@ impl Emulation {
     pub fn run(&self, arrays: &IndexMap<Name, DeviceTensor>) -> Result<(), Diagnostic> {
         let program = &self.variant.program;
         let emulator = self.variant.emulator(&self.options)?;
-        // One order for all launches, so that two that share arrays never wait for each other; the same memory only once.
+        // One order for all launches, so that two that share arrays never wait for each other; the
+        // same memory only once.
         let mut order: Vec<(&Name, &DeviceTensor)> = arrays
             .iter()
             .filter(|(name, _)| program.global(name).is_some_and(|g| g.owner == Owner::Caller))

@@ -1,7 +1,9 @@
-//! What another host needs to launch a kernel: its binary, and the launches with their parameters, for given scalars.
+//! What another host needs to launch a kernel: its binary, and the launches with their parameters,
+//! for given scalars.
 //!
-//! A host that is not written in Rust, as a Python program with tensors of its own, loads the binary with the driver, allocates the
-//! arrays that belong to the launch, and launches in the order of the list. No device is needed to export.
+//! A host that is not written in Rust, as a Python program with tensors of its own, loads the
+//! binary with the driver, allocates the arrays that belong to the launch, and launches in the
+//! order of the list. No device is needed to export.
 
 use indexmap::IndexMap;
 use loopwright_cuda_target::cuda_source;
@@ -49,7 +51,8 @@ pub struct ExportedArray {
     pub bytes: usize,
     /// Whether a launch writes it.
     pub written: bool,
-    /// Whether it is scratch memory that the host has to allocate for the launches, with any content.
+    /// Whether it is scratch memory that the host has to allocate for the launches, with any
+    /// content.
     pub scratch: bool,
 }
 
@@ -62,10 +65,12 @@ pub struct ExportedLaunch {
     pub grid: [u64; 3],
     /// Threads of a block on x, y, z.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory; above 48 KiB the host has to allow them to the function first.
+    /// Bytes of dynamic shared memory; above 48 KiB the host has to allow them to the function
+    /// first.
     pub dynamic_shared: u64,
-    /// Whether the host may launch it with programmatic stream serialization (an attribute of `cuLaunchKernelEx`): it waits by itself for
-    /// the launch ahead of it in this list, which saves the time between the two.
+    /// Whether the host may launch it with programmatic stream serialization (an attribute of
+    /// `cuLaunchKernelEx`): it waits by itself for the launch ahead of it in this list, which saves
+    /// the time between the two.
     pub early: bool,
     /// The parameters, in their order.
     pub parameters: Vec<ExportedParameter>,
@@ -92,8 +97,8 @@ impl From<host::Parameter<'_>> for ExportedParameter {
     }
 }
 
-/// The binary and the launches of a kernel for an architecture, for these scalars. Of arrays only shapes and types matter; those that
-/// follow from scalars can be left out.
+/// The binary and the launches of a kernel for an architecture, for these scalars. Of arrays only
+/// shapes and types matter; those that follow from scalars can be left out.
 ///
 /// Errors: everything that [`super::Compiled::bind`] refuses of scalars and shapes.
 pub fn export(

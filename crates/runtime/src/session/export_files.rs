@@ -9,8 +9,9 @@ use loopwright_kernel_ir::Diagnostic;
 use super::export::Export;
 
 impl Export {
-    /// Writes `kernel.cubin`, `kernel.cu` and `launches.json` into a folder, which is made where there is none. What cannot be written whole
-    /// leaves the folder as it was. Gives the files with their lengths.
+    /// Writes `kernel.cubin`, `kernel.cu` and `launches.json` into a folder, which is made where
+    /// there is none. What cannot be written whole leaves the folder as it was. Gives the files
+    /// with their lengths.
     pub fn write_to(&self, folder: impl AsRef<Path>) -> Result<Vec<(PathBuf, usize)>, Diagnostic> {
         let mut list = serde_json::to_vec_pretty(self)
             .map_err(|e| Diagnostic::new("write-file", format!("the launches cannot be written: {e}")))?;
@@ -27,7 +28,8 @@ impl Export {
     }
 }
 
-/// Writes files into a folder by way of another one beside it, from which they are moved when all of them are whole.
+/// Writes files into a folder by way of another one beside it, from which they are moved when all
+/// of them are whole.
 fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
     let is_there = folder.is_dir();
     let parent = match folder.parent() {
@@ -59,7 +61,8 @@ fn write_all(folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io:
     Ok(())
 }
 
-/// Moves files into a folder that may hold earlier ones; where one cannot be moved, the earlier ones come back.
+/// Moves files into a folder that may hold earlier ones; where one cannot be moved, the earlier
+/// ones come back.
 fn move_over(stage: &Path, folder: &Path, files: &[(&str, &[u8])]) -> Result<(), (PathBuf, io::Error)> {
     let earlier = |name: &str| stage.join(format!("{name}.earlier"));
     let mut moved: Vec<&str> = Vec::new();
@@ -142,7 +145,8 @@ mod tests {
         let around = tempfile::tempdir().unwrap();
         let folder = around.path().join("made");
         write_all(&folder, &FILES).unwrap();
-        // The last file's place is taken by a folder that holds something, which no file can take the place of; it is moved away and back.
+        // The last file's place is taken by a folder that holds something, which no file can take
+        // the place of; it is moved away and back.
         let bad: [(&str, &[u8]); 3] = [("a", b"4"), ("b", b"5"), ("no/such", b"6")];
         assert!(write_all(&folder, &bad).is_err());
         assert_eq!(names(&folder), ["a", "b", "c"]);

@@ -5,7 +5,8 @@ use loopwright_kernel_ir::{Diagnostic, Expr, Fact, Name, Number};
 use super::Tensor;
 use super::host::{Integers, eval_expr};
 
-/// Checks one fact of an array. What the array's elements are like is found once, and kept with them.
+/// Checks one fact of an array. What the array's elements are like is found once, and kept with
+/// them.
 pub(super) fn check(fact: &Fact, data: &Tensor, scalars: &Integers) -> Result<(), Diagnostic> {
     let lookup = |name: &Name| scalars.get(name).copied();
     let (buffer, known) = (data.buffer(), data.properties());

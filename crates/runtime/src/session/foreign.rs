@@ -1,9 +1,11 @@
-//! Memory of others: arrays and streams that another library owns, used here where they are, and arrays of this library handed to others.
+//! Memory of others: arrays and streams that another library owns, used here where they are, and
+//! arrays of this library handed to others.
 //!
-//! Two things have to hold for memory that two libraries use: it stays until both are done, and each one's work on it comes in an order. The
-//! first is the owner's part of a [`Shared`] array. For the second, the memory is ready in the order of a stream (`ready_on`); work of
-//! the device's own stream waits for that, and work of any other stream has to ([`Stream::wait`]). Before the memory goes back to its
-//! owner, all work of the device is waited for.
+//! Two things have to hold for memory that two libraries use: it stays until both are done, and
+//! each one's work on it comes in an order. The first is the owner's part of a [`Shared`] array.
+//! For the second, the memory is ready in the order of a stream (`ready_on`); work of the device's
+//! own stream waits for that, and work of any other stream has to ([`Stream::wait`]). Before the
+//! memory goes back to its owner, all work of the device is waited for.
 
 use std::any::Any;
 
@@ -31,14 +33,15 @@ pub struct RawArray {
 }
 
 impl Device {
-    /// An array in memory that somebody else owns, without a copy. `owner` is dropped when the last handle to the array is gone and the work of
-    /// the device is done; it may be `()`.
+    /// An array in memory that somebody else owns, without a copy. `owner` is dropped when the last
+    /// handle to the array is gone and the work of the device is done; it may be `()`.
     ///
     /// # Safety
     ///
-    /// The elements lie at these places in memory of this device and stay there until `owner` is dropped. They are ready in the order of
-    /// `ready_on`. Until then nobody else writes them while work put on them here may run, nor reads what such work writes. Elements of `bool` are bytes of 0
-    /// or 1.
+    /// The elements lie at these places in memory of this device and stay there until `owner` is
+    /// dropped. They are ready in the order of `ready_on`. Until then nobody else writes them while
+    /// work put on them here may run, nor reads what such work writes. Elements of `bool` are bytes
+    /// of 0 or 1.
     pub unsafe fn borrow_raw(
         &self,
         array: &RawArray,
@@ -53,9 +56,10 @@ impl Device {
         unsafe { self.borrow_layout(array.address, array.dtype, layout, ready_on, Box::new(owner)) }
     }
 
-    /// An array of another library in the memory of this device, without a copy. It goes back to its owner when the last handle to it is gone
-    /// and the work of the device is done. `ready_on` is the stream in whose order its library has made it ready: the one whose handle
-    /// was given to Python's `__dlpack__(stream=...)`.
+    /// An array of another library in the memory of this device, without a copy. It goes back to
+    /// its owner when the last handle to it is gone and the work of the device is done. `ready_on`
+    /// is the stream in whose order its library has made it ready: the one whose handle was given
+    /// to Python's `__dlpack__(stream=...)`.
     pub fn borrow(&self, array: Shared, ready_on: &Stream) -> Result<DeviceTensor, Diagnostic> {
         let Description { address, place, dtype, shape, strides, .. } = array.description().clone();
         let ordinal = i32::try_from(self.limits().ordinal).unwrap_or(i32::MAX);
@@ -123,12 +127,13 @@ impl Device {
         Ok(DeviceTensor::of_cuda(self, dtype, layout, buffer))
     }
 
-    /// A stream that another library owns: work put on it here comes in one order with the other's. Handles 0, 1 and 2 are the driver's own default
-    /// streams.
+    /// A stream that another library owns: work put on it here comes in one order with the other's.
+    /// Handles 0, 1 and 2 are the driver's own default streams.
     ///
     /// # Safety
     ///
-    /// The handle is a stream of this device, and stays so as long as a handle to the value or anything bound to it lives.
+    /// The handle is a stream of this device, and stays so as long as a handle to the value or
+    /// anything bound to it lives.
     pub unsafe fn borrow_stream(&self, handle: u64) -> Result<Stream, Diagnostic> {
         match &*self.inner {
             // SAFETY: the caller's promise.
@@ -164,16 +169,17 @@ impl DeviceTensor {
         self.cuda_buffer().ok().map(cuda::Buffer::address)
     }
 
-    /// Hands the array to another library, in its place: both use the same memory, which stays until both are done with it. Waits for all
-    /// work of the device, so that the elements are there for whoever reads them.
+    /// Hands the array to another library, in its place: both use the same memory, which stays
+    /// until both are done with it. Waits for all work of the device, so that the elements are
+    /// there for whoever reads them.
     pub fn share(&self) -> Result<Shared, Diagnostic> {
         let shared = self.to_shared()?;
         self.device().synchronize()?;
         Ok(shared)
     }
 
-    /// As [`DeviceTensor::share`], without waiting: the stream of the receiver ([`Device::borrow_stream`]) waits for the work that was put on
-    /// `produced_on` until now.
+    /// As [`DeviceTensor::share`], without waiting: the stream of the receiver
+    /// ([`Device::borrow_stream`]) waits for the work that was put on `produced_on` until now.
     pub fn share_on(&self, produced_on: &Stream, receiver: &Stream) -> Result<Shared, Diagnostic> {
         let shared = self.to_shared()?;
         if produced_on.handle() != receiver.handle() {

@@ -1,8 +1,9 @@
 //! Sequences of launches and copies that are recorded once and started as a whole.
 //!
-//! A [`Sequence`] is recorded, not run: nothing reaches the device before the [`Graph`] is launched. Two pieces of work that touch the same
-//! memory, one of them writing, keep the order in which they were recorded; all others may run at the same time. That is decided from the
-//! arrays of each launch, of which the kernel says which it writes, and not from streams.
+//! A [`Sequence`] is recorded, not run: nothing reaches the device before the [`Graph`] is
+//! launched. Two pieces of work that touch the same memory, one of them writing, keep the order in
+//! which they were recorded; all others may run at the same time. That is decided from the arrays
+//! of each launch, of which the kernel says which it writes, and not from streams.
 
 use std::sync::Arc;
 
@@ -93,8 +94,8 @@ impl Device {
 }
 
 impl Sequence {
-    /// Adds one launch of a bound kernel. The stream that it is bound to means nothing here. The graph uses the arrays as they are when it is
-    /// launched, and keeps them alive.
+    /// Adds one launch of a bound kernel. The stream that it is bound to means nothing here. The
+    /// graph uses the arrays as they are when it is launched, and keeps them alive.
     pub fn launch(&mut self, bound: &Bound) -> Result<(), Diagnostic> {
         if !bound.device().is(&self.device) {
             return Err(self.other_device("the kernel is bound on"));
@@ -110,7 +111,8 @@ impl Sequence {
         Ok(())
     }
 
-    /// Adds a copy of all elements from one array to another of the same type, shape and strides, both on the device of the sequence.
+    /// Adds a copy of all elements from one array to another of the same type, shape and strides,
+    /// both on the device of the sequence.
     pub fn copy(&mut self, from: &DeviceTensor, to: &DeviceTensor) -> Result<(), Diagnostic> {
         let own = |array: &DeviceTensor| array.device().is(&self.device);
         match (own(from), own(to)) {
@@ -147,8 +149,9 @@ impl Sequence {
             Inner::Emulator { .. } => Replay::Emulator(self.pieces),
             Inner::Cuda { device, .. } => {
                 let nodes = nodes(&self.pieces)?;
-                // SAFETY: each launch is of a kernel that was lowered to access its arrays within their shapes, as when it is launched by
-                // itself, and nodes that conflict wait for each other.
+                // SAFETY: each launch is of a kernel that was lowered to access its arrays within
+                // their shapes, as when it is launched by itself, and nodes that conflict wait for
+                // each other.
                 Replay::Cuda(unsafe { device.graph(nodes)? })
             }
         };
@@ -156,7 +159,8 @@ impl Sequence {
     }
 }
 
-/// For each piece the pieces that it waits for: those it conflicts with, less those that another of them waits for already.
+/// For each piece the pieces that it waits for: those it conflicts with, less those that another of
+/// them waits for already.
 fn dependences(pieces: &[Piece]) -> Vec<Vec<usize>> {
     let words = pieces.len().div_ceil(64);
     // For each piece, by bits, all that come before it in time.
@@ -186,7 +190,8 @@ fn dependences(pieces: &[Piece]) -> Vec<Vec<usize>> {
 fn nodes(pieces: &[Piece]) -> Result<Vec<cuda::Node>, Diagnostic> {
     let waits = dependences(pieces);
     let mut nodes: Vec<cuda::Node> = Vec::new();
-    // The last node of each piece; none of a launch of no kernels, whose own waits go on to who waits for it.
+    // The last node of each piece; none of a launch of no kernels, whose own waits go on to who
+    // waits for it.
     let mut last: Vec<Vec<usize>> = Vec::with_capacity(pieces.len());
     for (piece, waits) in pieces.iter().zip(waits) {
         let mut after: Vec<usize> = waits.into_iter().flat_map(|w| last[w].clone()).collect();
@@ -210,7 +215,8 @@ fn nodes(pieces: &[Piece]) -> Result<Vec<cuda::Node>, Diagnostic> {
     Ok(nodes)
 }
 
-/// A recorded sequence, ready to be started any number of times. It keeps its kernels and arrays alive.
+/// A recorded sequence, ready to be started any number of times. It keeps its kernels and arrays
+/// alive.
 #[derive(Debug)]
 pub struct Graph {
     device: Device,
@@ -224,8 +230,8 @@ enum Replay {
 }
 
 impl Graph {
-    /// Puts all of it on the device's own stream, as one piece of work. A GPU reports what goes wrong with the next call that waits, the
-    /// emulator at once.
+    /// Puts all of it on the device's own stream, as one piece of work. A GPU reports what goes
+    /// wrong with the next call that waits, the emulator at once.
     pub fn launch(&mut self) -> Result<(), Diagnostic> {
         let stream = self.device.default_stream();
         self.launch_on(&stream)
@@ -235,7 +241,8 @@ impl Graph {
     pub fn launch_on(&mut self, stream: &Stream) -> Result<(), Diagnostic> {
         match (&mut self.execution, &stream.0) {
             (Replay::Cuda(graph), Some(stream)) => {
-                // SAFETY: as when it was made. That other streams leave its arrays alone meanwhile is asked of all launches.
+                // SAFETY: as when it was made. That other streams leave its arrays alone meanwhile
+                // is asked of all launches.
                 unsafe { graph.launch(stream)? };
                 Ok(())
             }

@@ -1,4 +1,5 @@
-//! What the host has to know of a program for given scalars: sizes, and the launches in their order with their parameters.
+//! What the host has to know of a program for given scalars: sizes, and the launches in their order
+//! with their parameters.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +20,16 @@ pub(super) struct Step {
     pub grid: [u64; 3],
     /// Values of the host's variables.
     pub hosts: Integers,
-    /// Whether it may be started before the launch ahead of it has ended: what is ahead of the first one is another's, and may write what this
-    /// program only reads.
+    /// Whether it may be started before the launch ahead of it has ended: what is ahead of the
+    /// first one is another's, and may write what this program only reads.
     pub early: bool,
 }
 
 /// Launches are listed when bound; so many are listed at most.
 const MOST: usize = 1 << 20;
 
-/// An integer expression of scalars; none where it overflows, divides by zero, or speaks of anything else.
+/// An integer expression of scalars; none where it overflows, divides by zero, or speaks of
+/// anything else.
 pub(super) fn eval_expr(expr: &Expr, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
     let eval = |e: &Expr| eval_expr(e, lookup);
     match expr {

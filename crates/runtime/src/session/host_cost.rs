@@ -7,20 +7,23 @@ use loopwright_kernel_ir::Diagnostic;
 use super::Bound;
 use super::bound::Execution;
 
-/// Nanoseconds of the host for each launch, a number a round. In each round all three take their turn, in an order that changes.
+/// Nanoseconds of the host for each launch, a number a round. In each round all three take their
+/// turn, in an order that changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostCost {
     /// [`Bound::launch`].
     pub launch: Vec<f64>,
-    /// `cuLaunchKernel` of the same functions with the same sizes, stream and packed parameters, and nothing else.
+    /// `cuLaunchKernel` of the same functions with the same sizes, stream and packed parameters,
+    /// and nothing else.
     pub bare: Vec<f64>,
     /// The same once more: how much a measurement differs from itself.
     pub bare_again: Vec<f64>,
 }
 
 impl Bound {
-    /// Measures what a launch costs the host on a GPU: so many rounds, each of so many launches of each kind. The device is waited for between
-    /// them, so that the driver's queue is never full, and that time does not count.
+    /// Measures what a launch costs the host on a GPU: so many rounds, each of so many launches of
+    /// each kind. The device is waited for between them, so that the driver's queue is never full,
+    /// and that time does not count.
     pub fn host_cost(&self, rounds: usize, launches: usize) -> Result<HostCost, Diagnostic> {
         let Execution::Cuda { launches: prepared, .. } = self.execution() else {
             return Err(Diagnostic::new("no-device", "what the driver's call costs is measured on a GPU")
@@ -39,8 +42,8 @@ impl Bound {
         let ours = || self.launch();
         let bare = || -> Result<(), Diagnostic> {
             for launch in prepared.iter() {
-                // SAFETY: as for a launch of this bound kernel; the waiting before has made the context current. Launches of empty grids
-                // are not listed by binding.
+                // SAFETY: as for a launch of this bound kernel; the waiting before has made the
+                // context current. Launches of empty grids are not listed by binding.
                 unsafe { launch.bare_launch() }?;
             }
             Ok(())

@@ -13,7 +13,8 @@ pub(super) struct Layout {
     pub size: usize,
 }
 
-/// So many elements are compared one by one where strides alone do not show that elements are apart.
+/// So many elements are compared one by one where strides alone do not show that elements are
+/// apart.
 const ENUMERABLE: usize = 1 << 24;
 
 impl Layout {

@@ -1,4 +1,5 @@
-//! One interface for two devices: a kernel is compiled for a [`Device`], bound to arguments, and launched.
+//! One interface for two devices: a kernel is compiled for a [`Device`], bound to arguments, and
+//! launched.
 //!
 //! ```text
 //! Device::compile(&LoopKernel) -> Compiled       forms are made when needed: one for each binding of open types and index width
@@ -25,8 +26,8 @@
 //! | `reference`, `agreement` | what the declared kernel computes, by the plain interpreter, and whether results are that |
 //! | `stages` | every form on the way, to be looked at |
 //!
-//! Refusals are [`Diagnostic`](loopwright_kernel_ir::Diagnostic)s. The GPU and the emulator refuse the same arguments with the same
-//! words, since one code checks them.
+//! Refusals are [`Diagnostic`](loopwright_kernel_ir::Diagnostic)s. The GPU and the emulator refuse
+//! the same arguments with the same words, since one code checks them.
 
 mod agreement;
 mod args;

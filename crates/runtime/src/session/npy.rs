@@ -1,8 +1,8 @@
 //! NumPy's `.npy` files.
 //!
-//! The header is a Python literal of three keys. It is read by hand, in one pass and without recursion, because a file may hold
-//! anything: whatever is not exactly such a header is refused, and lengths are compared with the bytes that are there before memory
-//! is taken.
+//! The header is a Python literal of three keys. It is read by hand, in one pass and without
+//! recursion, because a file may hold anything: whatever is not exactly such a header is refused,
+//! and lengths are compared with the bytes that are there before memory is taken.
 
 use std::path::Path;
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Diagnostic, Diagnostics, LoopKernel, Name};
 
-/// The kernel with its open types replaced. Types that make no sense of it, as integers under `/`, are refused.
+/// The kernel with its open types replaced. Types that make no sense of it, as integers under `/`,
+/// are refused.
 pub(super) fn bind_types(
     kernel: &LoopKernel,
     types: &BTreeMap<Name, DType>,

@@ -1,7 +1,7 @@
 //! Copies between the host and a device that run while the host goes on.
 //!
-//! The host's side of such a copy is memory that the driver keeps in place. While a copy runs, its [`Transfer`] owns that memory: it cannot be
-//! read, written or freed before the copy is done.
+//! The host's side of such a copy is memory that the driver keeps in place. While a copy runs, its
+//! [`Transfer`] owns that memory: it cannot be read, written or freed before the copy is done.
 
 use std::fmt;
 
@@ -116,7 +116,8 @@ impl PinnedTensor {
 }
 
 impl Stream {
-    /// Copies all elements to an array on the device, in the order of this stream, while the host goes on.
+    /// Copies all elements to an array on the device, in the order of this stream, while the host
+    /// goes on.
     ///
     /// ```
     /// # use loopwright_runtime::{Device, Tensor};
@@ -151,7 +152,8 @@ impl Stream {
         Ok(Transfer { shape, dtype, under_way })
     }
 
-    /// Copies all elements of an array on the device to the host, in the order of this stream, while the host goes on.
+    /// Copies all elements of an array on the device to the host, in the order of this stream,
+    /// while the host goes on.
     pub fn download_to(&self, from: &DeviceTensor, to: PinnedTensor) -> Result<Transfer, Diagnostic> {
         to.check(from)?;
         let PinnedTensor { shape, dtype, memory } = to;
@@ -169,7 +171,8 @@ impl Stream {
     }
 }
 
-/// A copy under way, which owns the memory of the host that it uses. Dropping it waits for the copy.
+/// A copy under way, which owns the memory of the host that it uses. Dropping it waits for the
+/// copy.
 #[derive(Debug)]
 pub struct Transfer {
     shape: Vec<usize>,

@@ -1,6 +1,8 @@
-//! What the elements of an array on the host are like: found once for each array, whatever is bound how often.
+//! What the elements of an array on the host are like: found once for each array, whatever is bound
+//! how often.
 //!
-//! To go through an array takes longer than 2 % of its transfer: what is found is kept beside the elements, which never change.
+//! To go through an array takes longer than 2 % of its transfer: what is found is kept beside the
+//! elements, which never change.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! What the declared kernel computes, by the plain interpreter: the judge of every other form.
 //!
-//! Elements keep their subscripts whatever the layout, so that the interpreter is given the kernel with plain row-major arrays and
-//! the elements of each tensor as they stand.
+//! Elements keep their subscripts whatever the layout, so that the interpreter is given the kernel
+//! with plain row-major arrays and the elements of each tensor as they stand.
 
 use std::time::Instant;
 
@@ -16,8 +16,9 @@ use super::resolve::resolve;
 use super::{Args, Compiled, Device, Tensor};
 
 impl Compiled {
-    /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel computes them: what every other form is
-    /// held to. It knows nothing of transforms and lowering, and is slow.
+    /// The arrays that the kernel writes, as the plain interpreter of the *declared* kernel
+    /// computes them: what every other form is held to. It knows nothing of transforms and
+    /// lowering, and is slow.
     pub fn reference(&self, args: &Args) -> Result<IndexMap<Name, Tensor>, Diagnostic> {
         run(self.device(), self.kernel(), args, Mode::Exact, None, &|_| {})
     }
@@ -27,7 +28,8 @@ impl Compiled {
         self.reference_in_f64_until(args, None)
     }
 
-    /// As [`Compiled::reference_in_f64`], which is slow on purpose, given up at a moment with the refusal `out-of-time`.
+    /// As [`Compiled::reference_in_f64`], which is slow on purpose, given up at a moment with the
+    /// refusal `out-of-time`.
     pub fn reference_in_f64_until(
         &self,
         args: &Args,
@@ -37,7 +39,8 @@ impl Compiled {
     }
 }
 
-/// The arrays that the declared kernel writes, after it has run on these arguments, or on what `change` makes of them.
+/// The arrays that the declared kernel writes, after it has run on these arguments, or on what
+/// `change` makes of them.
 pub(super) fn run(
     device: &Device,
     kernel: &LoopKernel,

@@ -1,7 +1,8 @@
 //! From what a caller gave to a value for every argument: open types, scalars, shapes.
 //!
-//! An integer scalar that was not given follows from an array whose length on some axis is that scalar, or an affine function of it
-//! alone (`nseg + 1`). What was given and what follows has to agree on every axis of every array.
+//! An integer scalar that was not given follows from an array whose length on some axis is that
+//! scalar, or an affine function of it alone (`nseg + 1`). What was given and what follows has to
+//! agree on every axis of every array.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -361,7 +362,8 @@ fn shapes(
     Ok(shapes)
 }
 
-/// Bounds, lengths, subscripts and assumptions are computed in i64: refuses what they speak of and i64 does not hold.
+/// Bounds, lengths, subscripts and assumptions are computed in i64: refuses what they speak of and
+/// i64 does not hold.
 fn check_width(kernel: &LoopKernel, scalars: &BTreeMap<Name, Number>) -> Result<(), Diagnostic> {
     let wide = |names: BTreeSet<Name>| names.into_iter().find(|n| is_too_wide(scalars, n));
     if !scalars.keys().any(|name| is_too_wide(scalars, name)) {

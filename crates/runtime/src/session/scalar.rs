@@ -5,7 +5,8 @@ use std::fmt;
 use half::{bf16, f16};
 use loopwright_kernel_ir::{DType, Diagnostic, Element, Name, Number};
 
-/// A number that a caller hands over; it takes the type that the kernel declares, if it has a value there.
+/// A number that a caller hands over; it takes the type that the kernel declares, if it has a value
+/// there.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ScalarValue(Value);
 
@@ -69,7 +70,8 @@ impl ScalarValue {
         }
     }
 
-    /// As a number of the declared type. Integers have to fit, and floating-point types take everything but truth values.
+    /// As a number of the declared type. Integers have to fit, and floating-point types take
+    /// everything but truth values.
     pub(super) fn to_number(self, name: &Name, dtype: DType) -> Result<Number, Diagnostic> {
         let integer = match self.0 {
             Value::Integer(v) => Some(v),

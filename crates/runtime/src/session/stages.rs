@@ -14,13 +14,15 @@ use crate::Arch;
 use crate::disasm;
 use crate::nvrtc::{self, KernelResources};
 
-/// Every form on the way. What needs a compiler is absent where there is none; see [`Stages::not_compiled`].
+/// Every form on the way. What needs a compiler is absent where there is none; see
+/// [`Stages::not_compiled`].
 #[derive(Clone, Debug)]
 pub struct Stages {
     /// The kernel as it was declared.
     pub declared: LoopKernel,
     /// The kernel after each step. A kernel that did not come through
-    /// [`Device::compile_pipeline`](super::Device::compile_pipeline) has one step, from declared to compiled.
+    /// [`Device::compile_pipeline`](super::Device::compile_pipeline) has one step, from declared to
+    /// compiled.
     pub steps: Vec<Stage>,
     /// The kernel that is lowered: after all steps, its open types bound.
     pub kernel: LoopKernel,
@@ -41,7 +43,8 @@ impl Compiled {
         Stages::of(self, &key)
     }
 
-    /// Every form on the way, for 32-bit indices unless the options say otherwise. The kernel's types have to be known.
+    /// Every form on the way, for 32-bit indices unless the options say otherwise. The kernel's
+    /// types have to be known.
     pub fn stages(&self) -> Result<Stages, Diagnostic> {
         if let Some(open) = self.kernel().open_types().first() {
             return Err(Diagnostic::new(

@@ -1,6 +1,7 @@
 //! The order of work on a device: streams, and events between them.
 //!
-//! On the emulator work is done when it is asked for, in the thread that asks, so that every order of streams and events holds by itself.
+//! On the emulator work is done when it is asked for, in the thread that asks, so that every order
+//! of streams and events holds by itself.
 
 use std::time::Instant;
 
@@ -38,11 +39,13 @@ impl Stream {
         Ok(())
     }
 
-    /// Copies all elements from one array to another of the same type, shape and strides, in the order of this stream.
+    /// Copies all elements from one array to another of the same type, shape and strides, in the
+    /// order of this stream.
     ///
-    /// The arrays can be on two GPUs; the stream is of one of them. The other device's streams know nothing of that order: they
-    /// [wait](Stream::wait) for an event before they use either array. What waits for all work of either device, as
-    /// [`DeviceTensor::download`] does, waits for the copy as well. While the stream is being captured it takes no such copy.
+    /// The arrays can be on two GPUs; the stream is of one of them. The other device's streams know
+    /// nothing of that order: they [wait](Stream::wait) for an event before they use either array.
+    /// What waits for all work of either device, as [`DeviceTensor::download`] does, waits for the
+    /// copy as well. While the stream is being captured it takes no such copy.
     ///
     /// ```no_run
     /// # use loopwright_runtime::{Device, Tensor};
@@ -60,7 +63,8 @@ impl Stream {
         from.copy_on(self, to)
     }
 
-    /// The driver's handle, for other libraries that put work on it or wait for it; none on the emulator.
+    /// The driver's handle, for other libraries that put work on it or wait for it; none on the
+    /// emulator.
     pub fn handle(&self) -> Option<u64> {
         self.0.as_ref().map(cuda::Stream::handle)
     }

@@ -110,13 +110,15 @@ impl Tensor {
         })
     }
 
-    /// No values yet: for what a kernel writes. The emulator reports a read of an element that was never written.
+    /// No values yet: for what a kernel writes. The emulator reports a read of an element that was
+    /// never written.
     pub fn uninit(shape: &[usize], dtype: DType) -> Result<Tensor, Diagnostic> {
         Ok(Tensor { initialised: false, ..Tensor::zeros(shape, dtype)? })
     }
 
-    /// Pseudo-random elements, the same for the same seed: floating-point numbers in -1..1 in steps of 2^-7 (so that sums of few are
-    /// exact even in half precision), integers in -8..8 or 0..8, truth values.
+    /// Pseudo-random elements, the same for the same seed: floating-point numbers in -1..1 in steps
+    /// of 2^-7 (so that sums of few are exact even in half precision), integers in -8..8 or 0..8,
+    /// truth values.
     pub fn random(shape: &[usize], dtype: DType, seed: u64) -> Result<Tensor, Diagnostic> {
         let mut buffer = zeros(shape, dtype)?;
         // Zeros take no memory until they are written, as they are here.

@@ -1,4 +1,5 @@
-//! One form of a kernel: types bound, an index width, lowered, and on a GPU printed, compiled and loaded.
+//! One form of a kernel: types bound, an index width, lowered, and on a GPU printed, compiled and
+//! loaded.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -45,7 +45,8 @@ pub(super) fn launching_allocates_nothing_and_asks_nothing(driver: &StandIn) -> 
     check(values(&y)? == [2022.0, 4044.0, 6066.0], "the launches of a second thread are not right")
 }
 
-/// Only the first launch of a program has to be behind the end of all that was put on the stream before it.
+/// Only the first launch of a program has to be behind the end of all that was put on the stream
+/// before it.
 pub(super) fn launches_behind_others_of_their_program_may_start_early(driver: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let (x, y) = (upload(&device, &[1.0, 2.0])?, upload(&device, &[0.0; 2])?);
@@ -89,7 +90,8 @@ pub(super) fn launching_a_graph_allocates_nothing(driver: &StandIn) -> Outcome {
 pub(super) fn arguments_stay_where_they_are(_: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let (x, y) = (upload(&device, &[1.0, 1.0])?, upload(&device, &[0.0, 0.0])?);
-    // Moved about between binding and launching, and its own handles are the last ones to the memory.
+    // Moved about between binding and launching, and its own handles are the last ones to the
+    // memory.
     let bounds: Vec<Bound> =
         (1..=8).map(|a| bind_axpy(&device, &x, &y, a as f32)).collect::<Result<_, _>>()?;
     let moved: Vec<Arc<Bound>> = bounds.into_iter().rev().map(Arc::new).collect();

@@ -1,4 +1,5 @@
-//! Memory lives as long as work on it, and then goes back to its pool; that of the host is owned while it is copied.
+//! Memory lives as long as work on it, and then goes back to its pool; that of the host is owned
+//! while it is copied.
 
 use loopwright_kernel_ir::DType;
 use loopwright_runtime::{Args, Device};

@@ -11,7 +11,8 @@ const SOURCE: &str = include_str!("stand_in.c");
 const INSIDE: &str = "LOOPWRIGHT_STAND_IN";
 const NAME: &str = "libcuda.so";
 
-/// What a launch of a kernel does: grid, block, shared memory, and pointers to the values of its parameters.
+/// What a launch of a kernel does: grid, block, shared memory, and pointers to the values of its
+/// parameters.
 pub type Body = unsafe extern "C" fn(*const c_uint, *const c_uint, c_uint, *const *const c_void);
 
 /// The library that this process takes for the driver.
@@ -29,8 +30,8 @@ pub enum Entry {
     Nowhere(&'static str),
 }
 
-/// Compiles the stand-in and starts this program again with it in the place of the driver: a process looks for its libraries' folders only
-/// when it begins.
+/// Compiles the stand-in and starts this program again with it in the place of the driver: a
+/// process looks for its libraries' folders only when it begins.
 pub fn enter() -> Entry {
     if let Some(folder) = std::env::var_os(INSIDE) {
         // SAFETY: compiled from the source beside this file; its initialiser makes a lock.
@@ -121,7 +122,8 @@ impl StandIn {
         unsafe { ask(name.as_ptr()) }
     }
 
-    /// How often any function of the driver was called, but for the question which context is current.
+    /// How often any function of the driver was called, but for the question which context is
+    /// current.
     pub fn all_calls(&self) -> i64 {
         let ask: unsafe extern "C" fn() -> c_long = self.symbol("stand_in_all_calls");
         // SAFETY: it takes nothing.
@@ -145,7 +147,8 @@ impl StandIn {
         }
     }
 
-    /// A stream of another library in the same process, which nobody tells the library under test of.
+    /// A stream of another library in the same process, which nobody tells the library under test
+    /// of.
     pub fn foreign_stream(&self) -> u64 {
         let make: unsafe extern "C" fn(*mut u64, c_uint) -> i32 = self.symbol("cuStreamCreate");
         let mut handle = 0;

@@ -1,4 +1,5 @@
-//! What a kernel is bound to: numbers, types, widths of indices, facts, layouts; what is missing or wrong is refused with a text that names it.
+//! What a kernel is bound to: numbers, types, widths of indices, facts, layouts; what is missing or
+//! wrong is refused with a text that names it.
 
 use loopwright_kernel_ir::{DType, Number};
 use loopwright_runtime::{Args, CompileOptions, Device, Tensor};
@@ -173,7 +174,8 @@ domain { [i, j] : 0 <= i < n and 0 <= j < 4 and 1000000*i + 500000*j < m }
 y[i, j] = 1
 ";
     let compiled = ok(device.compile(&kernel(text, "tag_inames(i: block.x, j: thread.x)")))?;
-    // The last thread of the last block asks whether 2,146,500,000 is less than m, with one block more 2,147,500,000.
+    // The last thread of the last block asks whether 2,146,500,000 is less than m, with one block
+    // more 2,147,500,000.
     let m = 2_146_483_648i64;
     for (n, index) in [(2146, DType::I32), (2147, DType::I64)] {
         let args = Args::new().tensor("y", &ok(Tensor::zeros(&[n, 4], DType::I32))?).scalar("m", m);

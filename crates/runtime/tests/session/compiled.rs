@@ -1,4 +1,5 @@
-//! What is compiled: the forms on the way, many kernels at once, limits of the device, other architectures; and the emulator's own checks.
+//! What is compiled: the forms on the way, many kernels at once, limits of the device, other
+//! architectures; and the emulator's own checks.
 
 use libtest_mimic::{Completion, Failed};
 use loopwright_kernel_ir::{DType, LoopKernel};

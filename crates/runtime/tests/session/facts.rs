@@ -91,8 +91,8 @@ pub(super) fn equal_elements_are_found_wherever_they_are(device: &Device) -> Out
     Ok(())
 }
 
-/// Of arrays of the host without being asked for, of those on the device where the caller wants it; an element of several axes is named by all
-/// of them.
+/// Of arrays of the host without being asked for, of those on the device where the caller wants it;
+/// an element of several axes is named by all of them.
 pub(super) fn facts_are_asked_of_all_arrays_that_have_them(device: &Device) -> Outcome {
     let text = "
 kernel table(idx: i32[2, m], out: i32[2, m], m: i32)

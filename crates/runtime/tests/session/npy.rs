@@ -60,7 +60,8 @@ pub(super) fn malformed_npy_files_are_refused() -> Outcome {
         Tensor::from_npy_bytes("x.npy", b"kernel f()"),
         "error[npy]: x.npy is no .npy file: it does not begin with \\x93NUMPY\n  help: write one with numpy.save, or with Tensor::to_npy",
     )?;
-    // Every prefix, every flipped byte and a header of nothing but parentheses: refused or read, never a panic.
+    // Every prefix, every flipped byte and a header of nothing but parentheses: refused or read,
+    // never a panic.
     for end in 0..whole.len() {
         assert!(Tensor::from_npy_bytes("x.npy", &whole[..end]).is_err(), "{end} bytes were enough");
     }

@@ -1,4 +1,5 @@
-//! Work in its order: data that stay on the device, streams, recorded sequences, copies beside the host, events.
+//! Work in its order: data that stay on the device, streams, recorded sequences, copies beside the
+//! host, events.
 
 use loopwright_kernel_ir::DType;
 use loopwright_runtime::{Args, Device, Tensor};
@@ -27,7 +28,8 @@ pub(super) fn data_may_stay_on_the_device(device: &Device) -> Outcome {
     )
 }
 
-/// Whichever of two arguments that are the same memory is written, and in whichever order they are declared.
+/// Whichever of two arguments that are the same memory is written, and in whichever order they are
+/// declared.
 pub(super) fn an_array_that_is_written_is_given_once(device: &Device) -> Outcome {
     let text = "
 kernel mean(y: f32[n], a: f32[n], b: f32[n], z: f32[n], n: i32)

@@ -50,7 +50,8 @@ pub(super) fn several_gpus_work_side_by_side(first: &Device) -> Result<Completio
     Ok(Completion::Completed)
 }
 
-/// Arrays copied from one GPU to another and back: on a stream of either, in order with it, and without a stream.
+/// Arrays copied from one GPU to another and back: on a stream of either, in order with it, and
+/// without a stream.
 pub(super) fn arrays_are_copied_between_gpus(here: &Device) -> Result<Completion, Failed> {
     let Some(there) = second()? else { return Ok(Completion::ignored_with(ALONE)) };
     // Long enough that a copy which is not waited for is seen.

@@ -1,15 +1,18 @@
-//! Runs a kernel for given sizes, declared or transformed, from its text alone: every part for all its instances, in the order of the loop
-//! tree, with values in a hash algebra.
+//! Runs a kernel for given sizes, declared or transformed, from its text alone: every part for all
+//! its instances, in the order of the loop tree, with values in a hash algebra.
 //!
-//! This is a second reading of what a kernel means, for tests of those that judge steps; it shares nothing with their models and runs, and
-//! asks no question about sets: instances are found by trying the values of each iname between the bounds that intervals give.
+//! This is a second reading of what a kernel means, for tests of those that judge steps; it shares
+//! nothing with their models and runs, and asks no question about sets: instances are found by
+//! trying the values of each iname between the bounds that intervals give.
 //!
-//! - A value is a hash of its operation and operands. Integers of inames and parameters are computed, so that conditions take
-//!   their branch. A reduction is the multiset of its terms (a set where the operator is idempotent), whatever nest of reductions adds them.
-//! - An execution has a place, a coordinate on each axis of the block and the grid; private cells belong to a place and a lane, shared ones to a
-//!   block. What lacks an iname on an axis runs on its first place, or on all of them where its target is private.
-//! - Executions of one part at one time read before any of them writes. Where two places touch one cell then, one of them writing, that is
-//!   a race.
+//! - A value is a hash of its operation and operands. Integers of inames and parameters are
+//!   computed, so that conditions take their branch. A reduction is the multiset of its terms (a
+//!   set where the operator is idempotent), whatever nest of reductions adds them.
+//! - An execution has a place, a coordinate on each axis of the block and the grid; private cells
+//!   belong to a place and a lane, shared ones to a block. What lacks an iname on an axis runs on
+//!   its first place, or on all of them where its target is private.
+//! - Executions of one part at one time read before any of them writes. Where two places touch one
+//!   cell then, one of them writing, that is a race.
 
 mod points;
 
@@ -180,7 +183,8 @@ impl<'k> Machine<'k> {
                     *known = (*known).min(*v);
                 }
             }
-            // A coordinate counts from what the iname's own bounds say, where it has them, be the first points there or not.
+            // A coordinate counts from what the iname's own bounds say, where it has them, be the
+            // first points there or not.
             for n in leaf.inames.iter().filter(|n| self.axis(n).is_some()) {
                 if let Some(low) = own_lower(&leaf.rows, n, &self.sizes) {
                     least.entry(n.clone()).and_modify(|l| *l = low.min(*l));

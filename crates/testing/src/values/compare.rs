@@ -219,7 +219,8 @@ pub fn check(kernel: &Kernel, seed: u64, texts: Texts, count: &mut Count) {
     }
 }
 
-/// A division by zero is reported by the interpreter, and by the emulator unless nothing needs the quotient.
+/// A division by zero is reported by the interpreter, and by the emulator unless nothing needs the
+/// quotient.
 fn fails(kernel: &Kernel, arguments: &Arguments, count: &mut Count) {
     let failure = |text: &str| Failure { kind: "no-error", text: text.into(), kernel: kernel.clone() };
     let Ok(parsed) = LoopKernel::parse(&kernel.to_string()) else { return };
@@ -364,7 +365,8 @@ fn compare(
     Ok(())
 }
 
-/// The same bits, where any NaN is as good as another; a library's function may be two units in the last place away.
+/// The same bits, where any NaN is as good as another; a library's function may be two units in the
+/// last place away.
 fn same(want: Number, found: Number, inexact: bool) -> bool {
     let (a, b) = (want.as_f64(), found.as_f64());
     if want == found || (want.dtype().is_float() && a.is_nan() && b.is_nan()) {
@@ -379,7 +381,8 @@ fn same(want: Number, found: Number, inexact: bool) -> bool {
     inexact && !a.is_nan() && !b.is_nan() && (order(want) - order(found)).abs() <= 2
 }
 
-/// A smaller kernel that fails alike: expressions replaced by their parts, as long as that can be asked.
+/// A smaller kernel that fails alike: expressions replaced by their parts, as long as that can be
+/// asked.
 pub fn shrink(failure: &Failure, seed: u64, texts: Texts, budget: usize) -> Failure {
     let mut best = failure.clone();
     let mut budget = budget;

@@ -1,4 +1,5 @@
-//! Arguments: the ends of all ranges, zeros of both signs, the least and greatest numbers, infinities and NaN, and what is random.
+//! Arguments: the ends of all ranges, zeros of both signs, the least and greatest numbers,
+//! infinities and NaN, and what is random.
 
 use std::collections::BTreeMap;
 

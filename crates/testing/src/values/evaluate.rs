@@ -183,7 +183,8 @@ impl<'a> Machine<'a> {
         let meeting = self.scope.arguments(args)?;
         let t = match function {
             "isnan" => self.settle(meeting, None)?,
-            // What has a type is not widened: arguments have no context but the type in which they meet.
+            // What has a type is not widened: arguments have no context but the type in which they
+            // meet.
             _ => at_least_32(self.settle(own, want)?),
         };
         let mut ints = Vec::new();
@@ -350,7 +351,8 @@ pub fn temporary(scope: &Scope, value: &Expr) -> Result<DType, Stop> {
     }
 }
 
-/// What a kernel's arrays hold after it, and for each statement why it stopped, if it did; `parsed` has the expressions that the text says.
+/// What a kernel's arrays hold after it, and for each statement why it stopped, if it did; `parsed`
+/// has the expressions that the text says.
 pub fn run(
     kernel: &Kernel,
     parsed: &LoopKernel,

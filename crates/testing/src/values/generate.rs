@@ -1,4 +1,5 @@
-//! Random statements: every operator and function over operands of every type, as the page lets them meet.
+//! Random statements: every operator and function over operands of every type, as the page lets
+//! them meet.
 
 use std::sync::{Arc, OnceLock};
 
@@ -213,7 +214,8 @@ impl Generator {
         self.expr(kind, depth)
     }
 
-    /// The operands, the second one cast where they do not meet; one time in fifty they are left as they are.
+    /// The operands, the second one cast where they do not meet; one time in fifty they are left as
+    /// they are.
     fn joined(&mut self, a: Expr, b: Expr) -> (Expr, Expr) {
         let owns = (self.scope.own(&a), self.scope.own(&b));
         match owns {

@@ -1,4 +1,5 @@
-//! Programs that between them use every statement and every type, with arguments and what they have to compute.
+//! Programs that between them use every statement and every type, with arguments and what they have
+//! to compute.
 
 #![allow(dead_code)]
 
@@ -359,7 +360,8 @@ pub fn host_loop() -> Case {
     }
 }
 
-/// A block's maximum by shuffles, compound assignments, loops and branches of all forms, and a copy.
+/// A block's maximum by shuffles, compound assignments, loops and branches of all forms, and a
+/// copy.
 pub fn statements() -> Case {
     let f = DType::F32;
     let mut b = Builder::new("statements", I, [64, 1, 1]);
@@ -504,7 +506,8 @@ pub fn statements() -> Case {
     let values: Vec<f32> = (0..300).map(|k| ((k * 31) % 300) as f32 - 400.0).collect();
     // The greatest is 299 - 400; thread 0 reads x[63] = 153 - 400, halves it and takes one away.
     let results = [-101.0, (153.0 - 400.0) / 2.0 - 1.0, f32::NAN, f32::INFINITY];
-    // 0xf0f0f0f0 ^ 255 = 0xf0f0f00f, shifted by 4 and masked: 0. The loop adds -1 + 0 - 1 + 2 = 0; one more is added.
+    // 0xf0f0f0f0 ^ 255 = 0xf0f0f00f, shifted by 4 and masked: 0. The loop adds -1 + 0 - 1 + 2 = 0;
+    // one more is added.
     let counts = (0..64).map(|t: i32| match t {
         0..10 => 2,
         _ if t < 20 || (t > 40 && t != 50) => t + 1,

@@ -1,17 +1,21 @@
 //! How near the best points of several searches come to the limit of the memory, over a size.
 //!
-//! A search is of one shape. Its log, or the [`Tuning`] itself, tells what its points took and what the memory needs at least; the report
-//! puts several of them side by side:
+//! A search is of one shape. Its log, or the [`Tuning`] itself, tells what its points took and what
+//! the memory needs at least; the report puts several of them side by side:
 //!
-//! 1. Records of one kernel, pipeline, problem and machine are one search; of a point the last one holds, as in a log that is gone on with.
-//! 2. Searches that agree in everything but sizes are one [`Series`], drawn as one line. What was found with another kernel, pipeline, type,
-//!    device, driver, compiler or version of this library is never mixed with it, and the label of each says in what they differ.
-//! 3. The size along which they are shown is the one integer argument in which they differ, or the one that is named, or a quotient of two:
-//!    `n/nseg` is the mean length of segments. Where a series has
-//!    several shapes of one such size, the other sizes make it several series; where it has one shape from several logs, the logs do.
+//! 1. Records of one kernel, pipeline, problem and machine are one search; of a point the last one
+//!    holds, as in a log that is gone on with.
+//! 2. Searches that agree in everything but sizes are one [`Series`], drawn as one line. What was
+//!    found with another kernel, pipeline, type, device, driver, compiler or version of this
+//!    library is never mixed with it, and the label of each says in what they differ.
+//! 3. The size along which they are shown is the one integer argument in which they differ, or the
+//!    one that is named, or a quotient of two: `n/nseg` is the mean length of segments. Where a
+//!    series has several shapes of one such size, the other sizes make it several series; where it
+//!    has one shape from several logs, the logs do.
 //!
-//! A search without times has the estimate of its best point, which is marked as such and never joined to what was measured. The best of
-//! a log is the point with the least median: the alternation of the finalists is not in the log.
+//! A search without times has the estimate of its best point, which is marked as such and never
+//! joined to what was measured. The best of a log is the point with the least median: the
+//! alternation of the finalists is not in the log.
 
 mod by;
 mod page;
@@ -78,7 +82,8 @@ pub struct Series {
     pub label: String,
     /// What its searches depend on; the problem is that of the first.
     pub key: Key,
-    /// The machine that its costs are an estimate for, as [`Record::basis`](crate::Record::basis) tells it; empty in old logs.
+    /// The machine that its costs are an estimate for, as [`Record::basis`](crate::Record::basis)
+    /// tells it; empty in old logs.
     pub machine: String,
     /// What was searched, in the order of the size.
     pub shapes: Vec<Reached>,
@@ -110,7 +115,8 @@ pub struct Best {
     pub milliseconds: f64,
     /// Whether that was measured.
     pub measured: bool,
-    /// The least time in which the memory moves what must move, over the time of the point; more than 1 where caches held data.
+    /// The least time in which the memory moves what must move, over the time of the point; more
+    /// than 1 where caches held data.
     pub fraction: f64,
     /// The memory's limit, bytes a second.
     pub bandwidth: f64,
@@ -119,7 +125,8 @@ pub struct Best {
 }
 
 impl LimitReport {
-    /// The report of logs, along a size, as `len` or `n/nseg`, or the only one in which they differ.
+    /// The report of logs, along a size, as `len` or `n/nseg`, or the only one in which they
+    /// differ.
     pub fn read<P: AsRef<Path>>(
         logs: impl IntoIterator<Item = P>,
         by: Option<&str>,
@@ -129,7 +136,8 @@ impl LimitReport {
         LimitReport::new(searches::of_logs(&paths)?, by)
     }
 
-    /// The report of searches that are still at hand; the best points are those that the finalists' alternation named.
+    /// The report of searches that are still at hand; the best points are those that the finalists'
+    /// alternation named.
     pub fn of<'t>(
         tunings: impl IntoIterator<Item = &'t Tuning>,
         by: Option<&str>,
@@ -188,7 +196,8 @@ impl Series {
         self.shapes.iter().filter_map(|s| s.best.as_ref())
     }
 
-    /// The limit of the memory that the fractions are of, and how it is known; none where no point has a figure.
+    /// The limit of the memory that the fractions are of, and how it is known; none where no point
+    /// has a figure.
     fn limit(&self) -> Option<String> {
         let bandwidths = self.bests().map(|b| b.bandwidth / 1e12);
         let (low, high) = bandwidths.fold((f64::INFINITY, 0.0f64), |(l, h), b| (l.min(b), h.max(b)));

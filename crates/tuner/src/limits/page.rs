@@ -40,7 +40,8 @@ fn of_size(size: f64) -> String {
     }
 }
 
-/// The marks of the axis of sizes: the sizes themselves where there is room, otherwise powers of two where all of them are such.
+/// The marks of the axis of sizes: the sizes themselves where there is room, otherwise powers of
+/// two where all of them are such.
 fn size_marks(sizes: &[f64], scale: &Scale) -> Vec<(f64, String)> {
     let placed = |s: f64| (scale.place(s), of_size(s));
     let exact: Vec<(f64, String)> = sizes.iter().map(|s| placed(*s)).collect();

@@ -82,7 +82,8 @@ fn best(point: &Point, outcome: &Outcome) -> Option<Best> {
     })
 }
 
-/// The searches of logs, those of a file named twice once. In a file, records of one key and one machine are one search.
+/// The searches of logs, those of a file named twice once. In a file, records of one key and one
+/// machine are one search.
 pub(crate) fn of_logs(paths: &[&Path]) -> Result<Vec<Search>, Diagnostic> {
     let mut found: Vec<Search> = Vec::new();
     let mut read: Vec<PathBuf> = Vec::new();

@@ -20,7 +20,8 @@ struct Identity {
     machine: String,
     /// Other sizes, where a line would have several shapes of one size.
     sizes: String,
-    /// The log, and the data that searches hang on, where a line would have one shape several times.
+    /// The log, and the data that searches hang on, where a line would have one shape several
+    /// times.
     source: String,
 }
 

@@ -29,8 +29,8 @@ impl Columns {
 }
 
 impl LimitReport {
-    /// A table for each series: a line a shape, with the best point, its time, the part of the memory's limit that it reaches, and what
-    /// takes longest by the counts.
+    /// A table for each series: a line a shape, with the best point, its time, the part of the
+    /// memory's limit that it reaches, and what takes longest by the counts.
     pub fn table(&self) -> String {
         let everywhere = self.everywhere().map_or_else(String::new, |sizes| format!("; {sizes}"));
         let mut text = format!("fraction of the memory's limit by {}{everywhere}\n", self.by());

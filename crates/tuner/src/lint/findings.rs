@@ -31,9 +31,11 @@ pub(super) struct Finding {
     pub unit: &'static str,
 }
 
-/// Conflicts of a request from which on they are worth a word: a second pass for every other request.
+/// Conflicts of a request from which on they are worth a word: a second pass for every other
+/// request.
 const CONFLICTS: f64 = 0.5;
-/// Sectors over the least from which on an access is called uncoalesced. Misaligned rows need a quarter more.
+/// Sectors over the least from which on an access is called uncoalesced. Misaligned rows need a
+/// quarter more.
 const SCATTERED: f64 = 1.5;
 /// The part of all sectors below which an access does not matter.
 const PART: f64 = 0.02;
@@ -99,7 +101,8 @@ fn idle(m: &Measured) -> Option<(&Name, f64)> {
     parts.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The device kernel that lacks most bytes in flight: its number, what it lacks, what it has. A kernel that hardly loads does not count.
+/// The device kernel that lacks most bytes in flight: its number, what it lacks, what it has. A
+/// kernel that hardly loads does not count.
 fn missing_bytes(m: &Measured) -> Option<(usize, f64, f64)> {
     let needed = needed_bytes(m);
     let all = m.sectors();
@@ -111,7 +114,8 @@ fn missing_bytes(m: &Measured) -> Option<(usize, f64, f64)> {
     lacking.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// By Little's law: what a multiprocessor has to have under way for its part of the memory's bandwidth.
+/// By Little's law: what a multiprocessor has to have under way for its part of the memory's
+/// bandwidth.
 fn needed_bytes(m: &Measured) -> f64 {
     m.machine.bandwidth * m.machine.latency / f64::from(m.machine.multiprocessors.max(1))
 }

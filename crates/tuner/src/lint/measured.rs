@@ -20,7 +20,8 @@ pub(super) struct Measured {
     pub report: Report,
     pub machine: Machine,
     pub known: Known,
-    /// Bytes that resident threads of a multiprocessor have under way, by device kernel; none where it loads nothing.
+    /// Bytes that resident threads of a multiprocessor have under way, by device kernel; none where
+    /// it loads nothing.
     pub under_way: Vec<Option<f64>>,
     judge: Judge,
     results: IndexMap<Name, loopwright_runtime::Tensor>,

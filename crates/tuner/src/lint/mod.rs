@@ -1,4 +1,5 @@
-//! Lints: what the analysis of a kernel on the emulator finds slow, each with a number, and with a repair that has been tried.
+//! Lints: what the analysis of a kernel on the emulator finds slow, each with a number, and with a
+//! repair that has been tried.
 //!
 //! ```
 //! use loopwright_kernel_ir::{DType, LoopKernel};
@@ -29,10 +30,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! 1. The kernel is made, lowered and run on the emulator for the given arguments: the counts are of these sizes.
-//! 2. Each kind of finding ([`CODES`]) reads the counts and gives a number that is better where it is lower.
-//! 3. For each finding, changed pipelines are proposed (`repairs`), applied, judged, and run in the same way. The one that makes the number
-//!    lowest is the repair, if it computes the same results and moves no more sectors than before. What was tried in vain is kept with its reason.
+//! 1. The kernel is made, lowered and run on the emulator for the given arguments: the counts are
+//!    of these sizes.
+//! 2. Each kind of finding ([`CODES`]) reads the counts and gives a number that is better where it
+//!    is lower.
+//! 3. For each finding, changed pipelines are proposed (`repairs`), applied, judged, and run in the
+//!    same way. The one that makes the number lowest is the repair, if it computes the same results
+//!    and moves no more sectors than before. What was tried in vain is kept with its reason.
 
 mod findings;
 mod measured;
@@ -148,8 +152,8 @@ fn figure(v: f64) -> String {
     if (v - v.round()).abs() < 1e-9 { format!("{v:.0}") } else { format!("{v:.2}") }
 }
 
-/// Analyses what a pipeline makes of a kernel, for these arguments and with the limits of a machine, and tries a repair of each finding.
-/// Open parameters of the pipeline have to be bound.
+/// Analyses what a pipeline makes of a kernel, for these arguments and with the limits of a
+/// machine, and tries a repair of each finding. Open parameters of the pipeline have to be bound.
 pub fn lint(
     kernel: &LoopKernel,
     pipeline: &Pipeline,

@@ -1,4 +1,5 @@
-//! Changed pipelines that may repair a finding. Whether they do, and whether they are legal, is found out by trying.
+//! Changed pipelines that may repair a finding. Whether they do, and whether they are legal, is
+//! found out by trying.
 
 use std::collections::BTreeSet;
 
@@ -115,7 +116,8 @@ fn coalesced(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     all
 }
 
-/// The lanes of a warp along a sequential loop instead of what they are along now, of which there are as many fewer.
+/// The lanes of a warp along a sequential loop instead of what they are along now, of which there
+/// are as many fewer.
 fn along(pipeline: &Pipeline, m: &Measured, inner: &Name) -> Option<(String, Pipeline)> {
     let (now, _) = m.kernel.tags.iter().find(|(_, tag)| tag.thread_axis() == Some(0))?;
     if m.kernel.tags.values().any(|tag| tag.thread_axis() == Some(1)) {
