@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use loopwright_filetest::Filetest;
 use loopwright_testing::filetest;
 
 fn folder(name: &str) -> PathBuf {
@@ -60,17 +61,16 @@ const ACCEPTED: [&str; 18] = [
     "reversal_of_digits",
 ];
 
-fn is_there(files: &[filetest::FileTest], name: &str) -> bool {
+fn is_there(files: &[Filetest], name: &str) -> bool {
     files.iter().any(|f| f.name == format!("{name}.test"))
 }
 
 #[test]
 fn refused_with_a_witness() {
-    let files = filetest::read(&folder("refused"));
+    let files = filetest::check(&folder("refused"));
     for name in REFUSED {
         assert!(is_there(&files, name), "{name}.test is missing");
     }
-    filetest::check(&folder("refused"));
     for file in files {
         assert!(file.expected.starts_with("==== refused\n"), "{} is not refused", file.name);
         let first = file.expected.split("==== lowering").next().unwrap_or_default();
@@ -81,11 +81,10 @@ fn refused_with_a_witness() {
 
 #[test]
 fn legal_neighbours_are_accepted() {
-    let files = filetest::read(&folder("accepted"));
+    let files = filetest::check(&folder("accepted"));
     for name in ACCEPTED {
         assert!(is_there(&files, name), "{name}.test is missing");
     }
-    filetest::check(&folder("accepted"));
     for file in files {
         assert!(file.expected.starts_with("==== cuda\n"), "{} is not accepted", file.name);
     }

@@ -18,8 +18,9 @@
 //! error TEXT OFFSET MESSAGE       text that is refused, in quotes
 //! ```
 
-use std::{collections::BTreeMap, fmt::Display, fs, path::Path};
+use std::{collections::BTreeMap, fmt::Display, path::Path};
 
+use loopwright_filetest::{Filetest, read};
 use loopwright_poly::{Aff, Error, Map, Name, Set, with_isl_only};
 
 #[derive(Clone)]
@@ -277,16 +278,15 @@ impl Run {
     }
 }
 
-fn run(path: &Path, failures: &mut Vec<String>) -> usize {
-    let text = fs::read_to_string(path).unwrap();
+fn run(test: &Filetest, failures: &mut Vec<String>) -> usize {
     let mut run = Run { values: BTreeMap::new(), questions: 0 };
-    for (k, line) in text.lines().enumerate() {
+    for (k, line) in test.text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("").trim();
         if line.is_empty() {
             continue;
         }
         if let Err(message) = run.line(line) {
-            failures.push(format!("{}:{}: {line}\n  {message}", path.display(), k + 1));
+            failures.push(format!("{}:{}: {line}\n  {message}", test.name, k + 1));
         }
     }
     run.questions
@@ -294,12 +294,7 @@ fn run(path: &Path, failures: &mut Vec<String>) -> usize {
 
 fn all() -> usize {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|p| p.extension().is_some_and(|e| e == "poly"))
-        .collect();
-    files.sort();
+    let files = read(&folder, "poly", &[]);
     let mut failures = Vec::new();
     let questions = files.iter().map(|file| run(file, &mut failures)).sum();
     assert!(failures.is_empty(), "{}", failures.join("\n"));

@@ -2,28 +2,15 @@
 //!
 //! A file has three sections: the kernel, `==== pipeline`, and the outcome, which is `==== refused`
 //! with the rendered diagnostic or `==== cuda` with the printed CUDA C. Where the verdict on a step
-//! refuses it, `==== lowering the refused` says what lowering would do. `LOOPWRIGHT_BLESS=1` writes
-//! what is found into the files; read the difference before keeping it.
+//! refuses it, `==== lowering the refused` says what lowering would do. See [`loopwright_filetest`].
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use loopwright_cuda_target::cuda_source;
+use loopwright_filetest::Filetest;
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 use loopwright_transforms::Pipeline;
-
-/// One file.
-#[derive(Clone, Debug)]
-pub struct FileTest {
-    /// Its path from the folder.
-    pub name: String,
-    /// The kernel's text.
-    pub kernel: String,
-    /// The pipeline's text.
-    pub pipeline: String,
-    /// The last section with its heading.
-    pub expected: String,
-}
 
 /// What a kernel and a pipeline give.
 pub enum Outcome {
@@ -100,59 +87,34 @@ impl Outcome {
     }
 }
 
+/// The sections of a file beside the kernel that are inputs.
+const INPUTS: [&str; 1] = ["pipeline"];
+
 /// The text of a file with the outcome as it is found: how a random case becomes a test.
 pub fn text(kernel: &str, pipeline: &str) -> String {
-    let line = |text: &str| if text.ends_with('\n') { text.to_string() } else { format!("{text}\n") };
-    format!("{}==== pipeline\n{}{}", line(kernel), line(pipeline), outcome(kernel, pipeline).section())
+    let test = Filetest {
+        name: String::new(),
+        text: kernel.into(),
+        inputs: vec![(INPUTS[0].into(), pipeline.into())],
+        expected: String::new(),
+    };
+    test.with(&outcome(kernel, pipeline).section())
 }
 
 /// The files of a folder in the order of their names.
 ///
 /// # Panics
-/// Where a file cannot be read or has no pipeline.
-pub fn read(folder: &Path) -> Vec<FileTest> {
-    let mut files: Vec<_> = fs::read_dir(folder)
-        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
-        .map(|e| e.map(|e| e.path()))
-        .collect::<Result<_, _>>()
-        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    files.sort();
-    files
-        .iter()
-        .map(|file| {
-            let text = fs::read_to_string(file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-            let (kernel, rest) = text
-                .split_once("==== pipeline\n")
-                .unwrap_or_else(|| panic!("{} has no section `==== pipeline`", file.display()));
-            let (pipeline, expected) = rest.find("==== ").map_or((rest, ""), |k| rest.split_at(k));
-            FileTest {
-                name: file.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-                kernel: kernel.into(),
-                pipeline: pipeline.into(),
-                expected: expected.into(),
-            }
-        })
-        .collect()
+/// Where there is none, or one cannot be read.
+pub fn read(folder: &Path) -> Vec<Filetest> {
+    loopwright_filetest::read(folder, "test", &INPUTS)
 }
 
 /// Holds the files of a folder to what they expect, or writes what is found into them.
 ///
 /// # Panics
 /// With all differences, where a file's outcome is another than the one that it expects.
-pub fn check(folder: &Path) {
-    let bless = std::env::var_os("LOOPWRIGHT_BLESS").is_some();
-    let mut failures = String::new();
-    for test in read(folder) {
-        let found = outcome(&test.kernel, &test.pipeline).section();
-        if found == test.expected {
-            continue;
-        }
-        if bless {
-            let text = text(&test.kernel, &test.pipeline);
-            fs::write(folder.join(&test.name), text).unwrap_or_else(|e| panic!("{}: {e}", test.name));
-        } else {
-            failures.push_str(&format!("---- {}\nexpected {}found {found}\n", test.name, test.expected));
-        }
-    }
-    assert!(failures.is_empty(), "{failures}");
+pub fn check(folder: &Path) -> Vec<Filetest> {
+    loopwright_filetest::check(folder, "test", &INPUTS, |test| {
+        outcome(&test.text, test.input(INPUTS[0])).section()
+    })
 }

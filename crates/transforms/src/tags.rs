@@ -13,6 +13,7 @@
 //! | `vec` | `vec` | as `ilp`, with vector loads and stores where neighbours in memory are neighbouring lanes |
 //! | `seq` | `for`, or no tag | a loop in the thread |
 //! | `host` | – | a loop around launches |
+//! | `flat_128x16x16` | – | segments of unequal length in pieces of equal work; given by `flatten_ragged` |
 //!
 //! Both columns are read in every text; printed is the first.
 //!
@@ -49,6 +50,9 @@
 //! | [`save_reload(t)`](crate::SaveReload) | `save_and_reload_temporaries(k)` |
 //! | [`realize_scan(i, j)`](crate::RealizeScan) | `realize_reduction(k, force_scan=True)` |
 //! | [`flatten_ragged(s, i)`](crate::FlattenRagged) | – |
+//! | [`join_atomically(id)`](crate::JoinAtomically) | `atomic` on an instruction |
+//! | [`cache_streaming(x)`](crate::CacheStreaming) | – |
+//! | [`cache_waves(x, window=128, windows=2)`](crate::CacheWaves) | – |
 //! | [`set_address_space(t, shared)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "local")` |
 //! | [`make_global(t)`](crate::SetAddressSpace) | `set_temporary_address_space(k, "t", "global")` |
 //! | [`tag_array_axes(x, [N1, N0])`](crate::TagArrayAxes), `c`, `f` | `tag_array_axes(k, "x", "N1,N0")` |
@@ -57,6 +61,7 @@
 //! | [`assume(n >= 1)`](crate::Assume) | `assume(k, "n >= 1")` |
 //! | [`fix_parameters(n=64)`](crate::FixParameters) | `fix_parameters(k, n=64)` |
 //! | [`set_precision(fast)`](crate::SetPrecision) | a compiler option |
+//! | [`assume_legal("why")`](crate::AssumeLegal) | – |
 //! | [`together { ... }`](crate::Together) | – |
 //! | [`name { ... }`](crate::Composite), [`name()`](crate::UserStep) | a Python function |
 //!

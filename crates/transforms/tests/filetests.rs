@@ -2,11 +2,11 @@
 //!
 //! A file has three sections: the kernel, `==== pipeline`, and `==== kernel` or `==== refused`. A
 //! pipeline that is not refused is also taken through its printed text and its JSON, and the kernel
-//! through its whole text. `LOOPWRIGHT_BLESS=1` writes what is found into the files; read the
-//! difference before keeping it.
+//! through its whole text. See `loopwright_filetest`.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
+use loopwright_filetest::check;
 use loopwright_kernel_ir::LoopKernel;
 use loopwright_transforms::Pipeline;
 
@@ -37,28 +37,6 @@ fn outcome(kernel: &str, pipeline: &str) -> String {
 
 #[test]
 fn filetests() {
-    let bless = std::env::var_os("LOOPWRIGHT_BLESS").is_some();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests");
-    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect();
-    files.sort();
-    assert!(files.len() > 10, "the filetests are there");
-    let mut failures = String::new();
-    for file in files {
-        let text = fs::read_to_string(&file).unwrap();
-        let (kernel, rest) = text.split_once("==== pipeline\n").expect("a section `==== pipeline`");
-        let (pipeline, expected) = match rest.find("==== ") {
-            Some(k) => rest.split_at(k),
-            None => (rest, ""),
-        };
-        let found = outcome(kernel, pipeline);
-        if found == expected {
-            continue;
-        }
-        if bless {
-            fs::write(&file, format!("{kernel}==== pipeline\n{pipeline}{found}")).unwrap();
-        } else {
-            failures.push_str(&format!("{}\n{found}\n", file.display()));
-        }
-    }
-    assert!(failures.is_empty(), "{failures}");
+    check(&folder, "test", &["pipeline"], |test| outcome(&test.text, test.input("pipeline")));
 }

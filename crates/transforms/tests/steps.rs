@@ -315,3 +315,21 @@ fn what_a_user_makes_is_validated() {
     let refusal = Pipeline::parse_with("wrong()", &registry).unwrap().apply(&segmented_sum()).unwrap_err();
     assert_eq!(refusal.code, "iname-not-around", "{refusal}");
 }
+
+/// Every step and every tag has a row in the tables beside loopy's names.
+#[test]
+fn the_tables_know_every_step_and_tag() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let table = std::fs::read_to_string(folder.join("src/tags.rs")).unwrap();
+    let missing: Vec<_> =
+        Step::NAMES.iter().filter(|name| !table.contains(&format!("//! | [`{name}("))).collect();
+    assert!(missing.is_empty(), "{missing:?} are in no row of src/tags.rs");
+    let page = std::fs::read_to_string(folder.join("../../docs/tags.md")).unwrap();
+    for tag in
+        ["seq", "unroll", "ilp", "vec", "block.x", "thread.x", "lane", "warp", "host", "flat_128x16x16"]
+    {
+        assert!(Tag::parse(tag).is_some(), "{tag}");
+        assert!(table.contains(&format!("//! | `{tag}`")), "`{tag}` is in no row of src/tags.rs");
+        assert!(page.contains(&format!("| `{tag}`")), "`{tag}` is in no row of docs/tags.md");
+    }
+}

@@ -1,0 +1,48 @@
+//! The page on the grammar is held to the parser: every word that it reads stands there.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+/// What stands in quotes behind this text, wherever it occurs.
+fn quoted<'a>(source: &'a str, behind: &str) -> Vec<&'a str> {
+    source.split(behind).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// The strings of a list that begins with this text.
+fn list<'a>(source: &'a str, begin: &str) -> Vec<&'a str> {
+    let (_, rest) = source.split_once(begin).unwrap_or_else(|| panic!("there is no `{begin}`"));
+    let (inside, _) = rest.split_once("];").unwrap_or_default();
+    inside.split('"').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_word_of_the_parser_is_in_the_grammar() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |file: &str| fs::read_to_string(root.join(file)).unwrap_or_else(|e| panic!("{file}: {e}"));
+    let mut words: BTreeSet<String> = BTreeSet::new();
+    for entry in fs::read_dir(root.join("src/text")).unwrap() {
+        let source = fs::read_to_string(entry.unwrap().path()).unwrap();
+        words.extend(quoted(&source, "eat_word(\"").into_iter().map(str::to_string));
+    }
+    words.extend(
+        list(&read("src/text/statement.rs"), "const LINES: &[&str] = &[").into_iter().map(str::to_string),
+    );
+    words.extend(list(&read("src/text/instruction.rs"), "const OURS: ").into_iter().map(str::to_string));
+    // The arms of `Tag::parse`.
+    let tags = read("src/tag.rs");
+    let (_, arms) = tags.split_once("Some(match text {").unwrap();
+    let (arms, _) = arms.split_once("impl fmt::Display for Tag").unwrap();
+    words.extend(arms.split('"').skip(1).step_by(2).map(str::to_string));
+    assert!(words.contains("streaming") && words.contains("scan") && words.contains("unroll"), "{words:?}");
+    let page = read("grammar.md");
+    let stands: BTreeSet<&str> =
+        page.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect();
+    let missing: Vec<&String> = words
+        .iter()
+        .filter(|w| w.chars().all(|c| c.is_ascii_alphabetic() || c == '_') && w.len() > 1)
+        .filter(|w| {
+            !stands.contains(w.as_str())
+                && !stands.iter().any(|s| w.ends_with('_') && s.starts_with(w.as_str()))
+        })
+        .collect();
+    assert!(missing.is_empty(), "{missing:?} are not in grammar.md");
+}
