@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use crate::{
@@ -91,6 +91,8 @@ pub struct TypeTable<'a> {
     scalars: Arc<BTreeMap<Name, Type>>,
     arrays: Arc<BTreeMap<Name, Type>>,
     pub(crate) floats: Arc<Vec<Type>>,
+    /// All inames, found when they are first asked for.
+    all_inames: Arc<OnceLock<Arc<BTreeSet<Name>>>>,
     /// The inames, where they have another type than in values.
     inames: Option<(Arc<BTreeSet<Name>>, DType)>,
     /// The type of names that are not known.
@@ -108,6 +110,7 @@ impl<'a> TypeTable<'a> {
             scalars: Arc::default(),
             arrays: Arc::default(),
             floats: Arc::new(floating_types(data)),
+            all_inames: Arc::default(),
             inames: None,
             unknown: None,
             adapting: None,
@@ -135,8 +138,8 @@ impl<'a> TypeTable<'a> {
     /// The table for subscripts and bounds, which are integers: inames, and names that are not
     /// known, are of the type in which those are computed.
     pub fn of_indices(&self, index: DType) -> TypeTable<'a> {
-        let inames = inames_of(self.data).cloned().collect();
-        TypeTable { inames: Some((Arc::new(inames), index)), unknown: Some(index), ..self.clone() }
+        let inames = self.all_inames.get_or_init(|| Arc::new(inames_of(self.data).cloned().collect()));
+        TypeTable { inames: Some((inames.clone(), index)), unknown: Some(index), ..self.clone() }
     }
 
     /// The table in which names that are not known are of this type.
@@ -157,6 +160,7 @@ impl<'a> TypeTable<'a> {
             scalars: Arc::new(scalars.into_iter().collect()),
             arrays: Arc::default(),
             floats: self.floats.clone(),
+            all_inames: self.all_inames.clone(),
             inames: None,
             unknown: self.unknown,
             adapting: None,
