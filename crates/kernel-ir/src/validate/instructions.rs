@@ -401,11 +401,10 @@ fn decided(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instru
             table.typed(p, crate::DType::Bool, Some(crate::DType::I64))?;
         }
         let wanted = wanted(table, i);
-        table.reduction_types(&i.value, &wanted)?;
-        if let [wanted] = wanted[..] {
-            table.typed(&i.value, wanted, Some(crate::DType::I64))?;
+        match wanted[..] {
+            [wanted] => table.typed(&i.value, wanted, Some(crate::DType::I64)).map(|_| ()),
+            _ => table.reduction_types(&i.value, &wanted).map(|_| ()),
         }
-        Ok(())
     };
     if let Err(d) = typed()
         && d.code == "undecided-type"

@@ -225,3 +225,56 @@ fn walk(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each operation, at operands on both sides of where it turns.
+    #[test]
+    fn expressions_of_scalars_have_the_values_of_integers() {
+        let value = |text: &str| {
+            let e = loopwright_kernel_ir::parse_expression(text).unwrap_or_else(|d| panic!("{text}: {d}"));
+            eval_expr(&e, &|n| match n.as_str() {
+                "n" => Some(7),
+                "far" => Some(i64::MAX),
+                _ => None,
+            })
+        };
+        let expected = [
+            ("n + 3", 10),
+            ("n - 9", -2),
+            ("n * 6", 42),
+            ("-n", -7),
+            ("-n // 2", -4),
+            ("n // -2", -4),
+            ("-n // -2", 3),
+            ("-n % 4", 1),
+            ("n % -4", -1),
+            ("n % 7", 0),
+            ("min(n + 0, 8)", 7),
+            ("max(n + 0, 8)", 8),
+            ("cast(i64, n) + 1", 8),
+        ];
+        for (text, wanted) in expected {
+            assert_eq!(value(text), Some(wanted), "{text}");
+        }
+        // Below, at and above 7.
+        for (op, holds) in [
+            ("<", [false, false, true]),
+            ("<=", [false, true, true]),
+            (">", [true, false, false]),
+            (">=", [true, true, false]),
+            ("==", [false, true, false]),
+            ("!=", [true, false, true]),
+        ] {
+            for (other, holds) in [6, 7, 8].into_iter().zip(holds) {
+                let text = format!("if(n {op} {other}, 1, 2)");
+                assert_eq!(value(&text), Some(if holds { 1 } else { 2 }), "{text}");
+            }
+        }
+        for text in ["far + 1", "-far - 2", "far * 2", "n // 0", "n % 0", "unknown", "1.5"] {
+            assert_eq!(value(text), None, "{text}");
+        }
+    }
+}
