@@ -228,7 +228,8 @@ fn fails(kernel: &Kernel, arguments: &Arguments, count: &mut Count) {
         count.failures.push(failure("the interpreter divides by zero and says nothing"));
         return;
     }
-    let Ok(program) = lower(&parsed, LowerOptions::default()) else { return };
+    // Of 64-bit indices, which hold the bounds of all.
+    let Ok(program) = lower(&parsed, LowerOptions { index: DType::I64 }) else { return };
     if let Err(fault) = loopwright_emulator::run(&program, &mut emulated(arguments), &options()) {
         match fault.kind {
             loopwright_emulator::FaultKind::DivisionByZero => count.errors += 1,

@@ -84,6 +84,8 @@ impl<'a> Machine<'a> {
             }
             Expr::Name(name) => self.values.get(name).copied().ok_or(Stop::Refused(format!("{name}?"))),
             Expr::Unary(UnaryOp::Not, a) => Ok(Value::Bool(!self.truth(a)?)),
+            // The minus is part of the literal.
+            Expr::Unary(UnaryOp::Neg, a) if matches!(**a, Expr::Int(0)) => self.computed(a, want),
             Expr::Unary(op, a) => {
                 let t = self.operation(own, want)?;
                 match (op, self.value(a, Some(t))?) {

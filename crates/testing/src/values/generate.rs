@@ -115,7 +115,11 @@ pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
         match g.statement() {
             (s, Ok(())) => g.add(s),
             (s, Err(Stop::Refused(_))) if refused.len() < 6 => refused.push(s),
-            _ => g.kernel.loops.truncate(before),
+            _ => {
+                for l in g.kernel.loops.drain(before..) {
+                    g.scope.names.remove(&l.name);
+                }
+            }
         }
     }
     (g.kernel, refused)

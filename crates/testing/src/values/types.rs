@@ -155,7 +155,7 @@ impl Scope {
             }
             Expr::Binary(Div, a, b) => {
                 let int = |own: Own| matches!(own, Own::Of(t) if t.is_integer());
-                let open = |own: Own| matches!(own, Own::Int);
+                let open = |own: Own| matches!(own, Own::Int | Own::End);
                 let (x, y) = (self.own(a)?, self.own(b)?);
                 match meet(x, y)?.number()? {
                     _ if open(x) && open(y) => Own::Float,
