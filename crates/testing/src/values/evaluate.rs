@@ -141,7 +141,11 @@ impl<'a> Machine<'a> {
             }
             Expr::If(c, a, b) => {
                 let t = self.settle(own, None).or_else(|stop| want.ok_or(stop))?;
-                let t = want.unwrap_or(t);
+                // Of f16 and bf16 in f32; what stores it rounds.
+                let t = match want.unwrap_or(t) {
+                    DType::F16 | DType::BF16 => DType::F32,
+                    t => t,
+                };
                 assigns(self.scope.own(a)?, t).and(assigns(self.scope.own(b)?, t))?;
                 let (chosen, other) = if self.truth(c)? { (a, b) } else { (b, a) };
                 if self.dry {
