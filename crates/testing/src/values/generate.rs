@@ -448,7 +448,10 @@ impl Generator {
         let i = Expr::name("i");
         let from = self.inames[0].1;
         let (lower, upper, shift, outer) = match self.rng.below(6) {
-            0 => (i.clone(), Expr::binary(BinaryOp::Add, i, Expr::Int(5)), from, vec![Name::new("i")]),
+            // Bounds of 32 bits do not lead beyond them.
+            0 if from != 2_147_483_607 => {
+                (i.clone(), Expr::binary(BinaryOp::Add, i, Expr::Int(5)), from, vec![Name::new("i")])
+            }
             1 => (Expr::Int(0), Expr::binary(BinaryOp::FloorDiv, Expr::name("n"), Expr::Int(8)), 0, vec![]),
             2 => (Expr::Int(0), Expr::binary(BinaryOp::FloorDiv, Expr::name("m"), Expr::Int(8)), 0, vec![]),
             3 => (Expr::Int(2_147_483_640), Expr::Int(2_147_483_646), 2_147_483_640, vec![]),
