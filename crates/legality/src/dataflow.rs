@@ -217,6 +217,11 @@ pub(crate) fn check_flow(
     result
 }
 
+/// Where a constraint does not hold in a system: on one side of it, for an equality.
+fn without(system: &System, c: &Constraint) -> Checked<Option<System>> {
+    Ok(c.negations()?.into_iter().next().and_then(|not| system.with(&[not]).ok()))
+}
+
 /// Whether all executions of a part do instances that are declared: others could read beside the
 /// arrays, whoever sees what they write.
 fn only_declared(
@@ -232,7 +237,7 @@ fn only_declared(
         if !system.implies(&declared)? {
             return Err(Why {
                 text: format!("`{}` may run instances that are not declared", part.part),
-                pairs: declared.negations()?.into_iter().next().and_then(|not| system.with(&[not]).ok()),
+                pairs: without(&system, &declared)?,
             });
         }
     }
@@ -245,6 +250,7 @@ fn within_arrays(new: &Model<'_>, part: &ModelPart, domain: &[Constraint]) -> Ch
     let system = System::new(domain)?;
     for e in &part.events {
         let Some(array) = new.lookup.array(&e.array) else { continue };
+        let here = system.with(&e.under)?;
         for (s, axis) in e.cell.iter().zip(&array.axes) {
             let (Some(s), Some(length)) = (s, axis.length.to_aff()) else { continue };
             // What is read from data is bounded by the facts about it.
@@ -252,14 +258,10 @@ fn within_arrays(new: &Model<'_>, part: &ModelPart, domain: &[Constraint]) -> Ch
                 continue;
             }
             for inside in [Constraint::nonneg(s.clone()), Constraint::lt(s, &length)?] {
-                let mut here = system.clone();
-                if !e.under.is_empty() {
-                    here = here.with(&e.under)?;
-                }
                 if !here.implies(&inside)? {
                     return Err(Why {
                         text: format!("`{}` may copy what lies outside of `{}`", part.part, e.array),
-                        pairs: inside.negations()?.into_iter().next().and_then(|not| here.with(&[not]).ok()),
+                        pairs: without(&here, &inside)?,
                     });
                 }
             }

@@ -21,13 +21,23 @@ fn verdict(transformed: &str, declared: &str) -> String {
     }
 }
 
+/// A statement `move` in a loop over `i`, and the same from the last value backwards: in a loop over
+/// `r`, or on the axis of a tag.
+fn backwards(head: &str, statement: &str, last: &str, tag: Option<&str>) -> String {
+    let (tag, tree) = match tag {
+        None => (String::new(), "    for r {\n        move\n    }\n"),
+        Some(tag) => (format!("tag r: {tag}\n"), "    move\n"),
+    };
+    let after = format!(
+        "{head}domain {{ [r] }}\nlet i = {last} - r\n{tag}{statement} {{id=move, inames=r}}\ntree {{\n{tree}}}\n"
+    );
+    verdict(&after, &format!("{head}{statement} {{id=move}}\n"))
+}
+
 /// `x[i] = x[i + distance]` and the same backwards.
 fn turned(head: &str, distance: &str) -> String {
-    let declared = format!("{head}domain {{ [i] : 0 <= i < m }}\nx[i] = x[i + {distance}] {{id=move}}\n");
-    let after = format!(
-        "{head}domain {{ [i] : 0 <= i < m }}\ndomain {{ [r] }}\nlet i = m - 1 - r\nx[i] = x[i + {distance}] {{id=move, inames=r}}\ntree {{\n    for r {{\n        move\n    }}\n}}\n"
-    );
-    verdict(&after, &declared)
+    let head = format!("{head}domain {{ [i] : 0 <= i < m }}\n");
+    backwards(&head, &format!("x[i] = x[i + {distance}]"), "m - 1", None)
 }
 
 /// No element that is read is written, since the domain of one execution or the other ends before.
@@ -49,22 +59,15 @@ fn domains_keep_executions_apart() {
 /// A read that happens only under a condition is in nobody's way where the condition does not hold.
 #[test]
 fn conditions_keep_executions_apart() {
-    let turned = |tags: &str, from: usize| {
+    let turned = |tag: Option<&str>, from: usize| {
         let head = "kernel k(x: f32[128])\ndomain { [i] : 0 <= i < 64 }\n";
-        let value = format!("x[i] = if(i >= {from}, x[i + 32], 0.0)");
-        let tree = match tags {
-            "" => "tree {\n    for r {\n        move\n    }\n}\n",
-            _ => "tree {\n    move\n}\n",
-        };
-        let after =
-            format!("{head}domain {{ [r] }}\nlet i = 63 - r\n{tags}{value} {{id=move, inames=r}}\n{tree}");
-        verdict(&after, &format!("{head}{value} {{id=move}}\n"))
+        backwards(head, &format!("x[i] = if(i >= {from}, x[i + 32], 0.0)"), "63", tag)
     };
     let read = "move[i=31] must read x[63] before move[i=63] writes it";
-    assert_eq!(turned("", 32), "order");
-    assert_eq!(turned("", 31), format!("dependence-violated: {read}; move[i=63] runs first"));
-    assert_eq!(turned("tag r: thread.x\n", 32), "order");
-    let race = turned("tag r: thread.x\n", 31);
+    assert_eq!(turned(None, 32), "order");
+    assert_eq!(turned(None, 31), format!("dependence-violated: {read}; move[i=63] runs first"));
+    assert_eq!(turned(Some("thread.x"), 32), "order");
+    let race = turned(Some("thread.x"), 31);
     assert!(race.starts_with(&format!("race: {read}")), "{race}");
 }
 
@@ -74,11 +77,7 @@ fn conditions_keep_executions_apart() {
 fn witnesses_are_of_instances_that_read() {
     let turned = |condition: &str| {
         let head = "kernel k(x: f32[64], z: f32[64])\ndomain { [i] : 0 <= i < 32 }\n";
-        let value = format!("x[i] = if({condition}, x[i + 1], z[i])");
-        let after = format!(
-            "{head}domain {{ [r] }}\nlet i = 31 - r\n{value} {{id=move, inames=r}}\ntree {{\n    for r {{\n        move\n    }}\n}}\n"
-        );
-        verdict(&after, &format!("{head}{value} {{id=move}}\n"))
+        backwards(head, &format!("x[i] = if({condition}, x[i + 1], z[i])"), "31", None)
     };
     for (condition, reads) in [
         ("i // 8 == 1 and (z[i] > 0.0 or i % 2 == 0)", 8..16),

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The type in which the tests hold values of a type.
-pub(super) fn held(dtype: DType) -> DType {
+fn held(dtype: DType) -> DType {
     if dtype.is_float() { DType::F64 } else { dtype }
 }
 
