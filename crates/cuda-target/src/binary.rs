@@ -2,7 +2,7 @@
 //! else, and parentheses where C needs them or a reader does.
 
 use loopwright_kernel_ir::DType;
-use loopwright_lowering::program::{BinOp, Value, ValueKind};
+use loopwright_program::{BinOp, Value, ValueKind};
 
 use crate::{
     context::Context,

@@ -6,9 +6,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::{DType, Diagnostic, Name, is_legal_name};
-use loopwright_lowering::program::{
-    BinOp, DeviceKernel, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId,
-};
+use loopwright_program::{BinOp, DeviceKernel, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId};
 
 use crate::types::c_type;
 

@@ -1,7 +1,7 @@
 //! Values as expressions of CUDA C.
 
 use loopwright_kernel_ir::{DType, Precision, math_function};
-use loopwright_lowering::program::{MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
+use loopwright_program::{MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
 
 use crate::{
     binary::modular,

@@ -1,6 +1,6 @@
 //! A device kernel: its head, the storage of its arrays, its body.
 
-use loopwright_lowering::program::{LocalArray, Memory, Param};
+use loopwright_program::{LocalArray, Memory, Param};
 
 use crate::{
     context::Context,

@@ -34,7 +34,7 @@ mod wrap;
 pub use kernel::STATIC_SHARED_BYTES;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
-use loopwright_lowering::program::{LeafId, Program};
+use loopwright_program::{LeafId, Program};
 
 use context::{Context, Needs};
 use stmt::Lines;

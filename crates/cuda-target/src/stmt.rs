@@ -1,7 +1,7 @@
 //! Statements as lines of CUDA C.
 
 use loopwright_kernel_ir::{DType, Role, Waves};
-use loopwright_lowering::program::{
+use loopwright_program::{
     Atomic, BinOp, Global, LeafId, MemRef, Memory, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 

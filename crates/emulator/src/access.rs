@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use loopwright_lowering::program::Memory;
+use loopwright_program::Memory;
 
 use crate::{
     block::{Block, Failure, Outcome},

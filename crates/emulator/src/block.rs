@@ -6,7 +6,7 @@
 //! long as no other block writes what it reads, which is a race too.
 
 use loopwright_kernel_ir::{DType, Name, Number};
-use loopwright_lowering::program::{DeviceKernel, Memory, Program, Scope};
+use loopwright_program::{DeviceKernel, Memory, Program, Scope};
 
 use crate::{
     bytecode::{CLASSES, Class, Code, Preset, Reg, is_wide},

@@ -7,9 +7,7 @@
 //! moves active lanes only.
 
 use loopwright_kernel_ir::{DType, Name, Number};
-use loopwright_lowering::program::{
-    Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp, Value, ValueKind,
-};
+use loopwright_program::{Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp, Value, ValueKind};
 
 /// A register's number in the file of its type.
 pub(crate) type Reg = u32;

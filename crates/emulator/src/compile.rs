@@ -8,7 +8,7 @@
 //! [`compile_value`](crate::compile_value).
 
 use loopwright_kernel_ir::{DType, Name};
-use loopwright_lowering::program::{
+use loopwright_program::{
     DeviceKernel, LeafId, MemRef, Memory, Program, Scope, Step, Stmt, Value, ValueKind, VarId,
 };
 

@@ -6,7 +6,7 @@
 //! interpreter has faster ways for it.
 
 use loopwright_kernel_ir::DType;
-use loopwright_lowering::program::{MemRef, Memory};
+use loopwright_program::{MemRef, Memory};
 
 use crate::{
     bytecode::{Access, Inst, is_wide},

@@ -7,7 +7,7 @@
 //! value and its index do, is computed once, as compilers do.
 
 use loopwright_kernel_ir::DType;
-use loopwright_lowering::program::{BinOp, Memory, UnOp, Value, ValueKind, VarId};
+use loopwright_program::{BinOp, Memory, UnOp, Value, ValueKind, VarId};
 
 use crate::{
     bytecode::{Class, Inst, Reg, is_wide},

@@ -4,7 +4,7 @@
 //! [`compile_choice`](crate::compile_choice).
 
 use loopwright_kernel_ir::{DType, Name, math_function};
-use loopwright_lowering::program::{BinOp, UnOp, Value, ValueKind};
+use loopwright_program::{BinOp, UnOp, Value, ValueKind};
 
 use crate::{
     bytecode::{Call, Class, Inst, MathFn, Preset, Reg, is_wide},

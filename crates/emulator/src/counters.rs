@@ -9,7 +9,7 @@
 use std::ops::AddAssign;
 
 use loopwright_kernel_ir::Name;
-use loopwright_lowering::program::LeafId;
+use loopwright_program::LeafId;
 
 /// Accesses of one kind to global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! barrier is. A lane that asks beyond its group keeps its own value. One that asks a lane which
 //! the block does not have is a fault.
 
-use loopwright_lowering::program::ShuffleMode;
+use loopwright_program::ShuffleMode;
 
 use crate::{
     block::{Block, Failure, Outcome, lowest},

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
-use loopwright_lowering::program::{LeafId, Scope};
+use loopwright_program::{LeafId, Scope};
 
 /// What kind of fault.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@
 //! are.
 
 use loopwright_kernel_ir::DType;
-use loopwright_lowering::program::{BinOp, Scope};
+use loopwright_program::{BinOp, Scope};
 
 use crate::{
     block::{Block, Failure, Outcome, lowest},

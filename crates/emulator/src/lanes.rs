@@ -7,7 +7,7 @@
 
 use half::{bf16, f16};
 use loopwright_kernel_ir::{DType, Number};
-use loopwright_lowering::program::{BinOp, UnOp};
+use loopwright_program::{BinOp, UnOp};
 
 use crate::{
     bytecode::MathFn,

@@ -1,4 +1,4 @@
-//! Runs a lowered [`Program`](loopwright_lowering::program::Program) on the CPU, checks it, and
+//! Runs a lowered [`Program`](loopwright_program::Program) on the CPU, checks it, and
 //! counts what a profiler would.
 //!
 //! A device kernel becomes flat code over registers of 32 lanes. A warp runs it in lock step under

@@ -15,7 +15,7 @@ use std::{
 };
 
 use loopwright_kernel_ir::{DType, Name, Number};
-use loopwright_lowering::program::{
+use loopwright_program::{
     DeviceKernel, Global, HostStmt, LocalArray, Memory, Owner, Program, ProgramArg, Value, eval_host,
 };
 

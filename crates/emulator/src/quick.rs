@@ -6,7 +6,7 @@
 //! otherwise.
 
 use loopwright_kernel_ir::DType;
-use loopwright_lowering::program::{BinOp, ShuffleMode};
+use loopwright_program::{BinOp, ShuffleMode};
 
 use crate::words::{Narrow, WARP, select};
 

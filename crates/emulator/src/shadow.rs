@@ -18,7 +18,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use loopwright_lowering::program::Atomic;
+use loopwright_program::Atomic;
 
 /// When and by which thread of the block. 26 bits of barriers (plus one, so that no stamp is 0), 26
 /// of warp synchronisations, 6 of the warp, 6 of the lane.

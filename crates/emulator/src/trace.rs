@@ -4,7 +4,7 @@
 //! A run that looks for races keeps a few bits for each cell and so knows only the later instance.
 //! Runs are deterministic, so it is repeated, block after block, with the cell known beforehand.
 
-use loopwright_lowering::program::{Atomic, Memory};
+use loopwright_program::{Atomic, Memory};
 
 use crate::{
     fault::Instance,

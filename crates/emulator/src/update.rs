@@ -1,7 +1,7 @@
 //! What atomic updates make of an element's bits and a value's.
 
 use loopwright_kernel_ir::DType;
-use loopwright_lowering::program::Atomic;
+use loopwright_program::Atomic;
 
 /// The bits of an element of 32 bits after an update.
 pub(crate) fn update_narrow(atomic: Atomic, dtype: DType, old: u32, value: u32) -> u32 {

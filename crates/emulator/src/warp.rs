@@ -1,6 +1,6 @@
 //! The state of one warp, and of the memory of its block.
 
-use loopwright_lowering::program::LocalArray;
+use loopwright_program::LocalArray;
 
 use crate::{
     bytecode::{Code, Pc, Reg, is_wide},

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use loopwright_emulator::{Arguments, FaultKind, Options, run};
 use loopwright_kernel_ir::{Buffer, DType};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 
 const X: Memory = Memory::Global(0);
 

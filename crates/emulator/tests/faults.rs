@@ -4,7 +4,7 @@ mod common;
 use common::*;
 use loopwright_emulator::{Act, Arguments, Checks, Fault, FaultKind, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, Name};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 
 const X: Memory = Memory::Global(0);
 const S: Memory = Memory::Shared(0);

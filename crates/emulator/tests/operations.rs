@@ -5,7 +5,7 @@ use common::*;
 use half::{bf16, f16};
 use loopwright_emulator::{Arguments, Checks, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, Element, Number};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 use proptest::prelude::*;
 
 /// What one thread stores, for each of 32 pairs of operands.

@@ -7,7 +7,7 @@ use common::*;
 use half::f16;
 use loopwright_emulator::{Arguments, Counters, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, DeviceFunction, Name, Number};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 
 const X: Memory = Memory::Global(0);
 const Y: Memory = Memory::Global(1);

@@ -30,30 +30,6 @@ struct Uses {
     reads: usize,
 }
 
-/// Calls `f` on the values that a statement itself evaluates, not those of its bodies.
-pub(crate) fn own_values<'a>(stmt: &'a Stmt, f: &mut dyn FnMut(&'a Value)) {
-    match stmt {
-        Stmt::Let { value, .. } | Stmt::Set { value, .. } => f(value),
-        Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
-            to.subscripts.iter().for_each(&mut *f);
-            f(&to.offset);
-            f(value);
-        }
-        Stmt::VectorCopy { to, from, .. } => {
-            for m in [to, from] {
-                m.subscripts.iter().for_each(&mut *f);
-                f(&m.offset);
-            }
-        }
-        Stmt::For { lower, upper, .. } => {
-            f(lower);
-            f(upper);
-        }
-        Stmt::If { cond, .. } => f(cond),
-        Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } => {}
-    }
-}
-
 /// Drops what has no effect, and declares variables.
 pub(crate) fn finish(body: &mut Vec<Stmt>, vars: &mut [Var]) {
     loop {
@@ -158,12 +134,10 @@ fn walk(body: &[Stmt], path: &mut Path, uses: &mut [Uses]) {
             }
         };
         let mut read = Vec::new();
-        own_values(stmt, &mut |v| {
-            v.visit(&mut |v| {
-                if let ValueKind::Var(var) = v.kind {
-                    read.push(var);
-                }
-            });
+        stmt.visit_values(&mut |v| {
+            if let ValueKind::Var(var) = v.kind {
+                read.push(var);
+            }
         });
         for var in &read {
             mention(*var, false, true);

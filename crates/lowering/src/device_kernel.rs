@@ -7,9 +7,9 @@ use loopwright_kernel_ir::{Arg, DType, Name};
 
 use crate::{
     analysis::Analysis,
-    declare::{finish, own_values, rename},
+    declare::{finish, rename},
     emitter::Emitter,
-    program::{DeviceKernel, Global, LocalArray, MemRef, Memory, Param, Stmt, Value, ValueKind, Var},
+    program::{DeviceKernel, Global, LocalArray, Memory, Param, Stmt, Value, ValueKind, Var},
 };
 
 /// What was emitted of a device kernel.
@@ -81,8 +81,8 @@ fn params(
         });
     };
     Stmt::visit(body, &mut |s| {
-        if let Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. } = s
-            && let Memory::Global(g) = to.memory
+        if let Some(to) = s.written()
+            && let Memory::Global(g) = to.element.memory
         {
             written.insert(g);
             // A wave is whole or not.
@@ -90,7 +90,7 @@ fn params(
                 named(&array.size);
             }
         }
-        own_values(s, &mut named);
+        s.each_value(&mut named);
     });
     let mut params = Vec::new();
     for (global, array) in globals.iter().enumerate() {
@@ -118,21 +118,11 @@ fn params(
 /// The numbers of the global arrays that a body reads.
 pub(crate) fn globals_read(body: &[Stmt]) -> BTreeSet<usize> {
     let mut read = BTreeSet::new();
-    let mut add = |m: &MemRef| {
-        if let Memory::Global(global) = m.memory {
-            read.insert(global);
-        }
-    };
     Stmt::visit(body, &mut |s| {
-        if let Stmt::VectorCopy { from, .. } = s {
-            add(from);
-        }
-        own_values(s, &mut |v| {
-            v.visit(&mut |v| {
-                if let ValueKind::Load(m) = &v.kind {
-                    add(m);
-                }
-            });
+        s.each_read(&mut |from| {
+            if let Memory::Global(global) = from.element.memory {
+                read.insert(global);
+            }
         });
     });
     read
@@ -142,12 +132,10 @@ pub(crate) fn called_functions(kernels: &[DeviceKernel]) -> BTreeSet<Name> {
     let mut called = BTreeSet::new();
     for k in kernels {
         Stmt::visit(&k.body, &mut |s| {
-            own_values(s, &mut |v| {
-                v.visit(&mut |v| {
-                    if let ValueKind::Call { function, .. } = &v.kind {
-                        called.insert(function.clone());
-                    }
-                });
+            s.visit_values(&mut |v| {
+                if let ValueKind::Call { function, .. } = &v.kind {
+                    called.insert(function.clone());
+                }
             });
         });
     }

@@ -12,6 +12,41 @@
 //! 4. Bodies are written out with tight loop bounds and the guards that are needed (`emit`),
 //!    reductions realised by where their inames run (`reduce`), variables declared (`declare`).
 //! 5. The finished program is read once more by what knows nothing of all that ([`verify`]).
+//!
+//! What the check finds, once a barrier is taken away:
+//!
+//! ```
+//! use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Part, PartRef, Tag, Tree};
+//! use loopwright_lowering::{LowerOptions, lower, program::Stmt, verify::{Finding, verify}};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let declared = LoopKernel::parse("\
+//! kernel mirror(x: f32[n, 128], y: f32[n, 128], n: i32)
+//! domain { [b, t, u] : 0 <= b < n and 0 <= t < 128 and 0 <= u < 128 }
+//! temp row: f32[128] shared
+//! row[t] = x[b, t] {id=load}
+//! y[b, u] = row[127 - u] {id=store}
+//! ")?;
+//! // tag_inames(b: block.x, t: thread.x, u: thread.x)
+//! let kernel = declared.edit(|data| {
+//!     let tags = [("b", Tag::Block(0)), ("t", Tag::Thread(0)), ("u", Tag::Thread(0))];
+//!     data.tags = tags.map(|(iname, tag)| (Name::new(iname), tag)).into_iter().collect();
+//!     let leaf = |id: &str| Tree::Leaf(PartRef { instruction: Name::new(id), part: Part::Whole });
+//!     data.tree = vec![leaf("load"), leaf("store")];
+//!     Ok::<(), Diagnostic>(())
+//! })?;
+//! let mut program = lower(&kernel, LowerOptions::default())?;
+//! assert!(matches!(verify(&program), Finding::Proved { .. }));
+//!
+//! program.kernels[0].body.retain(|s| !matches!(s, Stmt::Sync { .. }));
+//! let Finding::Refuted(why) = verify(&program) else { panic!("two threads race") };
+//! assert_eq!(
+//!     why.witness.as_deref(),
+//!     Some("thread (0, 0, 0) in load writes row[0], thread (127, 0, 0) in store reads it; block (0, 0, 0), n=1"),
+//! );
+//! # Ok(())
+//! # }
+//! ```
 
 #![cfg_attr(
     not(test),
@@ -39,7 +74,6 @@ mod grid;
 mod grid_reduce;
 mod grid_update;
 mod guards;
-pub mod index_range;
 mod items;
 mod join;
 mod layout;
@@ -49,7 +83,6 @@ mod partial;
 mod paths;
 mod peel;
 mod private;
-pub mod program;
 mod race;
 mod ranges;
 mod reduce;
@@ -61,11 +94,13 @@ mod structure;
 mod sync;
 mod translate;
 mod vectorize;
-pub mod verify;
 
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+/// The lowered program, which has a crate of its own.
+pub use loopwright_program as program;
+pub use loopwright_program::{index_range, verify};
 
 /// Choices of lowering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

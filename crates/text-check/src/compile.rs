@@ -13,7 +13,7 @@ use std::{
 
 use loopwright_cuda_target::{CudaSource, cuda_source};
 use loopwright_kernel_ir::Diagnostic;
-use loopwright_lowering::program::Program;
+use loopwright_program::Program;
 
 use crate::{
     run::TextProgram,

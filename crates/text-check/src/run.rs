@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, ffi::c_void, path::Path};
 use libloading::{Library, Symbol};
 use loopwright_cuda_target::CudaSource;
 use loopwright_kernel_ir::{Diagnostic, Name};
-use loopwright_lowering::program::{HostStmt, Owner, Param, Program, ProgramArg, Value, eval_host};
+use loopwright_program::{HostStmt, Owner, Param, Program, ProgramArg, Value, eval_host};
 
 use crate::{
     arguments::{Arguments, Scalar},

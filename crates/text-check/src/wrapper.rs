@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use loopwright_cuda_target::CudaSource;
-use loopwright_lowering::program::{DeviceKernel, Program, Stmt, Value};
+use loopwright_program::{DeviceKernel, Program, Stmt, Value};
 
 /// The shim header.
 pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use loopwright_emulator::{Arguments as EmulatorArguments, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, Number};
-use loopwright_lowering::program::{Owner, Program};
+use loopwright_program::{Owner, Program};
 use loopwright_text_check::{Arguments, Scalar};
 use programs::{Case, cases};
 

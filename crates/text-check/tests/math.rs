@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use loopwright_cuda_target::cuda_source;
 use loopwright_kernel_ir::{DType, MATH_FUNCTIONS, Precision};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 use loopwright_text_check::{Arguments, Checker, Order};
 
 /// The function's value; those without a counterpart in Rust's library by identities or tables.

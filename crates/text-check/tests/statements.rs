@@ -6,7 +6,7 @@ mod common;
 mod programs;
 
 use loopwright_cuda_target::cuda_source;
-use loopwright_lowering::program::{Program, Stmt};
+use loopwright_program::{Program, Stmt};
 use loopwright_text_check::{Checker, Order};
 use programs::{Case, cases, statements};
 
@@ -63,7 +63,7 @@ fn a_barrier_that_not_all_threads_reach_is_found() {
         Stmt::If { body, .. } => Some(body),
         _ => None,
     });
-    let barrier = Stmt::Sync { scope: loopwright_lowering::program::Scope::Block, note: common::note("") };
+    let barrier = Stmt::Sync { scope: loopwright_program::Scope::Block, note: common::note("") };
     guard.unwrap().push(barrier);
     let compiled = Checker::new().unwrap().compile(&program).unwrap();
     let error = compiled.run(&mut arguments.clone(), Order::Forwards).unwrap_err();

@@ -9,7 +9,7 @@ mod common;
 
 use common::*;
 use loopwright_kernel_ir::{DType, Name, Precision};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 use loopwright_text_check::{Arguments, Checker, Order, Scalar};
 
 const THREADS: u32 = 40;

@@ -6,7 +6,7 @@
 //! such points, and their binaries do not fit into the instruction cache.
 
 use loopwright_kernel_ir::Diagnostic;
-use loopwright_lowering::program::{Program, Step, Stmt, Value};
+use loopwright_program::{Program, Step, Stmt, Value};
 
 /// The statements of a body that a search lets through, unless it is told otherwise.
 pub(crate) const MOST_STATEMENTS: usize = 6000;

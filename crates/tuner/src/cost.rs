@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 
 use loopwright_emulator::{Counters, Report};
 use loopwright_kernel_ir::Name;
-use loopwright_lowering::program::{DeviceKernel, Program, eval_host};
+use loopwright_program::{DeviceKernel, Program, eval_host};
 use loopwright_runtime::cuda::{DeviceInfo, Occupancy, occupancy};
 use loopwright_runtime::nvrtc::KernelResources;
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
-use loopwright_lowering::program::Owner;
+use loopwright_program::Owner;
 use loopwright_runtime::{Args, Device, Expectation, Tensor};
 
 /// What the declared kernel gives for the sample, by the plain interpreter.

@@ -15,7 +15,7 @@
 use std::ops::AddAssign;
 
 use loopwright_emulator::Report;
-use loopwright_lowering::program::{MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
+use loopwright_program::{MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
 
 use crate::body::trips;
 

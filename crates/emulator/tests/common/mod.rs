@@ -2,7 +2,7 @@
 #![allow(dead_code, missing_docs)]
 
 use loopwright_kernel_ir::{DType, Name, Part, PartRef, Role};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 
 pub const I: DType = DType::I32;
 pub const F: DType = DType::F32;

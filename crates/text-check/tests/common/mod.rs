@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use loopwright_kernel_ir::{DType, Name, Part, PartRef, Precision, Role};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 
 /// A program of one kernel: arrays as parameters, scalars behind them.
 pub struct Builder {

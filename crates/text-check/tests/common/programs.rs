@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 use loopwright_kernel_ir::{DType, DeviceFunction, Precision, Role};
-use loopwright_lowering::program::*;
+use loopwright_program::*;
 use loopwright_text_check::Arguments;
 
 use crate::common::*;

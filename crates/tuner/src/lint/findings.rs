@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use loopwright_emulator::CountedAccess;
 use loopwright_kernel_ir::Name;
-use loopwright_lowering::program::Place;
+use loopwright_program::Place;
 
 use super::LintPlace;
 use super::measured::Measured;

@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use loopwright_emulator::{CountedAccess, Report};
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
-use loopwright_lowering::program::{Place, Program};
+use loopwright_program::{Place, Program};
 use loopwright_runtime::{Args, Device, Known, known};
 use loopwright_transforms::Pipeline;
 

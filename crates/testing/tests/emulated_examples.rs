@@ -7,7 +7,7 @@ mod examples;
 use examples::{kernel, lowered, pipelines};
 use loopwright_emulator::{Arguments, FaultKind, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, Number};
-use loopwright_lowering::program::{Owner, Program, Scope, Stmt};
+use loopwright_program::{Owner, Program, Scope, Stmt};
 use loopwright_reference::{Inputs, Mode, interpret};
 
 /// Small floating-point numbers without pattern.

@@ -92,11 +92,11 @@ pub enum ShuffleMode {
 /// Which memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Memory {
-    /// Number in [`super::Program::globals`].
+    /// Number in [`crate::Program::globals`].
     Global(usize),
-    /// Number in [`super::DeviceKernel::shared`].
+    /// Number in [`crate::DeviceKernel::shared`].
     Shared(usize),
-    /// Number in [`super::DeviceKernel::private`].
+    /// Number in [`crate::DeviceKernel::private`].
     Private(usize),
 }
 
@@ -250,7 +250,7 @@ impl Value {
     }
 
     /// Calls `f` on the value and everything inside it.
-    pub fn visit(&self, f: &mut dyn FnMut(&Value)) {
+    pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         f(self);
         self.each_child(&mut |child| child.visit(f));
     }

@@ -1,32 +1,8 @@
-//! The lowered program: everything about order, bounds, guards and barriers is decided here, and
-//! only read elsewhere.
-//!
-//! A [`Program`] is a host body that launches device kernels. Every integer used as an index, loop
-//! bound or coordinate is of the type [`Program::index`]. Values carry their types; there is no
-//! implicit conversion. Arithmetic on f16 and bf16 does not occur: they are loaded, cast to f32,
-//! and cast back before a store.
-//!
-//! Invariants ("validated means that the backend cannot fail"): variables are declared before use
-//! in an enclosing or the same body; names of arrays and kernels are unique, those of variables in
-//! their scope, all legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under
-//! control flow that is uniform over their scope; bodies of [`Stmt::Collective`] are made of the
-//! other statements.
-
-mod explain;
-mod host_eval;
-mod kernel;
-mod reason;
-mod stmt;
-mod value;
-
-pub use explain::{Explained, Place, ProgramExplanation};
-pub use host_eval::eval_host;
-pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
-pub use reason::{Condition, Dependence, End, Example, Note, Reason};
-pub use stmt::{Atomic, Instances, Join, Leaf, LeafId, Scope, Step, Stmt, Writes};
-pub use value::{BinOp, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};
+//! A whole program: what it takes, what it keeps in global memory, what the host launches.
 
 use loopwright_kernel_ir::{Constraint, DType, DeviceFunction, Fact, Name, Waves};
+
+use crate::{DeviceKernel, Leaf, Note, Scope, Stmt, Value};
 
 /// A scalar argument of the program.
 #[derive(Clone, Debug, PartialEq)]

@@ -234,7 +234,7 @@ fn stencil() {
 
 #[test]
 fn a_missing_barrier_shows_when_threads_run_backwards() {
-    use loopwright_lowering::program::{Scope, Stmt};
+    use loopwright_program::{Scope, Stmt};
     let (_, mut program) = programs("transpose").into_iter().find(|(name, _)| name == "tiled").unwrap();
     let body = &mut program.kernels[0].body;
     let before = body.len();

@@ -13,9 +13,7 @@ use loopwright_legality::{THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, System};
 
 use super::reading::{Barrier, Decision, Node, Reading, Rows, ScopeId};
-use crate::program::{
-    BinOp, DeviceKernel, Memory, Program, Scope as SyncScope, ShuffleMode, Stmt, Value, ValueKind,
-};
+use crate::{BinOp, DeviceKernel, Memory, Program, Scope as SyncScope, ShuffleMode, Stmt, Value, ValueKind};
 
 /// A barrier to which some threads may come and others not.
 #[derive(Clone, Debug)]

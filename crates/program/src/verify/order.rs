@@ -28,7 +28,7 @@ use super::{
     reading::{Node, Reading, Touch, TouchId},
     uniform::Varying,
 };
-use crate::program::{Memory, Scope as SyncScope, Step};
+use crate::{Memory, Scope as SyncScope, Step};
 
 /// Who the two executions are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -36,7 +36,7 @@ use loopwright_kernel_ir::{Constraint, Diagnostic, Name};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System};
 
-use crate::program::{HostStmt, LeafId, Program, Value};
+use crate::{HostStmt, LeafId, Program, Value};
 use instances::{Coverage, Flaw, Misfit};
 use order::{Meeting, Order, Who};
 use reading::{HostLoop, Reading, Terms, TouchId};
@@ -76,39 +76,6 @@ impl fmt::Display for Finding {
 }
 
 /// Asks it of a program. See the module's head.
-///
-/// ```
-/// use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Part, PartRef, Tag, Tree};
-/// use loopwright_lowering::{LowerOptions, lower, program::Stmt, verify::{Finding, verify}};
-///
-/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let declared = LoopKernel::parse("\
-/// kernel mirror(x: f32[n, 128], y: f32[n, 128], n: i32)
-/// domain { [b, t, u] : 0 <= b < n and 0 <= t < 128 and 0 <= u < 128 }
-/// temp row: f32[128] shared
-/// row[t] = x[b, t] {id=load}
-/// y[b, u] = row[127 - u] {id=store}
-/// ")?;
-/// // tag_inames(b: block.x, t: thread.x, u: thread.x)
-/// let kernel = declared.edit(|data| {
-///     let tags = [("b", Tag::Block(0)), ("t", Tag::Thread(0)), ("u", Tag::Thread(0))];
-///     data.tags = tags.map(|(iname, tag)| (Name::new(iname), tag)).into_iter().collect();
-///     let leaf = |id: &str| Tree::Leaf(PartRef { instruction: Name::new(id), part: Part::Whole });
-///     data.tree = vec![leaf("load"), leaf("store")];
-///     Ok::<(), Diagnostic>(())
-/// })?;
-/// let mut program = lower(&kernel, LowerOptions::default())?;
-/// assert!(matches!(verify(&program), Finding::Proved { .. }));
-///
-/// program.kernels[0].body.retain(|s| !matches!(s, Stmt::Sync { .. }));
-/// let Finding::Refuted(why) = verify(&program) else { panic!("two threads race") };
-/// assert_eq!(
-///     why.witness.as_deref(),
-///     Some("thread (0, 0, 0) in load writes row[0], thread (127, 0, 0) in store reads it; block (0, 0, 0), n=1"),
-/// );
-/// # Ok(())
-/// # }
-/// ```
 pub fn verify(program: &Program) -> Finding {
     let mut questions = 0;
     if let Some(wrong) = width::wrong_index(program) {
@@ -272,8 +239,8 @@ fn context(program: &Program) -> Result<Vec<Constraint>> {
 }
 
 /// The value as a function of parameters.
-pub(crate) fn parameters(value: &Value) -> Result<Option<loopwright_kernel_ir::Aff>> {
-    use crate::program::{BinOp, ValueKind};
+pub fn parameters(value: &Value) -> Result<Option<loopwright_kernel_ir::Aff>> {
+    use crate::{BinOp, ValueKind};
     use loopwright_kernel_ir::Aff;
     Ok(match &value.kind {
         ValueKind::Int(v) => Some(Aff::constant(*v)),

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{DType, Diagnostic, Expr, FAR_SCALAR, Fact, Name};
 
-use crate::program::{
+use crate::{
     BinOp, DeviceKernel, HostStmt, MemRef, Memory, Owner, Program, Step, Stmt, UnOp, Value, ValueKind, Var,
     VarId,
 };
@@ -425,7 +425,7 @@ impl<'a> Checker<'a> {
     }
 
     fn array_name(&self, memory: Memory) -> Name {
-        let local = |arrays: &[crate::program::LocalArray], k: usize| arrays.get(k).map(|a| a.name.clone());
+        let local = |arrays: &[crate::LocalArray], k: usize| arrays.get(k).map(|a| a.name.clone());
         match memory {
             Memory::Global(k) => self.program.globals.get(k).map(|g| g.name.clone()),
             Memory::Shared(k) => self.kernel.and_then(|kernel| local(&kernel.shared, k)),

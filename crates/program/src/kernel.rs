@@ -61,7 +61,7 @@ pub enum Param {
     /// The global array of this number; `written` says whether this kernel writes it (otherwise it
     /// is const).
     Global {
-        /// Number in [`super::Program::globals`].
+        /// Number in [`crate::Program::globals`].
         global: usize,
         /// Whether this kernel writes it.
         written: bool,

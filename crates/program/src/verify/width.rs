@@ -12,7 +12,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use loopwright_kernel_ir::{DType, Name};
 
-use crate::program::{BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Stmt, UnOp, Value, ValueKind};
+use crate::{BinOp, DeviceKernel, HostStmt, MemRef, Memory, Program, Stmt, UnOp, Value, ValueKind};
 
 /// A place whose index is not of the program's type, or whose offset is not that of its subscripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,12 +129,10 @@ impl Check<'_> {
                 Stmt::VectorCopy { to, from, .. } => self.element(to).or_else(|| self.element(from)),
                 _ => None,
             };
-            crate::declare::own_values(stmt, &mut |value| {
-                value.visit(&mut |value| {
-                    if let (ValueKind::Load(element), None) = (&value.kind, &found) {
-                        found = self.element(element);
-                    }
-                });
+            stmt.visit_values(&mut |value| {
+                if let (ValueKind::Load(element), None) = (&value.kind, &found) {
+                    found = self.element(element);
+                }
             });
         });
         found

@@ -7,7 +7,7 @@ use loopwright_legality::Presence;
 
 use super::{MemRef, Memory, Note, Value, ValueKind, VarId};
 
-/// The number of a [`Leaf`] in [`super::Program::leaves`].
+/// The number of a [`Leaf`] in [`crate::Program::leaves`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeafId(pub usize);
 
@@ -267,20 +267,5 @@ impl Stmt {
         let mut found = BTreeSet::new();
         Stmt::visit(body, &mut |s| found.extend(s.leaf().filter(|_| s.is_result(leaves))));
         found
-    }
-
-    /// Calls `f` on each statement, outer before inner.
-    pub fn visit<'a>(body: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
-        for stmt in body {
-            f(stmt);
-            match stmt {
-                Stmt::For { body, .. } | Stmt::Collective { body, .. } => Stmt::visit(body, f),
-                Stmt::If { body, otherwise, .. } => {
-                    Stmt::visit(body, f);
-                    Stmt::visit(otherwise, f);
-                }
-                _ => {}
-            }
-        }
     }
 }

@@ -5,7 +5,7 @@ use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES};
 use loopwright_poly::Result;
 
 use super::reading::{Reading, Rows};
-use crate::program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind};
+use crate::{BinOp, MemRef, Memory, UnOp, Value, ValueKind};
 
 impl Reading<'_> {
     /// The value over coordinates, loops, parameters and data; `None` where it is not affine in

@@ -1,6 +1,6 @@
 //! How long the emulator takes, all checks on: the segmented sum of 2^24 f32 and the product of two
 //! 256 x 256 matrices, with each pipeline of the examples, or with those that are named.
-//! `cargo run --release -p loopwright-emulator --example speed [PIPELINE ...]`
+//! `cargo run --release -p loopwright-testing --example emulator_speed [PIPELINE ...]`
 
 #[path = "../tests/common/examples.rs"]
 mod examples;

@@ -26,7 +26,7 @@ use loopwright_legality::{BLOCK_COORDINATES, Presence, THREAD_COORDINATES, is_co
 use loopwright_poly::{Result, System, Table, TableSet};
 
 use super::reading::{Named, Reading, Scope, ScopeId};
-use crate::program::{Instances, LeafId, Step};
+use crate::{Instances, LeafId, Step};
 
 /// What is wrong with the executions of a statement.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@
 //! never smaller; [`Scope::exact`] tells.
 //!
 //! In [`Terms::Instances`], named indices and loops are written as what they mean instead
-//! ([`crate::program::Var::meaning`]): functions of the kernel's inames. The text's loops and
+//! ([`crate::Var::meaning`]): functions of the kernel's inames. The text's loops and
 //! guards are then constraints on executions of the kernel's parts.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
 use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, Table};
 
-use crate::program::{
+use crate::{
     Atomic, BinOp, DeviceKernel, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value,
     ValueKind,
 };

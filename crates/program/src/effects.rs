@@ -1,0 +1,122 @@
+//! What a statement reads, writes, assigns and synchronises: said here once, for all who ask.
+//!
+//! Each question is about the statement itself, not about those of its bodies ([`Stmt::bodies`]);
+//! [`Stmt::visit`] goes through all of them. A new kind of statement answers here, and the passes
+//! that only need the answers learn of it from here.
+
+use crate::{MemRef, Scope, Stmt, Value, ValueKind, VarId};
+
+/// Neighbouring elements that a statement touches by one access.
+#[derive(Clone, Copy, Debug)]
+pub struct Accessed<'a> {
+    /// The first element.
+    pub element: &'a MemRef,
+    /// How many there are, along the axis in which neighbours lie.
+    pub lanes: u8,
+}
+
+impl Stmt {
+    /// The statements inside: of a choice, those of both sides.
+    pub fn bodies(&self) -> impl Iterator<Item = &Vec<Stmt>> {
+        let (first, second) = match self {
+            Stmt::For { body, .. } | Stmt::Collective { body, .. } => (Some(body), None),
+            Stmt::If { body, otherwise, .. } => (Some(body), Some(otherwise)),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// As [`Stmt::bodies`], to change them.
+    pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stmt>> {
+        let (first, second) = match self {
+            Stmt::For { body, .. } | Stmt::Collective { body, .. } => (Some(body), None),
+            Stmt::If { body, otherwise, .. } => (Some(body), Some(otherwise)),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second)
+    }
+
+    /// Calls `f` on each statement, outer before inner.
+    pub fn visit<'a>(body: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
+        for stmt in body {
+            f(stmt);
+            stmt.bodies().for_each(|body| Stmt::visit(body, f));
+        }
+    }
+
+    /// Calls `f` on each value that the statement evaluates: subscripts and offsets of what it
+    /// touches, bounds, conditions, what it stores.
+    pub fn each_value<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
+        let address = |element: &'a MemRef, f: &mut dyn FnMut(&'a Value)| {
+            element.subscripts.iter().for_each(&mut *f);
+            f(&element.offset);
+        };
+        match self {
+            Stmt::Let { value, .. } | Stmt::Set { value, .. } => f(value),
+            Stmt::Store { to, value, .. } | Stmt::Update { to, value, .. } => {
+                address(to, f);
+                f(value);
+            }
+            Stmt::VectorCopy { to, from, .. } => {
+                address(to, f);
+                address(from, f);
+            }
+            Stmt::For { lower, upper, .. } => {
+                f(lower);
+                f(upper);
+            }
+            Stmt::If { cond, .. } => f(cond),
+            Stmt::Declare(_) | Stmt::Sync { .. } | Stmt::Collective { .. } => {}
+        }
+    }
+
+    /// Calls `f` on each value of the statement and on everything inside it.
+    pub fn visit_values<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
+        self.each_value(&mut |value| value.visit(f));
+    }
+
+    /// What the statement writes to an array, if it does.
+    pub fn written(&self) -> Option<Accessed<'_>> {
+        match self {
+            Stmt::Store { to, .. } | Stmt::Update { to, .. } => Some(Accessed { element: to, lanes: 1 }),
+            Stmt::VectorCopy { to, lanes, .. } => Some(Accessed { element: to, lanes: *lanes }),
+            _ => None,
+        }
+    }
+
+    /// Calls `f` on what the statement reads from arrays, in its values, their subscripts too.
+    pub fn each_read<'a>(&'a self, f: &mut dyn FnMut(Accessed<'a>)) {
+        if let Stmt::VectorCopy { from, lanes, .. } = self {
+            f(Accessed { element: from, lanes: *lanes });
+        }
+        self.visit_values(&mut |value| {
+            if let ValueKind::Load(element) = &value.kind {
+                f(Accessed { element, lanes: 1 });
+            }
+        });
+    }
+
+    /// The variable to which the statement gives a value.
+    pub fn assigned(&self) -> Option<VarId> {
+        match self {
+            Stmt::Let { var, .. } | Stmt::Set { var, .. } | Stmt::For { var, .. } => Some(*var),
+            _ => None,
+        }
+    }
+
+    /// The variable that the statement declares.
+    pub fn declared(&self) -> Option<VarId> {
+        match self {
+            Stmt::Let { var, .. } | Stmt::For { var, .. } | Stmt::Declare(var) => Some(*var),
+            _ => None,
+        }
+    }
+
+    /// Among whom the statement is a barrier, if it is one.
+    pub fn barrier(&self) -> Option<Scope> {
+        match self {
+            Stmt::Sync { scope, .. } => Some(*scope),
+            _ => None,
+        }
+    }
+}
