@@ -50,6 +50,7 @@ pub use loopwright_emulator as emulator;
 pub use loopwright_kernel_ir as ir;
 pub use loopwright_lowering as lowering;
 pub use loopwright_poly as poly;
+pub use loopwright_program as program;
 pub use loopwright_runtime as runtime;
 pub use loopwright_transforms as transforms;
 pub use loopwright_tuner as tuner;

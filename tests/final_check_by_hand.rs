@@ -4,7 +4,7 @@
 use loopwright_kernel_ir::{DType, LoopKernel, Name};
 use loopwright_lowering::{
     LowerOptions, lower,
-    program::{BinOp, Program, Stmt, Value, ValueKind},
+    program::{BinOp, Memory, Note, Program, Stmt, Value, ValueKind},
     verify::{Finding, verify},
 };
 use loopwright_transforms::Pipeline;
@@ -131,4 +131,83 @@ y[k, u] = a[k, 63 - u] + m {id=take, inames=k:u}
             "error[unordered]: different threads of one block may touch one element of `a` in `rounds`: hand writes it, take reads it, and no barrier is between them"
         )
     );
+}
+
+/// A condition in 16 bits that holds of no thread in the integers and, as it wraps, of every thread
+/// from the 32nd on: whatever stands under it may run. Lowering's word for it counts for nothing.
+#[test]
+fn a_condition_that_may_wrap_rules_nothing_out() {
+    let small = |v: i64| Value::int(DType::I16, v);
+    let wrapping = |factor: i64| {
+        let thread = Value { dtype: DType::I16, kind: ValueKind::Cast(Box::new(thread())) };
+        Value::binary(BinOp::Lt, Value::binary(BinOp::Mul, thread, small(factor)), small(0))
+    };
+    let under = |cond: Value| {
+        let mut program = rounds();
+        loops(&mut program.kernels[0].body, &mut |stmt| {
+            let Stmt::For { body, .. } = stmt else { return };
+            body.retain(|s| !matches!(s, Stmt::Sync { .. }));
+            for stmt in body.iter_mut().filter(|s| matches!(s, Stmt::Store { .. })) {
+                let Stmt::Store { value: Value { kind: ValueKind::Load(from), .. }, .. } = stmt else {
+                    continue;
+                };
+                if matches!(from.memory, Memory::Shared(_)) {
+                    let body = vec![stmt.clone()];
+                    let note = Note::predicate(true);
+                    *stmt = Stmt::If { cond: cond.clone(), body, otherwise: Vec::new(), note };
+                }
+            }
+        });
+        // Instances that do not run are not what is asked about.
+        program.leaves.iter_mut().for_each(|leaf| leaf.instances = None);
+        program
+    };
+    // 63 times 512 is below 2^15, and 32 times 1024 is not.
+    is_proved(&under(wrapping(512)));
+    let why = verify(&under(wrapping(1024))).refusal().expect("two threads race").to_string();
+    assert!(why.starts_with("error[unordered]"), "{why}");
+    // The same of a value that is chosen.
+    let chosen = |cond: Value| {
+        let mut program = under(Value { dtype: DType::Bool, kind: ValueKind::Bool(true) });
+        loops(&mut program.kernels[0].body, &mut |stmt| {
+            let Stmt::For { body, .. } = stmt else { return };
+            for stmt in body.iter_mut() {
+                let Stmt::If { body, .. } = stmt else { continue };
+                let Some(Stmt::Store { value, .. }) = body.first_mut() else { continue };
+                let zero = Value { dtype: value.dtype, kind: ValueKind::Float(0.0) };
+                let kind = ValueKind::Select(Box::new(cond.clone()), Box::new(value.clone()), Box::new(zero));
+                *value = Value { dtype: value.dtype, kind };
+            }
+        });
+        program
+    };
+    is_proved(&chosen(wrapping(512)));
+    let why = verify(&chosen(wrapping(1024))).refusal().expect("two threads race").to_string();
+    assert!(why.starts_with("error[unordered]"), "{why}");
+}
+
+/// The same around a barrier: in the integers no thread comes to it, and as the condition wraps
+/// half of them do.
+#[test]
+fn a_condition_that_may_wrap_is_the_same_for_all_threads_only_where_it_is_shown() {
+    let thread = Value { dtype: DType::I16, kind: ValueKind::Cast(Box::new(thread())) };
+    let small = |v: i64| Value::int(DType::I16, v);
+    let under = |factor: i64| {
+        let product = Value::binary(BinOp::Mul, thread.clone(), small(factor));
+        let cond = Value::binary(BinOp::Ge, product, small(0));
+        let mut program = rounds();
+        loops(&mut program.kernels[0].body, &mut |stmt| {
+            let Stmt::For { body, .. } = stmt else { return };
+            for stmt in body.iter_mut().filter(|s| matches!(s, Stmt::Sync { .. })) {
+                let body = vec![stmt.clone()];
+                let note = Note::predicate(true);
+                *stmt = Stmt::If { cond: cond.clone(), body, otherwise: Vec::new(), note };
+            }
+        });
+        program.leaves.iter_mut().for_each(|leaf| leaf.instances = None);
+        verify(&program).refusal().map(|d| d.code.to_string())
+    };
+    assert_eq!(under(1024).as_deref(), Some("divergent-barrier"));
+    // A barrier that may be left out orders nothing, but all threads come to it.
+    assert_eq!(under(512).as_deref(), Some("unordered"));
 }

@@ -209,3 +209,21 @@ fn the_doctor_knows_this_machine() {
     let text = out(&call(&["doctor"]));
     assert!(text.contains("emulator") && text.contains("NVRTC"), "{text}");
 }
+
+/// A bound that 32 bits do not hold: a launch would take the program of 64-bit indices.
+#[test]
+fn cuda_prints_the_program_that_a_launch_takes() {
+    let folder = Folder::new("wide");
+    let kernel = folder.file(
+        "wide.lw",
+        "kernel wide(y: i64[n], n: i32)\ndomain { [k] : 0 <= k < n }\ny[k] = sum(j, j)\ndomain { [j] : 3000000000 <= j < 3000000010 }\n",
+    );
+    let pipeline = folder.file("empty.pipe", "");
+    let output = call(&["cuda", &kernel, &pipeline]);
+    let notes = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(notes.contains("indices are of 64 bits") && notes.contains("3000000000"), "{notes}");
+    assert!(out(&output).contains("for (long long j = 3000000000"), "{}", out(&output));
+    // What the user chooses is printed.
+    let chosen = call(&["cuda", &kernel, &pipeline, "--index", "i32"]);
+    assert!(!String::from_utf8_lossy(&chosen.stderr).contains("indices are of 64 bits"));
+}

@@ -35,6 +35,11 @@ pub struct TooWide {
 }
 
 impl TooWide {
+    /// The bound of its values that lies farthest beyond the type.
+    pub fn farthest(&self) -> i128 {
+        if self.range.0.unsigned_abs() > self.range.1.unsigned_abs() { self.range.0 } else { self.range.1 }
+    }
+
     /// As a refusal, for a type that has no wider one.
     pub fn diagnostic(&self) -> Diagnostic {
         let (low, high) = self.range;

@@ -3,8 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use loopwright::lowering::program::{DeviceKernel, HostStmt, Program, Scope, Stmt};
+use loopwright::ir::{Aff, Arg, Constraint, Name};
+use loopwright::poly::System;
 use loopwright::prelude::*;
+use loopwright::program::index_range;
+use loopwright::program::{DeviceKernel, HostStmt, Program, Scope, Stmt};
 
 use crate::input::{Binding, Failure, Form};
 use crate::report;
@@ -23,12 +26,32 @@ pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lowered program, open types bound.
+/// The lowered program, open types bound. Unless the user chooses, its indices are of 32 bits, or
+/// of 64 where 32 do not hold what it computes even for small sizes: a launch, which knows its
+/// sizes, would not take it.
 pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), Failure> {
     let kernel = loopwright::runtime::bind_open_types(&form.transformed()?, &binding.types()?)?;
-    let index = binding.index()?.unwrap_or(DType::I32);
-    let program = lower(&kernel, LowerOptions { index })?;
+    let chosen = binding.index()?;
+    let program = lower(&kernel, LowerOptions { index: chosen.unwrap_or(DType::I32) })?;
+    if chosen.is_none()
+        && let Err(wide) = index_range::check(&program, &smallest(&kernel))
+    {
+        report::note(&format!("indices are of 64 bits: {} can reach {}", wide.place, wide.farthest()));
+        return Ok((kernel.clone(), lower(&kernel, LowerOptions { index: DType::I64 })?));
+    }
     Ok((kernel, program))
+}
+
+/// Values of the scalar arguments for which the assumptions hold, small ones where there are.
+fn smallest(kernel: &LoopKernel) -> impl Fn(&Name) -> Option<i64> {
+    let positive = kernel.args.iter().filter_map(|arg| match arg {
+        Arg::Scalar(scalar) => Some(Constraint::nonneg(Aff::var(&scalar.name).add_constant(-1).ok()?)),
+        Arg::Array(_) => None,
+    });
+    let assumed = kernel.assumptions.iter().cloned();
+    let point = |rows: Vec<Constraint>| System::new(&rows).ok()?.sample(&BTreeMap::new()).ok()?;
+    let found = point(assumed.clone().chain(positive).collect()).or_else(|| point(assumed.collect()));
+    move |name| Some(found.as_ref().and_then(|p| p.get(name).copied()).unwrap_or(1))
 }
 
 /// `loopwright check`
@@ -47,7 +70,7 @@ pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
         program.index
     );
     host(&program, &program.host, 1, &mut text);
-    for global in program.globals.iter().filter(|g| g.owner == loopwright::lowering::program::Owner::Launch) {
+    for global in program.globals.iter().filter(|g| g.owner == loopwright::program::Owner::Launch) {
         let _ = writeln!(
             text,
             "  global temporary {}: {} elements of {}",

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 
 use loopwright::ir::Diagnostic;
-use loopwright::lowering::program::{BinOp, UnOp, Value, ValueKind};
+use loopwright::program::{BinOp, UnOp, Value, ValueKind};
 
 use crate::input::Failure;
 

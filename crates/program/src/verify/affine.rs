@@ -4,7 +4,10 @@ use loopwright_kernel_ir::{Aff, Constraint, Name};
 use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES};
 use loopwright_poly::Result;
 
-use super::reading::{Reading, Rows};
+use super::{
+    integers::Asked,
+    reading::{Reading, Rows},
+};
 use crate::{BinOp, MemRef, Memory, UnOp, Value, ValueKind};
 
 impl Reading<'_> {
@@ -56,13 +59,14 @@ impl Reading<'_> {
     }
 
     /// Adds what it means that a condition has this truth value. Whether that is all that it means.
-    pub fn condition(&mut self, cond: &Value, side: bool, rows: &mut Rows) -> Result<bool> {
+    /// A comparison that may wrap means nothing in the integers ([`super::integers`]).
+    pub fn condition(&mut self, cond: &Value, side: bool, asked: Asked, rows: &mut Rows) -> Result<bool> {
         match (&cond.kind, side) {
             (ValueKind::Bool(v), _) if *v == side => Ok(true),
-            (ValueKind::Unary(UnOp::Not, a), _) => self.condition(a, !side, rows),
+            (ValueKind::Unary(UnOp::Not, a), _) => self.condition(a, !side, asked, rows),
             (ValueKind::Binary(BinOp::And, a, b), true) | (ValueKind::Binary(BinOp::Or, a, b), false) => {
-                let first = self.condition(a, side, rows)?;
-                Ok(self.condition(b, side, rows)? && first)
+                let first = self.condition(a, side, asked, rows)?;
+                Ok(self.condition(b, side, asked, rows)? && first)
             }
             (ValueKind::Binary(op, a, b), _) => {
                 let op = match (op, side) {
@@ -74,7 +78,10 @@ impl Reading<'_> {
                     (BinOp::Ne, false) => BinOp::Eq,
                     _ => return Ok(false),
                 };
-                if !a.dtype.is_integer() {
+                let integers = a.dtype.is_integer()
+                    && self.is_integer(a, asked, rows)?
+                    && self.is_integer(b, asked, rows)?;
+                if !integers {
                     return Ok(false);
                 }
                 match op {

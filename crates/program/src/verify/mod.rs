@@ -22,6 +22,7 @@
 
 mod affine;
 mod instances;
+mod integers;
 mod order;
 mod reading;
 mod uniform;
@@ -138,7 +139,7 @@ fn launch(
 ) -> Result<Option<Finding>> {
     let kernel = &program.kernels[number];
     let context = context(program)?;
-    let mut reading = Reading::new(program, kernel, around, Terms::Text)?;
+    let mut reading = Reading::new(program, kernel, around, &context, Terms::Text)?;
     if let Some(divergence) = reading.divergence(&context, questions)? {
         let barrier = match divergence.barrier.as_str() {
             "" => "a barrier".to_string(),
@@ -159,7 +160,7 @@ fn launch(
             }
         }));
     }
-    let in_inames = Reading::new(program, kernel, around, Terms::Instances)?;
+    let in_inames = Reading::new(program, kernel, around, &context, Terms::Instances)?;
     let mut coverage = Coverage::new(&in_inames, &context);
     let misfit = coverage.check(seen)?;
     *questions += coverage.questions;

@@ -17,6 +17,7 @@ use loopwright_kernel_ir::{Aff, Constraint, Fact, Name};
 use loopwright_legality::{BLOCK_COORDINATES, Load, THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, Table};
 
+use super::integers::Asked;
 use crate::{
     Atomic, BinOp, DeviceKernel, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value,
     ValueKind,
@@ -141,8 +142,8 @@ pub(super) struct Barrier<'p> {
 /// What decides whether, or how often, a body runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Decision<'p> {
-    /// The condition of a choice, and which side.
-    If(&'p Value, bool),
+    /// The condition of a choice, which side, and what a launch is asked of it.
+    If(&'p Value, bool, Asked),
     /// Bounds of a loop.
     Bounds(&'p Value, &'p Value),
 }
@@ -151,6 +152,8 @@ pub(super) enum Decision<'p> {
 pub(super) struct Reading<'p> {
     pub program: &'p Program,
     pub kernel: &'p DeviceKernel,
+    /// What holds for the parameters.
+    pub context: &'p [Constraint],
     pub scopes: Vec<Scope>,
     pub loops: Vec<Loop>,
     pub touches: Vec<Touch>,
@@ -189,6 +192,7 @@ impl<'p> Reading<'p> {
         program: &'p Program,
         kernel: &'p DeviceKernel,
         host: &[HostLoop<'p>],
+        context: &'p [Constraint],
         terms: Terms,
     ) -> Result<Self> {
         let mut assigned = vec![0; kernel.vars.len()];
@@ -203,6 +207,7 @@ impl<'p> Reading<'p> {
         let mut reading = Reading {
             program,
             kernel,
+            context,
             scopes: vec![Scope { exact: true, ..Scope::default() }],
             loops: Vec::new(),
             touches: Vec::new(),
@@ -252,6 +257,24 @@ impl<'p> Reading<'p> {
 
     pub fn scope(&self, id: ScopeId) -> &Scope {
         &self.scopes[id]
+    }
+
+    /// The constraints around what is being read.
+    pub fn scope_rows(&self) -> &[Constraint] {
+        &self.scopes[self.scope].rows
+    }
+
+    /// Asks something as if the text were being read at a place.
+    pub fn at<T>(&mut self, scope: ScopeId, ask: impl FnOnce(&mut Self) -> T) -> T {
+        let before = std::mem::replace(&mut self.scope, scope);
+        let answer = ask(self);
+        self.scope = before;
+        answer
+    }
+
+    /// The array from which the value of this name is read.
+    pub fn load_of(&self, name: &Name) -> Option<Name> {
+        self.loads.get(name).map(|load| load.array.clone())
     }
 
     /// Adds what holds everywhere.
@@ -366,9 +389,9 @@ impl<'p> Reading<'p> {
                     let mut sides = Vec::new();
                     for (side, body) in [(true, body), (false, otherwise)] {
                         let mut rows = Rows::default();
-                        // A value that may wrap says nothing of integers.
-                        let exact = note.is_of_integers() && self.condition(cond, side, &mut rows)?;
-                        self.around.push((self.scope, Decision::If(cond, side)));
+                        let asked = if note.is_predicate() { Asked::Indices } else { Asked::All };
+                        let exact = self.condition(cond, side, asked, &mut rows)?;
+                        self.around.push((self.scope, Decision::If(cond, side, asked)));
                         let before = self.enter(rows, exact);
                         sides.push(self.nodes(body)?);
                         self.scope = before;
@@ -510,7 +533,7 @@ impl<'p> Reading<'p> {
             return Ok(());
         }
         let mut rows = Rows::default();
-        let exact = self.condition(cond, side, &mut rows)?;
+        let exact = self.condition(cond, side, Asked::Indices, &mut rows)?;
         let before = self.enter(rows, exact);
         self.reads(value, leaf, found)?;
         self.scope = before;

@@ -60,7 +60,7 @@ impl<'p> Varying<'p> {
     /// Whether the threads may decide differently.
     pub fn decision(&self, decision: &Decision<'_>) -> bool {
         match decision {
-            Decision::If(cond, _) => self.varies(cond),
+            Decision::If(cond, ..) => self.varies(cond),
             Decision::Bounds(lower, upper) => self.varies(lower) || self.varies(upper),
         }
     }
@@ -185,9 +185,10 @@ impl Reading<'_> {
         let mut cases: Vec<Vec<Constraint>> = Vec::new();
         let mut exact = self.scope(scope).exact;
         match decision {
-            Decision::If(cond, side) => {
+            Decision::If(cond, side, asked) => {
                 let mut all = Rows::default();
-                if !self.condition(cond, side, &mut all)? || !all.either.is_empty() {
+                let read = self.at(scope, |this| this.condition(cond, side, asked, &mut all))?;
+                if !read || !all.either.is_empty() {
                     return Ok(Some(None));
                 }
                 let rows = all.all;
@@ -201,7 +202,7 @@ impl Reading<'_> {
             }
             Decision::Bounds(lower, upper) => {
                 for bound in [lower, upper] {
-                    let Some(bound) = self.aff(bound)? else { return Ok(Some(None)) };
+                    let Some(bound) = self.at(scope, |this| this.aff(bound))? else { return Ok(Some(None)) };
                     let theirs = other(&bound)?;
                     cases.push(vec![Constraint::lt(&bound, &theirs)?]);
                 }

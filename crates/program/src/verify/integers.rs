@@ -1,0 +1,122 @@
+//! Whether what a condition compares is what the same arithmetic gives in the integers.
+//!
+//! Rows are about integers; the arithmetic of a condition wraps in its type. What is of the index
+//! type is checked at launch ([`crate::index_range`]): all of it in guards, in values and
+//! predicates as far as no data has a part in it. Anything else counts in a proof only where the
+//! rows around it keep it within its type. Nothing that lowering says of a condition is believed.
+
+use loopwright_kernel_ir::{Aff, Constraint, DType, FAR_SCALAR, Name};
+use loopwright_poly::{Result, System};
+
+use super::reading::{Reading, Rows};
+use crate::{BinOp, UnOp, Value, ValueKind};
+
+/// What a launch is asked of the arithmetic of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// A guard: all arithmetic of the index type stays in it.
+    All,
+    /// A predicate, or a choice inside of a value: arithmetic on indices does.
+    Indices,
+}
+
+impl Reading<'_> {
+    /// Whether a value is what its arithmetic gives in the integers, where the constraints around
+    /// it and these rows hold. What is no function of integers is of no interest: no row is made
+    /// of it.
+    pub fn is_integer(&mut self, value: &Value, asked: Asked, rows: &Rows) -> Result<bool> {
+        let computed = match &value.kind {
+            ValueKind::Binary(BinOp::Add | BinOp::Sub | BinOp::Mul, ..) | ValueKind::Unary(UnOp::Neg, _) => {
+                true
+            }
+            // A conversion from a type whose values all fit changes nothing.
+            ValueKind::Cast(a) => !contains(value.dtype, a.dtype),
+            _ => false,
+        };
+        for child in value.children() {
+            if child.dtype.is_integer()
+                && !matches!(value.kind, ValueKind::Load(_))
+                && !self.is_integer(child, asked, rows)?
+            {
+                return Ok(false);
+            }
+        }
+        if !computed {
+            return Ok(true);
+        }
+        let at_launch = value.dtype == self.program.index
+            && !matches!(value.kind, ValueKind::Cast(_))
+            && (asked == Asked::All || !self.has_data(value));
+        if at_launch {
+            return Ok(true);
+        }
+        let Some(aff) = self.aff(value)? else { return Ok(true) };
+        self.stays_within(&aff, value, rows)
+    }
+
+    /// Whether the rows keep a function within the type of the value that it is.
+    fn stays_within(&mut self, aff: &Aff, value: &Value, rows: &Rows) -> Result<bool> {
+        let (low, high) = limits(value.dtype);
+        let mut premises = self.context.to_vec();
+        premises.extend(self.scope_rows().iter().chain(&rows.all).cloned());
+        let mut typed: Vec<(Name, DType)> = Vec::new();
+        value.visit(&mut |v| {
+            if let ValueKind::Param(name) = &v.kind
+                && v.dtype.is_integer()
+            {
+                typed.push((name.clone(), v.dtype));
+            }
+        });
+        for name in aff.names() {
+            if let Some(array) = self.load_of(&name) {
+                let global = self.program.global(&array);
+                typed.extend(global.map(|g| (name, g.dtype)));
+            }
+        }
+        for (name, dtype) in typed {
+            let (low, high) = limits(dtype);
+            // Launches with scalars beyond this are refused where a condition names them.
+            let (low, high) = (low.max(-FAR_SCALAR), high.min(FAR_SCALAR));
+            premises.push(Constraint::nonneg(Aff::var(&name).add_constant(low.saturating_neg())?));
+            premises.push(Constraint::le(&Aff::var(&name), &Aff::constant(high))?);
+        }
+        let system = System::new(&premises)?;
+        Ok(system.implies(&Constraint::le(&Aff::constant(low), aff)?)?
+            && system.implies(&Constraint::le(aff, &Aff::constant(high))?)?)
+    }
+
+    /// Whether what is read from memory, or is no known function of indices, has a part in a value.
+    fn has_data(&self, value: &Value) -> bool {
+        match &value.kind {
+            ValueKind::Load(_) | ValueKind::Call { .. } => true,
+            ValueKind::Var(var) => match self.variable(var.0) {
+                Some(aff) => aff.mentions_any(&|n| self.load_of(n).is_some()),
+                None => true,
+            },
+            kind if kind.joins_lanes() => true,
+            _ => value.children().into_iter().any(|child| self.has_data(child)),
+        }
+    }
+}
+
+/// Whether an integer type has all values of another.
+fn contains(wide: DType, narrow: DType) -> bool {
+    let ((low, high), (from, to)) = (limits(wide), limits(narrow));
+    // Of u64, only half of the values are within these limits.
+    narrow.is_integer() && (wide == narrow || narrow != DType::U64 && low <= from && to <= high)
+}
+
+/// The least and the greatest value of an integer type, as far as 64 signed bits have them.
+fn limits(dtype: DType) -> (i64, i64) {
+    match dtype {
+        DType::Bool => (0, 1),
+        DType::I8 => (i8::MIN.into(), i8::MAX.into()),
+        DType::I16 => (i16::MIN.into(), i16::MAX.into()),
+        DType::I32 => (i32::MIN.into(), i32::MAX.into()),
+        DType::U8 => (0, u8::MAX.into()),
+        DType::U16 => (0, u16::MAX.into()),
+        DType::U32 => (0, u32::MAX.into()),
+        DType::U64 => (0, i64::MAX),
+        DType::I64 | DType::F16 | DType::BF16 | DType::F32 | DType::F64 => (-i64::MAX, i64::MAX),
+    }
+}
