@@ -1,4 +1,4 @@
-//! The last question, asked of finished programs: it proves those of all example pipelines (they
+//! The final check, asked of finished programs: it proves those of all example pipelines (they
 //! were lowered, which asks it), and refuses each that is spoilt by hand, naming two executions.
 
 #[path = "common/barriers.rs"]

@@ -42,7 +42,7 @@ fn random_programs_compute_what_the_declared_kernels_say() {
         .collect();
     let all = all.into_inner().unwrap_or_default();
     let taken: usize = all.taken.values().sum();
-    // The last question about a finished program answers for what lowering has decided: it is not
+    // The final check of a program answers for what lowering has decided: it is not
     // what refuses.
     let last = [
         "unordered",
@@ -55,7 +55,7 @@ fn random_programs_compute_what_the_declared_kernels_say() {
     ];
     for code in last {
         let first = all.first.get(code).cloned().unwrap_or_default();
-        assert!(first.is_empty(), "lowering made what the last question refuses\n{first}");
+        assert!(first.is_empty(), "lowering made what the final check refuses\n{first}");
     }
     println!(
         "{count} cases, {} wrong; steps taken {taken}: {:?}; refused by steps {:?}, by lowering {:?}",

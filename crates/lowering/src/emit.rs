@@ -477,6 +477,7 @@ impl Emitter<'_, '_> {
             // not of a piece of it.
             if u == l + 1 && self.piece.is_none() {
                 inner.set(iname.clone(), self.index_int(l));
+                inner.only.insert(iname.clone(), Aff::constant(l));
                 inner.learn(&[Constraint::equal(&Aff::var(iname), &Aff::constant(l))?])?;
                 let mut body = self.lets(&mut inner)?;
                 body.extend(self.emit_items(items, &mut inner)?);

@@ -8,9 +8,11 @@ use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Constraint, DType, Diagnostic, Name, ReductionOp, Type, legal_like,
 };
 
+use loopwright_poly::Table;
+
 use crate::{
-    Peel,
     analysis::{Analysis, PartInfo},
+    env::Env,
     fold::{add, mul},
     layout::{constant_dims, storage_order},
     loop_bounds::LoopBounds,
@@ -36,8 +38,6 @@ pub(crate) struct Shared {
     pub leaves: Vec<Leaf>,
     pub index: DType,
     pub hazards: crate::Hazards,
-    /// How vectors move of which some lanes lie beside a range.
-    pub peel: Peel,
 }
 
 /// The state of writing one device kernel.
@@ -63,7 +63,7 @@ pub(crate) struct Emitter<'a, 'k> {
     /// What the loop in hand is for, where it is not for all instances of its part.
     pub piece: Option<Piece>,
     names: BTreeSet<String>,
-    leaf_ids: BTreeMap<usize, LeafId>,
+    leaf_ids: Table<LeafKey, LeafId>,
 }
 
 /// Some instances of a part, which have a loop of their own (see `partial`).
@@ -77,6 +77,9 @@ pub(crate) struct Piece {
     pub ends_of: Option<LoopBounds>,
 }
 
+/// The number of a part, and its inames of one value.
+type LeafKey = (usize, Vec<(Name, Aff)>);
+
 /// What an emitter has made at some point.
 pub(crate) struct Mark {
     vars: usize,
@@ -88,7 +91,7 @@ pub(crate) struct Mark {
     carries: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
     data: BTreeSet<Name>,
     names: BTreeSet<String>,
-    leaf_ids: BTreeMap<usize, LeafId>,
+    leaf_ids: Table<LeafKey, LeafId>,
 }
 
 impl<'a, 'k> Emitter<'a, 'k> {
@@ -116,7 +119,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             loaded_ahead: Vec::new(),
             piece: None,
             names,
-            leaf_ids: BTreeMap::new(),
+            leaf_ids: Table::default(),
         }
     }
 
@@ -202,8 +205,17 @@ impl<'a, 'k> Emitter<'a, 'k> {
         Value::var(self.vars[var.0].dtype, var)
     }
 
-    pub fn leaf(&mut self, part: usize) -> LeafId {
-        if let Some(id) = self.leaf_ids.get(&part) {
+    /// What a part's statements at this place come from.
+    pub fn leaf(&mut self, part: usize, env: &Env) -> LeafId {
+        let info = &self.analysis.parts[part];
+        let of_part = |(iname, _): &(&Name, &Aff)| info.inames.contains(*iname);
+        self.leaf_at(part, env.only.iter().filter(of_part).map(|(i, v)| (i.clone(), v.clone())).collect())
+    }
+
+    /// As [`Self::leaf`], where these inames have one value each.
+    pub fn leaf_at(&mut self, part: usize, only: BTreeMap<Name, Aff>) -> LeafId {
+        let key = (part, only.into_iter().collect::<Vec<_>>());
+        if let Some(id) = self.leaf_ids.get(&key) {
             return *id;
         }
         let info = &self.analysis.parts[part];
@@ -217,10 +229,11 @@ impl<'a, 'k> Emitter<'a, 'k> {
                 format!("{} = {}", targets.join(", "), instruction.value)
             },
             instances: Some(info.instances(self.analysis)),
+            only: key.1.clone(),
             flattened: false,
         });
         let id = LeafId(self.shared_state.leaves.len() - 1);
-        self.leaf_ids.insert(part, id);
+        self.leaf_ids.insert(key, id);
         id
     }
 

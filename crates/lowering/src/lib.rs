@@ -123,40 +123,26 @@ impl Default for LowerOptions {
 /// their bytes; and what [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
     let program = lower_unverified(kernel, options)?;
-    let Some(why) = refused(kernel, &program) else { return Ok(program) };
-    // Ends of rows that are moved apart may be more than the question can follow: then they stay in
-    // their loops, or all moves as the guards say.
-    for peel in [Peel::InPlace, Peel::Never] {
-        if let Ok(plain) = lower_with(kernel, options, Hazards::Refused, peel)
-            && plain != program
-            && refused(kernel, &plain).is_none()
-        {
-            return Ok(plain);
-        }
+    match refused(kernel, &program) {
+        None => Ok(program),
+        Some(why) => Err(kernel.locate(*why)),
     }
-    Err(kernel.locate(*why))
 }
 
-/// Why the last question refuses a program.
+/// Why the final check refuses a program.
 fn refused(kernel: &LoopKernel, program: &program::Program) -> Option<Box<Diagnostic>> {
     match verify::verify(program) {
         verify::Finding::Proved { .. } => None,
-        // What the user has vouched for may hang on what cannot be shown.
+        // What the user has vouched for may rest on what cannot be shown.
         verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => None,
-        // Bounds that are read from data cannot always be followed: nothing speaks against the
-        // program then, and no step of the user's is in question.
-        verify::Finding::Unknown(why) if INSTANCES.contains(&why.code) => None,
         verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Some(why),
     }
 }
 
-/// What the last question says of executions: lost, extra, or at another index.
-const INSTANCES: [&str; 3] = ["lost-instance", "extra-instance", "wrong-index"];
-
-/// As [`lower`], without the last question about the finished program. For measurements of what the
-/// question costs.
+/// As [`lower`], without the final check of the finished program. For measurements of what that
+/// costs.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    lower_with(kernel, options, Hazards::Refused, Peel::Behind)
+    lower_with(kernel, options, Hazards::Refused)
 }
 
 /// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order,
@@ -164,7 +150,7 @@ pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<pr
 /// by one, and the finished program is not asked about. For tests that show, by running it, that
 /// what was refused really goes wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    lower_with(kernel, options, Hazards::Left, Peel::Behind)
+    lower_with(kernel, options, Hazards::Left)
 }
 
 /// What becomes of executions that nothing can order, and of values that do not reach their
@@ -177,35 +163,20 @@ pub(crate) enum Hazards {
     Left,
 }
 
-/// How vectors move of which some lanes lie beside a range (see `partial`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Peel {
-    /// Apart from whole ones, behind their loop where it can be.
-    Behind,
-    /// Apart from whole ones, in their loop.
-    InPlace,
-    /// Element by element, as whole ones beside them.
-    Never,
-}
-
 fn lower_with(
     kernel: &LoopKernel,
     options: LowerOptions,
     hazards: Hazards,
-    peel: Peel,
 ) -> Result<program::Program, Diagnostic> {
     scan_order::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
     let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel)? {
-        Some(apart) => structure::lower(&apart.kernel, options, hazards, peel, apart.updates),
-        None => structure::lower(kernel, options, hazards, peel, BTreeMap::new()),
+        Some(apart) => structure::lower(&apart.kernel, options, hazards, apart.updates),
+        None => structure::lower(kernel, options, hazards, BTreeMap::new()),
     };
     // Where rows begin anywhere, a reduction can begin its vectors before them.
-    if peel != Peel::Never
-        && hazards == Hazards::Refused
-        && let Some(shifted) = peel::rows_from_multiples(kernel)?
-        && let Ok(program) = lower(&shifted)
-    {
-        return Ok(program);
-    }
-    lower(kernel).map_err(|diagnostic| kernel.locate(diagnostic))
+    let shifted = match hazards {
+        Hazards::Refused => peel::rows_from_multiples(kernel)?,
+        Hazards::Left => None,
+    };
+    lower(shifted.as_ref().unwrap_or(kernel)).map_err(|diagnostic| kernel.locate(diagnostic))
 }

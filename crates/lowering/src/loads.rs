@@ -158,7 +158,7 @@ impl Emitter<'_, '_> {
         let guards = self.irredundant(&guards, env)?;
         let mut inner = env.clone();
         inner.learn(&guards.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
-        let leaf = self.leaf(number);
+        let leaf = self.leaf(number, env);
         let mut stmts = Vec::new();
         let mut loaded = inner.clone();
         for (access, of) in &shared {

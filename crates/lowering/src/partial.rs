@@ -32,7 +32,6 @@
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part, Tag};
 
 use crate::{
-    Peel,
     analysis::{Guard, PartInfo},
     emitter::{Emitter, Piece},
     env::Env,
@@ -126,8 +125,7 @@ impl Emitter<'_, '_> {
         let Some(lane) = info.lanes.last().filter(|lane| kernel.tag(lane) == Tag::Vec) else {
             return Ok(None);
         };
-        if self.shared_state.peel != Peel::Behind
-            || self.piece.is_some()
+        if self.piece.is_some()
             || kernel.tag(iname) == Tag::Unroll
             || !info.guards.iter().any(|g| g.canonical.aff.mentions(lane))
         {
@@ -197,14 +195,18 @@ impl Emitter<'_, '_> {
         let own = [vector.clone()];
         let (vectors, threads): (Vec<Ends>, Vec<Ends>) =
             apart.into_iter().map(|a| (a.vector, a.thread)).unzip();
-        let cond = self.parted(&threads, env)?;
+        let of_thread = self.parted(&threads, env)?;
         let peeled = self.lane_loops(outer, env, &mut |this, env| {
             let cond = this.parted(&vectors, env)?;
             let body =
                 this.lane_loops(&own, env, &mut |this, env| this.emit_lanes(number, info, &[], env))?;
+            // Without other lanes, the thread has one vector.
+            if cond == of_thread {
+                return Ok(body);
+            }
             Ok(vec![Stmt::If { cond, body, otherwise: Vec::new(), note: Note::default() }])
         })?;
-        stmts.push(Stmt::If { cond, body: peeled, otherwise: Vec::new(), note: Note::new(note) });
+        stmts.push(Stmt::If { cond: of_thread, body: peeled, otherwise: Vec::new(), note: Note::new(note) });
         Ok(Some(stmts))
     }
 
@@ -214,8 +216,7 @@ impl Emitter<'_, '_> {
         let analysis = self.analysis;
         let Some(vector) = lanes.last() else { return Ok(None) };
         let instruction = analysis.instruction(info);
-        if self.shared_state.peel == Peel::Never
-            || analysis.kernel.tag(vector) != Tag::Vec
+        if analysis.kernel.tag(vector) != Tag::Vec
             || !matches!(info.execution.part.part, Part::Update(_))
             || instruction.predicate.is_some()
             || info.filling.is_some()

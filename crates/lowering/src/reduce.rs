@@ -28,7 +28,7 @@ impl Emitter<'_, '_> {
         info: &PartInfo,
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let leaf = self.leaf(number);
+        let leaf = self.leaf(number, env);
         let mut env = env.clone();
         let mut stmts = self.load_repeated(info, leaf, &mut env)?;
         stmts.extend(match info.execution.part.part {

@@ -43,14 +43,13 @@ pub(crate) fn lower(
     kernel: &LoopKernel,
     options: LowerOptions,
     hazards: Hazards,
-    peel: crate::Peel,
     updates: BTreeMap<Name, Atomic>,
 ) -> Result<Program, Diagnostic> {
     let mut analysis = Analysis::new(kernel)?;
     elect_writers(&mut analysis);
     fill_partial_tiles(&mut analysis)?;
     analysis.updates = updates;
-    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards, peel };
+    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards };
     let args = declare_globals(&analysis, &mut shared)?;
     if hazards == Hazards::Refused {
         private::check(&analysis)?;
@@ -89,7 +88,7 @@ pub(crate) fn lower(
     // Parts without a statement: their loops are empty, or something went wrong.
     let emitted: BTreeSet<PartRef> = shared.leaves.iter().map(|l| l.part.clone()).collect();
     for part in (0..analysis.parts.len()).filter(|p| !emitted.contains(&analysis.parts[*p].execution.part)) {
-        Emitter::new(&analysis, &mut shared, [1; 3], "").leaf(part);
+        Emitter::new(&analysis, &mut shared, [1; 3], "").leaf_at(part, BTreeMap::new());
     }
     let called = called_functions(&kernels);
     Ok(Program {
@@ -332,6 +331,8 @@ impl State<'_, '_> {
         for name in around {
             let value = match self.fixed.get(name) {
                 Some(aff) => {
+                    let meaning = env.with_constants(aff)?;
+                    env.only.insert(name.clone(), meaning);
                     Emitter::new(self.analysis, &mut self.shared, [1; 3], "").aff_value(aff, &env)?
                 }
                 None => Value { dtype: self.shared.index, kind: ValueKind::Param(name.clone()) },

@@ -161,7 +161,7 @@ impl Emitter<'_, '_> {
         if let Some(refusal) = unaligned {
             return Err(refusal);
         }
-        let leaf = self.leaf(number);
+        let leaf = self.leaf(number, env);
         let mut inside = env.clone();
         inside.learn(&guards.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
         // The first lane's element of each access.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Constraint, DType, Name, PartRef, Role, has_update};
+use loopwright_kernel_ir::{Aff, Constraint, DType, Name, PartRef, Role, has_update};
 use loopwright_legality::Presence;
 
 use super::{MemRef, Memory, Note, Value, ValueKind, VarId};
@@ -25,6 +25,9 @@ pub struct Leaf {
     /// For which executions it has to run, if that is known: a program that is written by hand need
     /// not say.
     pub instances: Option<Instances>,
+    /// Inames of the part that no loop around its statements counts, and the one value of each
+    /// there, as of a loop of one iteration.
+    pub only: Vec<(Name, Aff)>,
     /// Whether data decide which thread runs it for which instance, each once, as in a flattened
     /// nest over segments. By the theorem behind that, different executions of its statements write
     /// different elements.

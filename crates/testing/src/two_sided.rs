@@ -127,7 +127,7 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
 /// What lowering may refuse of a kernel whose steps are all legal: lengths that are not constant,
 /// ranges that no loop has, memory that ends with a kernel, flattened nests that a later step
 /// breaks, scans along blocks or numbers of threads that cannot scan together, vectors that are not
-/// aligned, synchronisation that has no place. Everything else, what its last question finds among
+/// aligned, synchronisation that has no place. Everything else, what its final check finds among
 /// it, says that the library is wrong, not the kernel.
 pub(crate) const LATE: [&str; 19] = [
     "blocks-depend",

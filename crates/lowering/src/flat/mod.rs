@@ -185,7 +185,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         // Which instances run where follows from the data: nothing is said of them.
         for part in &nest.parts {
             if let Some(number) = analysis.numbers.get(part).copied() {
-                let leaf = emitter.leaf(number);
+                let leaf = emitter.leaf_at(number, Default::default());
                 let leaf = &mut emitter.shared_state.leaves[leaf.0];
                 (leaf.instances, leaf.flattened) = (None, true);
             }
@@ -193,7 +193,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         let mut leaf = |part| {
             let part = PartRef { instruction: instruction.id.clone(), part };
             let number = analysis.numbers.get(&part).copied().ok_or_else(missing)?;
-            Ok::<_, Diagnostic>(emitter.leaf(number))
+            Ok::<_, Diagnostic>(emitter.leaf_at(number, Default::default()))
         };
         let (update, finish) = (leaf(Part::Update(0))?, leaf(Part::Finish)?);
         Ok(Writer {

@@ -61,7 +61,7 @@ impl Writer<'_, '_, '_> {
     }
 
     /// Where a point lies among those of its warp, by a place that is made of lanes and constants,
-    /// which the last question follows.
+    /// which the final check follows.
     pub(super) fn spread(&self, points: &Points, place: Value) -> Value {
         let gaps = Value::binary(BinOp::TruncDiv, place.clone(), self.int(points.together));
         self.with_gaps(points, place, gaps)

@@ -68,6 +68,13 @@ impl Reading<'_> {
                 let first = self.condition(a, side, asked, rows)?;
                 Ok(self.condition(b, side, asked, rows)? && first)
             }
+            (ValueKind::Binary(BinOp::Or, a, b), true) | (ValueKind::Binary(BinOp::And, a, b), false) => {
+                let (mut one, mut other) = (Rows::default(), Rows::default());
+                let exact =
+                    self.condition(a, side, asked, &mut one)? & self.condition(b, side, asked, &mut other)?;
+                rows.one_of(one, other);
+                Ok(exact)
+            }
             (ValueKind::Binary(op, a, b), _) => {
                 let op = match (op, side) {
                     (op, true) => *op,
@@ -155,14 +162,7 @@ impl Reading<'_> {
             let (mut one, mut other) = (Rows::default(), Rows::default());
             let exact =
                 self.bounded(counter, a, side, &mut one)? & self.bounded(counter, b, side, &mut other)?;
-            let (one, other) = (one.alternatives(), other.alternatives());
-            for (a, b) in one.iter().flat_map(|a| other.iter().map(move |b| (a, b))) {
-                // What bounds both is no alternative.
-                match (a.as_slice(), b.as_slice()) {
-                    ([x], [y]) if x == y => rows.all.push(x.clone()),
-                    _ => rows.either.push([&a[..], b].concat()),
-                }
-            }
+            rows.one_of(one, other);
             return Ok(exact);
         }
         let Some(bound) = self.aff(bound)? else { return Ok(false) };

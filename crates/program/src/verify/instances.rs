@@ -21,12 +21,12 @@ use std::{
     rc::Rc,
 };
 
-use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Part, Term};
+use loopwright_kernel_ir::{Aff, Constraint, Name, Part, PartRef};
 use loopwright_legality::{BLOCK_COORDINATES, Presence, THREAD_COORDINATES, is_coordinate};
 use loopwright_poly::{Result, System, Table, TableSet};
 
 use super::reading::{Named, Reading, Scope, ScopeId};
-use crate::{Instances, LeafId, Step};
+use crate::{Instances, LeafId, Program, Step};
 
 /// What is wrong with the executions of a statement.
 #[derive(Clone, Debug)]
@@ -58,6 +58,13 @@ pub(super) struct Coverage<'r, 'p> {
     pub questions: usize,
 }
 
+/// For each leaf, the first one of its part.
+pub(super) fn first_of_part(program: &Program) -> Vec<LeafId> {
+    let mut known: HashMap<&PartRef, LeafId> = HashMap::new();
+    let leaves = program.leaves.iter().enumerate();
+    leaves.map(|(k, leaf)| *known.entry(&leaf.part).or_insert(LeafId(k))).collect()
+}
+
 /// What holds where a question is asked.
 struct Premises {
     system: Rc<System>,
@@ -78,10 +85,13 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 return Ok(Some(misfit));
             }
         }
+        // A part may have several leaves, which differ in the values of inames without a loop.
+        let first = first_of_part(reading.program);
         let mut asked: HashSet<(LeafId, ScopeId)> = HashSet::new();
         let mut together: HashMap<LeafId, Vec<ScopeId>> = HashMap::new();
         for done in reading.done.iter().filter(|d| d.is_result) {
-            let scopes = together.entry(done.leaf).or_default();
+            let Some(part) = first.get(done.leaf.0).copied() else { continue };
+            let scopes = together.entry(part).or_default();
             if !scopes.contains(&done.scope) {
                 scopes.push(done.scope);
             }
@@ -95,18 +105,19 @@ impl<'r, 'p> Coverage<'r, 'p> {
             }
         }
         for done in &reading.done {
+            let Some(part) = first.get(done.leaf.0).copied() else { continue };
             if done.is_result {
-                seen.insert(done.leaf);
+                seen.insert(part);
             }
-            if !asked.insert((done.leaf, done.scope)) {
+            if !asked.insert((part, done.scope)) {
                 continue;
             }
-            let Some(leaf) = reading.program.leaves.get(done.leaf.0) else { continue };
+            let leaf = &reading.program.leaves[done.leaf.0];
             let Some(instances) = &leaf.instances else { continue };
             let scope = reading.scope(done.scope);
             let is_init = matches!(leaf.part.part, Part::Init(_));
             if !instances.conditional {
-                let misfit = match together.get(&done.leaf).map(Vec::as_slice) {
+                let misfit = match together.get(&part).map(Vec::as_slice) {
                     None => self.lost(done.leaf, instances, scope)?,
                     // Asked once, of what writes the result.
                     Some(scopes) if scopes.first() == Some(&done.scope) => {
@@ -147,7 +158,8 @@ impl<'r, 'p> Coverage<'r, 'p> {
         Ok(rows)
     }
 
-    fn premises(&mut self, rows: Vec<Constraint>) -> Result<Premises> {
+    fn premises(&mut self, mut rows: Vec<Constraint>) -> Result<Premises> {
+        rows.extend(self.reading.facts.iter().cloned());
         let number = match self.numbers.entry(rows) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(free) => {
@@ -327,9 +339,6 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 premises.extend(allowed.iter().filter(own).cloned());
                 continue;
             }
-            if let Some(value) = self.only_value(&name, &premises, &allowed)? {
-                premises.push(Constraint::equal(&Aff::var(&name), &value)?);
-            }
         }
         let premises = self.premises(premises)?;
         for c in &allowed {
@@ -337,72 +346,6 @@ impl<'r, 'p> Coverage<'r, 'p> {
                 && let Some(misfit) = self.against(Flaw::Extra(leaf), &premises.system, c, scope.exact)?
             {
                 return Ok(Some(misfit));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The one value that an iname can have where the premises hold.
-    fn only_value(
-        &mut self,
-        name: &Name,
-        premises: &[Constraint],
-        allowed: &[Constraint],
-    ) -> Result<Option<Aff>> {
-        let system = System::new(&[premises, allowed].concat())?;
-        self.questions += 1;
-        if let (Some(low), Some(high)) = system.constant_range(&Aff::var(name))?
-            && low >= high
-        {
-            return Ok(Some(Aff::constant(low)));
-        }
-        // Of two constraints that say opposite things, as the bounds of a piece with one value do,
-        // divisions and all.
-        for c in allowed {
-            let aff = match (c.aff.coefficient(name), c.kind) {
-                (1, _) => c.aff.clone(),
-                (-1, Kind::Eq) => c.aff.neg()?,
-                _ => continue,
-            };
-            let value = Aff::var(name).sub(&aff)?;
-            let is_opposite = |d: &Constraint| aff.add(&d.aff).is_ok_and(|s| s.as_constant() == Some(0));
-            if !value.mentions(name) && (c.kind == Kind::Eq || allowed.iter().any(is_opposite)) {
-                return Ok(Some(value));
-            }
-        }
-        // Of `0 <= 4*o - 4*t + i`, with `0 <= i < 4`, what four divides: `o - t` has one value.
-        for c in allowed.iter().filter(|c| c.aff.is_affine()) {
-            let factor = c.aff.coefficient(name);
-            if factor == 0 {
-                continue;
-            }
-            let mut part = Aff::constant(0);
-            for (term, k) in c.aff.terms() {
-                if let (Term::Var(n), 0) = (term, k % factor) {
-                    part = part.add(&Aff::var(n).scale(k / factor)?)?;
-                }
-            }
-            self.questions += 1;
-            if let (Some(low), Some(high)) = system.constant_range(&part)?
-                && low >= high
-            {
-                return Ok(Some(Aff::var(name).sub(&part)?.add_constant(low)?));
-            }
-        }
-        // What follows from inner inames being eliminated, as that of a skewed tile: the premises
-        // name outer ones before inner ones.
-        let mut outer: Vec<Name> = Vec::new();
-        for n in premises.iter().flat_map(Constraint::names) {
-            if n != *name && !outer.contains(&n) {
-                outer.push(n);
-            }
-        }
-        for k in 0..=outer.len() {
-            self.questions += 1;
-            let bounds = system.bounds(name, &|n| outer[..k].contains(n))?;
-            let only = bounds.lower.iter().find(|low| low.denominator == 1 && bounds.upper.contains(low));
-            if let Some(only) = only {
-                return Ok(Some(only.aff.clone()));
             }
         }
         Ok(None)

@@ -44,9 +44,9 @@ impl Reading<'_> {
         if !computed {
             return Ok(true);
         }
+        let is_conversion = matches!(value.kind, ValueKind::Cast(_));
         let at_launch = value.dtype == self.program.index
-            && !matches!(value.kind, ValueKind::Cast(_))
-            && (asked == Asked::All || !self.has_data(value));
+            && (asked == Asked::All || !is_conversion && !self.has_data(value));
         if at_launch {
             return Ok(true);
         }

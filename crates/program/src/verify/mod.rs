@@ -1,4 +1,4 @@
-//! The last question: does the finished program do what the proofs are about?
+//! The final check: does the finished program do what the proofs are about?
 //!
 //! The steps of a pipeline are judged on kernels. [`verify`] reads the [`Program`] that came out in
 //! the end, as the printer and the emulator read it, with its real threads, loops, guards, barriers
@@ -42,7 +42,7 @@ use instances::{Coverage, Flaw, Misfit};
 use order::{Meeting, Order, Who};
 use reading::{HostLoop, Reading, Terms, TouchId};
 
-/// What the last question found.
+/// What the final check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Everything holds, for all values of the parameters.
@@ -176,9 +176,10 @@ fn launch(
 /// The first part that has instances, and no statement in any kernel.
 fn forgotten(program: &Program, seen: &HashSet<LeafId>) -> Result<Option<Finding>> {
     let context = context(program)?;
+    let first = instances::first_of_part(program);
     for (k, leaf) in program.leaves.iter().enumerate() {
         let Some(instances) = leaf.instances.as_ref().filter(|i| !i.conditional) else { continue };
-        if seen.contains(&LeafId(k)) {
+        if seen.contains(&first[k]) {
             continue;
         }
         let case = System::new(&Coverage::instances(instances, &context, None)?)?;

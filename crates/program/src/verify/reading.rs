@@ -46,6 +46,18 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// Adds that the one holds or the other: each part of the one, or each of the other.
+    pub fn one_of(&mut self, one: Rows, other: Rows) {
+        let (one, other) = (one.alternatives(), other.alternatives());
+        for (a, b) in one.iter().flat_map(|a| other.iter().map(move |b| (a, b))) {
+            // What both say is no alternative.
+            match (a.as_slice(), b.as_slice()) {
+                ([x], [y]) if x == y => self.all.push(x.clone()),
+                _ => self.either.push([&a[..], b].concat()),
+            }
+        }
+    }
+
     /// All of it as lists of which one constraint holds.
     pub fn alternatives(self) -> Vec<Vec<Constraint>> {
         self.all.into_iter().map(|c| vec![c]).chain(self.either).collect()
@@ -166,6 +178,8 @@ pub(super) struct Reading<'p> {
     pub named: Vec<Named>,
     /// Scalars of the kernel whose values are read from data.
     pub data: BTreeSet<Name>,
+    /// What is known of them by the operation that computes them.
+    pub facts: Vec<Constraint>,
     terms: Terms,
     /// Inames that the loops around have bound.
     bound: Vec<Name>,
@@ -177,6 +191,24 @@ pub(super) struct Reading<'p> {
     around: Vec<(ScopeId, Decision<'p>)>,
     /// Values read from data, by name.
     loads: Table<Name, Load>,
+}
+
+/// Between which constants a value lies by its last operation, as `0 <= x & 3 <= 3`.
+fn masked(value: &Value, meaning: &Aff) -> Result<Vec<Constraint>> {
+    let greatest = match &value.kind {
+        ValueKind::Cast(a) if a.dtype.is_integer() && value.dtype.is_integer() => {
+            let within = |c: &Constraint| c.aff.constant_term().unsigned_abs() <= i8::MAX as u64;
+            // Small enough for every integer type.
+            let rows = masked(a, meaning)?;
+            return Ok(if rows.iter().all(within) { rows } else { Vec::new() });
+        }
+        ValueKind::Binary(BinOp::BitAnd, a, b) => a.as_int().or(b.as_int()),
+        _ => None,
+    };
+    match greatest.filter(|k| *k >= 0) {
+        Some(k) => Ok(vec![Constraint::nonneg(meaning.clone()), Constraint::le(meaning, &Aff::constant(k))?]),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Whether a barrier stands inside that one of these asks for.
@@ -216,6 +248,7 @@ impl<'p> Reading<'p> {
             done: Vec::new(),
             named: Vec::new(),
             data: BTreeSet::new(),
+            facts: Vec::new(),
             terms,
             bound: host.iter().map(|(name, ..)| name.clone()).collect(),
             values: vec![None; kernel.vars.len()],
@@ -333,7 +366,8 @@ impl<'p> Reading<'p> {
         for stmt in body {
             if let Some(leaf) = stmt.leaf() {
                 let is_result = stmt.is_result(&self.program.leaves);
-                self.done.push(Done { leaf, scope: self.scope, is_result });
+                let scope = self.scope_of(leaf)?;
+                self.done.push(Done { leaf, scope, is_result });
             }
             match stmt {
                 Stmt::Declare(_) => {}
@@ -355,7 +389,10 @@ impl<'p> Reading<'p> {
                                 value: value.clone(),
                                 meaning: meaning.clone(),
                             }),
-                            None => self.data.extend(meaning.names()),
+                            None => {
+                                self.data.extend(meaning.names());
+                                self.facts.extend(masked(value, meaning)?);
+                            }
                         }
                     }
                     if let Some(slot) = self.values.get_mut(var.0) {
@@ -474,6 +511,25 @@ impl<'p> Reading<'p> {
             }
         }
         Ok(nodes)
+    }
+
+    /// The scope of a statement of a part, with the values of inames that no loop counts. One that
+    /// something around speaks of has the values which that leaves it.
+    fn scope_of(&mut self, leaf: LeafId) -> Result<ScopeId> {
+        let Some(of) = self.program.leaves.get(leaf.0) else { return Ok(self.scope) };
+        if self.terms != Terms::Instances || of.only.is_empty() {
+            return Ok(self.scope);
+        }
+        let mut scope = self.scopes[self.scope].clone();
+        for (iname, value) in &of.only {
+            let spoken_of =
+                scope.rows.iter().chain(scope.either.iter().flatten()).any(|c| c.aff.mentions(iname));
+            if !spoken_of && !self.bound.contains(iname) && !is_coordinate(iname) && !value.mentions(iname) {
+                scope.rows.push(Constraint::equal(&Aff::var(iname), value)?);
+            }
+        }
+        self.scopes.push(scope);
+        Ok(self.scopes.len() - 1)
     }
 
     /// The accesses of a statement: what its values read, then what it writes.

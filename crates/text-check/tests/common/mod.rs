@@ -83,7 +83,15 @@ impl Builder {
     pub fn leaf(&mut self, id: &str, role: Role, made_by: Option<&str>) -> Option<LeafId> {
         let part = PartRef { instruction: id.into(), part: Part::Whole };
         let (made_by, text) = (made_by.map(Name::new), id.to_string());
-        self.program.leaves.push(Leaf { part, role, made_by, text, instances: None, flattened: false });
+        self.program.leaves.push(Leaf {
+            part,
+            role,
+            made_by,
+            text,
+            instances: None,
+            only: Vec::new(),
+            flattened: false,
+        });
         Some(LeafId(self.program.leaves.len() - 1))
     }
 }
