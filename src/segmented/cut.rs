@@ -6,7 +6,7 @@
 //! that is done decides. Where all runs take about equal times, it ends with the others. Where they
 //! do not, since points inside of a long segment cost less than ends of short ones, the runs of the
 //! first round are shorter by a few per cent, and short runs behind them are left for the warps
-//! that are done early. The numbers were measured (`benches/RESULTS.md`).
+//! that finish early. The numbers were measured (`benches/RESULTS-archive.md`).
 
 use crate::ir::{DType, Flat, Shorter};
 use crate::runtime::cuda::DeviceInfo;

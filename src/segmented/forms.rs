@@ -4,8 +4,8 @@
 //! Which forms fit a shape is arithmetic; which one is best, the static cost says. Loads are of 16
 //! bytes where all rows begin at a multiple of them, of 8 or 4 bytes where that is the most, of
 //! single elements otherwise. The values are those between which the best points of the tuned
-//! sweeps lie (`benches/RESULTS.md`), in multiples of a vector, so that they mean the same bytes
-//! for every type.
+//! sweeps lie (`benches/RESULTS-archive.md`), in multiples of a vector, so that they mean the same
+//! bytes for every type.
 
 use crate::ir::{DType, Diagnostic, Name};
 use crate::runtime::cuda::DeviceInfo;
@@ -98,7 +98,7 @@ pub(super) fn of(
             let mut forms = vec![if cut.streaming { form.streaming()? } else { form }];
             // Nothing is faster than full multiprocessors of flattened segments, even where each
             // segment would keep a block busy: 0.99 and 0.87 of the memory's limit for such ones of
-            // 65536 (benches/RESULTS.md).
+            // 65536 (`benches/RESULTS-archive.md`).
             if !cut.known {
                 forms.extend(even(count, elements, longest, machine)?);
             }
@@ -185,9 +185,9 @@ fn rows(
 ///
 /// Rows in shared memory begin an odd number of words apart, so that threads beside each other read
 /// from different banks. From sweeps at 24 lengths of f32, 12 of f64 and 12 of f16
-/// (`benches/RESULTS.md`): how long such rows may be, that those of 80 bytes and fewer want 128
-/// rows a block for enough loads under way and longer ones small blocks, of which more are at
-/// different stages, and that two threads add rows of 256 bytes and more of which each takes half.
+/// (`benches/RESULTS-archive.md`): how long such rows may be, that those of 80 bytes and fewer want
+/// 128 rows a block for enough loads in flight, longer ones small blocks, more of which are at
+/// different stages, and that two threads share a row of 256 bytes and more.
 fn whole_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Diagnostic> {
     let bytes = dtype.bytes();
     let fits = match bytes {

@@ -18,8 +18,9 @@
 //! many there were: blocks drift apart, and the others fill the gap.
 //!
 //! The constants fit a sweep of short segments on an H200 (`tests/recorded.rs`) and the untuned
-//! times of `benches/RESULTS.md`; neighbours of them fit as well. In that sweep blocks of 32 warps
-//! with one round a thread reach 0.78 of what those of 4 warps do with as many bytes under way.
+//! times of `benches/RESULTS-archive.md`; neighbours of them fit as well. In that sweep blocks of
+//! 32 warps with one round a thread reach 0.78 of what those of 4 warps do with as many bytes under
+//! way.
 
 use crate::Machine;
 

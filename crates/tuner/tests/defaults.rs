@@ -88,9 +88,9 @@ fn named_lengths() {
     println!("{text}");
 }
 
-/// Medians of `benches/RESULTS.md` for 2^28 elements on an H200: of two points of short rows the
-/// slower and the faster one. A thread of either reads its row in one go; the faster point has more
-/// bytes under way while blocks begin and end.
+/// Medians of `benches/RESULTS-archive.md` for 2^28 elements on an H200: of two points of short
+/// rows, the slower and the faster one. A thread of either reads its row in one go; the faster
+/// point has more bytes in flight while blocks begin and end.
 #[test]
 fn threads_of_one_round_need_more_bytes_under_way() {
     let (machine, limits) = (Machine::h200(), machines::h200());
