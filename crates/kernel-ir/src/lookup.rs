@@ -1,7 +1,7 @@
-//! Tables of a kernel's names, for passes that ask about all of them.
+//! Tables of a kernel's names, for passes that look up all of them.
 //!
 //! A pass over all instructions builds a [`Lookup`] once and stays linear in the size of the
-//! kernel; [`KernelData`]'s own methods search lists, which is right for one question. What follows
+//! kernel; [`KernelData`]'s own methods search lists, which suits a single lookup. What follows
 //! from domains and definitions (base inames, instances) is computed here and nowhere else.
 
 use std::cell::OnceCell;
@@ -13,7 +13,7 @@ use crate::{
     reduction::enclosing_reductions,
 };
 
-/// Tables of a kernel's names. Where a name is declared twice, which validation refuses, the first
+/// Tables of a kernel's names. If a name is declared twice, which validation refuses, the first
 /// declaration counts.
 pub struct Lookup<'k> {
     kernel: &'k KernelData,
@@ -22,14 +22,14 @@ pub struct Lookup<'k> {
     arrays: Table<&'k str, &'k Array>,
     temporaries: Table<&'k str, &'k Array>,
     scalars: Table<&'k str, &'k Scalar>,
-    /// The domain of each iname, defined ones too, and its place there.
+    /// The domain of each iname, including defined ones, and its position there.
     inames: Table<&'k str, (usize, usize)>,
     definitions: Table<&'k str, &'k Aff>,
     /// For each defined iname, the base inames behind it.
     base: Table<&'k str, Vec<Name>>,
-    /// For each base iname, the domains that have an iname which it is part of.
+    /// For each base iname, the domains with an iname that it is part of.
     domains: Table<Name, Vec<usize>>,
-    /// For each array, the instructions that write it. Few passes ask.
+    /// For each array, the instructions that write it. Computed on demand: few passes need it.
     writers: OnceCell<Table<&'k str, Vec<usize>>>,
     types: OnceCell<TypeTable<'k>>,
 }
@@ -76,8 +76,8 @@ impl<'k> Lookup<'k> {
         for d in kernel.definitions.iter().rev() {
             lookup.definitions.insert(&d.iname, &d.value);
         }
-        // Definitions speak of inames that were defined later: going backwards, those are known
-        // already.
+        // Definitions refer to inames that were defined later; going backwards, those are already
+        // known.
         for d in kernel.definitions.iter().rev() {
             let base = lookup.find_base(&d.value);
             lookup.base.insert(&d.iname, base);
