@@ -23,7 +23,7 @@ pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The lowered program, open types bound.
+/// The lowered program, with open types bound.
 pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), Failure> {
     let kernel = loopwright::runtime::bind_open_types(&form.transformed()?, &binding.types()?)?;
     let index = binding.index()?.unwrap_or(DType::I32);
@@ -34,7 +34,7 @@ pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), 
 /// `loopwright check`
 pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
-    // What no current device can launch is wrong before there is one.
+    // What no current device can launch is an error even without a device.
     loopwright::runtime::check_device_limits(&program, Device::emulator().limits())?;
     let mut text = String::new();
     // Writing to a string cannot fail.
