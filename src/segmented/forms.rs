@@ -111,8 +111,8 @@ fn are_held(count: usize, state: usize, machine: &Machine) -> bool {
     count as f64 * state as f64 <= machine.l2_bytes / 2.0
 }
 
-/// Elements per window if results are stored in waves of 8 windows, which applies to results that
-/// exceed the cache. A sixth of the cache is used, which is at most what an H200 grants to
+/// Elements per window if results are stored in waves of 8 windows: those of rows that take more
+/// than half of the L2 cache. A sixth of the cache is used, which is at most what an H200 grants to
 /// persisting lines. `bytes` is the size of one result.
 pub(super) fn waves(shape: &Shape, state: usize, bytes: usize, machine: &Machine) -> Option<i64> {
     let Shape::Rows { count, .. } = *shape else { return None };
