@@ -25,7 +25,7 @@ pub struct Lookup<'k> {
     /// The domain of each iname, including defined ones, and its position there.
     inames: Table<&'k str, (usize, usize)>,
     definitions: Table<&'k str, &'k Aff>,
-    /// For each defined iname, the base inames behind it.
+    /// For each defined iname, the base inames that it depends on.
     base: Table<&'k str, Vec<Name>>,
     /// For each base iname, the domains with an iname that it is part of.
     domains: Table<Name, Vec<usize>>,
@@ -171,7 +171,7 @@ impl<'k> Lookup<'k> {
         self.definitions.get(name).copied()
     }
 
-    /// The base inames behind a name: itself, those of its definition, or none for what is no
+    /// The base inames of a name: itself, those of its definition, or none for what is not an
     /// iname.
     pub fn base_of(&self, name: &str) -> &[Name] {
         if let Some(base) = self.base.get(name) {
@@ -280,7 +280,7 @@ impl KernelData {
         Ok(Constraint { kind: c.kind, aff: self.expand(&c.aff)? })
     }
 
-    /// The base inames behind a name: itself, those of its definition, or none for what is no
+    /// The base inames of a name: itself, those of its definition, or none for what is not an
     /// iname.
     pub fn base_of(&self, name: &Name) -> Vec<Name> {
         match self.definition(name) {

@@ -1,10 +1,9 @@
 //! Random kernels full of dependences, for the verdicts on steps.
 //!
-//! All arrays hold integers that wrap, and every statement multiplies what it reads by odd numbers
-//! of its own and adds one: a value tells where it comes from, so that another order or another
-//! cell shows in the result. Most statements read the cell that they write, so that nothing that
-//! was written before is lost. Subscripts and bounds are affine, except in the few kernels that
-//! scatter through an index array.
+//! All arrays hold integers that wrap, and every statement multiplies what it reads by its own odd
+//! numbers and adds one: a value identifies its origin, so another order or another cell shows in
+//! the result. Most statements read the cell that they write, so that no earlier write is lost.
+//! Subscripts and bounds are affine, except in the few kernels that scatter through an index array.
 //!
 //! A kernel is one to three *phases*, possibly inside one common loop, over a few arrays that all
 //! of them share:
@@ -178,7 +177,7 @@ impl Maker {
         format!(", inames={}", names.join(":"))
     }
 
-    /// A subscript over one of the loops, preferably the one of this place from the end.
+    /// A subscript over one of the loops, preferably the one at this position from the end.
     fn subscript(&mut self, loops: &[Loop], axis: usize) -> String {
         if loops.is_empty() {
             return self.rng.below(3).to_string();
@@ -216,8 +215,7 @@ impl Maker {
         2 * self.rng.below(16_000) + 3
     }
 
-    /// What some values together are worth in this place: instances that read the same values
-    /// seldom compute the same one.
+    /// Combines some values: instances that read the same values seldom compute the same one.
     fn mix(&mut self, values: &[String], loops: &[Loop]) -> String {
         let mut terms = Vec::new();
         if !self.rng.chance(2) {
@@ -227,8 +225,8 @@ impl Maker {
             }
         }
         for value in values {
-            // An even number where an array is read a second time: where the two are one cell, the
-            // sum of two odd ones would lose a bit of it in every round.
+            // An even factor if an array is read a second time: if both reads are of one cell, the
+            // sum of two odd factors would lose one of its bits in every iteration.
             let factor = self.odd();
             let array = |text: &str| text.split(['[', ' ']).next().unwrap_or_default().to_string();
             let again = terms.iter().any(|t| array(t) == array(value));
@@ -253,7 +251,7 @@ impl Maker {
         self.body.push(format!("{target} = {value} {{id={id}{}}}", Self::within(loops)));
     }
 
-    /// A statement on the arrays that reads some values more.
+    /// A statement on the arrays that also reads some further values.
     fn store(&mut self, loops: &[Loop], more: &[String]) {
         let target = self.cell(loops);
         let mut values = more.to_vec();
@@ -350,7 +348,7 @@ impl Maker {
             if self.rng.chance(50) {
                 self.store(&loops, &[format!("{name}[{i}]")]);
             }
-            // A value in two stages, and one of its own at the beginning.
+            // A value in two stages, with a separate one at the beginning.
             if self.rng.chance(20) {
                 let k = self.fresh("i");
                 self.domains.push(format!("domain {{ [{k}] : 0 <= {k} < {end} + {halo} }}"));
@@ -386,7 +384,7 @@ impl Maker {
             }
             self.store(&loops, &values);
         } else {
-            // Nobody writes for nothing.
+            // Every write is read.
             let mut loops = around.to_vec();
             let i = self.fresh("i");
             self.domains.push(format!("domain {{ [{i}] : 0 <= {i} < {end} + {halo} }}"));
@@ -420,7 +418,7 @@ impl Maker {
             "max" => format!("{target} * {} + max({op}({points}, {term}), 0)", self.odd()),
             _ => format!("{target} * {} + {op}({points}, {term})", self.odd()),
         };
-        // Where there are no points, multiplications alone would commute.
+        // Without points, multiplications alone would commute.
         let value = format!("{value} + {ALONE}");
         self.plain(&target, &value, &loops);
         if self.rng.chance(40) {
@@ -428,7 +426,7 @@ impl Maker {
         }
     }
 
-    /// A running total: most ranges begin where all of them do and end at the loop around.
+    /// A running total: most ranges have a common beginning and end at the enclosing loop.
     fn scans(&mut self, around: &[Loop]) {
         let rows = usize::from(self.rng.chance(30));
         let mut outer = self.nest_of(around, rows);
@@ -469,8 +467,8 @@ impl Maker {
     }
 
     /// A private value, or a few shared or private ones, read before and after the cell of a
-    /// neighbour that has one of its own: nearly always the neighbour before, so that the loop can
-    /// be spread over blocks, and a device kernel ends in between.
+    /// neighbour with its own value: nearly always the previous neighbour, so that the loop can be
+    /// spread over blocks, with a kernel boundary in between.
     fn kept(&mut self, around: &[Loop]) {
         let loops = self.nest_of(around, 1);
         let i = loops[around.len()].name.clone();
@@ -515,7 +513,7 @@ impl Maker {
         self.plain(&last, &third, &loops);
     }
 
-    /// Sums of segments, the points of which are others than their results.
+    /// Sums of segments, whose points and results are different arrays.
     fn segments(&mut self) {
         self.segments = true;
         let (s, i) = (self.fresh("i"), self.fresh("i"));
