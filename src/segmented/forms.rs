@@ -18,7 +18,7 @@ use super::cut::Cut;
 
 /// A pipeline with open parameters, and the values to try.
 pub(super) struct Form {
-    /// What it is called.
+    /// Its name, as reported to the user.
     pub name: &'static str,
     pub pipeline: Pipeline,
     pub space: Space,

@@ -259,7 +259,7 @@ impl Buffer {
         self.bytes.len() / self.dtype.bytes()
     }
 
-    /// Whether there are none.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

@@ -51,7 +51,7 @@ pub struct Instruction {
     pub id: Name,
     /// What is written: one target, or one for each result of a reduction.
     pub targets: Vec<Access>,
-    /// What is computed.
+    /// The expression whose value is written.
     pub value: Expr,
     /// If it is false, nothing is read or written.
     pub predicate: Option<Expr>,

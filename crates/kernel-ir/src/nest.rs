@@ -80,7 +80,7 @@ pub(crate) fn cycle(lookup: &Lookup<'_>) -> Option<(usize, Diagnostic)> {
     Some((domain, diagnostic))
 }
 
-/// The inames that a name in a domain stands for: itself, or for a scalar temporary those of the
+/// The inames on which a name in a domain depends: itself, or for a scalar temporary those of the
 /// instructions that write it.
 fn parents_of_name(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
     if lookup.is_iname(name) {

@@ -23,7 +23,7 @@ pub enum Part {
 pub struct PartRef {
     /// The instruction's id.
     pub instruction: Name,
-    /// Which part.
+    /// The part of that instruction.
     pub part: Part,
 }
 

@@ -1,4 +1,4 @@
-//! Where an iname runs.
+//! Tags: what an iname is mapped to.
 
 use std::fmt;
 

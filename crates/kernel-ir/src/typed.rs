@@ -21,7 +21,7 @@ use crate::{
 pub struct Typed {
     /// The type of its value.
     pub dtype: DType,
-    /// What it is.
+    /// The kind of node, with its operands.
     pub kind: TypedKind,
 }
 

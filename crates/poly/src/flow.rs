@@ -22,7 +22,7 @@ pub struct Access {
     pub time: Vec<Aff>,
 }
 
-/// What a read sees.
+/// The writes that a read sees.
 #[derive(Clone, Debug)]
 pub struct Sources {
     /// For each write, the pairs of a read's execution and the write's execution that it sees.

@@ -5,8 +5,7 @@
 //! the result. Most statements read the cell that they write, so that no earlier write is lost.
 //! Subscripts and bounds are affine, except in the few kernels that scatter through an index array.
 //!
-//! A kernel is one to three *phases*, possibly inside one common loop, over a few arrays that all
-//! of them share:
+//! A kernel is one to three *phases*, possibly inside one common loop, over a few shared arrays:
 //!
 //! | phase | for |
 //! |---|---|
@@ -15,13 +14,13 @@
 //! | arrays | temporary arrays, written in one loop or in several, and read in the same one or in a later one |
 //! | sums | reductions |
 //! | scans | reductions whose range grows with the loop around them |
-//! | kept | values that are used before and after cells of neighbours are read: on blocks, a device kernel ends between |
+//! | kept | values used both before and after cells of neighbours are read: on blocks, a kernel boundary is needed in between |
 //! | segments | sums of segments between neighbouring offsets, of any length |
-//! | updates | cells that an inner loop reads and writes again and again, for buffers |
+//! | updates | cells that an inner loop reads and writes repeatedly, for buffers |
 
 use crate::rng::Rng;
 
-/// What is added to a reduction that may have no points.
+/// Added to a reduction that may have no points.
 const ALONE: i64 = 7919;
 
 #[derive(Clone, Debug)]
@@ -414,7 +413,7 @@ impl Maker {
         let term = self.mix(&read[..reads], &inside);
         let target = self.cell(&loops);
         let value = match op {
-            // The maximum of no values is the least number.
+            // The maximum of an empty range is the least number.
             "max" => format!("{target} * {} + max({op}({points}, {term}), 0)", self.odd()),
             _ => format!("{target} * {} + {op}({points}, {term})", self.odd()),
         };
@@ -454,7 +453,7 @@ impl Maker {
         let term = self.mix(&[read], &inside);
         let target = self.cell_of(target_of, &outer);
         let value = match self.rng.below(6) {
-            // The maximum of no values is the least number.
+            // The maximum of an empty range is the least number.
             0 => format!("{target} * {} + max(max({k}, {term}), 0)", self.odd()),
             1 => format!("{target} * {} + product({k}, 2 * ({term}) + 1)", self.odd()),
             _ => format!("{target} * {} + sum({k}, {term})", self.odd()),

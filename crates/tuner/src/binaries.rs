@@ -42,7 +42,7 @@ pub(crate) struct BinaryFile {
 /// A candidate of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Candidate {
-    /// Which point.
+    /// The point of the space.
     pub point: Point,
     /// The outcome of the checks, the counts and the compiler.
     pub outcome: Outcome,

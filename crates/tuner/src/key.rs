@@ -158,9 +158,9 @@ pub(crate) fn library() -> String {
 /// A point's outcome with everything it depends on: a line of a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What it depends on.
+    /// Everything the outcome depends on, except the point.
     pub key: Key,
-    /// Which point.
+    /// The point of the space.
     pub point: Point,
     /// The sample on which it was checked and counted, and the machine for which costs are
     /// estimated.

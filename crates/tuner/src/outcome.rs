@@ -40,9 +40,9 @@ pub enum Outcome {
     Refused {
         /// The diagnostic's code.
         code: String,
-        /// Its sentence.
+        /// The diagnostic's sentence.
         message: String,
-        /// What to do.
+        /// The diagnostic's remedy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         help: Option<String>,
     },

@@ -16,7 +16,7 @@ const BATCH: usize = 8;
 pub struct Replayed {
     /// The name of the search.
     pub name: String,
-    /// Where it ran.
+    /// The device on which it ran.
     pub device: String,
     /// Types and shapes of the arrays, values of the integer scalars.
     pub problem: String,

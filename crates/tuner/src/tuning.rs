@@ -1,4 +1,4 @@
-//! What a search found.
+//! The result of a search.
 
 use crate::{Key, Machine, Outcome, Point, RecordKey, Spent, Times};
 
@@ -11,7 +11,7 @@ pub struct Finalist {
     pub times: Times,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// The name of the search.
@@ -39,7 +39,7 @@ pub struct Tuning {
     /// Records of the log that were not used: their number, and the field in which the first
     /// differs, with its value here and there.
     pub not_used: Option<(usize, (String, String, String))>,
-    /// Where the time went.
+    /// The time spent in each phase.
     pub spent: Spent,
     /// Whether the time budget ended the search.
     pub out_of_time: bool,

@@ -73,7 +73,7 @@ impl Parser {
         self.tokens[self.pos].span.clone()
     }
 
-    /// Where the last token ended.
+    /// The end of the last token, as a byte offset.
     pub fn last_end(&self) -> usize {
         if self.pos == 0 { 0 } else { self.tokens[self.pos - 1].span.end }
     }

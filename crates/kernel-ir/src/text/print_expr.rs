@@ -148,7 +148,7 @@ impl ExprPrinter<'_> {
         Ok(())
     }
 
-    /// What an instruction writes.
+    /// A target of an instruction.
     pub fn target(&self, f: &mut dyn Write, access: &Access) -> fmt::Result {
         f.write_str(&access.array)?;
         if access.index.is_empty() {

@@ -55,7 +55,7 @@ pub fn at_least_32(t: DType) -> DType {
     }
 }
 
-/// Where two operands meet.
+/// The type in which two operands meet.
 pub fn meet(a: Own, b: Own) -> Result<Own, Stop> {
     use Own::*;
     Ok(match (a, b) {
@@ -207,12 +207,12 @@ impl Scope {
         }
     }
 
-    /// Where two operands meet.
+    /// The type in which two operands meet.
     pub fn meet(&self, a: &Expr, b: &Expr) -> Result<Own, Stop> {
         meet(self.own(a)?, self.own(b)?)
     }
 
-    /// Where the arguments of a function meet.
+    /// The type in which the arguments of a function meet.
     pub fn arguments(&self, args: &[Expr]) -> Result<Own, Stop> {
         let mut own = self.own(&args[0])?.number()?;
         for e in &args[1..] {

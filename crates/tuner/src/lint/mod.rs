@@ -65,7 +65,7 @@ pub const CODES: [(&str, &str); 6] = [
     ("guard-not-needed", "a guard is tested that these sizes never need"),
 ];
 
-/// Where a lint is.
+/// The place of a lint in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LintPlace {
     /// The device kernel.
@@ -89,7 +89,7 @@ impl fmt::Display for LintPlace {
 /// A change of the pipeline that was tried and helped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Repair {
-    /// What it does, in words.
+    /// The change, in words.
     pub what: String,
     /// The steps that are new or changed.
     pub steps: Vec<String>,
@@ -121,7 +121,7 @@ pub struct Lint {
     pub place: LintPlace,
     /// The number that a repair has to lower.
     pub number: f64,
-    /// What the number counts.
+    /// The unit of the number.
     pub unit: &'static str,
     /// The change that lowers the number most, if one does.
     pub repair: Option<Repair>,
