@@ -69,7 +69,8 @@ impl System {
             (0..kept.len()).filter(|&i| plain.constraints[i].aff.coefficient(name) != 0).collect();
         order.sort_by_key(|&i| std::cmp::Reverse((complexity(&plain.constraints[i]), i)));
         let own = order.clone();
-        // A constraint cannot be redundant if it is the only bound on its side.
+        // Two constraints cannot make each other redundant if they bound different sides, or if
+        // each is the only bound on its side.
         let side = |i: usize| plain.constraints[i].aff.coefficient(name).signum();
         for &i in &order {
             let rivals =

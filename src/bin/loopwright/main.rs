@@ -79,7 +79,7 @@ enum Command {
     Run(Box<run::Run>),
     /// Search the open parameters of a pipeline for the fastest form of a kernel.
     Tune(Box<tune::Tune>),
-    /// Plot the fraction of the memory bandwidth limit that the best points of several searches
+    /// Show the fraction of the memory bandwidth limit that the best points of several searches
     /// reach, over a size, from the logs of `tune --log`.
     Report(limits::Limits),
     /// Find what is slow from the emulator's counts, each finding with a number and a repair that
