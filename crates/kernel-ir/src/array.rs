@@ -113,7 +113,7 @@ pub struct Scalar {
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Arg {
-    /// An array in global memory. It is an input where it is read, an output where it is written.
+    /// An array in global memory: an input if the kernel reads it, an output if it writes it.
     Array(Array),
     /// A number passed at launch. Integer scalars may be parameters of domains and shapes.
     Scalar(Scalar),

@@ -163,7 +163,7 @@ impl Number {
         })
     }
 
-    /// Its value as f64, rounded where it has more digits.
+    /// Its value as f64, rounded if it has more digits.
     pub fn as_f64(self) -> f64 {
         match self {
             Number::F16(v) => v.to_f64(),

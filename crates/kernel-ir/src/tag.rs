@@ -88,7 +88,7 @@ impl Flat {
         Some(threads / u32::from(self.threads)).filter(|blocks| *blocks > 0)
     }
 
-    /// What is wrong with the numbers, if anything is.
+    /// What is wrong with the numbers, if anything.
     pub fn wrong(self) -> Option<&'static str> {
         if !self.threads.is_multiple_of(32) || !(32..=1024).contains(&self.threads) {
             return Some("threads are a multiple of 32, from 32 to 1024");

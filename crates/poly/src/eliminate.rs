@@ -240,7 +240,7 @@ fn kept_floor(
 pub(crate) fn row_aff(row: &[i64], terms: &[Term]) -> Result<Aff> {
     let entries = row[1..].iter().zip(terms).filter(|(c, _)| **c != 0);
     let sum: Vec<(Term, i64)> = entries.map(|(c, term)| (term.clone(), *c)).collect();
-    // What has no negative is no coefficient: see `Aff`.
+    // A number without a negation is not a valid coefficient: see `Aff`.
     if !sum.is_empty() && (row[0] == i64::MIN || sum.iter().any(|(_, c)| *c == i64::MIN)) {
         return Err(Error::Overflow);
     }

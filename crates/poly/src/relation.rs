@@ -291,7 +291,7 @@ impl Relation {
         self.like(vec![System::default()]).subtract(self)
     }
 
-    /// The projection without these names; they must not be needed in the result's space any more.
+    /// The projection without these names; the result's space must not need them any more.
     fn without(&self, goes: &[Name]) -> Result<Vec<System>> {
         let mut disjuncts = Vec::new();
         for system in &self.disjuncts {

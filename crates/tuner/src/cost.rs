@@ -27,8 +27,8 @@
 //! 24 plus the words of private arrays; what does not fit is spilled. A launch costs three
 //! microseconds.
 //!
-//! How well this ranks is held to sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` leaves
-//! out everything but what the memory must move: nothing that computes the same can be faster.
+//! The ranking is tested against sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` only
+//! includes what the memory must move: no program that computes the same can be faster.
 
 use std::collections::BTreeMap;
 

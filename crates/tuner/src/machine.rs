@@ -162,7 +162,7 @@ impl Machine {
     }
 }
 
-/// The first of several diagnostics: the texts here are the library's own, so that there is none.
+/// The first of several diagnostics: there is none, since the texts here are the library's own.
 fn first(all: loopwright_kernel_ir::Diagnostics) -> Diagnostic {
     all.0.into_iter().next().unwrap_or_else(|| Diagnostic::new("no-kernel", "the text holds no kernel"))
 }

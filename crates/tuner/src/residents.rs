@@ -91,7 +91,7 @@ impl Residents {
 mod tests {
     use super::*;
 
-    /// Blocks of 256 threads that read 2^28 f32 on an H200, with these rounds of so many bytes.
+    /// Blocks of 256 threads that read 2^28 f32 on an H200, with these rounds of `in_flight` bytes.
     fn of(warps: f64, rounds: f64, in_flight: f64) -> Residents {
         let bytes = rounds * in_flight;
         let places = 132.0 * (64.0 / warps);

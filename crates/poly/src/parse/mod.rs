@@ -156,7 +156,7 @@ impl Parser {
         result
     }
 
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     fn name(&mut self) -> Result<String> {
         match self.peek() {
             Token::Word(w) if !KEYWORDS.contains(&w.as_str()) => {

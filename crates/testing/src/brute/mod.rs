@@ -35,7 +35,7 @@ pub type Sizes = BTreeMap<Name, i64>;
 /// An element of an array.
 pub type Cell = (Name, Vec<i64>);
 
-/// Why there is no run.
+/// Why a kernel cannot be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
     /// The execution depends on data.
