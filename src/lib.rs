@@ -36,7 +36,7 @@
 //! | [`runtime`] | devices, compilation, arguments, launches, times |
 //! | [`segmented`] | sums, means, argmax and others of segments, fast without tuning |
 //! | [`tuner`] | the search for values of a pipeline's open parameters |
-//! | [`poly`] | affine sets and maps, exact questions about them |
+//! | [`poly`] | affine sets and maps, exact queries about them |
 //!
 //! The [`prelude`] has what most programs need.
 

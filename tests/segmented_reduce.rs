@@ -386,8 +386,8 @@ fn segments_of_unequal_length_by_mean_and_longest() {
     }
 }
 
-/// The medians of `benches/RESULTS.md` for uniform lengths of these means: shorter ones take
-/// longer, and no estimate is more than a third above what was measured.
+/// The medians of `benches/RESULTS-archive.md` for uniform lengths of these means: shorter ones
+/// take longer, and no estimate is more than a third above what was measured.
 ///
 /// With each loop weighed by what it moves they are 0.68, 0.80, 0.90, 0.89 and 1.06 of what was
 /// measured, from short to long: of short segments the model lets work between barriers overlap

@@ -1,4 +1,4 @@
-//! A reduction on a device.
+//! A reduction compiled for a device.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{Chosen, Operator, SegmentedReduce, Segments, Shape};
 use crate::ir::{Diagnostic, Element};
 use crate::runtime::{Args, Bound, CompileOptions, Compiled, Device, Stream, Tensor};
 
-/// A reduction compiled for a device. Cloning gives another handle to the same.
+/// A reduction compiled for a device. Cloning gives another handle to the same reduction.
 #[derive(Clone, Debug)]
 pub struct CompiledReduce {
     what: String,
@@ -26,12 +26,12 @@ impl CompiledReduce {
         Ok(CompiledReduce { what: format!("{reduce}, {shape}"), chosen, compiled })
     }
 
-    /// What was chosen, and what it costs by the counts.
+    /// The chosen form, and its estimated cost.
     pub fn chosen(&self) -> &Chosen {
         &self.chosen
     }
 
-    /// The kernel behind it, with every form on the way.
+    /// The underlying kernel, with every intermediate form.
     pub fn compiled(&self) -> &Compiled {
         &self.compiled
     }
@@ -41,9 +41,9 @@ impl CompiledReduce {
         self.compiled.device()
     }
 
-    /// Checks arguments and makes a launch of them that can be repeated. Arrays: `x`, of the shape
+    /// Checks arguments and binds them to a launch that can be repeated. Arrays: `x`, of shape
     /// `[count, length]` for rows and `[elements]` for segments between `offsets`; `out`, or
-    /// `value` and `index`, can be left out and belong to the launch then.
+    /// `value` and `index`, can be omitted and then belong to the launch.
     pub fn bind(&self, args: &Args) -> Result<Bound, Diagnostic> {
         self.compiled.bind(args)
     }
@@ -60,12 +60,12 @@ impl fmt::Display for CompiledReduce {
     }
 }
 
-/// What a reduction gave.
+/// The results of a reduction.
 #[derive(Clone, Debug)]
 pub struct Reduced {
-    /// A value for each segment.
+    /// One value per segment.
     pub values: Tensor,
-    /// Where in its segment the value stands; of argmin and argmax.
+    /// The index of the value within its segment, for argmin and argmax.
     pub indices: Option<Tensor>,
     /// The device that it ran on, which may be the emulator.
     pub device: String,
@@ -73,11 +73,11 @@ pub struct Reduced {
     pub form: String,
 }
 
-/// Reduces segments of an array of the host on a device, in one go: chooses, compiles, copies,
-/// launches and copies back. For more than one launch use [`SegmentedReduce::compile`] and
+/// Reduces segments of a host array on a device, in one call: chooses, compiles, copies, launches
+/// and copies back. For more than one launch use [`SegmentedReduce::compile`] and
 /// [`CompiledReduce::bind`].
 ///
-/// Errors: what [`Shape::of`] and [`SegmentedReduce::kernel`] refuse.
+/// Errors: those of [`Shape::of`] and [`SegmentedReduce::kernel`].
 pub fn segmented_reduce<T: Element>(
     device: &Device,
     operator: Operator,
@@ -107,7 +107,7 @@ impl SegmentedReduce {
             }
             Shape::Ragged { .. } => Args::new().tensor("x", &Tensor::from_slice(&[x.len()], x)?),
         };
-        // `Shape::of` has seen that the declared facts hold.
+        // `Shape::of` has checked the declared facts.
         let args = match segments {
             Segments::Length(_) => args,
             Segments::Offsets(o) => args.tensor("offsets", &Tensor::from_slice(&[o.len()], o)?),

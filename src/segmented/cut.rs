@@ -2,48 +2,47 @@
 //! shorter.
 //!
 //! Tiles are as large as the registers and the shared memory of a full multiprocessor allow. Long
-//! runs save borders and partial results, so that there is one round of blocks; but the last warp
-//! that is done decides. Where all runs take about equal times, it ends with the others. Where they
-//! do not, since points inside of a long segment cost less than ends of short ones, the runs of the
-//! first round are shorter by a few per cent, and short runs behind them are left for the warps
-//! that are done early. The numbers were measured (`benches/RESULTS.md`).
+//! runs save boundaries and partial results, so there is one round of blocks; but the total time is
+//! that of the last warp. If all runs take about the same time, it ends with the others. If they do
+//! not, because points inside a long segment cost less than ends of short ones, the runs of the
+//! first round are a few per cent shorter, followed by short runs for the warps that finish early.
+//! The numbers were measured (`benches/RESULTS-archive.md`).
 
 use crate::ir::{DType, Flat, Shorter};
 use crate::runtime::cuda::DeviceInfo;
 use crate::tuner::{Machine, Space};
 
-/// Threads of a block.
+/// Threads per block.
 const THREADS: u16 = 128;
-/// The most tiles of a run. Beyond so many there is nothing left to save.
+/// The most tiles per run; more would save nothing.
 const MOST_TILES: usize = 512;
-/// Points of segments on average, from which on streaming loads of them are faster: measured
-/// between 16 and 64.
+/// The mean length from which streaming loads of points are faster: measured between 16 and 64.
 const LONG_ENOUGH_TO_STREAM: usize = 32;
-/// And from which on tiles of twice as many points are, of 4 bytes each: measured between 4 and 16.
-/// Closing segments takes less of a tile's time then, and fewer warps with more of the loads ahead
-/// do better than more warps.
+/// The mean length from which tiles of twice as many points, of 4 bytes each, are faster: measured
+/// between 4 and 16. Closing segments then takes a smaller part of a tile's time, and fewer warps
+/// with more loads in flight do better than more warps.
 const LONG_ENOUGH_FOR_LARGE_TILES: usize = 8;
 /// A segment with this part of all points is a giant.
 const GIANT: usize = 8;
-/// Per cent of the steps that the runs of the first round have.
+/// The share of the runs of the first round in all steps, in per cent.
 const FIRST: usize = 92;
-/// Tiles of a short run, in per cent of those that a run has where one round has all: the best pair
-/// of 18 on average, for uniform lengths and power laws.
+/// Tiles of a short run, in per cent of those of a run if a single round did everything: on average
+/// the best of 18 pairs with the constant above, for uniform lengths and power laws.
 const SHORT: usize = 6;
-/// Below so many tiles a round there is nothing to cut short runs from.
+/// The fewest tiles per round from which short runs can be cut.
 const ENOUGH_TO_CUT: usize = 16;
 
 /// How flattened segments are cut.
 pub(super) struct Cut {
     flat: Flat,
-    /// Whether it is known how many blocks a multiprocessor holds.
+    /// Whether the number of resident blocks per multiprocessor is known.
     pub known: bool,
     /// Whether points are loaded by streaming loads.
     pub streaming: bool,
 }
 
 impl Cut {
-    /// `state` is how many bytes a partial result has.
+    /// `state` is the size of a partial result in bytes.
     pub fn of(
         dtype: DType,
         state: usize,
@@ -60,7 +59,7 @@ impl Cut {
         let warps = resident.unwrap_or(8) * multiprocessors * usize::from(THREADS / 32);
         let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
         let points = 32 * usize::from(items);
-        // As many rounds, or more if their runs were too long.
+        // The requested number of rounds, or more if their runs were too long.
         let rounds = |asked: usize| {
             let rounds = asked.max(steps.div_ceil(warps * points * MOST_TILES));
             (rounds, steps.div_ceil(warps * rounds * points).clamp(1, MOST_TILES))
@@ -76,11 +75,11 @@ impl Cut {
             ..alike((first, tiles))
         };
         let giant = longest.is_some_and(|longest| longest >= elements / GIANT);
-        // No run is inside of one segment.
+        // No run lies inside one segment.
         let even = !long && longest.is_some_and(|longest| longest < points * tiles);
         let flat = if !known || (giant && !long) {
-            // Of three rounds, one that is not full costs less. Beside a giant they were measured
-            // to be 1 % better than short runs at the end.
+            // With three rounds, one that is not full costs less. With a giant they were measured
+            // to be 1 % faster than short runs at the end.
             alike(rounds(3))
         } else if even {
             alike((first, tiles))
@@ -89,12 +88,12 @@ impl Cut {
         } else {
             uneven
         };
-        // Where segments are short, offsets and results are most of what the cache is asked for,
-        // and hints for the points gain nothing.
+        // With short segments, offsets and results make up most of the cache traffic, and hints for
+        // the points gain nothing.
         Cut { flat, known, streaming: known && long }
     }
 
-    /// What is left open in [`Cut::step`], with one value each.
+    /// The open parameters of [`Cut::step`], with one value each.
     pub fn space(&self) -> Space {
         let Flat { items, tiles, shorter, .. } = self.flat;
         let space = Space::new().parameter("items", [items.into()]).parameter("tiles", [tiles.into()]);
@@ -106,18 +105,19 @@ impl Cut {
         }
     }
 
-    /// The step that flattens.
+    /// The text of the `flatten_ragged` step.
     pub fn step(&self) -> String {
         let more = if self.flat.shorter.is_some() { ", runs=$runs, rest=$rest" } else { "" };
         format!("flatten_ragged(s, i, threads={THREADS}, items=$items, tiles=$tiles{more})\n")
     }
 }
 
-/// Points of a thread in a tile, and how many blocks a multiprocessor holds then, if that is known.
+/// Points per thread and tile, and the resulting number of resident blocks per multiprocessor, if
+/// known.
 fn tile(dtype: DType, state: usize, mean: usize, limits: &DeviceInfo) -> (u16, Option<usize>) {
     let shared = usize::try_from(limits.shared_per_multiprocessor).unwrap_or(usize::MAX);
-    // A point's value, what it completes unless that is the only value, an eighth more of both, and
-    // a mark.
+    // A point's value, its completed state unless that is the only value, an eighth more of both,
+    // and a mark.
     let value = dtype.bytes().max(4);
     let complete = if state == value { 0 } else { state };
     let taken = |items: u16| usize::from(THREADS * items) * ((value + complete) * 9 / 8 + 1);

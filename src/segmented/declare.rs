@@ -36,7 +36,7 @@ fn value_type(map: &Expr, dtype: DType) -> Result<DType, Diagnostic> {
     let kernel = LoopKernel::parse(&text).map_err(first)?;
     let table = TypeTable::new(&kernel);
     match table.type_of(map)? {
-        // Made of integers: the kernel says the type, since its result is of that type.
+        // Made of integers: the type of the kernel's result decides.
         ValueType::FloatLiteral if dtype.bytes() == 8 => Ok(DType::F64),
         ValueType::FloatLiteral => Ok(DType::F32),
         _ => table.alone(map),
@@ -46,7 +46,7 @@ fn value_type(map: &Expr, dtype: DType) -> Result<DType, Diagnostic> {
 /// The type in which values are accumulated, and that of the result.
 fn types(reduce: &SegmentedReduce, value: DType) -> (DType, DType) {
     let wide = if value.is_unsigned() { DType::U64 } else { DType::I64 };
-    // Of f16 and bf16 what was computed in f32 goes back to where it came from.
+    // For f16 and bf16, what was computed in f32 is converted back.
     let stored = if computing_type(reduce.dtype) == value { reduce.dtype } else { value };
     let usual = match reduce.operator {
         Operator::Sum | Operator::Product if value.is_integer() => wide,
@@ -58,15 +58,16 @@ fn types(reduce: &SegmentedReduce, value: DType) -> (DType, DType) {
         Operator::Min | Operator::Max | Operator::Argmin | Operator::Argmax => value,
         Operator::Mean if value.is_integer() => computing_type(usual),
         _ if value.is_integer() => output,
-        // The wider of both: `output` may ask for fewer bits of the result, never of the sum.
+        // The wider of the two: `output` may request fewer bits for the result, but not for the
+        // sum.
         _ if output.bytes() > computing_type(value).bytes() => output,
         _ => computing_type(value),
     };
     (accumulated, output)
 }
 
-/// How many bytes a partial result has: its value, and the place of it that is looked for, of the
-/// widest type that counts.
+/// The size of a partial result in bytes: its value and, if requested, its index in the widest
+/// index type.
 pub(super) fn state_bytes(reduce: &SegmentedReduce) -> Result<usize, Diagnostic> {
     let value = types(reduce, value_type(&reduce.map, reduce.dtype)?).0.bytes();
     let place = match reduce.operator {
@@ -102,7 +103,7 @@ fn check(reduce: &SegmentedReduce, value: DType) -> Result<(), Diagnostic> {
     }
 }
 
-/// Whether blocks can add to results of this type, where they are asked to.
+/// Checks that results of this type support atomic updates, if these are requested.
 fn check_atomic(reduce: &SegmentedReduce, accumulated: DType, output: DType) -> Result<(), Diagnostic> {
     let SegmentedReduce { operator, .. } = reduce;
     if !reduce.atomic || (accumulated == output && has_update(operator.name(), output)) {
@@ -126,17 +127,17 @@ fn check_atomic(reduce: &SegmentedReduce, accumulated: DType, output: DType) -> 
         .help(help))
 }
 
-/// I32 where it holds the number.
+/// The type of an index up to `number`: I32 if that suffices.
 fn counter(number: usize) -> DType {
     if i32::try_from(number).is_ok() { DType::I32 } else { DType::I64 }
 }
 
-/// The text's value, converted where its type is another.
+/// The text of the value, converted if its type differs.
 fn converted(value: &Expr, from: DType, to: DType) -> String {
     if from == to || computing_type(from) == to { value.to_string() } else { format!("cast({to}, {value})") }
 }
 
-/// The arrays of results, and how many bytes a segment's has in each.
+/// The arrays of results, and the bytes per segment in each.
 pub(super) fn results(kernel: &LoopKernel) -> Vec<(Name, usize)> {
     let written =
         |name: &Name| kernel.instructions.iter().any(|i| i.targets.iter().any(|t| t.array == *name));
@@ -153,7 +154,7 @@ pub(super) fn kernel(reduce: &SegmentedReduce, shape: &Shape) -> Result<LoopKern
     check(reduce, value)?;
     let (accumulated, output) = types(reduce, value);
     check_atomic(reduce, accumulated, output)?;
-    // What the length and the indices are, the arguments of the sizes, and the loops.
+    // The length, the indices, the size arguments, and the loops.
     let (name, x, length, place, index, sizes, loops) = match shape {
         Shape::Rows { count, length } => {
             let (nseg, len) = (counter(*count), counter(*length));

@@ -1,11 +1,11 @@
 //! The forms of a reduction, with a few values for the open parameters of each, and the small
-//! problem that they are counted on.
+//! problem on which they are counted.
 //!
-//! Which forms fit a shape is arithmetic; which one is best, the static cost says. Loads are of 16
-//! bytes where all rows begin at a multiple of them, of 8 or 4 bytes where that is the most, of
-//! single elements otherwise. The values are those between which the best points of the tuned
-//! sweeps lie (`benches/RESULTS.md`), in multiples of a vector, so that they mean the same bytes
-//! for every type.
+//! Which forms fit a shape is arithmetic; the static cost decides which one is best. Loads have 16
+//! bytes if all rows are aligned to that, else 8 or 4 bytes if rows are aligned to these, else
+//! single elements. The values span the best points of the tuned sweeps
+//! (`benches/RESULTS-archive.md`), in multiples of a vector, so that they mean the same bytes for
+//! every type.
 
 use crate::ir::{DType, Diagnostic, Name};
 use crate::runtime::cuda::DeviceInfo;
@@ -16,14 +16,14 @@ use crate::tuner::{Machine, Space};
 use super::Shape;
 use super::cut::Cut;
 
-/// A pipeline with open parameters, and what to try for them.
+/// A pipeline with open parameters, and the values to try.
 pub(super) struct Form {
-    /// What it is called.
+    /// Its name, as reported to the user.
     pub name: &'static str,
     pub pipeline: Pipeline,
     pub space: Space,
-    /// Of a form that loads whole vectors of rows that do not all begin at a multiple of them: how
-    /// many times as long as that of others its estimate may be.
+    /// For a form that loads whole vectors of misaligned rows: the factor by which its estimate may
+    /// exceed that of others.
     pub wide: Option<f64>,
     /// Whether several blocks share a row, and their partial results are joined.
     pub shared: bool,
@@ -34,7 +34,7 @@ impl Form {
         Ok(Form { name, pipeline: Pipeline::parse(steps)?, space, wide: None, shared: false })
     }
 
-    /// Has blocks that share a row change its result themselves.
+    /// Makes blocks that share a row update its result atomically.
     pub(super) fn join_atomically(&mut self) -> Result<(), Diagnostic> {
         self.pipeline = self.pipeline.clone().then(&Pipeline::parse("join_atomically(reduce)")?);
         self.name = if self.wide.is_some() {
@@ -52,15 +52,14 @@ impl Form {
         Ok(())
     }
 
-    /// The form with loads of elements that ask the caches to give these up first.
+    /// The form with evict-first loads of elements.
     fn streaming(self) -> Result<Form, Diagnostic> {
         let hint = Pipeline::parse("cache_streaming(x)")?;
         Ok(Form { pipeline: hint.then(&self.pipeline), ..self })
     }
 }
 
-/// How many elements one load takes: 16 bytes, or fewer where rows of this length do not all begin
-/// at a multiple of them.
+/// Elements per load: 16 bytes, or fewer if rows of this length are not all aligned to that.
 fn vector(dtype: DType, length: usize) -> usize {
     let mut lanes = 16 / dtype.bytes();
     while lanes > 1 && !length.is_multiple_of(lanes) {
@@ -73,8 +72,8 @@ fn list(values: impl IntoIterator<Item = usize>) -> Vec<i64> {
     values.into_iter().filter_map(|v| i64::try_from(v).ok()).collect()
 }
 
-/// The forms that fit a shape, the one that is usually best first.
-/// `state` is how many bytes a partial result has.
+/// The forms that fit a shape, usually the best one first. `state` is the size of a partial result
+/// in bytes.
 pub(super) fn of(
     dtype: DType,
     state: usize,
@@ -84,10 +83,10 @@ pub(super) fn of(
 ) -> Result<Vec<Form>, Diagnostic> {
     match *shape {
         Shape::Rows { count, length } => {
-            // Where the cache holds all results beside what goes through it, they stay there if the
-            // elements are the first to go: rows of 64 and 128 take 3 and 4.5 % less so where
-            // nothing else has filled the cache, and no more where something has. Larger ones push
-            // each other out: rows of 32 and 16 take 2 and 4 % more.
+            // If the cache holds all results next to the streamed elements, they stay there if the
+            // elements are evict-first: rows of 64 and 128 then take 3 and 4.5 % less if nothing
+            // else has filled the cache, and no more if something has. Larger results evict each
+            // other: rows of 32 and 16 take 2 and 4 % more.
             let stream = are_held(count, state, machine);
             let forms = rows(dtype, state, count, length, machine)?;
             forms.into_iter().map(|form| if stream { form.streaming() } else { Ok(form) }).collect()
@@ -96,9 +95,9 @@ pub(super) fn of(
             let cut = Cut::of(dtype, state, [elements, count], longest, machine, limits);
             let form = Form::new("flattened", &cut.step(), cut.space())?;
             let mut forms = vec![if cut.streaming { form.streaming()? } else { form }];
-            // Nothing is faster than full multiprocessors of flattened segments, even where each
-            // segment would keep a block busy: 0.99 and 0.87 of the memory's limit for such ones of
-            // 65536 (benches/RESULTS.md).
+            // Nothing is faster than flattened segments that fill the multiprocessors, even if each
+            // segment would keep a block busy: 0.99 and 0.87 of the memory's limit for segments of
+            // 65536 (`benches/RESULTS-archive.md`).
             if !cut.known {
                 forms.extend(even(count, elements, longest, machine)?);
             }
@@ -107,14 +106,14 @@ pub(super) fn of(
     }
 }
 
-/// Whether the cache holds all results beside what goes through it.
+/// Whether the cache holds all results next to the streamed elements.
 fn are_held(count: usize, state: usize, machine: &Machine) -> bool {
     count as f64 * state as f64 <= machine.l2_bytes / 2.0
 }
 
-/// Elements of a window where results are stored in waves of 8: those of rows that are more than
-/// the cache holds. A sixth of it is kept back, which is what an H200 grants to lines that are
-/// kept, or less. `bytes` is what a result has.
+/// Elements per window if results are stored in waves of 8 windows: those of rows that take more
+/// than half of the L2 cache. A sixth of the cache is used, which is at most what an H200 grants to
+/// persisting lines. `bytes` is the size of one result.
 pub(super) fn waves(shape: &Shape, state: usize, bytes: usize, machine: &Machine) -> Option<i64> {
     let Shape::Rows { count, .. } = *shape else { return None };
     let elements = machine.l2_bytes / 6.0 / 7.0 / bytes as f64;
@@ -132,16 +131,16 @@ fn rows(
     let v = vector(dtype, length);
     let whole = length.div_ceil(v);
     let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
-    // Below this many rows, a block for each leaves multiprocessors without work.
+    // With fewer rows than this, one block per row leaves multiprocessors idle.
     let few = count < 8 * multiprocessors;
     let mut forms = Vec::new();
     if let Some(form) = whole_rows(dtype, v, length)? {
-        // Copies of all elements of a row at once are dearer by the estimate than measured.
+        // The estimate for copying all elements of a row at once exceeds what was measured.
         return Ok(vec![form]);
     }
     if whole <= 512 {
-        // A join of lanes costs what its shuffles take: more of them where a partial result is more
-        // than a value.
+        // The cost of joining lanes is that of its shuffles, of which there are more if a partial
+        // result has several values.
         let cheap = state <= dtype.bytes().max(4);
         forms.push(lanes(v, whole, cheap && v * dtype.bytes() == 16)?);
     }
@@ -151,13 +150,13 @@ fn rows(
             forms.push(chunks("blocks for chunks of a row, joined by a second kernel", v, whole, true)?);
         }
     }
-    // Whole vectors all the same, counted from the last multiple of 16 bytes before each row.
+    // Whole vectors even so, counted from the last multiple of 16 bytes before each row.
     let full = 16 / dtype.bytes();
     let whole = length.div_ceil(full);
     if v < full && if v == 1 { whole > 32 } else { full > 2 * v && whole >= 128 } {
-        // Loads of single elements take longer than estimated, the more so the longer rows are:
+        // Loads of single elements take longer than estimated, increasingly so with longer rows:
         // measured, whole vectors win by 0.5 % at 1001 f32, by 1 % at 4097, and by half at 100003;
-        // by 17 % at 161, which eight lanes go through five times; and by half at 513 and 1025 f16.
+        // by 17 % at 161, which takes eight lanes five iterations; and by half at 513 and 1025 f16.
         let near = match whole {
             37.. if dtype.bytes() <= 2 => 1.5,
             1024.. => 1.25,
@@ -178,16 +177,15 @@ fn rows(
     Ok(forms)
 }
 
-/// Rows that do not all begin at a multiple of 16 bytes, and are too short for vectors counted from
-/// before their beginnings: a block copies some of them, which lie one behind the other, to shared
-/// memory, element by element but with all threads beside each other and all loads under way at
-/// once, and a thread adds a row. The kernel is made for this length.
+/// Misaligned rows that are too short for vectors counted from before their beginnings: a block
+/// copies some consecutive rows to shared memory, element by element but coalesced and with all
+/// loads in flight at once, and each thread adds a row. The kernel is specialised for this length.
 ///
-/// Rows in shared memory begin an odd number of words apart, so that threads beside each other read
-/// from different banks. From sweeps at 24 lengths of f32, 12 of f64 and 12 of f16
-/// (`benches/RESULTS.md`): how long such rows may be, that those of 80 bytes and fewer want 128
-/// rows a block for enough loads under way and longer ones small blocks, of which more are at
-/// different stages, and that two threads add rows of 256 bytes and more of which each takes half.
+/// Rows in shared memory begin an odd number of words apart, so that neighbouring threads read from
+/// different banks. From sweeps at 24 lengths of f32, 12 of f64 and 12 of f16
+/// (`benches/RESULTS-archive.md`): how long such rows may be, that those of 80 bytes and fewer want
+/// 128 rows a block for enough loads in flight, longer ones small blocks, more of which are at
+/// different stages, and that two threads share a row of 256 bytes and more.
 fn whole_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Diagnostic> {
     let bytes = dtype.bytes();
     let fits = match bytes {
@@ -233,9 +231,9 @@ fn whole_rows(dtype: DType, v: usize, length: usize) -> Result<Option<Form>, Dia
     Form::new(name, &(copy + add), Space::new().parameter("rows", list([rows]))).map(Some)
 }
 
-/// Several rows for each block, which some lanes of a warp go through by whole vectors, counted
-/// from the last multiple of 16 bytes before each row: so many lanes that they go four to eight
-/// times, as was measured at 19 lengths from 113 to 897 f32, and at 97 to 257 f64 and f16.
+/// Several rows per block, each read by some lanes of a warp in whole vectors, counted from the
+/// last multiple of 16 bytes before each row. The number of lanes is chosen for four to eight
+/// iterations, as measured at 19 lengths from 113 to 897 f32, and at 97 to 257 f64 and f16.
 fn lanes_from_before(full: usize, whole: usize) -> Result<Form, Diagnostic> {
     let lanes = if whole <= 60 {
         8
@@ -254,7 +252,7 @@ fn lanes_from_before(full: usize, whole: usize) -> Result<Form, Diagnostic> {
     Form::new("a few lanes a row, by vectors from before its beginning", &steps, space)
 }
 
-/// The split of a loop's tail into vectors, where there are any.
+/// The split of a loop's tail into vectors, if there are any.
 fn vectors(v: usize, of: &str, lane: &str) -> (String, String) {
     if v == 1 {
         (String::new(), of.to_owned())
@@ -271,27 +269,28 @@ fn assumed(v: usize, aligned: bool) -> String {
     if v == 1 || !aligned { String::new() } else { format!("assume(len % {v} = 0)\n") }
 }
 
-/// A few lanes of a warp for each row, several rows for each thread.
+/// A few lanes of a warp per row, several rows per thread.
 ///
-/// How often lanes go through a row decides, more than what the estimate sees. In NVRTC's code for
-/// sm_90a (f32, f16) the loop of four rows stands twice and that of two four times (f64: both four
-/// times), and what does not divide the number of iterations goes first. Where some lanes of a warp
-/// go once more than others, they may part there: in a row of 18 vectors, by 16 lanes and four rows
-/// a thread, 14 lanes take their one iteration as such a rest, while the other two skip it and ask
-/// for both of theirs when the first have what they waited for. Rows of 72 f32 take 1.18 times as
-/// long so as by 32 lanes (`crates/tuner/tests/recorded/short_rows.txt`). They stay together where
+/// The number of iterations per lane matters more than the estimate accounts for. In NVRTC's code
+/// for sm_90a (f32, f16) the loop over four rows is unrolled twice and that over two rows four
+/// times (f64: both four times), with the remainder first. If some lanes of a warp have one
+/// iteration more than others, they may diverge there: with rows of 18 vectors, 16 lanes and four
+/// rows per thread, 14 lanes execute their only iteration as such a remainder, while the other two
+/// skip it and issue both of theirs after the first have waited for their loads. Rows of 72 f32
+/// then take 1.18 times as long as with 32 lanes (`crates/tuner/tests/recorded/short_rows.txt`).
+/// Lanes stay together if
 ///
-/// * all go equally often, or once at most: as many lanes as a row has vectors, up to the next
-///   power of two;
-/// * two rows a thread are gone through up to three times, which is all rest. For rows that a warp
-///   has lanes enough for, idle lanes cost less than going twice, unless one vector is left, which
-///   lies in a sector that the next row asks for as well.
+/// * all have the same number of iterations, or at most one: as many lanes as a row has vectors,
+///   rounded up to a power of two;
+/// * two rows per thread take up to three iterations, all of which are remainder. For rows that a
+///   warp has enough lanes for, idle lanes cost less than a second iteration, unless one vector
+///   remains, which lies in a sector that the next row needs as well.
 ///
-/// Of longer rows half the lanes would go four times or more; they are left to go as rarely as they
-/// can.
+/// For longer rows, half the lanes would take four iterations or more; the fewest iterations are
+/// used.
 ///
-/// `together`: only these. Otherwise, where loads are shorter or joins dear, idle lanes cost more,
-/// and the estimate is left to weigh it.
+/// `together`: only these choices. Otherwise, with shorter loads or expensive joins, idle lanes
+/// cost more, and the estimate decides.
 fn lanes(v: usize, whole: usize, together: bool) -> Result<Form, Diagnostic> {
     let (split, lane) = vectors(v, "i_inner", "i_lane");
     let steps = format!(
@@ -308,8 +307,8 @@ fn lanes(v: usize, whole: usize, together: bool) -> Result<Form, Diagnostic> {
     let two_rows = "block_rows == 2 * rows";
     let up_to_four = format!("{two_rows} or block_rows == 4 * rows");
     let (lanes, condition) = if together && whole == most && v == 8 {
-        // A vector for each lane: f16 rows of 64 take 3.7 % longer by half as many lanes, which
-        // have twice the conversions.
+        // One vector per lane: f16 rows of 64 take 3.7 % longer with half as many lanes, which have
+        // twice the conversions.
         (vec![most], up_to_four)
     } else if !together || whole.is_multiple_of(half) {
         (vec![half, most], up_to_four)
@@ -338,14 +337,14 @@ fn block(name: &'static str, v: usize, whole: usize, aligned: bool, few: bool) -
         assumed(v, aligned),
         vector_tag(v)
     );
-    // A vector has as many loads under way as parts otherwise have. Beside whole vectors from
-    // before a row's beginning there is the work of finding it, and of the ends: the longer the
-    // rows, the more threads go through them, as was measured at seventeen lengths from 515 to
-    // 200001 f32. One vector a thread is best where compilers unroll the loop; rows that threads go
-    // through a few times only are left over from that, and have parts.
+    // A vector has as many loads in flight as the parts have otherwise. Vectors from before a row's
+    // beginning add the work of finding it, and of the ends: the longer the rows, the more threads
+    // share them, as measured at seventeen lengths from 515 to 200001 f32. One vector per thread is
+    // best if the compiler unrolls the loop; rows with only a few iterations per thread do not
+    // profit from that and have parts.
     let (threads, parts): (&[usize], &[usize]) = match (v, aligned) {
         (1, _) => (&[128, 256], &[4, 8]),
-        // Where a multiprocessor has few rows, they alone have to keep it busy.
+        // If a multiprocessor has few rows, they alone have to keep it busy.
         (_, true) if few => (&[128, 256, 512, 1024], &[1, 4]),
         (_, true) => (&[128, 256], &[1, 4]),
         (_, false) if whole >= 1 << 14 => (&[768], &[1]),
@@ -373,7 +372,7 @@ fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<F
         assumed(v, aligned),
         vector_tag(v)
     );
-    // The second axis of a grid has 65535 blocks.
+    // The second axis of a grid has at most 65535 blocks.
     let enough = whole.div_ceil(65535).next_power_of_two();
     let sizes = [2048, 8192].map(|c| c.max(enough) * v);
     let space = Space::new()
@@ -383,7 +382,7 @@ fn chunks(name: &'static str, v: usize, whole: usize, aligned: bool) -> Result<F
     Ok(Form { shared: true, ..Form::new(name, &steps, space)? })
 }
 
-/// A warp or a block for each segment, where their lengths are known to be of one size.
+/// A warp or a block per segment, if their lengths are known to be similar.
 fn even(
     count: usize,
     elements: usize,
@@ -394,8 +393,8 @@ fn even(
     let mean = elements.div_ceil(count.max(1)).max(1);
     let mut forms = Vec::new();
     let Some(longest) = longest else { return Ok(forms) };
-    // A segment that is long beside the others keeps its block or warp busy when the others are
-    // done: what a multiprocessor has to do in all has to be many times that.
+    // A segment that is much longer than the others keeps its block or warp busy after the others
+    // are done: the total work of a multiprocessor has to be many times that.
     let even = longest <= 8 * mean && longest.saturating_mul(4 * multiprocessors) <= elements;
     if even && longest <= 4096 && mean >= 16 {
         forms.push(Form::new(
@@ -422,7 +421,7 @@ fn even(
     Ok(forms)
 }
 
-/// The sizes of a problem, which is all that costs hang on.
+/// The sizes of a problem, on which alone costs depend.
 pub(super) fn sizes(shape: &Shape) -> Args {
     let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     match *shape {
@@ -435,16 +434,16 @@ pub(super) fn sizes(shape: &Shape) -> Args {
     }
 }
 
-/// Elements of a sample.
+/// Elements per sample.
 const SAMPLE: usize = 1 << 13;
-/// Points and ends of a sample of segments: of two blocks, with 8 tiles of 128 threads with 23
-/// items each, so that what is done once a block counts once.
+/// Points and ends in a sample of segments: two blocks, with 8 tiles of 128 threads with 23 items
+/// each, so that per-block work counts once.
 const STEPS: usize = 47_104;
-/// Vectors of a sample's row, at most: a chunk.
+/// The most vectors in a row of a sample: a chunk.
 const ROW: usize = 1 << 13;
 
-/// A small problem of the same kind: rows of the same length, or of the same remainder where they
-/// are long; segments of the same mean length.
+/// A small problem of the same kind: rows of the same length, or of the same remainder if they are
+/// long; segments of the same mean length.
 pub(super) fn sample(dtype: DType, shape: &Shape) -> Result<Args, Diagnostic> {
     match *shape {
         Shape::Rows { count, length } => {
@@ -456,7 +455,7 @@ pub(super) fn sample(dtype: DType, shape: &Shape) -> Result<Args, Diagnostic> {
         Shape::Ragged { count, elements, offsets, .. } => {
             let mean = elements.div_ceil(count.max(1)).clamp(1, STEPS / 8);
             let segments = (STEPS / (mean + 1)).min(count.max(1));
-            // Lengths from nothing to twice the mean, without pattern.
+            // Lengths from zero to twice the mean, without a pattern.
             let (mut ends, mut state) = (vec![0i64], 1u64);
             for _ in 0..segments {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

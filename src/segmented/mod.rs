@@ -22,25 +22,24 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What happens, in this order, and where to take over:
+//! The stages, in order, and where to take over:
 //!
 //! 1. [`SegmentedReduce::kernel`] declares what is computed, as text that can be printed.
-//! 2. [`SegmentedReduce::choose`] lists the forms that fit the shape (`forms`: a few lanes a row, a
-//!    block a row, chunks of a row, flattened segments), each with a few values for its open
+//! 2. [`SegmentedReduce::choose`] lists the forms that fit the shape (`forms`: a few lanes per row,
+//!    a block per row, chunks of a row, flattened segments), each with a few values for its open
 //!    parameters, and takes the best by the static cost ([`tuner::choose`](crate::tuner::choose)),
-//!    for the limits of a device that need not be here. Nothing is timed.
+//!    for the limits of a device that need not be present. Nothing is timed.
 //! 3. [`SegmentedReduce::compile`] compiles that for a device; binaries are cached on disk. The
-//!    sizes stay arguments: a compiled reduction serves other sizes too, as long as they fulfil
-//!    what its pipeline assumes (rows of whole vectors), only that its choice was made for the
-//!    first.
+//!    sizes stay arguments: a compiled reduction also works for other sizes that satisfy the
+//!    assumptions of its pipeline (rows of whole vectors), although it was chosen for the first.
 //! 4. [`CompiledReduce::bind`] checks arguments and gives a [`Bound`](crate::runtime::Bound), whose
-//!    launches allocate nothing and look nothing up.
+//!    launches neither allocate nor look anything up.
 //!
-//! Results are equal from run to run, unless [`SegmentedReduce::join_atomically`] asks otherwise.
+//! Results are bitwise reproducible, unless [`SegmentedReduce::join_atomically`] is used.
 //!
 //! The reduction is an ordinary kernel with an ordinary pipeline: [`Chosen::kernel`] and
-//! [`Chosen::pipeline`] are where a tuner, a longer pipeline or a fused kernel of one's own goes
-//! on.
+//! [`Chosen::pipeline`] are the starting point for a tuner, a longer pipeline or a fused kernel of
+//! your own.
 
 mod compiled;
 mod cut;

@@ -1,4 +1,4 @@
-//! What is reduced, and the choice of how.
+//! The reduction to perform, and the choice of its form.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,29 +12,29 @@ use crate::runtime::cuda::DeviceInfo;
 use crate::transforms::Pipeline;
 use crate::tuner::{Choice, Cost, Machine, choose};
 
-/// What is computed of each segment.
+/// The reduction operator applied to each segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operator {
-    /// The sum; 0 of an empty segment. Integers are added in 64 bits, f16 and bf16 in f32.
+    /// The sum; 0 for an empty segment. Integers are added in 64 bits, f16 and bf16 in f32.
     Sum,
-    /// The product; 1 of an empty segment. In the types of [`Operator::Sum`].
+    /// The product; 1 for an empty segment. Accumulated in the types of [`Operator::Sum`].
     Product,
-    /// The least; NaN is passed over, and an empty segment gives the greatest value of its type.
+    /// The minimum; NaN is ignored, and an empty segment gives the greatest value of its type.
     Min,
-    /// The greatest; NaN is passed over, and an empty segment gives the least value of its type.
+    /// The maximum; NaN is ignored, and an empty segment gives the least value of its type.
     Max,
-    /// The sum over the length, in f64 of integers; NaN of an empty segment.
+    /// The sum divided by the length, in f64 for integers; NaN for an empty segment.
     Mean,
-    /// The least and where in its segment it stands, the first of equal ones. An empty segment
-    /// gives the greatest index there is.
+    /// The minimum and its index within the segment, the first of equal ones. An empty segment
+    /// gives the greatest index of the index type.
     Argmin,
-    /// The greatest and where in its segment it stands, the first of equal ones. An empty segment
-    /// gives the greatest index there is.
+    /// The maximum and its index within the segment, the first of equal ones. An empty segment
+    /// gives the greatest index of the index type.
     Argmax,
 }
 
 impl Operator {
-    /// All of them.
+    /// All operators.
     pub const ALL: [Operator; 7] = [
         Operator::Sum,
         Operator::Product,
@@ -45,7 +45,7 @@ impl Operator {
         Operator::Argmax,
     ];
 
-    /// What it is called: `sum`, `argmax`.
+    /// Its name, such as `sum` or `argmax`.
     pub fn name(self) -> &'static str {
         match self {
             Operator::Sum => "sum",
@@ -58,12 +58,12 @@ impl Operator {
         }
     }
 
-    /// The operator of a name.
+    /// The operator with this name.
     pub fn from_name(name: &str) -> Option<Operator> {
         Operator::ALL.into_iter().find(|op| op.name() == name)
     }
 
-    /// Whether it delivers an index beside the value.
+    /// Whether it also delivers an index.
     pub fn has_index(self) -> bool {
         matches!(self, Operator::Argmin | Operator::Argmax)
     }
@@ -75,7 +75,8 @@ impl fmt::Display for Operator {
     }
 }
 
-/// A reduction of segments: the operator, the type of the elements, what is done to each before.
+/// A reduction of segments: the operator, the type of the elements, and the expression applied to
+/// each of them first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SegmentedReduce {
     pub(super) operator: Operator,
@@ -85,60 +86,61 @@ pub struct SegmentedReduce {
     pub(super) atomic: bool,
 }
 
-/// What [`SegmentedReduce::choose`] took: a declared kernel and its pipeline, of which nothing is
-/// open.
+/// What [`SegmentedReduce::choose`] took: a declared kernel and its pipeline, without open
+/// parameters.
 #[derive(Clone, Debug)]
 pub struct Chosen {
-    /// What is computed.
+    /// The declared kernel.
     pub kernel: LoopKernel,
-    /// How.
+    /// The pipeline, with all parameters bound.
     pub pipeline: Pipeline,
-    /// What the form is called, and its parameters:
+    /// The name of the form and its parameters:
     /// `a few lanes a row (width=64 rows=16 block_rows=64)`.
     pub form: String,
-    /// What it costs by the counts.
+    /// Its static cost.
     pub cost: Cost,
 }
 
-/// Choices of this process, by all that they hang on: making one takes longer than compiling it.
+/// The choices made by this process, keyed by everything they depend on: choosing takes longer than
+/// compiling.
 fn chosen_before() -> MutexGuard<'static, HashMap<String, Chosen>> {
     static CHOSEN: LazyLock<Mutex<HashMap<String, Chosen>>> = LazyLock::new(Mutex::default);
     CHOSEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SegmentedReduce {
-    /// The reduction of elements of a type.
+    /// The reduction of elements of this type.
     pub fn new(operator: Operator, dtype: DType) -> SegmentedReduce {
         SegmentedReduce { operator, dtype, map: Expr::name("x"), output: None, atomic: false }
     }
 
-    /// With an expression of each element `x`, computed where it is read: `x * x`, `abs(x)`,
-    /// `cast(f64, x)`, `if(x > 0, 1, 0)`.
+    /// Applies an expression to each element `x` as it is read: `x * x`, `abs(x)`, `cast(f64, x)`,
+    /// `if(x > 0, 1, 0)`.
     ///
-    /// Errors: a text that is no expression, or one that speaks of more than `x`.
+    /// Errors: a text that is not an expression, or uses names other than `x`.
     pub fn map(mut self, expression: &str) -> Result<SegmentedReduce, Diagnostic> {
         self.map = declare::checked_map(parse_expression(expression)?, self.dtype)?;
         Ok(self)
     }
 
-    /// With another type of the values than the usual one: the type of the elements, or of what
-    /// they are mapped to, 64 bits for sums and products of integers, f64 for means of them. Sums,
-    /// products and means are accumulated in it where it is wider.
+    /// Sets the type of the values. By default it is the type of the elements, or of what they are
+    /// mapped to, 64 bits for sums and products of integers, and f64 for their means. Sums,
+    /// products and means are accumulated in this type if it is wider.
     pub fn output(mut self, dtype: DType) -> SegmentedReduce {
         self.output = Some(dtype);
         self
     }
 
     /// Whether blocks that share a row add their partial results to its result by atomic updates,
-    /// where otherwise a second kernel joins them in a fixed order (no, unless it is asked for).
-    /// There is no array of partial results then, and a launch ahead gives the results their first
-    /// values. In exchange, sums of floating-point numbers are not equal from run to run: their
-    /// last bits hang on which block comes first. Integers are. Forms in which no blocks share a
-    /// row stay as they are, so that short rows, rows of which there are many, and segments between
-    /// offsets are the same in every run.
+    /// instead of leaving them to a second kernel that joins them in a fixed order (the default).
+    /// There is then no array of partial results, and a preceding launch initialises the results.
+    /// In exchange, floating-point sums are not reproducible: their last bits depend on the order
+    /// of the blocks. Integer results are reproducible. Forms in which no blocks share a row are
+    /// not affected, so the results for short rows, many rows, and segments between offsets are the
+    /// same in every run.
     ///
-    /// There are updates for sums of I32, U32, I64, U64, F32 and F64, and for the least and
-    /// greatest of those integers, in the type of the result; [`SegmentedReduce::kernel`] refuses
+    /// Atomic updates exist for sums of I32, U32, I64, U64, F32 and F64, and for the minimum and
+    /// maximum of those integers, in the type of the result; [`SegmentedReduce::kernel`] refuses
     /// others.
     pub fn join_atomically(mut self, atomic: bool) -> SegmentedReduce {
         self.atomic = atomic;
@@ -155,18 +157,18 @@ impl SegmentedReduce {
         self.dtype
     }
 
-    /// The declared kernel: `x` and, for segments between offsets, `offsets` go in; `out` comes
-    /// out, or `value` and `index`.
+    /// The declared kernel: its inputs are `x` and, for segments between offsets, `offsets`; its
+    /// outputs are `out`, or `value` and `index`.
     ///
-    /// Errors: types that the operator does not take, or that have no atomic updates where they are
-    /// asked for.
+    /// Errors: types that the operator does not accept, or that lack atomic updates if these are
+    /// requested.
     pub fn kernel(&self, shape: &Shape) -> Result<LoopKernel, Diagnostic> {
         declare::kernel(self, shape)
     }
 
-    /// The form with the lowest static cost for a machine and the limits of its device, of which
-    /// neither has to be here. Counting takes a part of a second for each new shape; the process
-    /// remembers what it chose.
+    /// The form with the lowest static cost for a machine and the limits of its device, neither of
+    /// which has to be present. Counting takes a fraction of a second for each new shape; the
+    /// process caches its choices.
     pub fn choose(
         &self,
         shape: &Shape,
@@ -184,8 +186,8 @@ impl SegmentedReduce {
             form.join_atomically()?;
         }
         let results = declare::results(&kernel);
-        // Values and places of argmax take 6 to 7 % longer in waves, measured at 16 and 64 f32: its
-        // instructions are what it waits for.
+        // Values and indices of argmax take 6 to 7 % longer in waves, measured at 16 and 64 f32: it
+        // is bound by instructions.
         if let [(result, bytes)] = results.as_slice()
             && let Some(window) = forms::waves(shape, state, *bytes, machine)
         {
@@ -202,8 +204,8 @@ impl SegmentedReduce {
             Ok((format!("{} ({})", fit[choice.form].name, choice.point), choice))
         };
         let mut best = best_of(false)?;
-        // Where estimates are near, fewer loads are taken: half as many, or nearly, where a vector
-        // has no more than two elements.
+        // Among close estimates, the form with fewer loads is taken: half as many, or nearly so if
+        // a vector has at most two elements.
         let fewer = (14.0 / self.dtype.bytes() as f64).min(2.0);
         if let Some(near) = forms.iter().find_map(|f| f.wide)
             && let Ok(wide) = best_of(true)
@@ -218,7 +220,7 @@ impl SegmentedReduce {
         Ok(chosen)
     }
 
-    /// The form that [`SegmentedReduce::choose`] takes for a device's own limits, compiled for it.
+    /// Compiles the form that [`SegmentedReduce::choose`] takes for the limits of this device.
     pub fn compile(&self, shape: &Shape, device: &Device) -> Result<CompiledReduce, Diagnostic> {
         let chosen = self.choose(shape, &Machine::described(device.limits()), device.limits())?;
         CompiledReduce::new(self, shape, chosen, device)

@@ -1,40 +1,40 @@
-//! How segments lie in an array.
+//! The layout of segments in an array.
 
 use std::fmt;
 
 use crate::ir::{DType, Diagnostic};
 
-/// Where the segments of an array on the host are.
+/// The segments of a host array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Segments<'a> {
-    /// Equal segments of this many elements, one behind the other.
+    /// Consecutive segments of this many elements each.
     Length(usize),
-    /// Segment `s` is `x[offsets[s]]` up to, without, `x[offsets[s + 1]]`: one offset more than
-    /// segments, none below its neighbour.
+    /// Segment `s` is `x[offsets[s]..offsets[s + 1]]`: non-decreasing offsets, one more than
+    /// segments.
     Offsets(&'a [i32]),
-    /// As [`Segments::Offsets`], for arrays whose elements 32 bits do not count.
+    /// As [`Segments::Offsets`], for arrays with too many elements for 32 bits.
     WideOffsets(&'a [i64]),
 }
 
-/// The sizes that a form is chosen for.
+/// The sizes for which a form is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// The rows of a matrix.
     Rows {
-        /// How many there are.
+        /// Number of rows.
         count: usize,
-        /// The elements of each.
+        /// Elements per row.
         length: usize,
     },
     /// Segments between offsets, of any length, empty ones included.
     Ragged {
-        /// How many there are.
+        /// Number of segments.
         count: usize,
-        /// The elements of the array.
+        /// Elements of the array.
         elements: usize,
-        /// The elements of the longest one, where that is known. Forms that give each segment to a
-        /// warp or a block are only considered with it: a single long segment would keep one of
-        /// them busy and all others waiting.
+        /// Elements of the longest segment, if known. Forms that give each segment to a warp or a
+        /// block are only considered if it is known: a single long segment would keep one of them
+        /// busy and all others waiting.
         longest: Option<usize>,
         /// The type of the offsets: I32 or I64.
         offsets: DType,
@@ -47,15 +47,16 @@ impl Shape {
         Shape::Rows { count, length }
     }
 
-    /// Segments between offsets, of which only these two numbers are known.
+    /// Segments between offsets, if only these two numbers are known.
     pub fn ragged(count: usize, elements: usize) -> Shape {
         let offsets = if i32::try_from(elements).is_ok() { DType::I32 } else { DType::I64 };
         Shape::Ragged { count, elements, longest: None, offsets }
     }
 
-    /// The shape of an array of so many elements under these segments.
+    /// The shape of an array of `elements` elements cut into these segments.
     ///
-    /// Errors: no whole number of segments, offsets that fall or leave the array.
+    /// Errors: a length that does not divide the elements, offsets that decrease or leave the
+    /// array.
     pub fn of(elements: usize, segments: Segments<'_>) -> Result<Shape, Diagnostic> {
         match segments {
             Segments::Length(length) => {
@@ -71,14 +72,14 @@ impl Shape {
         }
     }
 
-    /// How many segments there are.
+    /// Number of segments.
     pub fn count(&self) -> usize {
         match self {
             Shape::Rows { count, .. } | Shape::Ragged { count, .. } => *count,
         }
     }
 
-    /// How many elements there are.
+    /// Number of elements.
     pub fn elements(&self) -> usize {
         match self {
             Shape::Rows { count, length } => count.saturating_mul(*length),

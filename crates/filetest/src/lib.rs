@@ -1,11 +1,11 @@
-//! The runner of all filetests: files that hold an input and, below it, what is expected of it.
+//! The runner of all filetests: files with an input and, below it, the expected outcome.
 //!
-//! A file is text in sections. A section begins with a line `==== NAME`; what stands above the
-//! first one is the input proper. The sections that a kind of test names as its inputs, as
-//! `pipeline`, belong to the input; from the first other one on stands the outcome. A test computes
-//! the outcome from the input, and the two are compared as texts.
+//! A file is text in sections. A section begins with a line `==== NAME`; the text above the first
+//! one is the main input. Sections that a kind of test names as inputs, such as `pipeline`, belong
+//! to the input; the outcome starts at the first other section. A test computes the outcome from
+//! the input, and the two are compared as texts.
 //!
-//! `LOOPWRIGHT_BLESS=1` writes what is found into the files instead; read the difference before
+//! `LOOPWRIGHT_BLESS=1` writes the actual outcomes into the files instead; review the diff before
 //! keeping it. A folder without a file of the kind fails: it has been moved, or is not read.
 
 use std::{fs, path::Path};
@@ -15,11 +15,11 @@ use std::{fs, path::Path};
 pub struct Filetest {
     /// The file's name, without the folder.
     pub name: String,
-    /// The input proper, down to the first heading.
+    /// The main input, up to the first heading.
     pub text: String,
-    /// The other inputs, in their order: the name in the heading, and what stands below it.
+    /// The other inputs, in order: the name in the heading, and the text below it.
     pub inputs: Vec<(String, String)>,
-    /// The outcome that is expected, its first heading included; empty in a file that has none yet.
+    /// The expected outcome, including its first heading; empty in a new file.
     pub expected: String,
 }
 
@@ -29,7 +29,7 @@ fn heading(line: &str) -> Option<&str> {
 }
 
 impl Filetest {
-    /// The file of this name and text, in which these sections are inputs.
+    /// The file with this name and text, in which the sections `inputs` are inputs.
     pub fn parse(name: &str, text: &str, inputs: &[&str]) -> Filetest {
         let mut test =
             Filetest { name: name.into(), text: String::new(), inputs: Vec::new(), expected: String::new() };
@@ -52,10 +52,10 @@ impl Filetest {
         test
     }
 
-    /// What stands below the heading of this name, of a section that is an input.
+    /// The text of the input section with this name.
     ///
     /// # Panics
-    /// Where the file has no such section.
+    /// If the file has no such section.
     pub fn input(&self, section: &str) -> &str {
         let found = self.inputs.iter().find(|(name, _)| name == section);
         found
@@ -81,7 +81,7 @@ impl Filetest {
 /// The files of a folder with this extension, in the order of their names.
 ///
 /// # Panics
-/// Where the folder or a file cannot be read, and where there is none of them.
+/// If the folder or a file cannot be read, or if there is no such file.
 pub fn read(folder: &Path, extension: &str, inputs: &[&str]) -> Vec<Filetest> {
     let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut files: Vec<_> =
@@ -97,11 +97,11 @@ pub fn read(folder: &Path, extension: &str, inputs: &[&str]) -> Vec<Filetest> {
     files.iter().map(parse).collect()
 }
 
-/// Holds the files of a folder to the outcomes that they expect, or writes what is found into them.
-/// Gives the files, with the outcomes that have been found.
+/// Compares the files of a folder with their actual outcomes, or writes these into them. Returns
+/// the files with the actual outcomes.
 ///
 /// # Panics
-/// As [`read`], and with all differences where an outcome is another than the expected one.
+/// As [`read`], and with all differences if an outcome is not the expected one.
 pub fn check(
     folder: &Path,
     extension: &str,
@@ -140,7 +140,7 @@ mod tests {
         assert_eq!((test.text.as_str(), test.input("pipeline")), ("kernel\n", "step\n"));
         assert_eq!(test.expected, "==== refused\nwhy\n==== pipeline\nof the outcome\n");
         assert_eq!(test.with(&test.expected), text);
-        // A file without an outcome, and one that is nothing but that.
+        // A file without an outcome, and one that is only an outcome.
         let new = Filetest::parse("b.test", "kernel", &["pipeline"]);
         assert_eq!(
             (new.expected.as_str(), new.with("==== print\nkernel\n").as_str()),

@@ -2,7 +2,7 @@
 //! their type, f32 and f64 round each operation once, library functions are computed in f64 and
 //! rounded.
 //!
-//! Operands have one type and so has the result, but for comparisons: conversions are nodes of a
+//! Operands and result have the same type, except for comparisons: conversions are nodes of a
 //! [`crate::Typed`] expression.
 
 use crate::{BinaryOp, DType, Diagnostic, Number, UnaryOp};
@@ -83,12 +83,12 @@ fn compared<T: PartialOrd>(op: BinaryOp, x: T, y: T) -> Option<Number> {
     }))
 }
 
-/// Arithmetic of integers: what mathematics says, wrapped to the type.
+/// Integer arithmetic: the mathematical result, wrapped to the type.
 fn integer(op: BinaryOp, x: i128, y: i128, dtype: DType) -> Result<Number, Diagnostic> {
     let inside = (0..bits(dtype)).contains(&y);
     Ok(match op {
-        // A product of two 64-bit numbers fits into 128 bits but for the greatest unsigned ones,
-        // where it wraps alike.
+        // A product of two 64-bit numbers fits into 128 bits, except for the greatest unsigned
+        // ones, where it wraps to the same bits.
         BinaryOp::Add => wrapped(x + y, dtype),
         BinaryOp::Sub => wrapped(x - y, dtype),
         BinaryOp::Mul => wrapped(x.wrapping_mul(y), dtype),
@@ -132,7 +132,7 @@ pub fn unary(op: UnaryOp, a: Number) -> Result<Number, Diagnostic> {
     }
 }
 
-/// A function of the library, of numbers of one type.
+/// A library function of numbers of one type.
 ///
 /// Errors: `type` for a function that is unknown or that numbers of this type do not have.
 pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
@@ -149,7 +149,7 @@ pub fn math(name: &str, args: &[Number]) -> Result<Number, Diagnostic> {
     }
     let value = |k: usize| args.get(k).map_or(f64::NAN, |a| a.as_f64());
     let (a, b, c) = (value(0), value(1), value(2));
-    // min and max pass over NaN; of the zeros the negative one is smaller.
+    // min and max ignore NaN; the negative zero is smaller than the positive one.
     let smaller = |x: f64, y: f64| y.is_nan() || x < y || (x == y && x.is_sign_negative());
     let greater = |x: f64, y: f64| y.is_nan() || x > y || (x == y && x.is_sign_positive());
     let result = match name {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Expr, Type};
 
-/// Who sees an array.
+/// Where an array lives, and which threads share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AddressSpace {
     /// One copy for each thread.
@@ -28,16 +28,15 @@ impl fmt::Display for AddressSpace {
     }
 }
 
-/// One axis of an array.
+/// One axis of an array: its length and its layout in storage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Axis {
-    /// How many elements; an integer expression of parameters.
+    /// Number of elements: an integer expression of parameters, at least 0.
     pub length: Expr,
-    /// How many elements of the storage lie between neighbours on this axis. `None`: the axes
-    /// without a stride lie in the order of their `rank`, densest last, each as long as its padded
-    /// length.
+    /// Stride in elements between neighbours on this axis. `None`: the axes without a stride are
+    /// laid out in the order of their `rank`, densest last, each as long as its padded length.
     pub stride: Option<Expr>,
-    /// Elements added behind this axis in the storage, so that the strides of outer axes grow.
+    /// Elements added after this axis in storage, which enlarges the strides of outer axes.
     pub padding: u32,
 }
 
@@ -60,32 +59,31 @@ pub struct Array {
     /// The axes by storage order, slowest first; empty means the order of the subscripts
     /// (row-major).
     pub order: Vec<usize>,
-    /// Who sees it; arguments are global.
+    /// Its address space; arguments are global.
     pub space: AddressSpace,
-    /// Whether accesses to it in global memory ask caches to give its lines up first, since each
-    /// element is touched once. It changes no value.
+    /// Whether accesses to it in global memory are evict-first, because each element is touched
+    /// once. It changes no value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub streaming: bool,
-    /// How what is stored to it in global memory is written in waves, if it is. It changes no
-    /// value.
+    /// How stores to it in global memory are grouped into waves, if at all. It changes no value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waves: Option<Waves>,
 }
 
-/// Stores in waves: of the windows of a wave, by the places of elements in storage, the
-/// second-level cache keeps all but the last one, and gives them up when that is stored.
+/// Stores in waves. A wave consists of windows of consecutive elements in storage; the L2 cache
+/// keeps all windows but the last, and evicts them when the last one is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Waves {
-    /// Elements of a window.
+    /// Elements per window: a positive multiple of 128.
     pub window: u32,
-    /// Windows of a wave.
+    /// Windows per wave: 2 to 64.
     pub windows: u8,
 }
 
 impl Waves {
-    /// What is wrong with the numbers, if anything is.
+    /// What is wrong with the numbers, if anything.
     pub fn wrong(self) -> Option<&'static str> {
-        // Lines of the cache have 128 bytes: of the narrowest elements, 128.
+        // A cache line has 128 bytes, that is, 128 of the narrowest elements.
         if self.window == 0 || !self.window.is_multiple_of(128) {
             return Some("a window has a multiple of 128 elements");
         }
@@ -115,9 +113,9 @@ pub struct Scalar {
 /// An argument of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Arg {
-    /// An array in global memory. It is an input where it is read, an output where it is written.
+    /// An array in global memory: an input if the kernel reads it, an output if it writes it.
     Array(Array),
-    /// A number handed over at launch. Integer scalars may be parameters of domains and shapes.
+    /// A number passed at launch. Integer scalars may be parameters of domains and shapes.
     Scalar(Scalar),
 }
 
@@ -143,9 +141,9 @@ pub enum Fact {
         /// One more than the greatest value; none means unbounded.
         upper: Option<Expr>,
     },
-    /// A one-dimensional integer array whose elements do not fall.
+    /// A one-dimensional integer array whose elements never decrease.
     Monotone(Name),
-    /// A one-dimensional integer array whose elements differ from each other.
+    /// A one-dimensional integer array whose elements are pairwise distinct.
     Injective(Name),
 }
 

@@ -27,8 +27,8 @@
 //! # Ok::<(), loopwright_kernel_ir::Diagnostics>(())
 //! ```
 //!
-//! The builder keeps the first thing that goes wrong on the way; [`KernelBuilder::finish`] returns
-//! it, or validates the whole kernel as reading it from text does.
+//! The builder keeps the first error; [`KernelBuilder::finish`] returns it, or validates the whole
+//! kernel like one read from text.
 
 use std::{collections::BTreeMap, ops, sync::Arc};
 
@@ -43,7 +43,7 @@ pub fn var(name: impl Into<Name>) -> Expr {
     Expr::Name(name.into())
 }
 
-/// An array to take elements of: `array("x").at([i])`.
+/// An array whose elements are accessed: `array("x").at([i])`.
 pub fn array(name: impl Into<Name>) -> ArrayRef {
     ArrayRef(name.into())
 }
@@ -59,7 +59,7 @@ impl ArrayRef {
     }
 }
 
-/// A reduction by any operator, of the library or of the kernel.
+/// A reduction by any operator of the library or the kernel.
 pub fn reduce<N: Into<Name>, E: Into<Expr>>(
     op: impl Into<Name>,
     inames: impl IntoIterator<Item = N>,
@@ -168,7 +168,7 @@ impl ops::Not for Expr {
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident $op:ident),* $(,)?) => {
-        /// Operations that Rust's operators cannot say.
+        /// Operations for which Rust has no operator.
         impl Expr {
             $($(#[$doc])*
             pub fn $name(self, other: impl Into<Expr>) -> Expr {
@@ -233,7 +233,7 @@ impl<E: Into<Expr>, const N: usize> From<[E; N]> for Targets {
     }
 }
 
-/// A kernel on its way; begun by [`LoopKernel::build`].
+/// A kernel under construction; see [`LoopKernel::build`].
 #[must_use]
 pub struct KernelBuilder {
     data: KernelData,
@@ -287,7 +287,7 @@ impl KernelBuilder {
         self
     }
 
-    /// A temporary; without a shape a scalar.
+    /// A temporary; a scalar if it has no shape.
     pub fn temporary<E: Into<Expr>>(
         mut self,
         name: impl Into<Name>,
@@ -299,7 +299,7 @@ impl KernelBuilder {
         self
     }
 
-    /// A private scalar whose type follows from what is assigned to it.
+    /// A private scalar whose type is inferred from what is assigned to it.
     pub fn temp(mut self, name: impl Into<Name>) -> Self {
         let dtype = Type::Open(UNTYPED.into());
         self.data.temporaries.push(row_major(name.into(), dtype, [] as [Expr; 0], AddressSpace::Private));
@@ -343,7 +343,7 @@ impl KernelBuilder {
         self
     }
 
-    /// Math functions approximate where a call does not say otherwise.
+    /// Math functions are approximations unless a call says otherwise.
     pub fn fast_math(mut self) -> Self {
         self.data.options.precision = Precision::Fast;
         self
@@ -379,7 +379,7 @@ impl KernelBuilder {
         self
     }
 
-    /// The id of the last instruction; without one it is `set_` and the target.
+    /// The id of the last instruction; the default is `set_` plus the target.
     pub fn id(self, id: impl Into<Name>) -> Self {
         let id = id.into();
         self.last(|i| i.id = id)
@@ -401,7 +401,7 @@ impl KernelBuilder {
         self.last(|i| i.after = ids.into_iter().map(Into::into).collect())
     }
 
-    /// The inames around the last instruction, where those that it mentions are not all.
+    /// The inames around the last instruction, if there are more than those that it mentions.
     pub fn inames<N: Into<Name>>(self, inames: impl IntoIterator<Item = N>) -> Self {
         self.last(|i| i.within = inames.into_iter().map(Into::into).collect())
     }

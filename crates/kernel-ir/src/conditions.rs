@@ -1,24 +1,24 @@
 //! Conditions as constraints on integers.
 //!
 //! A condition is a value: what it compares wraps in its type. A proof needs a statement about
-//! integers. The two are the same where nothing that is compared can leave its type, which is asked
-//! here of the instances, the assumptions and the types of scalars; a comparison of which that
-//! cannot be shown is no constraint, and counts in no proof.
+//! integers. The two agree if nothing that is compared can leave its type, which is checked here
+//! from the instances, the assumptions and the types of scalars. A comparison for which that cannot
+//! be shown is not a constraint and counts in no proof.
 //!
-//! Sums, differences and products wrap to what is congruent to their integer, so that only the ends
-//! of a comparison, the dividends of quotients and remainders, and what is converted have to lie in
-//! their types, whatever happens on the way.
+//! Sums, differences and products wrap to a value congruent to the exact integer. So only the two
+//! sides of a comparison, the dividends of quotients and remainders, and converted values have to
+//! lie in their types; intermediate values need not.
 
 use loopwright_poly::System;
 
 use crate::{Aff, Arg, BinaryOp, Constraint, DType, Expr, Kind, Lookup, Name, Typed, TypedKind, UnaryOp};
 
-/// The greatest magnitude that 64 bits are asked to hold: the questions themselves are in 64 bits.
+/// The greatest magnitude that a query about 64-bit values admits: queries themselves use 64 bits.
 const FAR: i64 = i64::MAX >> 1;
 /// The greatest magnitude of 64-bit scalars in conditions, which launches check.
 pub const FAR_SCALAR: i64 = FAR >> 1;
 
-/// What holds where a condition stands.
+/// What is known at the place of a condition.
 pub struct Standing<'l, 'k> {
     lookup: &'l Lookup<'k>,
     /// Base inames around it.
@@ -34,21 +34,21 @@ struct Claim {
 }
 
 impl<'l, 'k> Standing<'l, 'k> {
-    /// For a condition inside of these base inames.
+    /// For a condition inside these base inames.
     pub fn new(lookup: &'l Lookup<'k>, inames: &'l [Name]) -> Self {
         Standing { lookup, inames, known: Vec::new() }
     }
 
-    /// Where these constraints hold as well.
+    /// Adds constraints that hold as well.
     pub fn given(mut self, known: &[Constraint]) -> Self {
         self.known.extend(known.iter().cloned());
         self
     }
 
     /// The constraints that a condition consists of: a conjunction of comparisons of quasi-affine
-    /// functions of integers that cannot wrap. `None` where it is anything else.
+    /// functions of integers that cannot wrap. `None` for anything else.
     pub fn constraints(&self, condition: &Expr) -> Option<Vec<Constraint>> {
-        // Most conditions have no such form whatever the types are.
+        // Most conditions do not have this form, whatever the types.
         if !has_form(condition) {
             return None;
         }
@@ -81,7 +81,7 @@ impl<'l, 'k> Standing<'l, 'k> {
         }
     }
 
-    /// The right side of `and` and `or` is evaluated where the left does not decide.
+    /// The right side of `and` and `or` is evaluated only if the left does not decide.
     fn both(&self, mut first: Vec<Constraint>, second: impl Fn(&Self) -> Vec<Constraint>) -> Vec<Constraint> {
         let known = self.known.iter().chain(&first).cloned().collect();
         let more = second(&Standing { lookup: self.lookup, inames: self.inames, known });
@@ -89,9 +89,9 @@ impl<'l, 'k> Standing<'l, 'k> {
         first
     }
 
-    /// Calls `f` on an expression and everything that is evaluated inside of it, each with what is
-    /// known there by the conditions around it. Does not go into reductions: these run whatever
-    /// conditions stand around them.
+    /// Calls `f` on an expression and everything evaluated inside it, each with what the
+    /// surrounding conditions imply there. Does not descend into reductions, which run whatever
+    /// conditions surround them.
     pub fn visit_evaluated<'e>(&self, e: &'e Expr, f: &mut dyn FnMut(&'e Expr, &[Constraint])) {
         if matches!(e, Expr::Reduce(_)) {
             return;
@@ -152,7 +152,7 @@ impl<'l, 'k> Standing<'l, 'k> {
         }
     }
 
-    /// Whether all claims are proved, where `found` holds as well.
+    /// Whether all claims are proved, given `found` as well.
     fn hold(&self, claims: &[Claim], found: &[Constraint]) -> Option<bool> {
         let open: Vec<&Claim> = claims.iter().filter(|c| !self.is_plain(c)).collect();
         if open.is_empty() {
@@ -171,7 +171,7 @@ impl<'l, 'k> Standing<'l, 'k> {
         Some(true)
     }
 
-    /// Whether it is a constant of the type, or a scalar, which is of it.
+    /// Whether it is a constant of the type, or a scalar of that type.
     fn is_plain(&self, claim: &Claim) -> bool {
         let Some((low, high)) = range(claim.dtype) else { return false };
         match (claim.value.as_constant(), claim.value.as_var()) {
@@ -193,8 +193,7 @@ impl<'l, 'k> Standing<'l, 'k> {
         Some((low.max(-FAR_SCALAR), high.min(FAR_SCALAR)))
     }
 
-    /// All that is known: instances, assumptions, lengths that are not negative, and the ranges of
-    /// scalars.
+    /// All that is known: instances, assumptions, non-negative lengths, and the ranges of scalars.
     fn rows(&self, claims: &[&Claim], found: &[Constraint]) -> Option<Vec<Constraint>> {
         let data = self.lookup.kernel();
         let mut rows = data.assumptions.clone();
@@ -223,8 +222,8 @@ impl<'l, 'k> Standing<'l, 'k> {
     }
 }
 
-/// Whether an expression is a conjunction of comparisons of quasi-affine expressions, casts left
-/// aside.
+/// Whether an expression is a conjunction of comparisons of quasi-affine expressions, ignoring
+/// casts.
 fn has_form(e: &Expr) -> bool {
     use BinaryOp::{And, Eq, Ge, Gt, Le, Lt};
     fn affine(e: &Expr) -> bool {
@@ -243,7 +242,7 @@ fn has_form(e: &Expr) -> bool {
     }
 }
 
-/// The integer that a value is congruent to, and what has to lie in its type for it.
+/// The integer that a value is congruent to; adds what has to lie in its type for that to `claims`.
 fn integer(e: &Typed, claims: &mut Vec<Claim>) -> Option<Aff> {
     match &e.kind {
         TypedKind::Constant(number) => number.as_i64().map(Aff::constant),
@@ -276,7 +275,7 @@ fn integer(e: &Typed, claims: &mut Vec<Claim>) -> Option<Aff> {
     }
 }
 
-/// The values of an integer type, as far as questions about them are asked.
+/// The range of an integer type, clipped to what queries admit.
 fn range(dtype: DType) -> Option<(i64, i64)> {
     Some(match dtype {
         DType::I8 => (i8::MIN.into(), i8::MAX.into()),

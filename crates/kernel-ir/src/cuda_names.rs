@@ -1,5 +1,5 @@
-//! Names that nothing in a kernel or a lowered program may have, since CUDA C has given them a
-//! meaning.
+//! Names that are not allowed in a kernel or a lowered program because they have a meaning in CUDA
+//! C.
 
 /// Keywords of C++ and CUDA, builtin variables, and names that printed text uses itself. Sorted.
 const RESERVED: &[&str] = &[
@@ -160,14 +160,14 @@ const RESERVED: &[&str] = &[
     "yn",
 ];
 
-/// Math functions of CUDA C, without the `f` that those of float end with.
+/// Math functions of CUDA C, without the suffix `f` of the float versions.
 const MATH: &[&str] = &[
     "acos", "asin", "atan", "atan2", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2",
     "expm1", "fabs", "floor", "fma", "fmax", "fmin", "fmod", "hypot", "log", "log10", "log1p", "log2", "pow",
     "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 ];
 
-/// Types of short vectors, without the number that they end with.
+/// Short vector types, without the number at the end.
 const VECTORS: &[&str] = &[
     "char",
     "double",
@@ -183,8 +183,8 @@ const VECTORS: &[&str] = &[
     "ushort",
 ];
 
-/// Whether CUDA C has its own meaning for this name, or keeps it for itself (two underscores, or
-/// one and a capital).
+/// Whether this name has a meaning in CUDA C, or is reserved there (two underscores, or one
+/// followed by a capital).
 pub fn is_reserved(name: &str) -> bool {
     let vector = name.strip_suffix(['1', '2', '3', '4']).is_some_and(|stem| VECTORS.contains(&stem));
     let math = MATH.contains(&name) || name.strip_suffix('f').is_some_and(|stem| MATH.contains(&stem));
@@ -200,9 +200,9 @@ pub fn is_legal_name(name: &str) -> bool {
         && !is_reserved(name)
 }
 
-/// The name, or one like it, that CUDA C has no meaning of its own for and that is not taken: with
-/// a number behind it, and without the underscores that no number would make up for (`a__b`, `_B`,
-/// and `a_`, of which a number makes `a__1`).
+/// The name itself, or a similar one that has no meaning in CUDA C and is not taken: a number is
+/// appended, and underscores that would make any such name reserved are removed (`a__b`, `_B`, and
+/// `a_`, which would become `a__1`).
 pub fn legal_like(like: &str, taken: impl Fn(&str) -> bool) -> String {
     let free = |name: &str| !is_reserved(name) && !taken(name);
     if free(like) {

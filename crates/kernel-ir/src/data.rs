@@ -1,7 +1,7 @@
 //! Typed numbers and buffers: what arrays and scalar arguments hold on the host.
 //!
-//! Both interpreters and every device take and give these. A buffer is bytes in the machine's
-//! order, as it is copied to a device; a number is one element of it.
+//! Both interpreters and every device exchange these. A buffer holds bytes in machine order, as
+//! copied to a device; a number is one element of it.
 
 use std::fmt;
 
@@ -103,7 +103,7 @@ impl fmt::Display for Number {
 }
 
 impl Number {
-    /// Its bits, those above its size zero.
+    /// Its bits; those above its size are zero.
     pub fn bits(self) -> u64 {
         match self {
             Number::Bool(v) => v.into(),
@@ -141,8 +141,8 @@ impl Number {
         }
     }
 
-    /// The integer or truth value; `None` for floating-point numbers and what `i128` has but `i64`
-    /// has not.
+    /// The integer or truth value; `None` for floating-point numbers and values that `i64` does not
+    /// hold.
     pub fn as_i64(self) -> Option<i64> {
         self.as_i128().and_then(|v| i64::try_from(v).ok())
     }
@@ -163,7 +163,7 @@ impl Number {
         })
     }
 
-    /// Its value as f64, rounded where it has more digits.
+    /// Its value as f64, rounded if it has more digits.
     pub fn as_f64(self) -> f64 {
         match self {
             Number::F16(v) => v.to_f64(),
@@ -175,13 +175,13 @@ impl Number {
     }
 
     /// Converted as kernels do it: integers wrap, floating-point to integer goes towards zero and
-    /// stays in the type's range (NaN becomes 0), to floating-point rounds to nearest (integers to
-    /// f16 and bf16 by way of f32), to bool asks for "not zero".
+    /// stays in the type's range (NaN becomes 0), conversions to floating-point round to nearest
+    /// (integers to f16 and bf16 via f32), and bool is whether it is not zero.
     pub fn cast(self, dtype: DType) -> Number {
         match (dtype, self.as_i128()) {
             (DType::Bool, Some(v)) => Number::Bool(v != 0),
             (DType::Bool, None) => Number::Bool(self.as_f64() != 0.0),
-            // Integers become f16 and bf16 by way of f32.
+            // Integers become f16 and bf16 via f32.
             (DType::F16, Some(v)) => Number::F16(f16::from_f32(v as f32)),
             (DType::BF16, Some(v)) => Number::BF16(bf16::from_f32(v as f32)),
             (DType::F16, _) => Number::F16(f16::from_f32(round_to_odd(self.as_f64()))),
@@ -207,8 +207,8 @@ impl Number {
     }
 }
 
-/// The f32 next to it towards zero, its last bit set where that is not exact: rounding the result
-/// to a type of fewer digits then gives what rounding once would.
+/// The nearest f32 towards zero, with the last bit set if that is inexact (round to odd): rounding
+/// the result to a narrower type then equals rounding once.
 fn round_to_odd(value: f64) -> f32 {
     let near = value as f32;
     if f64::from(near) == value || value.is_nan() {
@@ -226,7 +226,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// So many elements whose bits are all zero.
+    /// `len` elements whose bits are all zero.
     pub fn zeros(dtype: DType, len: usize) -> Buffer {
         Buffer { dtype, bytes: vec![0; len.saturating_mul(dtype.bytes())] }
     }
@@ -241,8 +241,8 @@ impl Buffer {
         buffer
     }
 
-    /// These bytes, little-endian; `None` where they are no whole number of elements, or a byte of
-    /// a bool is neither 0 nor 1.
+    /// These bytes, little-endian; `None` if their number is not a multiple of the element size, or
+    /// if a byte of a bool is neither 0 nor 1.
     pub fn from_bytes(dtype: DType, bytes: Vec<u8>) -> Option<Buffer> {
         let whole = bytes.len().is_multiple_of(dtype.bytes());
         let truths = dtype != DType::Bool || bytes.iter().all(|b| *b < 2);
@@ -254,12 +254,12 @@ impl Buffer {
         self.dtype
     }
 
-    /// How many elements.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.bytes()
     }
 
-    /// Whether there are none.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -274,7 +274,7 @@ impl Buffer {
         &mut self.bytes
     }
 
-    /// The element of this number.
+    /// The element at `index`, or `None` beyond the end.
     pub fn get(&self, index: usize) -> Option<Number> {
         let size = self.dtype.bytes();
         let from = self.bytes.get(index.checked_mul(size)?..)?.get(..size)?;
@@ -283,7 +283,7 @@ impl Buffer {
         Some(Number::from_bits(self.dtype, u64::from_le_bytes(word)))
     }
 
-    /// Overwrites an element; false where there is none of this number or the type is another.
+    /// Overwrites an element; false if `index` is out of range or the type differs.
     pub fn set(&mut self, index: usize, value: Number) -> bool {
         let size = self.dtype.bytes();
         let to = index.checked_mul(size).and_then(|from| self.bytes.get_mut(from..)?.get_mut(..size));
@@ -296,7 +296,7 @@ impl Buffer {
         }
     }
 
-    /// The elements; `None` where they are of another type.
+    /// The elements; `None` if they are of another type.
     pub fn to_vec<T: Element>(&self) -> Option<Vec<T>> {
         (T::DTYPE == self.dtype).then_some(())?;
         self.numbers().map(T::from_number).collect()

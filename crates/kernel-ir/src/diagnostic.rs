@@ -1,4 +1,4 @@
-//! What a refusal says.
+//! Diagnostics: what a refusal reports.
 
 use std::{fmt, ops::Range, sync::Arc};
 
@@ -9,22 +9,22 @@ pub struct Place {
     pub origin: Arc<str>,
     /// The whole text.
     pub text: Arc<str>,
-    /// The bytes that are meant.
+    /// The byte range within `text`.
     pub span: Range<usize>,
 }
 
 /// One refusal: a stable code, one sentence, the place, the witness, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Stable, as `unknown-iname`; each has a test that pins its text.
+    /// A stable code such as `unknown-iname`; each has a test that pins its text.
     pub code: &'static str,
-    /// One sentence that names the thing.
+    /// One sentence that names the offending item.
     pub message: String,
-    /// Where it stands.
+    /// Its place in the text, if known.
     pub place: Option<Place>,
-    /// Concrete instances and values that show it.
+    /// Concrete instances and values that demonstrate the error.
     pub witness: Option<String>,
-    /// What to do.
+    /// How to fix it.
     pub help: Option<String>,
 }
 
@@ -34,19 +34,19 @@ impl Diagnostic {
         Diagnostic { code, message: message.into(), place: None, witness: None, help: None }
     }
 
-    /// With what to do.
+    /// Adds the remedy.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// With a witness.
+    /// Adds a witness.
     pub fn witness(mut self, witness: impl Into<String>) -> Self {
         self.witness = Some(witness.into());
         self
     }
 
-    /// With a place, unless it has one.
+    /// Adds a place, unless it already has one.
     pub fn at(mut self, place: Option<Place>) -> Self {
         self.place = self.place.or(place);
         self
@@ -81,7 +81,7 @@ impl fmt::Display for Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// All that is wrong at once; never empty.
+/// All errors found at once; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 

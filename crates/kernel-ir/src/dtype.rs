@@ -103,14 +103,14 @@ impl fmt::Display for DType {
 /// A type, or the name of one that the arguments bind at launch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Type {
-    /// A known type.
+    /// A concrete type.
     Known(DType),
-    /// A type parameter, as `T`.
+    /// A type parameter such as `T`.
     Open(Name),
 }
 
 impl Type {
-    /// The known type, if it is one.
+    /// The concrete type, unless it is a type parameter.
     pub fn known(&self) -> Option<DType> {
         match self {
             Type::Known(t) => Some(*t),

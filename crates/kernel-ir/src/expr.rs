@@ -1,8 +1,8 @@
 //! Expressions of the values that instructions compute.
 //!
 //! Integer expressions over inames and parameters double as subscripts; [`Expr::to_aff`] gives
-//! their quasi-affine form where they have one. `//` and `%` have floor semantics. Equality and
-//! hash are structural; floats compare by bits.
+//! their quasi-affine form if they have one. `//` and `%` have floor semantics. Equality and hash
+//! are structural; floats compare by bits.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -13,12 +13,12 @@ use crate::{Access, Type};
 
 /// A floating-point literal, compared by its bits.
 ///
-/// Serialised as a number, and as the word of the text, `inf` or `nan`, where JSON has no number.
+/// Serialised as a number, or as `inf` or `nan`, for which JSON has no number.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(try_from = "StoredFloat", into = "StoredFloat")]
 pub struct Float(pub f64);
 
-/// How a literal stands in a file.
+/// How a literal is serialised.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum StoredFloat {
@@ -114,12 +114,12 @@ pub enum BinaryOp {
     Shr,
 }
 
-/// How exact a math function has to be.
+/// How accurate a math function has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Precision {
     /// The library's function.
     Precise,
-    /// The hardware's approximation, as `__expf`.
+    /// The hardware's approximation, such as `__expf`.
     Fast,
 }
 
@@ -130,7 +130,7 @@ pub struct Reduce {
     pub op: Name,
     /// The inames reduced over.
     pub inames: Vec<Name>,
-    /// What one update takes, as many as the operator's inputs.
+    /// The arguments of one update, one for each input of the operator.
     pub args: Vec<Expr>,
 }
 
@@ -153,7 +153,7 @@ pub enum Expr {
     If(Arc<Expr>, Arc<Expr>, Arc<Expr>),
     /// `cast(f64, a)`
     Cast(Type, Arc<Expr>),
-    /// A math function or a device function of the user's: `exp(a)`, `fast.exp(a)`.
+    /// A math function or a user-defined device function: `exp(a)`, `fast.exp(a)`.
     Call {
         /// Its name.
         function: Name,
@@ -179,7 +179,7 @@ impl Expr {
         Expr::Binary(op, Arc::new(a), Arc::new(b))
     }
 
-    /// The parts of which it is made, in text order.
+    /// The direct subexpressions, in text order.
     pub fn children(&self) -> Vec<&Expr> {
         let mut children = Vec::new();
         self.each_child(&mut |child| children.push(child));
@@ -238,7 +238,7 @@ impl Expr {
         }
     }
 
-    /// All names of values that occur, inames of reductions among them; names of arrays are not.
+    /// The names of all values that occur, including inames of reductions, but not names of arrays.
     pub fn names(&self) -> BTreeSet<Name> {
         let mut names = BTreeSet::new();
         self.visit(&mut |e| {
@@ -274,7 +274,7 @@ impl Expr {
         found
     }
 
-    /// The quasi-affine form, or `None` where there is none. Every name counts as an integer.
+    /// The quasi-affine form, or `None` if there is none. Every name counts as an integer.
     pub fn to_aff(&self) -> Option<Aff> {
         match self {
             Expr::Int(value) => Some(Aff::constant(*value)),

@@ -1,12 +1,12 @@
-//! Device functions of the user's.
+//! User-defined device functions.
 
 use loopwright_poly::Name;
 use serde::{Deserialize, Serialize};
 
 use crate::DType;
 
-/// A device function given as CUDA C. The emulator needs a Rust closure of the same name, which is
-/// handed to the device, since a kernel is plain data.
+/// A device function given as CUDA C. The emulator needs a Rust closure of the same name; since a
+/// kernel is plain data, the closure is passed to the device instead.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeviceFunction {
     /// Its name, in CUDA C too.

@@ -1,9 +1,9 @@
 //! The types of temporaries that were declared without one.
 //!
-//! A temporary has the type in which the values meet that are assigned to it. Where those are
-//! floating-point values of any type, as `0.1*i`, it takes the kernel's one floating-point type;
-//! where the kernel has several, the type of what the temporary meets in the values that are
-//! assigned to it, or else in those that read it.
+//! A temporary has the type in which the values assigned to it meet. If that is an open
+//! floating-point value such as `0.1*i`, it takes the kernel's only floating-point type; if the
+//! kernel has several, the type of what the temporary meets in the values assigned to it, or else
+//! in those that read it.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::{
     types::{is_untyped, promote},
 };
 
-/// Gives every temporary without a type the one that its values and readers say. What cannot be
+/// Gives every temporary without a type the one that its values and readers imply. What cannot be
 /// decided stays open.
 pub(crate) fn infer_temporaries(data: &mut KernelData) {
     let mut pending: Vec<usize> =
@@ -29,7 +29,7 @@ pub(crate) fn infer_temporaries(data: &mut KernelData) {
     }
     let no_writer = Vec::new();
     let writers = |k: usize| writers.get(&data.temporaries[k].name).unwrap_or(&no_writer);
-    // In the order of their first values one pass is enough, save for values that go around loops.
+    // In the order of their first values, one pass suffices except for values carried around loops.
     pending.sort_by_key(|k| writers(*k).first().map_or(usize::MAX, |w| w.0));
     let mut table = TypeTable::new(data);
     let mut found = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn infer_temporaries(data: &mut KernelData) {
             pending.len() < before
         };
         while settle(&|table, k| decided(table, type_of_writers(table, data, writers(k))?)) {}
-        // Readers speak only where values do not.
+        // Readers decide only if the values do not.
         settle(&|table, k| {
             let name = &data.temporaries[k].name;
             let adapting = table.adapting(name);
@@ -65,7 +65,7 @@ pub(crate) fn infer_temporaries(data: &mut KernelData) {
     }
 }
 
-/// The type that values of this one have by themselves in this kernel.
+/// The type that such a value has without context in this kernel.
 fn decided(table: &TypeTable<'_>, own: ValueType) -> Option<Type> {
     match (own, table.floats()) {
         (ValueType::FloatLiteral, [one]) => Some(one.clone()),
@@ -75,8 +75,7 @@ fn decided(table: &TypeTable<'_>, own: ValueType) -> Option<Type> {
 }
 
 /// The type in which the values meet that these instructions assign (each with the number of its
-/// target). Values of a type that is not known yet are passed over: they may speak of the target
-/// itself.
+/// target). Values of unknown type are skipped: they may refer to the target itself.
 fn type_of_writers(
     table: &TypeTable<'_>,
     data: &KernelData,
@@ -86,7 +85,7 @@ fn type_of_writers(
     let mut found: Option<ValueType> = None;
     for (k, n) in writers {
         let Some(t) = value_type(table, &data.instructions[*k], *n) else { continue };
-        // An integer literal is i32 here, as it is alone.
+        // An integer literal is i32 here, as it is without context.
         let t = if t == FloatLiteral { t } else { Of(t.alone()) };
         found = Some(match (found, t) {
             (None, t) => t,
@@ -102,7 +101,7 @@ fn type_of_writers(
     found
 }
 
-/// The type of the value that an instruction assigns to its target of this number.
+/// The type of the value that an instruction assigns to its `n`-th target.
 fn value_type(table: &TypeTable<'_>, instruction: &Instruction, n: usize) -> Option<ValueType> {
     match &instruction.value {
         e @ Expr::Reduce(r) => table.reduction(e, r).ok().and_then(|t| t.get(n).cloned()),
@@ -110,8 +109,8 @@ fn value_type(table: &TypeTable<'_>, instruction: &Instruction, n: usize) -> Opt
     }
 }
 
-/// The one floating-point type that a temporary meets where it is read: that of the value it is
-/// part of, or of the target.
+/// The single floating-point type that a temporary meets where it is read: that of the surrounding
+/// value, or of the target.
 fn type_of_readers(table: &TypeTable<'_>, data: &KernelData, name: &Name) -> Option<Type> {
     let mut found: Option<Type> = None;
     for instruction in data.instructions.iter().filter(|i| reads(&i.value, name)) {

@@ -15,16 +15,15 @@ use crate::{DType, Diagnostic, Expr, KernelData, Reduce};
 pub struct Access {
     /// The array or temporary.
     pub array: Name,
-    /// One subscript an axis.
+    /// One subscript per axis.
     pub index: Vec<Expr>,
 }
 
-/// The atomic updates that there are, in words.
+/// The supported atomic updates, in words.
 pub const UPDATES: &str =
     "sums of i32, u32, i64, u64, f32 and f64 can be, and the least and greatest of those integers";
 
-/// Whether there is an atomic update of an element of this type by this operator, as in
-/// [`UPDATES`].
+/// Whether elements of this type support atomic updates by this operator; see [`UPDATES`].
 pub fn has_update(operator: &str, dtype: DType) -> bool {
     match dtype {
         DType::I32 | DType::U32 | DType::I64 | DType::U64 => ["sum", "min", "max"].contains(&operator),
@@ -33,10 +32,10 @@ pub fn has_update(operator: &str, dtype: DType) -> bool {
     }
 }
 
-/// What an instruction is to the declared kernel.
+/// How an instruction relates to the declared kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Role {
-    /// It does instances of the declared instruction of this id.
+    /// It executes instances of the declared instruction with this id.
     Does(Name),
     /// It copies cells of `source` for the declared reads that its copies serve.
     Copies {
@@ -50,29 +49,29 @@ pub enum Role {
 pub struct Instruction {
     /// Unique in the kernel.
     pub id: Name,
-    /// What is written: one, or as many as a reduction delivers.
+    /// What is written: one target, or one for each result of a reduction.
     pub targets: Vec<Access>,
-    /// What is computed.
+    /// The expression whose value is written.
     pub value: Expr,
-    /// Where false, nothing is read or written.
+    /// If it is false, nothing is read or written.
     pub predicate: Option<Expr>,
     /// The inames around it, outermost first, without those of its reductions. Split inames are
     /// replaced by their parts.
     pub within: Vec<Name>,
-    /// What it is to the declared kernel.
+    /// How it relates to the declared kernel.
     pub role: Role,
-    /// For declared inames that this instruction goes through under other names (after duplicate or
-    /// rename): their value. Declared inames without an entry stand for themselves, through the
+    /// The values of declared inames that this instruction iterates over under other names (after
+    /// duplicate or rename). Declared inames without an entry stand for themselves, through the
     /// kernel's definitions.
     pub map: BTreeMap<Name, Aff>,
-    /// A declared iname around it along which its reductions are *scans*: each accumulator goes on
-    /// from one value of the iname to the next, and an update adds what is new. `init` then stands
-    /// outside of the iname's loops, and `finish` sees the points of all values up to its own.
+    /// A declared iname around it along which its reductions are *scans*: each accumulator carries
+    /// over from one value of the iname to the next, and an update adds only the new points. `init`
+    /// is then outside the iname's loops, and `finish` sees the points of all values up to its own.
     /// `None`: every value of the iname has an accumulator of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<Name>,
     /// Whether blocks that share its reduction add their partial results to the target by atomic
-    /// updates, in any order, instead of leaving them to a kernel that joins them in a fixed one.
+    /// updates, in any order, instead of leaving them to a kernel that joins them in a fixed order.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub atomic: bool,
     /// Instructions that the user asked to come before it (loopy's `dep=`); the order of the text
@@ -89,9 +88,9 @@ impl Instruction {
         Some(self.map.get(iname).cloned().unwrap_or_else(|| Aff::var(iname)))
     }
 
-    /// Whether blocks can join their partial results in its target by atomic updates: its value is
-    /// one reduction by itself, with an operator that there are updates for in the target's type,
-    /// and it does not read what it writes. A type that is open is left to lowering.
+    /// Checks that blocks can join their partial results in its target by atomic updates: its value
+    /// is a single reduction, its operator has an atomic update for the target's type, and it does
+    /// not read what it writes. Open types are left to lowering.
     pub fn check_atomic_join(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
         let refuse = |code: &'static str, why: String, help: &str| {
             let message = format!("`{}` cannot be joined by atomic updates: {why}", self.id);
@@ -118,8 +117,8 @@ impl Instruction {
         Ok(())
     }
 
-    /// The arrays and scalars that it reads, subscripts of its targets included; inames and
-    /// parameters are among them.
+    /// The names that it reads, including those in subscripts of its targets: arrays, scalars,
+    /// inames and parameters.
     pub fn reads(&self) -> BTreeSet<Name> {
         let mut found = BTreeSet::new();
         let subscripts = self.targets.iter().flat_map(|t| &t.index);

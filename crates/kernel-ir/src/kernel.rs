@@ -10,13 +10,13 @@ use crate::{
     part::PartRef,
 };
 
-/// The integer points of a nest of inames: one conjunction, in the rows that were declared.
+/// The integer points of a nest of inames: one conjunction, with its constraints as declared.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Domain {
     /// The inames that it introduces, outermost first. Other names in the constraints are
     /// parameters, inames of other domains, or integer scalar temporaries (a bound read from data).
     pub inames: Vec<Name>,
-    /// All of them hold.
+    /// The constraints, all of which hold.
     pub constraints: Vec<Constraint>,
 }
 
@@ -25,23 +25,23 @@ pub struct Domain {
 pub struct Definition {
     /// The iname.
     pub iname: Name,
-    /// Its value, in inames that may be defined in turn.
+    /// Its value in terms of inames, which may be defined themselves.
     pub value: Aff,
 }
 
-/// A step that no proof stands behind: the user says that it is legal.
+/// A step without a proof, which the user asserts to be legal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Vouched {
     /// Why it is legal, in the user's words.
     pub reason: Name,
-    /// The step's text; `None` while the step is still to come.
+    /// The step's text; `None` as long as the step has not been applied.
     pub step: Option<Name>,
 }
 
-/// Choices that hold for the whole kernel.
+/// Options for the whole kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Options {
-    /// How exact math functions are where a call does not say.
+    /// Accuracy of math functions where a call does not specify it.
     pub precision: Precision,
 }
 
@@ -51,7 +51,7 @@ impl Default for Options {
     }
 }
 
-/// What a kernel consists of. Read it through [`LoopKernel`]; change it through
+/// The contents of a kernel. Read them through [`LoopKernel`]; change them through
 /// [`LoopKernel::edit`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KernelData {
@@ -69,17 +69,17 @@ pub struct KernelData {
     pub instructions: Vec<Instruction>,
     /// The order of execution.
     pub tree: Vec<Tree>,
-    /// Where inames run; an iname without an entry is sequential.
+    /// The tags of inames; an iname without an entry is sequential.
     pub tags: BTreeMap<Name, Tag>,
-    /// What holds for the parameters.
+    /// Constraints that the parameters satisfy.
     pub assumptions: Vec<Constraint>,
-    /// What holds for data that the kernel reads.
+    /// Declared properties of data that the kernel reads.
     pub facts: Vec<Fact>,
     /// The kernel's own reduction operators.
     pub reductions: Vec<ReductionOp>,
     /// The user's device functions.
     pub functions: Vec<DeviceFunction>,
-    /// Choices for the whole kernel.
+    /// Options for the whole kernel, such as the accuracy of math functions.
     pub options: Options,
     /// Steps whose legality the user has vouched for, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -90,7 +90,7 @@ pub struct KernelData {
 
 /// A kernel: immutable, cheap to clone, comparable, hashable.
 ///
-/// Serialised as its [`KernelData`]. Reading one back validates it, since a file may say anything.
+/// Serialised as its [`KernelData`]. Deserialising validates it, since a file may contain anything.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(transparent)]
 pub struct LoopKernel(Arc<KernelData>);
@@ -99,7 +99,8 @@ impl<'de> Deserialize<'de> for LoopKernel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let kernel = LoopKernel::from_data(KernelData::deserialize(deserializer)?);
         kernel.validate().map_err(de::Error::custom)?;
-        // A text says nothing that no kernel can be; data may, as a name where none is looked up.
+        // Text can only describe well-formed kernels; data can contain more, such as invalid names
+        // where no name is looked up.
         match LoopKernel::parse(&kernel.to_text()) {
             Ok(again) if again == kernel => Ok(kernel),
             _ => Err(de::Error::custom("the data are those of no kernel: its text does not give them back")),
@@ -115,7 +116,7 @@ impl Deref for LoopKernel {
 }
 
 impl LoopKernel {
-    /// A kernel of exactly these data, without any check: for parsers of transformed kernels.
+    /// A kernel of exactly this data, without any checks: for parsers of transformed kernels.
     pub fn from_data(data: KernelData) -> LoopKernel {
         LoopKernel(Arc::new(data))
     }
@@ -158,7 +159,7 @@ impl KernelData {
         self.temporaries.iter().find(|t| *t.name == *name)
     }
 
-    /// Whether this is the name of an iname, of a domain or defined.
+    /// Whether this is the name of an iname, either of a domain or defined.
     pub fn is_iname(&self, name: &str) -> bool {
         self.domains.iter().any(|d| d.inames.iter().any(|i| **i == *name))
     }
@@ -173,7 +174,7 @@ impl KernelData {
         self.tags.get(iname).copied().unwrap_or(Tag::Seq)
     }
 
-    /// The operator of a reduction: the kernel's own before the library's.
+    /// The operator of a reduction; the kernel's own take precedence over the library's.
     pub fn operator(&self, name: &str) -> Option<ReductionOp> {
         self.reductions.iter().find(|r| *r.name == *name).cloned().or_else(|| ReductionOp::library(name))
     }

@@ -13,9 +13,9 @@
 //!   parts of instructions. An iname tagged to a parallel axis is a coordinate and has no node.
 //! * **Reductions** are three parts ([`Part`]): init, update, finish.
 //! * **Splits keep names.** `split_iname(i, 128)` adds `i_outer` and `i_inner` and the
-//!   [`Definition`] `i = 128*i_outer + i_inner`; expressions and constraints go on speaking of `i`.
-//!   The definitions are the map from executions of the transformed kernel to instances of the
-//!   declared one.
+//!   [`Definition`] `i = 128*i_outer + i_inner`; expressions and constraints still use `i`. The
+//!   definitions are the map from executions of the transformed kernel to instances of the declared
+//!   one.
 
 #![cfg_attr(
     not(test),

@@ -1,9 +1,10 @@
-//! The place of a refusal that was made without a text at hand.
+//! The place of a refusal that was made without access to the text.
 //!
-//! Steps, lowering and the runtime speak of instructions, inames and arrays by name. What they name
-//! is found in a text of the kernel: an instruction first, then a tag, a definition, a temporary,
-//! an array, a scalar, a domain. The sentence counts before the witness, and this before the
-//! remedy; in each, what stands between backquotes before bare words, which name instructions only.
+//! Steps, lowering and the runtime refer to instructions, inames and arrays by name. These names
+//! are looked up in a text of the kernel: first as an instruction, then as a tag, a definition, a
+//! temporary, an array, a scalar, a domain. The sentence takes precedence over the witness, and the
+//! witness over the remedy; in each, text between backquotes takes precedence over bare words,
+//! which name instructions only.
 
 use crate::{
     Arg, Diagnostic, KernelData, LoopKernel, Place,
@@ -25,7 +26,7 @@ impl LoopKernel {
     }
 
     /// As [`LoopKernel::locate`], in the text that this kernel was read from, called `origin`. A
-    /// place in the kernel as it prints gives way to one that is found here.
+    /// place found here replaces one in the kernel's printed form.
     pub fn locate_in(&self, origin: &str, text: &str, mut diagnostic: Diagnostic) -> Diagnostic {
         if diagnostic.place.as_ref().is_some_and(|p| &*p.origin != PRINTED) {
             return diagnostic;
@@ -37,7 +38,7 @@ impl LoopKernel {
     }
 }
 
-/// What a kernel's own print is called.
+/// The name of the text that a kernel prints itself as.
 pub(crate) const PRINTED: &str = "<kernel>";
 
 fn find(kernel: &LoopKernel, d: &Diagnostic, map: &dyn Fn() -> Option<SourceMap>) -> Option<Place> {
@@ -52,8 +53,7 @@ fn named(kernel: &KernelData, sentence: &str) -> Option<(Item, String)> {
     for (k, segment) in sentence.split('`').enumerate() {
         if k % 2 == 0 {
             bare.extend(words(segment));
-        // The text of a step speaks of the kernel in the words of its user: what it names need not
-        // be what is wrong.
+        // The text of a step is the user's: what it names need not be what is wrong.
         } else if !segment.contains('(') {
             quoted.extend(words(segment));
         }

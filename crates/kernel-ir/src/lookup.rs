@@ -1,7 +1,7 @@
-//! Tables of a kernel's names, for passes that ask about all of them.
+//! Tables of a kernel's names, for passes that look up all of them.
 //!
 //! A pass over all instructions builds a [`Lookup`] once and stays linear in the size of the
-//! kernel; [`KernelData`]'s own methods search lists, which is right for one question. What follows
+//! kernel; [`KernelData`]'s own methods search lists, which suits a single lookup. What follows
 //! from domains and definitions (base inames, instances) is computed here and nowhere else.
 
 use std::cell::OnceCell;
@@ -13,7 +13,7 @@ use crate::{
     reduction::enclosing_reductions,
 };
 
-/// Tables of a kernel's names. Where a name is declared twice, which validation refuses, the first
+/// Tables of a kernel's names. If a name is declared twice, which validation refuses, the first
 /// declaration counts.
 pub struct Lookup<'k> {
     kernel: &'k KernelData,
@@ -22,14 +22,14 @@ pub struct Lookup<'k> {
     arrays: Table<&'k str, &'k Array>,
     temporaries: Table<&'k str, &'k Array>,
     scalars: Table<&'k str, &'k Scalar>,
-    /// The domain of each iname, defined ones too, and its place there.
+    /// The domain of each iname, including defined ones, and its position there.
     inames: Table<&'k str, (usize, usize)>,
     definitions: Table<&'k str, &'k Aff>,
-    /// For each defined iname, the base inames behind it.
+    /// For each defined iname, the base inames that it depends on.
     base: Table<&'k str, Vec<Name>>,
-    /// For each base iname, the domains that have an iname which it is part of.
+    /// For each base iname, the domains with an iname that it is part of.
     domains: Table<Name, Vec<usize>>,
-    /// For each array, the instructions that write it. Few passes ask.
+    /// For each array, the instructions that write it. Computed on demand: few passes need it.
     writers: OnceCell<Table<&'k str, Vec<usize>>>,
     types: OnceCell<TypeTable<'k>>,
 }
@@ -76,8 +76,8 @@ impl<'k> Lookup<'k> {
         for d in kernel.definitions.iter().rev() {
             lookup.definitions.insert(&d.iname, &d.value);
         }
-        // Definitions speak of inames that were defined later: going backwards, those are known
-        // already.
+        // Definitions refer to inames that were defined later; going backwards, those are already
+        // known.
         for d in kernel.definitions.iter().rev() {
             let base = lookup.find_base(&d.value);
             lookup.base.insert(&d.iname, base);
@@ -171,7 +171,7 @@ impl<'k> Lookup<'k> {
         self.definitions.get(name).copied()
     }
 
-    /// The base inames behind a name: itself, those of its definition, or none for what is no
+    /// The base inames of a name: itself, those of its definition, or none for what is not an
     /// iname.
     pub fn base_of(&self, name: &str) -> &[Name] {
         if let Some(base) = self.base.get(name) {
@@ -205,9 +205,9 @@ impl<'k> Lookup<'k> {
         inames_of(instruction, part, &|iname| self.base_of(iname).to_vec())
     }
 
-    /// The constraints that speak of these base inames only, as they were declared (over names that
-    /// may be defined; see [`Lookup::expand`]), of the domains that have one of them: the instances
-    /// of a part of these inames.
+    /// The constraints that mention only these base inames, as declared (over names that may be
+    /// defined; see [`Lookup::expand`]), of the domains that have one of them: the instances of a
+    /// part with these inames.
     pub fn instances(&self, inames: &[Name]) -> Vec<Constraint> {
         let mut domains: Vec<usize> =
             inames.iter().filter_map(|i| self.domains.get(i)).flatten().copied().collect();
@@ -228,7 +228,7 @@ pub(crate) fn expand<'d>(
     if !aff.mentions_any(&|n| definition(n).is_some()) {
         return Ok(aff.clone());
     }
-    // Definitions only speak of inames that were made later, so this ends.
+    // Definitions only mention inames that were made later, so this terminates.
     let mut aff = aff.substitute(&|name| definition(name).cloned())?;
     while aff.mentions_any(&|n| definition(n).is_some()) {
         aff = aff.substitute(&|name| definition(name).cloned())?;
@@ -237,8 +237,8 @@ pub(crate) fn expand<'d>(
 }
 
 /// The base inames of a part of an instruction: those around it, then for a part of a reduction
-/// those of the reductions around it, and for an update its own. The `init` of a scan goes through
-/// those that the scan does not run along.
+/// those of the reductions around it, and for an update its own. The `init` of a scan has those
+/// along which the scan does not run.
 pub(crate) fn inames_of(
     instruction: &Instruction,
     part: Part,
@@ -270,7 +270,7 @@ pub(crate) fn inames_of(
 
 impl KernelData {
     /// The function with every defined iname replaced, down to base inames, parameters and data.
-    /// For one question; see [`Lookup::expand`].
+    /// For a single lookup; otherwise see [`Lookup::expand`].
     pub fn expand(&self, aff: &Aff) -> loopwright_poly::Result<Aff> {
         expand(aff, &|name| self.definition(name))
     }
@@ -280,7 +280,7 @@ impl KernelData {
         Ok(Constraint { kind: c.kind, aff: self.expand(&c.aff)? })
     }
 
-    /// The base inames behind a name: itself, those of its definition, or none for what is no
+    /// The base inames of a name: itself, those of its definition, or none for what is not an
     /// iname.
     pub fn base_of(&self, name: &Name) -> Vec<Name> {
         match self.definition(name) {
@@ -290,16 +290,16 @@ impl KernelData {
         }
     }
 
-    /// The base inames of a part. For one question; see [`Lookup::part_inames`].
+    /// The base inames of a part. For a single lookup; otherwise see [`Lookup::part_inames`].
     pub fn part_inames(&self, part: &PartRef) -> Vec<Name> {
         let lookup = OnceCell::new();
         let base_of = |n: &Name| lookup.get_or_init(|| Lookup::new(self)).base_of(n).to_vec();
         self.instruction(&part.instruction).map_or_else(Vec::new, |i| inames_of(i, part.part, &base_of))
     }
 
-    /// The instances of a part: all declared constraints that speak of its inames only, as they
-    /// were declared (over names that may be defined; see [`KernelData::expand`]). For one
-    /// question; see [`Lookup::instances`].
+    /// The instances of a part: all declared constraints that mention only its inames, as declared
+    /// (over names that may be defined; see [`KernelData::expand`]). For a single lookup; otherwise
+    /// see [`Lookup::instances`].
     pub fn instances(&self, part: &PartRef) -> Vec<Constraint> {
         let lookup = Lookup::new(self);
         lookup.instances(&lookup.part_inames(part))

@@ -1,13 +1,14 @@
 //! The math functions that expressions may call.
 
-/// A math function of the library. All take and give one floating-point type, except where said.
+/// A math function of the library. Arguments and result have one floating-point type, unless stated
+/// otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MathFunction {
     /// Its name in kernel text.
     pub name: &'static str,
-    /// How many arguments it takes.
+    /// Number of arguments.
     pub arity: usize,
-    /// Whether it takes and gives integers as well.
+    /// Whether it also works on integers.
     pub integers: bool,
     /// Whether the hardware has a fast approximation of it for f32.
     pub fast: bool,
@@ -25,8 +26,8 @@ const fn any(name: &'static str, arity: usize) -> MathFunction {
     MathFunction { name, arity, integers: true, fast: false }
 }
 
-/// All of them. `min` and `max` of floating-point values pass over NaN; `isnan` gives bool;
-/// `lowest()` and `highest()` are the ends of the range of the type that the context asks for.
+/// All math functions. `min` and `max` of floating-point values ignore NaN; `isnan` gives bool;
+/// `lowest()` and `highest()` are the ends of the range of the type that the context wants.
 pub const MATH_FUNCTIONS: &[MathFunction] = &[
     any("min", 2),
     any("max", 2),

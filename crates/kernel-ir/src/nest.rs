@@ -2,9 +2,9 @@
 //!
 //! Nest order is: the inames of a domain after those of the domains that it depends on (directly,
 //! or through the instructions that load its bounds), otherwise in the order of declaration. The
-//! tree is built instruction by instruction: an instruction goes into the loops that are open at
-//! the end of the tree as far as they are its own, and opens the rest. An iname that would be
-//! opened twice is refused.
+//! tree is built instruction by instruction: an instruction is placed in those of the loops open at
+//! the end of the tree that are its own, and opens the others. An iname that would need a second
+//! loop is refused.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -48,7 +48,7 @@ pub(crate) fn order(lookup: &Lookup<'_>) -> Vec<Name> {
     let domains = &lookup.kernel().domains;
     let graph = domain_graph(lookup);
     let mut inames = Vec::new();
-    // One walk for all starts: what an earlier one has passed is placed.
+    // One walk for all starts: nodes visited from an earlier start are already placed.
     let mut walk = DfsPostOrder::empty(&graph);
     for start in graph.node_indices() {
         walk.move_to(start);
@@ -64,8 +64,8 @@ fn positions(lookup: &Lookup<'_>) -> HashMap<Name, usize> {
     order(lookup).into_iter().enumerate().map(|(k, n)| (n, k)).collect()
 }
 
-/// A domain that waits for itself through others, with the refusal: no loop of theirs could be the
-/// outer one.
+/// A domain that depends on itself through others, with the refusal: none of their loops could be
+/// the outer one.
 pub(crate) fn cycle(lookup: &Lookup<'_>) -> Option<(usize, Diagnostic)> {
     let graph = domain_graph(lookup);
     let cycle = toposort(&graph, None).err()?;
@@ -80,7 +80,7 @@ pub(crate) fn cycle(lookup: &Lookup<'_>) -> Option<(usize, Diagnostic)> {
     Some((domain, diagnostic))
 }
 
-/// The inames that a name in a domain stands for: itself, or for a scalar temporary those of the
+/// The inames on which a name in a domain depends: itself, or for a scalar temporary those of the
 /// instructions that write it.
 fn parents_of_name(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
     if lookup.is_iname(name) {
@@ -132,8 +132,8 @@ fn mentioned(lookup: &Lookup<'_>, instruction: &Instruction) -> Vec<Name> {
     outer.into_iter().collect()
 }
 
-/// As [`parents_of_name`], without asking instructions for inames that they only have through
-/// others (which would not end).
+/// As [`parents_of_name`], without the inames that instructions have only through others (which
+/// would not terminate).
 fn loaders(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
     if lookup.is_iname(name) {
         return vec![name.clone()];
@@ -151,8 +151,8 @@ fn loaders(lookup: &Lookup<'_>, name: &Name) -> Vec<Name> {
     found
 }
 
-/// Fills the empty `within` lists, and puts all of them in nest order. A name that is no iname is
-/// left out.
+/// Fills the empty `within` lists, and puts all of them in nest order. Names that are not inames
+/// are left out.
 pub(crate) fn fill_within(data: &mut KernelData) {
     let lookup = Lookup::new(data);
     let positions = positions(&lookup);
@@ -173,7 +173,8 @@ pub(crate) fn fill_within(data: &mut KernelData) {
     }
 }
 
-/// The tree of a declared kernel, or what stands against it with the numbers of the instructions.
+/// The tree of a declared kernel, or the reasons why there is none, with the numbers of the
+/// instructions.
 pub(crate) fn tree_in_text_order(lookup: &Lookup<'_>) -> Result<Vec<Tree>, Vec<(usize, Diagnostic)>> {
     let data = lookup.kernel();
     let positions = positions(lookup);
@@ -228,8 +229,7 @@ fn parts_in_order(data: &KernelData, instruction: &Instruction) -> Vec<PartRef> 
                 continue;
             }
             done.push(loops);
-            // A reduction over nothing, which validation refuses, has nothing inside that is not
-            // here.
+            // A reduction over no iname, which validation refuses, needs no loop.
             if !loops.is_empty() {
                 let inside: Vec<Name> = around.iter().chain(loops).cloned().collect();
                 level(&inside, inames, enclosing, part, found);
@@ -277,7 +277,7 @@ impl LoopKernel {
     /// from text order. `definitions`, `tags` and `tree` must be empty.
     ///
     /// Errors: an iname that would need two nodes in the tree (`rename the second`), inames of
-    /// unknown order. Everything else that can be wrong is found by `validate`.
+    /// unknown order. All other errors are found by `validate`.
     pub fn declare(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
         if let Some((_, diagnostic)) = cycle(&Lookup::new(&data)) {
             return Err(diagnostic.into());

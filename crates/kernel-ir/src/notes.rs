@@ -1,8 +1,9 @@
-//! What is right and may not be meant: values that are computed in f32 and then become f64.
+//! Warnings about code that is correct but perhaps not intended: values computed in f32 and then
+//! converted to f64.
 //!
-//! An operation of two `f32` values is one of `f32`, whatever its result is assigned to. Where the
-//! result is converted to `f64` it has 24 bits all the same, which is said, and is no error: an
-//! `f32` value that is read and converted loses nothing, and is passed over.
+//! An operation of two `f32` values is one of `f32`, whatever its result is assigned to. If the
+//! result is converted to `f64`, it still has only 24 significant bits, which is reported as a
+//! warning. An `f32` value that is merely read and converted loses nothing and is not reported.
 
 use crate::{
     DType, Diagnostic, LoopKernel, TypeTable, Typed, TypedKind,
@@ -11,7 +12,7 @@ use crate::{
 
 impl LoopKernel {
     /// Where the kernel computes a value in `f32` and converts it to `f64`, in the order of the
-    /// text: one finding an instruction, with its place in the printed form. None is an error.
+    /// text: one finding per instruction, with its place in the printed form. None is an error.
     pub fn single_in_double(&self) -> Vec<Diagnostic> {
         let table = TypeTable::new(self);
         let map = map_of_print(self);
@@ -50,7 +51,7 @@ fn rounds(e: &Typed, is_single: &dyn Fn(usize) -> bool) -> bool {
     match &e.kind {
         TypedKind::Constant(_) | TypedKind::Name(_) | TypedKind::Element { .. } => false,
         TypedKind::Reduction(n) => is_single(*n),
-        // What the text converts is meant.
+        // A conversion written in the text is intended.
         TypedKind::Cast(_) => false,
         TypedKind::Convert(a) | TypedKind::Unary(_, a) => rounds(a, is_single),
         TypedKind::If(_, a, b) => rounds(a, is_single) || rounds(b, is_single),

@@ -1,5 +1,5 @@
-//! Open types of a kernel, which stand for one that its caller decides, and kernels with all of
-//! them decided.
+//! Open types (type parameters) of a kernel, which the caller decides, and kernels with these types
+//! bound.
 
 use crate::{Arg, DType, Diagnostic, Diagnostics, Expr, Fact, KernelData, LoopKernel, Name, Type};
 
@@ -48,8 +48,8 @@ fn bind_expr(e: &Expr, bind: &dyn Fn(&Type) -> Type) -> Expr {
 
 impl LoopKernel {
     /// The kernel with open types replaced, in its declared form too. Open types that are not named
-    /// stay open; a name that is no open type of the kernel is an error, and so is a kernel that
-    /// makes no sense of the types, as `/` of integers.
+    /// stay open; a name that is not an open type of the kernel is an error, and so are types that
+    /// make the kernel invalid, such as integers under `/`.
     pub fn bind_types(&self, types: &[(Name, DType)]) -> std::result::Result<LoopKernel, Diagnostics> {
         let open = self.open_types();
         if let Some((name, _)) = types.iter().find(|(n, _)| !open.contains(n)) {

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 /// A part of an instruction. Reductions are numbered as in [`crate::Expr::reductions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Part {
-    /// All of an instruction without reductions.
+    /// The whole of an instruction without reductions.
     Whole,
-    /// The neutral element becomes the accumulator of a reduction.
+    /// The accumulator of a reduction is set to the neutral element.
     Init(usize),
     /// One point of a reduction's domain is added to its accumulator.
     Update(usize),
@@ -23,7 +23,7 @@ pub enum Part {
 pub struct PartRef {
     /// The instruction's id.
     pub instruction: Name,
-    /// Which part.
+    /// The part of that instruction.
     pub part: Part,
 }
 

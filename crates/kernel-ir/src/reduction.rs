@@ -1,11 +1,11 @@
 //! Reduction operators as data.
 //!
 //! An operator has a state (one value or a tuple). An update *lifts* its inputs to a state and
-//! *combines* it into the accumulated one; partial results are combined alike; the *result* is
-//! computed from the state at the end. `combine` must be associative with `neutral` as its neutral
-//! element, and commute where it says so: the library relies on it. A user's operator is tested on
-//! drawn states whenever its kernel is validated ([`ReductionOp::laws`]), unless the user vouches
-//! for it.
+//! *combines* it into the accumulated one; partial results are combined in the same way; the
+//! *result* is computed from the state at the end. `combine` must be associative with `neutral` as
+//! its neutral element, and commute if it says so: the library relies on it. A user-defined
+//! operator is tested on drawn states whenever its kernel is validated ([`ReductionOp::laws`]),
+//! unless the user vouches for it.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::{DType, Expr, Reduce};
 /// The type of one value of an operator's state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum StateType {
-    /// The type of the input of this number.
+    /// The type of the input with this index, from 0.
     Input(usize),
     /// Always this type.
     Fixed(DType),
@@ -26,7 +26,7 @@ pub enum StateType {
 /// One value of an operator's state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StateVar {
-    /// Its name; `combine` speaks of `a.NAME` and `b.NAME`.
+    /// Its name; `combine` refers to it as `a.NAME` and `b.NAME`.
     pub name: Name,
     /// Its type.
     pub dtype: StateType,
@@ -37,7 +37,7 @@ pub struct StateVar {
 pub struct ReductionOp {
     /// Its name in expressions.
     pub name: Name,
-    /// Names of the values that one update takes; `lift` speaks of them.
+    /// Names of the inputs of one update, as used by `lift`.
     pub inputs: Vec<Name>,
     /// The state.
     pub state: Vec<StateVar>,
@@ -48,13 +48,13 @@ pub struct ReductionOp {
     pub lift: Vec<Expr>,
     /// For each state value, the combination of the states `a.*` (earlier) and `b.*` (later).
     pub combine: Vec<Expr>,
-    /// What the reduction delivers, from the names of the state.
+    /// The results of the reduction, as expressions of the state's names.
     pub result: Vec<Expr>,
-    /// Whether `combine` commutes. Where not, updates stay in their order.
+    /// Whether `combine` commutes. If not, updates keep their order.
     pub commutes: bool,
     /// Whether combining a value twice changes nothing, as for min.
     pub idempotent: bool,
-    /// Why these laws hold, in the user's words: nothing is tested then.
+    /// Why these laws hold, in the user's words; if given, they are not tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted: Option<Name>,
 }
@@ -90,7 +90,7 @@ impl ReductionOp {
     /// The operator of the library with this name: `sum`, `product`, `min`, `max`, `any`, `all`,
     /// `argmin`, `argmax`.
     ///
-    /// `min` and `max` pass over NaN (as IEEE 754's minNum and maxNum), `argmin` and `argmax` never
+    /// `min` and `max` ignore NaN (like IEEE 754's minNum and maxNum), `argmin` and `argmax` never
     /// choose one. Ties of `argmin` and `argmax` go to the smallest index; over an empty range they
     /// give the neutral value and the greatest index.
     pub fn library(op: &str) -> Option<Self> {

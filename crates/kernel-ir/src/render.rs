@@ -1,6 +1,6 @@
-//! Diagnostics with the lines that they are about.
+//! Diagnostics with the source lines that they refer to.
 //!
-//! Plain text, no colours: what a terminal, a log and a test show alike.
+//! Plain text without colours, the same in a terminal, a log and a test.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -16,7 +16,7 @@ impl Place {
         (line, column)
     }
 
-    /// The text that is meant.
+    /// The text of the span.
     pub fn snippet(&self) -> &str {
         self.text.get(self.span.clone()).unwrap_or("")
     }
@@ -29,7 +29,7 @@ impl Diagnostic {
         self.render_as(Level::ERROR)
     }
 
-    /// As [`Self::render`], of what is worth knowing and no error.
+    /// As [`Self::render`], labelled as a warning rather than an error.
     pub fn render_warning(&self) -> String {
         self.render_as(Level::WARNING)
     }
@@ -57,14 +57,14 @@ impl Diagnostic {
 }
 
 impl Diagnostics {
-    /// All of them as [`Diagnostic::render`] shows each, an empty line between two.
+    /// All diagnostics as [`Diagnostic::render`] shows them, separated by empty lines.
     pub fn render(&self) -> String {
         self.0.iter().map(Diagnostic::render).collect::<Vec<_>>().join("\n\n")
     }
 }
 
-/// `code`, `message`, `origin`, `line`, `column`, `span` (bytes), `witness`, `help`; null where
-/// there is none.
+/// `code`, `message`, `origin`, `line`, `column`, `span` (bytes), `witness`, `help`; null if
+/// absent.
 impl Serialize for Diagnostic {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let position = self.place.as_ref().map(Place::line_column);

@@ -1,7 +1,7 @@
 //! The nearest name to a misspelt one.
 
 /// The candidate with the fewest edits (insertions, deletions, replacements, swaps of neighbours),
-/// if they are few for its length. The first one wins a tie.
+/// if they are few for its length. Ties go to the first candidate.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = match word.chars().count() {
         0..=1 => return None,
@@ -18,7 +18,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     best.map(|(_, c)| c)
 }
 
-/// The distance of two words, upper case and lower case counting as equal save for a tie.
+/// The edit distance of two words; case matters only to break ties.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     if a.len().abs_diff(b.len()) > 4 || a.len() > 64 {

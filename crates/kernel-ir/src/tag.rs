@@ -1,16 +1,16 @@
-//! Where an iname runs.
+//! Tags: what an iname is mapped to.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where an iname runs. A tagged iname of a parallel kind is a coordinate of an execution, not a
+/// What an iname is mapped to. An iname with a parallel tag is a coordinate of an execution, not a
 /// loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tag {
     /// A loop in the thread: what an iname without a tag is.
     Seq,
-    /// A loop of constant length that is unrolled; its order stays.
+    /// A loop of constant length that is unrolled; the order of iterations is kept.
     Unroll,
     /// Lanes of one thread, constant in number: all lanes of one statement run before the next
     /// statement (unroll and jam). Private temporaries get a copy for each lane.
@@ -22,52 +22,52 @@ pub enum Tag {
     Block(u8),
     /// An axis of the block: 0, 1, 2 for x, y, z.
     Thread(u8),
-    /// Warps of a block: the threads' y axis over full warps.
+    /// Warps of a block: the threads' y axis, with full warps along x.
     Warp,
-    /// Lanes of a warp: the threads' x axis, of 2, 4, 8, 16 or 32 lanes.
+    /// Lanes of a warp: the threads' x axis, with 2, 4, 8, 16 or 32 lanes.
     Lane,
-    /// A loop on the host, around launches.
+    /// A loop on the host that launches kernels.
     Host,
     /// A loop over segments of unequal length, flattened with the loop over their points and cut
-    /// into equal pieces whatever the lengths.
+    /// into equal pieces, whatever the lengths.
     Flat(Flat),
 }
 
-/// How the steps of a flattened loop are dealt out: a step is a point of a segment, or one of those
-/// that its end counts for.
+/// How the steps of a flattened loop are distributed: a step is a point of a segment, or one of the
+/// [`Flat::END_WEIGHT`] steps that the end of a segment counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Flat {
-    /// Threads of a block; each of its warps goes through a run.
+    /// Threads per block; each warp processes one run.
     pub threads: u16,
-    /// Points of a thread in a tile: a warp's tile has 32 times as many.
+    /// Points per thread and tile; a warp's tile has 32 times as many.
     pub items: u16,
-    /// Tiles of a run.
+    /// Tiles per run.
     pub tiles: u16,
-    /// From which run on they are shorter, if they are.
+    /// Shorter runs at the end, if any.
     pub shorter: Option<Shorter>,
 }
 
-/// Shorter runs behind the first ones. Blocks take runs in their order: the first runs fill the
-/// device, and where some of them are done sooner than others, the short ones are what is left to
-/// do in their place (guided self-scheduling: Polychronopoulos and Kuck, 1987, here with two
-/// lengths).
+/// Shorter runs after the first ones. Blocks take runs in order: the first runs fill the device,
+/// and blocks that finish early take the short ones (guided self-scheduling: Polychronopoulos and
+/// Kuck, 1987, here with two lengths).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Shorter {
-    /// How many runs are not shorter.
+    /// Number of full-length runs.
     pub after: u32,
-    /// Tiles of the others.
+    /// Tiles per shorter run.
     pub tiles: u16,
 }
 
 impl Flat {
-    /// How many steps the end of a segment counts for: about what closing one costs, in points.
+    /// Number of steps that the end of a segment counts for: about the cost of closing one, in
+    /// points.
     pub const END_WEIGHT: u16 = 2;
 
-    /// How many blocks a multiprocessor has to hold at a time: 32 warps, with 64 registers for each
-    /// thread, or 20 warps with about a hundred. Nothing is asked where a thread holds more than
-    /// that leaves room for, by the bytes that it reads of each point and those of a partial
-    /// result. Of its own accord the compiler may take a few registers more, and a round of blocks
-    /// then has fewer than it was cut for.
+    /// Minimum number of resident blocks per multiprocessor: 32 warps with 64 registers per thread,
+    /// or 20 warps with about a hundred. There is no minimum if a thread holds more than that
+    /// leaves room for, judged by the bytes that it reads per point and those of a partial result.
+    /// Left to itself, the compiler may use a few more registers, and a round then has fewer blocks
+    /// than it was cut for.
     ///
     /// ```
     /// use loopwright_kernel_ir::Flat;
@@ -88,7 +88,7 @@ impl Flat {
         Some(threads / u32::from(self.threads)).filter(|blocks| *blocks > 0)
     }
 
-    /// What is wrong with the numbers, if anything is.
+    /// What is wrong with the numbers, if anything.
     pub fn wrong(self) -> Option<&'static str> {
         if !self.threads.is_multiple_of(32) || !(32..=1024).contains(&self.threads) {
             return Some("threads are a multiple of 32, from 32 to 1024");
@@ -124,7 +124,7 @@ impl Tag {
         !matches!(self, Tag::Seq | Tag::Unroll | Tag::Host | Tag::Flat(_))
     }
 
-    /// Whether its iterations are different threads (of one block or of several).
+    /// Whether its iterations run in different threads (of one block or of several).
     pub fn is_hardware(self) -> bool {
         matches!(self, Tag::Block(_) | Tag::Thread(_) | Tag::Warp | Tag::Lane)
     }
@@ -182,7 +182,7 @@ impl Tag {
                     None => None,
                 };
                 let flat = Flat { threads, items, tiles, shorter };
-                // One spelling each: no sign, no leading zero, nothing behind.
+                // One spelling only: no sign, no leading zero, no trailing text.
                 return (flat.to_string() == text).then_some(Tag::Flat(flat));
             }
             _ => {

@@ -1,7 +1,7 @@
 //! The loop tree: order as data.
 //!
-//! Invariants: a sequential iname is exactly one node; an iname with a parallel tag is none; every
-//! part of every instruction is exactly one leaf; the loops around a leaf are exactly the
+//! Invariants: a sequential iname is exactly one node; an iname with a parallel tag has no node;
+//! every part of every instruction is exactly one leaf; the loops around a leaf are exactly the
 //! sequential inames of its part.
 
 use loopwright_poly::Name;
@@ -16,7 +16,7 @@ pub enum Tree {
     Loop {
         /// Its iname.
         iname: Name,
-        /// What it repeats.
+        /// The loop body.
         body: Vec<Tree>,
     },
     /// A part of an instruction.
@@ -58,7 +58,7 @@ impl Tree {
         Tree::splice_all(trees, &|n| **n == *iname)
     }
 
-    /// As [`Tree::splice`], for all inames that are asked for.
+    /// As [`Tree::splice`], for all inames for which `wanted` is true.
     pub fn splice_all(trees: &[Tree], wanted: &dyn Fn(&Name) -> bool) -> Vec<Tree> {
         let mut result = Vec::with_capacity(trees.len());
         for tree in trees {

@@ -1,7 +1,7 @@
-//! The types of the names of a kernel, as it was declared.
+//! The types of the names of a kernel as declared.
 //!
 //! A [`TypeTable`] is cheap to clone and to vary: for subscripts, for the parts of an operator, for
-//! a temporary whose type is looked for. What follows for expressions is in `types` and `typed`.
+//! a temporary whose type is being inferred. The types of expressions are in `types` and `typed`.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,8 +13,8 @@ use crate::{
     types::{TypeError, computing, is_untyped},
 };
 
-/// The inames of a kernel that are `i64` as values: a bound of their domain is of 64 bits, directly
-/// or by another iname.
+/// The inames of a kernel that are `i64` as values: a bound of their domain has 64 bits, directly
+/// or through another iname.
 fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
     let of_64_bits = |t: &Type| t.known().is_some_and(|t| t.is_integer() && t.bytes() == 8);
     let scalars = data.args.iter().filter_map(|a| match a {
@@ -37,7 +37,7 @@ fn wide_inames(data: &KernelData) -> BTreeSet<Name> {
     }
     let Some(declared) = &data.declared else { return wide };
     // Transforms may fix a parameter or rename an iname, which changes no value: the declared
-    // inames decide, and other inames are of the type of those that they are part of.
+    // inames decide, and other inames have the type of those that they are part of.
     let declared_wide = wide_inames(declared);
     wide.retain(|n| !declared.is_iname(n));
     wide.extend(declared_wide.iter().cloned());
@@ -91,14 +91,14 @@ pub struct TypeTable<'a> {
     scalars: Arc<BTreeMap<Name, Type>>,
     arrays: Arc<BTreeMap<Name, Type>>,
     pub(crate) floats: Arc<Vec<Type>>,
-    /// All inames, found when they are first asked for.
+    /// All inames, computed on first use.
     all_inames: Arc<OnceLock<Arc<BTreeSet<Name>>>>,
-    /// The inames, where they have another type than in values.
+    /// The inames and their type, if it differs from their type in values.
     inames: Option<(Arc<BTreeSet<Name>>, DType)>,
-    /// The type of names that are not known.
+    /// The type of unknown names, if they have one.
     pub(crate) unknown: Option<DType>,
-    /// A temporary that takes the floating-point type of what it meets, while its own is looked
-    /// for.
+    /// A temporary that takes the floating-point type of what it meets while its own is being
+    /// inferred.
     pub(crate) adapting: Option<Name>,
 }
 
@@ -135,14 +135,14 @@ impl<'a> TypeTable<'a> {
         table
     }
 
-    /// The table for subscripts and bounds, which are integers: inames, and names that are not
-    /// known, are of the type in which those are computed.
+    /// The table for subscripts and bounds, which are integers: inames and unknown names have the
+    /// type in which these are computed.
     pub fn of_indices(&self, index: DType) -> TypeTable<'a> {
         let inames = self.all_inames.get_or_init(|| Arc::new(inames_of(self.data).cloned().collect()));
         TypeTable { inames: Some((inames.clone(), index)), unknown: Some(index), ..self.clone() }
     }
 
-    /// The table in which names that are not known are of this type.
+    /// The table in which unknown names have this type.
     pub fn or_else(&self, unknown: DType) -> TypeTable<'a> {
         TypeTable { unknown: Some(unknown), ..self.clone() }
     }
@@ -153,7 +153,7 @@ impl<'a> TypeTable<'a> {
         Arc::make_mut(names).insert(temporary.name.clone(), dtype);
     }
 
-    /// The table with other scalars: the names that the parts of an operator speak of.
+    /// The table with other scalars: the names that the parts of an operator use.
     pub fn with_scalars(&self, scalars: impl IntoIterator<Item = (Name, Type)>) -> TypeTable<'a> {
         TypeTable {
             data: self.data,
@@ -177,13 +177,13 @@ impl<'a> TypeTable<'a> {
         self.data
     }
 
-    /// The floating-point types in which the declared kernel computes. Where it is one, it is the
-    /// type of floating-point values of which nothing else says one.
+    /// The floating-point types in which the declared kernel computes. If there is exactly one, it
+    /// is the type of floating-point values that nothing else decides.
     pub fn floats(&self) -> &[Type] {
         &self.floats
     }
 
-    /// The user's device function of this name.
+    /// The user-defined device function of this name.
     pub(crate) fn function(&self, name: &str) -> Option<&'a DeviceFunction> {
         self.data.functions.iter().find(|f| *f.name == *name)
     }

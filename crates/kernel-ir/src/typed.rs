@@ -1,14 +1,14 @@
-//! Expressions with a type at every node: what the page on values (`values.md`) says, as code.
+//! Expressions with a type at every node: the rules of the page on values (`values.md`), as code.
 //!
 //! [`TypeTable::typed`] turns an expression into a [`Typed`] one of the type that its context
-//! wants. Afterwards no reader has to know a rule: the operands of an operation have one type,
+//! wants. Readers of the result need no typing rules: the operands of an operation have one type,
 //! every conversion is a node, literals are numbers of their type. The reference interpreter
 //! evaluates such trees and lowering translates them, so that neither decides what an expression
 //! means.
 //!
-//! Two things flow. *Upwards* each expression has a type of its own, [`ValueType`]; literals, and
-//! what is computed from literals and integers by floating-point operations, leave it open.
-//! *Downwards* comes the type that the context wants: it decides what was left open, and widens
+//! Types flow in two directions. *Upwards*, each expression has a type of its own, [`ValueType`],
+//! which literals, and what floating-point operations compute from literals and integers, leave
+//! open. *Downwards* comes the type that the context wants: it decides open types and widens
 //! integer arithmetic.
 
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
 pub struct Typed {
     /// The type of its value.
     pub dtype: DType,
-    /// What it is.
+    /// The kind of node, with its operands.
     pub kind: TypedKind,
 }
 
@@ -32,27 +32,27 @@ pub enum TypedKind {
     Constant(Number),
     /// An iname, a scalar argument, a scalar temporary, or a value of an operator's state.
     Name(Name),
-    /// An element. The subscripts of the access are integers, in [`TypedKind::Element::index`] in
-    /// the type that was asked for, or left out where none was.
+    /// An element. The subscripts of the access are integers: in [`TypedKind::Element::index`], in
+    /// the requested type, or empty if none was requested.
     Element {
-        /// The access as it is written.
+        /// The access as written.
         access: Access,
         /// Its subscripts, of one integer type.
         index: Vec<Typed>,
     },
-    /// What the reduction of this number delivers first; numbers are those of [`Expr::reductions`].
+    /// The first result of the reduction of this number; numbers are those of [`Expr::reductions`].
     Reduction(usize),
     /// One operand, of the node's type.
     Unary(UnaryOp, Box<Typed>),
     /// Two operands of one type; the node's type is theirs, or bool for a comparison. The right
-    /// side of `and` and `or` is evaluated only where the left does not decide.
+    /// side of `and` and `or` is evaluated only if the left does not decide.
     Binary(BinaryOp, Box<Typed>, Box<Typed>),
-    /// A condition of type bool and two values of the node's type, of which the chosen one is
+    /// A condition of type bool and two values of the node's type; only the chosen one is
     /// evaluated.
     If(Box<Typed>, Box<Typed>, Box<Typed>),
-    /// A conversion to the node's type that the rules make, as [`Number::cast`] does it.
+    /// An implicit conversion to the node's type, as by [`Number::cast`].
     Convert(Box<Typed>),
-    /// A conversion to the node's type that is written in the text.
+    /// An explicit conversion to the node's type.
     Cast(Box<Typed>),
     /// A function; operands of the library's functions have one type.
     Call {
@@ -75,7 +75,7 @@ impl Typed {
         Typed::new(number.dtype(), TypedKind::Constant(number))
     }
 
-    /// The value converted, or itself where it is of that type.
+    /// The value converted to `to`, or unchanged if it already has that type.
     pub fn convert(self, to: DType) -> Typed {
         match self.kind {
             _ if self.dtype == to => self,
@@ -83,8 +83,8 @@ impl Typed {
         }
     }
 
-    /// Calls `f` on the expression and everything inside it, subscripts that have been asked for
-    /// included.
+    /// Calls `f` on the expression and everything inside it, including subscripts that were
+    /// requested.
     pub fn visit(&self, f: &mut dyn FnMut(&Typed)) {
         f(self);
         match &self.kind {
@@ -101,11 +101,11 @@ impl Typed {
 /// The types in which a reduction works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReductionTypes {
-    /// Those of its inputs, as they are computed.
+    /// The types in which its inputs are computed.
     pub inputs: Vec<DType>,
-    /// Those of the operator's state.
+    /// The types of the operator's state.
     pub state: Vec<DType>,
-    /// Those of what it delivers.
+    /// The types of its results.
     pub results: Vec<DType>,
 }
 
@@ -139,9 +139,9 @@ fn arithmetic_type(dtype: DType) -> DType {
     }
 }
 
-/// Integer arithmetic of one type where the context wants another integer type: at the greater
-/// width of the two, signed if its operands are or if that width is the context's and the context
-/// is signed.
+/// The type of integer arithmetic whose own type is `own` where the context wants another integer
+/// type: the greater width of the two, signed if the operands are, or if that width is the
+/// context's and the context is signed.
 fn widened_for(own: DType, wanted: DType) -> DType {
     if !(own.is_integer() && wanted.is_integer() && wanted.bytes() > own.bytes()) {
         return own;
@@ -159,8 +159,8 @@ fn is_comparison(op: BinaryOp) -> bool {
     matches!(op, Lt | Le | Gt | Ge | Eq | Ne)
 }
 
-/// An integer literal in a type. One that the type does not hold is converted where somebody sees
-/// it.
+/// An integer literal in a type. One that the type does not hold becomes an `i64` constant with a
+/// conversion.
 fn integer(value: i64, dtype: DType) -> Typed {
     let number = Number::I64(value).cast(dtype);
     match number.as_i128() {
@@ -169,7 +169,7 @@ fn integer(value: i64, dtype: DType) -> Typed {
     }
 }
 
-/// Whether it is an operation that there is for integers only.
+/// Whether it is an operation on integers only.
 fn is_of_integers(e: &Expr) -> bool {
     use BinaryOp::{BitAnd, BitOr, BitXor, Mod, Shl, Shr};
     match e {
@@ -184,45 +184,45 @@ type Result<T> = std::result::Result<T, Diagnostic>;
 /// The walk over one expression.
 struct Walk<'w, 'a> {
     table: &'w TypeTable<'a>,
-    /// The type of subscripts, and the types of names in them; `None` leaves them out.
+    /// The type of subscripts, and the types of names in them; `None` leaves subscripts out.
     index: Option<(DType, TypeTable<'a>)>,
     /// The number that the next reduction has.
     number: usize,
-    /// What each reduction that was passed works in, by number.
+    /// The types of the reductions visited so far, by number.
     reductions: Vec<ReductionTypes>,
 }
 
 impl TypeTable<'_> {
     /// The expression as a value of type `wanted`. Elements have their subscripts in type `index`,
-    /// or without it none.
+    /// or no subscripts if that is `None`.
     ///
-    /// Errors: open types, values that do not go together, and floating-point values of which
-    /// nothing says whether they are f32 or f64.
+    /// Errors: open types, incompatible values, and floating-point values that nothing decides to
+    /// be f32 or f64.
     pub fn typed(&self, e: &Expr, wanted: DType, index: Option<DType>) -> Result<Typed> {
         self.typed_from(e, wanted, index, 0)
     }
 
-    /// As [`Self::typed`], of a part of an instruction's value: its first reduction has the number
-    /// `first`.
+    /// As [`Self::typed`], for a part of an instruction's value whose first reduction has the
+    /// number `first`.
     pub fn typed_from(&self, e: &Expr, wanted: DType, index: Option<DType>, first: usize) -> Result<Typed> {
         let index = index.map(|t| (t, self.of_indices(t)));
         Walk { table: self, index, number: first, reductions: Vec::new() }.value(e, wanted)
     }
 
-    /// The expression in the type that it has by itself, where no context wants one.
+    /// The expression in the type that it has without context.
     pub fn typed_alone(&self, e: &Expr, index: Option<DType>) -> Result<Typed> {
         let own = self.alone(e)?;
         self.typed(e, own, index)
     }
 
-    /// The type that an expression has where no context wants one: of an integer literal i32, of a
-    /// floating-point value without a type of its own the kernel's one floating-point type.
+    /// The type of an expression without context: `i32` for an integer literal, and the kernel's
+    /// only floating-point type for an open floating-point value.
     pub fn alone(&self, e: &Expr) -> Result<DType> {
         Walk { table: self, index: None, number: 0, reductions: Vec::new() }.alone(e)
     }
 
-    /// In which types the reductions of a value work, by number, where these types are wanted of
-    /// it: one, or for a reduction that delivers several as many.
+    /// The types in which the reductions of a value work, by number, if the types `wanted` are
+    /// wanted of it: one, or for a reduction with several results one for each.
     pub fn reduction_types(&self, value: &Expr, wanted: &[DType]) -> Result<Vec<ReductionTypes>> {
         let mut walk = Walk { table: self, index: None, number: 0, reductions: Vec::new() };
         match (value, wanted) {
@@ -252,7 +252,7 @@ impl Walk<'_, '_> {
         })
     }
 
-    /// The kernel's one floating-point type, which decides what nothing else does.
+    /// The kernel's only floating-point type, which decides what nothing else does.
     fn default_float(&self, e: &Expr) -> Result<DType> {
         let floats = self.table.floats();
         match floats {
@@ -270,13 +270,13 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// The type in which an operation works whose result has this type by itself.
+    /// The type in which an operation works whose result has the type `own` without context.
     fn operation(&self, e: &Expr, own: &ValueType, wanted: DType) -> Result<DType> {
         Ok(match own {
             ValueType::Of(t) => widened_for(arithmetic_type(self.known(t)?), wanted),
             ValueType::FloatLiteral if wanted.is_float() => computing_type(wanted),
             ValueType::FloatLiteral => self.default_float(e)?,
-            // Bits and remainders are of integers, whatever becomes of them.
+            // Bitwise operations and remainders work on integers, whatever the result is used for.
             _ if is_of_integers(e) && !wanted.is_integer() => DType::I32,
             ValueType::IntLiteral | ValueType::AnyNumber => arithmetic_type(wanted),
         })
@@ -363,7 +363,7 @@ impl Walk<'_, '_> {
         Ok(Typed::new(result, TypedKind::Binary(op, a, b)))
     }
 
-    /// The type in which values are compared that meet in this one.
+    /// The type in which values that meet in `meet` are compared.
     fn comparison(&self, e: &Expr, meet: &ValueType) -> Result<DType> {
         Ok(match meet {
             ValueType::Of(t) => match self.known(t)? {
@@ -411,8 +411,8 @@ impl Walk<'_, '_> {
         Ok(call(if math.name == "isnan" { DType::Bool } else { operands }, args))
     }
 
-    /// Notes what a reduction works in, and returns its number. Inputs without a type of their own
-    /// take the floating-point type that the context wants.
+    /// Records the types of a reduction and returns its number. Open inputs take the floating-point
+    /// type that the context wants.
     fn reduction(&mut self, r: &Reduce, wanted: Option<DType>) -> Result<usize> {
         let op = self.table.operator(&r.op).ok_or_else(|| {
             Diagnostic::new("unknown-reduction", format!("there is no reduction `{}`", r.op))
@@ -453,7 +453,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Nothing says whether a value is f32 or f64.
+/// The refusal of a value that nothing decides to be f32 or f64.
 pub(crate) fn undecided(e: &Expr, floats: &[Type]) -> Diagnostic {
     let why = match floats {
         [] => "the kernel has no floating-point arrays or scalars".to_string(),

@@ -1,21 +1,21 @@
 //! Types of expressions, as far as they follow from the expressions themselves.
 //!
-//! The page on values (`values.md`) has the rules; [`crate::typed`] adds what follows from where an
-//! expression stands.
+//! The page on values (`values.md`) has the rules; [`crate::typed`] adds what follows from the
+//! context of an expression.
 //!
-//! * A literal adapts to its context: `2 * x[i]` is of the type of `x`. An integer literal that i32
+//! * A literal adapts to its context: `2 * x[i]` has the type of `x`. An integer literal that i32
 //!   does not hold is i64.
-//! * Arithmetic is done in at least 32 bits: of narrow integers in i32, of f16 and bf16 in f32.
+//! * Arithmetic uses at least 32 bits: i32 for narrow integers, f32 for f16 and bf16.
 //! * Two floating-point types meet in the wider one, two integer types likewise; signed and
-//!   unsigned types meet only where the signed one is wider. An integer and a floating-point type
-//!   meet in the floating-point type.
-//! * What is computed from integers and floating-point literals alone, as `0.1*i`, `1.0/n` and
-//!   `sqrt(i)`, has no type of its own: it takes the floating-point type of what it meets, as a
-//!   literal does.
-//! * `bool` is no number: `cast(i32, c)` makes it one. `sum` and `product` of `bool` and of narrow
-//!   integers are 32 bits wide.
-//! * An iname is `i32`, or `i64` where a bound of its declared domain is of 64 bits, whatever
-//!   transforms make of it.
+//!   unsigned types meet only if the signed one is wider. An integer and a floating-point type meet
+//!   in the floating-point type.
+//! * Expressions of integers and floating-point literals alone, such as `0.1*i`, `1.0/n` and
+//!   `sqrt(i)`, have no type of their own: they take the floating-point type of what they meet,
+//!   like literals.
+//! * `bool` is not a number: `cast(i32, c)` makes it one. `sum` and `product` of `bool` and of
+//!   narrow integers are 32 bits wide.
+//! * An iname is `i32`, or `i64` if a bound of its declared domain has 64 bits, whatever transforms
+//!   do to it.
 //! * An open type meets itself and literals; anything else is cast first.
 //! * An assignment converts between integer types and between floating-point types, and from
 //!   integers to floating-point types.
@@ -27,7 +27,7 @@ use crate::{
     UnaryOp, math_function,
 };
 
-/// Stands for the type of a temporary that is still to be inferred.
+/// Placeholder for the type of a temporary that is still to be inferred.
 pub(crate) const UNTYPED: &str = "?";
 
 /// Whether a type stands for one that is still to be inferred.
@@ -35,23 +35,23 @@ pub(crate) fn is_untyped(t: &Type) -> bool {
     matches!(t, Type::Open(name) if *name == *UNTYPED)
 }
 
-/// The type of a value, as far as the expression decides it by itself.
+/// The type of a value, as far as the expression alone decides it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ValueType {
-    /// An integer literal: any type of numbers.
+    /// An integer literal: any numeric type.
     IntLiteral,
-    /// A floating-point literal, or what is computed from such and integers alone: any
+    /// A floating-point literal, or an expression of such literals and integers alone: any
     /// floating-point type.
     FloatLiteral,
-    /// `lowest()` or `highest()`: any type of numbers.
+    /// `lowest()` or `highest()`: any numeric type.
     AnyNumber,
     /// This type.
     Of(Type),
 }
 
 impl ValueType {
-    /// The type where no context asks for one and the kernel has no floating-point type;
-    /// [`TypeTable::alone`] knows the kernel.
+    /// The type without context, if the kernel has no floating-point type; [`TypeTable::alone`]
+    /// knows the kernel.
     pub(crate) fn alone(&self) -> Type {
         match self {
             ValueType::IntLiteral | ValueType::AnyNumber => Type::Known(DType::I32),
@@ -88,7 +88,7 @@ impl std::fmt::Display for ValueType {
     }
 }
 
-/// A type error, with the expression that it is about.
+/// A type error, with the expression that it concerns.
 pub(crate) struct TypeError {
     pub diagnostic: Diagnostic,
     pub about: String,
@@ -101,7 +101,7 @@ fn error<T>(about: &Expr, code: &'static str, message: String, help: String) -> 
     Err(Box::new(TypeError { diagnostic, about: about.to_string() }))
 }
 
-/// The type in which values of this one are computed and accumulated.
+/// The type in which values of this type are computed and accumulated.
 pub fn computing_type(dtype: DType) -> DType {
     match dtype {
         DType::F16 | DType::BF16 => DType::F32,
@@ -116,7 +116,7 @@ pub(crate) fn computing(t: &Type) -> Type {
     }
 }
 
-/// The type in which two known types meet, or `None` where one has to be cast.
+/// The type in which two concrete types meet, or `None` if one of them has to be cast.
 pub fn promote(a: DType, b: DType) -> Option<DType> {
     let (a, b) = (computing_type(a), computing_type(b));
     if a == DType::Bool || b == DType::Bool {
@@ -141,7 +141,7 @@ pub fn promote(a: DType, b: DType) -> Option<DType> {
     })
 }
 
-/// The type of a value of an operator's state, of inputs of these types.
+/// The type of a value of an operator's state, given the types of its inputs.
 pub fn state_type(op: &ReductionOp, state: &StateType, inputs: &[Type]) -> Type {
     match state {
         StateType::Fixed(t) => Type::Known(*t),
@@ -157,16 +157,16 @@ pub fn state_type(op: &ReductionOp, state: &StateType, inputs: &[Type]) -> Type 
     }
 }
 
-/// Stands in an operator for the type of an input that has none of its own.
+/// Placeholder in an operator for the type of an input that has no type of its own.
 const ADAPTS: &str = "?float";
 
 impl TypeTable<'_> {
-    /// The type of an expression. Errors: values that do not go together, unknown names.
+    /// The type of an expression. Errors: incompatible values, unknown names.
     pub fn type_of(&self, e: &Expr) -> std::result::Result<ValueType, Diagnostic> {
         self.infer(e).map_err(|e| e.diagnostic)
     }
 
-    /// The types of what a reduction delivers.
+    /// The types of a reduction's results.
     pub(crate) fn reduction(&self, e: &Expr, r: &Reduce) -> Result<Vec<ValueType>> {
         let Some(op) = self.data.operator(&r.op) else {
             return error(e, "unknown-reduction", format!("there is no reduction `{}`", r.op), String::new());
@@ -192,7 +192,7 @@ impl TypeTable<'_> {
         self.operator_results(&op, &inputs)
     }
 
-    /// The types of an operator's results, of inputs of these types.
+    /// The types of an operator's results, given the types of its inputs.
     pub(crate) fn operator_results(&self, op: &ReductionOp, inputs: &[Type]) -> Result<Vec<ValueType>> {
         let state = op.state.iter().map(|s| (s.name.clone(), state_type(op, &s.dtype, inputs)));
         let table = self.with_scalars(state);
@@ -203,7 +203,7 @@ impl TypeTable<'_> {
         let results: Result<Vec<ValueType>> = op.result.iter().map(|e| table.infer(e)).collect();
         let open = |t: &Type| matches!(t, Type::Open(name) if **name == *ADAPTS);
         match (results, &self.floats[..]) {
-            // Beside values of fixed types it has to be a type that meets them.
+            // Next to values of fixed types, it has to be a type that meets them.
             (Err(_), [one]) if inputs.iter().any(open) => {
                 let inputs: Vec<Type> =
                     inputs.iter().map(|t| if open(t) { one.clone() } else { t.clone() }).collect();
@@ -490,7 +490,7 @@ impl TypeTable<'_> {
     }
 }
 
-/// The type in which arithmetic on this one is done.
+/// The type in which arithmetic on this type is done.
 fn widened(t: &Type) -> Type {
     match t {
         Type::Known(t) if t.is_integer() && t.bytes() < 4 => Type::Known(DType::I32),
@@ -498,7 +498,7 @@ fn widened(t: &Type) -> Type {
     }
 }
 
-/// Whether an assignment converts a value to this type by itself.
+/// Whether an assignment converts a value to this type implicitly.
 pub(crate) fn assignable(value: &ValueType, to: &Type) -> bool {
     match (value, to) {
         (ValueType::Of(a), b) if a == b => true,

@@ -1,5 +1,5 @@
-//! Every kernel of the repository is sound and reads back from its print, save those whose test
-//! expects the refusal of the kernel itself.
+//! Every kernel of the repository is valid and reads back from its printed form, except those whose
+//! test expects the kernel itself to be refused.
 
 use std::{
     fs,

@@ -1,5 +1,5 @@
-//! Filetests: the text of a kernel, and below a line `==== print` what it prints as, or below
-//! `==== refused` what is said about it. See `loopwright_filetest`.
+//! Filetests: the text of a kernel, and below a line `==== print` its printed form, or below
+//! `==== refused` the error message. See `loopwright_filetest`.
 
 use std::path::Path;
 

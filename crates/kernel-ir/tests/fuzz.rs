@@ -1,5 +1,5 @@
-//! Whatever bytes are read as a kernel: an equal kernel after printing, or a diagnostic that can be
-//! shown. Never a panic.
+//! Reading any bytes as a kernel gives a kernel that prints and reads back equal, or a diagnostic
+//! that can be rendered. It never panics.
 
 use std::{fs, path::Path, sync::OnceLock};
 
@@ -23,7 +23,7 @@ fn read(text: &[u8]) {
     }
 }
 
-/// The kernels of the filetests, the refused ones too.
+/// The kernels of the filetests, including the refused ones.
 fn corpus() -> &'static [String] {
     static CORPUS: OnceLock<Vec<String>> = OnceLock::new();
     CORPUS.get_or_init(|| {
@@ -81,7 +81,7 @@ fn deep_nesting() {
     }
 }
 
-/// One change of a text.
+/// Applies one mutation to a text.
 fn mutate(text: &mut Vec<u8>, kind: u8, at: usize, length: usize, insert: &str) {
     let at = at % (text.len() + 1);
     let end = (at + length).min(text.len());
@@ -204,7 +204,7 @@ const TOKENS: &[&str] = &[
     "#",
 ];
 
-/// Any expression that text can say. Names and functions are free of reductions, which need inames.
+/// Any expression that text can represent, without reductions, which need inames.
 fn expression() -> impl Strategy<Value = Expr> {
     let leaf = prop_oneof![
         any::<i64>().prop_map(Expr::Int),

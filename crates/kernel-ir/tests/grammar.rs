@@ -1,8 +1,8 @@
-//! The page on the grammar is held to the parser: every word that it reads stands there.
+//! The grammar page covers the parser: every word that the parser reads occurs there.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-/// What stands in quotes behind this text, wherever it occurs.
+/// The quoted strings that follow each occurrence of this text.
 fn quoted<'a>(source: &'a str, behind: &str) -> Vec<&'a str> {
     source.split(behind).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }

@@ -1,5 +1,5 @@
-//! Kernels as JSON: what is written is read back equal; what a file says beyond that is refused,
-//! never believed, and nothing panics.
+//! Kernels as JSON: what is written is read back equal; invalid contents of a file are refused, and
+//! nothing panics.
 
 use std::path::Path;
 
@@ -94,7 +94,7 @@ fn invariants_that_a_file_breaks_are_refusals() {
     }
 }
 
-/// A name where none is looked up can be anything, except in the text.
+/// A name that is never looked up can be anything, except in text.
 #[test]
 fn data_that_no_text_says_are_refused() {
     let error = refusal(with("/instructions/0/role", serde_json::json!({"Does": "a.v"})));
@@ -163,7 +163,7 @@ fn spoilt_json_never_panics() {
         let text = json.to_string();
         let outcome = std::panic::catch_unwind(|| {
             let Ok(kernel) = serde_json::from_str::<LoopKernel>(&text) else {
-                // What is not validated may still be looked at.
+                // Unvalidated data can still be inspected.
                 return serde_json::from_str::<KernelData>(&text)
                     .map(|data| LoopKernel::from_data(data).validate().is_ok())
                     .ok();

@@ -2,9 +2,9 @@
 //!
 //! An [`Aff`] is `c + sum a_k * t_k`, where a term `t_k` is a name or the floor of another `Aff`
 //! over a positive constant. Terms are kept sorted and without zero coefficients, so that equal
-//! functions that were built from the same terms are equal values. Every operation is checked: a
-//! coefficient outside `i64`, or its least value, which has no negative there and so could not
-//! change sides in a text, is [`Error::Overflow`].
+//! functions built from the same terms are equal values. Every operation is checked: a coefficient
+//! outside `i64`, or `i64::MIN`, whose negation does not fit and which could not change sides in a
+//! text, is [`Error::Overflow`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -26,13 +26,13 @@ fn negatable(sum: Option<i64>) -> Result<i64> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "stored::StoredDiv")]
 pub struct FloorDiv {
-    /// What is divided.
+    /// The numerator.
     pub numerator: Aff,
-    /// By what; at least 1.
+    /// The denominator, at least 1.
     pub denominator: i64,
 }
 
-/// What a coefficient of an [`Aff`] stands before.
+/// What a coefficient of an [`Aff`] multiplies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Term {
     /// A named integer.
@@ -60,8 +60,8 @@ impl Aff {
         Aff { terms: vec![(Term::Var(name.into()), 1)], constant: 0 }
     }
 
-    /// `floor(self / denominator)`. Constants are folded, and a quotient that is exact term by term
-    /// is divided out.
+    /// `floor(self / denominator)`. Constants are folded, and terms that divide evenly are taken
+    /// out of the floor.
     pub fn floor_div(&self, denominator: i64) -> Result<Self> {
         if denominator <= 0 {
             return Err(Error::Space(format!("a divisor must be a positive constant, not {denominator}")));
@@ -162,7 +162,7 @@ impl Aff {
         &self.terms
     }
 
-    /// The value if it is the same everywhere.
+    /// The value, if the function is constant.
     pub fn as_constant(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.constant)
     }
@@ -175,7 +175,7 @@ impl Aff {
         }
     }
 
-    /// The coefficient that stands before a name outside of divisions.
+    /// The coefficient of a name outside divisions; 0 if it does not occur there.
     pub fn coefficient(&self, name: &str) -> i64 {
         self.terms
             .iter()
@@ -188,7 +188,7 @@ impl Aff {
         self.terms.iter().all(|(term, _)| matches!(term, Term::Var(_)))
     }
 
-    /// Whether the name occurs, inside divisions too.
+    /// Whether the name occurs, including inside divisions.
     pub fn mentions(&self, name: &str) -> bool {
         self.terms.iter().any(|(term, _)| match term {
             Term::Var(n) => **n == *name,
@@ -196,7 +196,7 @@ impl Aff {
         })
     }
 
-    /// All names that occur, inside divisions too.
+    /// All names that occur, including those inside divisions.
     pub fn names(&self) -> BTreeSet<Name> {
         let mut names = BTreeSet::new();
         self.visit_names(&mut |n| {
@@ -205,7 +205,7 @@ impl Aff {
         names
     }
 
-    /// Whether a name occurs, inside divisions too, for which `of` holds.
+    /// Whether a name for which `of` holds occurs, including inside divisions.
     pub fn mentions_any(&self, of: &dyn Fn(&Name) -> bool) -> bool {
         self.terms.iter().any(|(term, _)| match term {
             Term::Var(n) => of(n),
@@ -213,7 +213,7 @@ impl Aff {
         })
     }
 
-    /// Calls `f` with each name that occurs, inside divisions too, as often as it does.
+    /// Calls `f` with each occurrence of a name, including those inside divisions.
     pub fn visit_names<'a>(&'a self, f: &mut dyn FnMut(&'a Name)) {
         for (term, _) in &self.terms {
             match term {
@@ -223,8 +223,8 @@ impl Aff {
         }
     }
 
-    /// The function after each name for which `replace` gives a function has been replaced by it,
-    /// all at once.
+    /// The function with each name replaced by the function that `replace` gives for it, if any,
+    /// simultaneously.
     pub fn substitute(&self, replace: &dyn Fn(&Name) -> Option<Aff>) -> Result<Self> {
         let mut constant = self.constant;
         let mut terms = Vec::with_capacity(self.terms.len() + 2);
@@ -248,8 +248,8 @@ impl Aff {
         Aff::sum(terms, constant)
     }
 
-    /// The function after each name for which `replace` gives a name has been replaced by it, all
-    /// at once.
+    /// The function with each name replaced by the name that `replace` gives for it, if any,
+    /// simultaneously.
     pub fn rename(&self, replace: &dyn Fn(&Name) -> Option<Name>) -> Result<Self> {
         let mut constant = self.constant;
         let mut terms = Vec::with_capacity(self.terms.len());
@@ -269,7 +269,7 @@ impl Aff {
         Aff::sum(terms, constant)
     }
 
-    /// The sum of terms in any order, some of them perhaps more than once, and a constant.
+    /// The sum of terms, in any order and possibly repeated, and a constant.
     pub(crate) fn sum(mut terms: Vec<(Term, i64)>, constant: i64) -> Result<Self> {
         if !terms.windows(2).all(|pair| pair[0].0 < pair[1].0) {
             terms.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -300,7 +300,7 @@ impl Aff {
         self.substitute(&|n| (**n == *name).then(|| by.clone()))
     }
 
-    /// Its value where `values` gives one for every name, or `None` where one is missing or the
+    /// Its value for the values of names that `values` gives, or `None` if one is missing or the
     /// result overflows.
     pub fn eval(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
         let mut sum = self.constant;
@@ -325,7 +325,7 @@ impl Aff {
     }
 }
 
-/// The greatest common divisor, not negative.
+/// The greatest common divisor, at least 0.
 pub(crate) fn gcd(a: i64, b: i64) -> i64 {
     let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
     while b != 0 {
@@ -340,7 +340,7 @@ impl From<i64> for Aff {
     }
 }
 
-/// A function as it is shown: coefficients before names, floors and remainders, and a constant.
+/// The printed form of a function: names, floors and remainders with coefficients, and a constant.
 struct Shown<'a> {
     terms: Vec<(Factor<'a>, i64)>,
     constant: i64,
@@ -353,9 +353,9 @@ enum Factor<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// `k*e - k*m*floor(e/m)` is `k*(e mod m)`, where the other terms of the function share none
-    /// with `e`. Not among numbers so large that what the remainders stand for could leave 64 bits
-    /// while it is added up again.
+    /// `k*e - k*m*floor(e/m)` is `k*(e mod m)`, if the other terms of the function share none with
+    /// `e`. Not used with numbers so large that expanding the remainders again could overflow 64
+    /// bits.
     fn of(aff: &'a Aff) -> Self {
         let mut terms: Vec<(Factor<'a>, i64)> =
             aff.terms.iter().map(|(t, c)| (Factor::Term(t), *c)).collect();
@@ -441,8 +441,8 @@ impl fmt::Display for Aff {
     }
 }
 
-/// What is added up to the terms of a function as they are shown, each without its sign, which
-/// stands beside it, and the constant.
+/// The printed terms of a function, each without its sign, the sign (whether it is negative), and
+/// the constant.
 pub(crate) fn shown_parts(aff: &Aff) -> Result<(Vec<(Aff, bool)>, i64)> {
     let shown = Shown::of(aff);
     let part = |(factor, c): (Factor<'_>, i64)| {

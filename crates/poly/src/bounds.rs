@@ -1,9 +1,9 @@
-//! The bounds of one name in terms of others, as a loop over it needs them.
+//! The bounds of one name in terms of others, as needed for a loop over it.
 //!
 //! The other names are projected out over the integers (see [`System::eliminate`]). What is left on
 //! the name itself is sorted into lower and upper bounds, and each bound that follows from the rest
-//! is dropped, the most complicated first. Conditions such as `i mod 2 = 0` are no bounds: they
-//! come back as guards.
+//! is dropped, the most complicated first. Conditions such as `i mod 2 = 0` are not bounds: they
+//! are returned as guards.
 
 use crate::{
     Aff, Constraint, Error, Kind, Name, Result, System, Term,
@@ -16,22 +16,22 @@ use crate::{
 /// one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Bound {
-    /// What is divided.
+    /// The numerator.
     pub aff: Aff,
-    /// By what; at least 1.
+    /// The denominator, at least 1.
     pub denominator: i64,
 }
 
 /// The range of one name: `max(ceil(lower)) <= name <= min(floor(upper))`, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// Lower bounds, the simplest first; none if the name has no least value.
+    /// Lower bounds, simplest first; empty if the name is unbounded below.
     pub lower: Vec<Bound>,
-    /// Upper bounds, the simplest first; none if the name has no greatest value.
+    /// Upper bounds, simplest first; empty if the name is unbounded above.
     pub upper: Vec<Bound>,
-    /// What must hold besides: conditions on the name inside of divisions, that is, strides.
+    /// Further conditions on the name inside divisions, that is, strides.
     pub guards: Vec<Constraint>,
-    /// What the system says about the kept names alone. Bounds that follow from these are left out.
+    /// Constraints on the kept names alone. Bounds that follow from these are left out.
     pub rest: Vec<Constraint>,
     /// Whether the range with guards and rest is exactly the integer projection. If not, it
     /// contains the projection.
@@ -69,8 +69,8 @@ impl System {
             (0..kept.len()).filter(|&i| plain.constraints[i].aff.coefficient(name) != 0).collect();
         order.sort_by_key(|&i| std::cmp::Reverse((complexity(&plain.constraints[i]), i)));
         let own = order.clone();
-        // Two constraints cannot be redundant for each other where each bounds another side, or is
-        // the only one of its side.
+        // Two constraints cannot make each other redundant if they bound different sides, or if
+        // each is the only bound on its side.
         let side = |i: usize| plain.constraints[i].aff.coefficient(name).signum();
         for &i in &order {
             let rivals =
@@ -102,13 +102,12 @@ impl System {
         Ok(Bounds { lower, upper, guards, rest, exact: projection.exact })
     }
 
-    /// What a count of the values of a name starts from, as a function of the names for which
-    /// `keep` holds: no value is less; `None` where no one function is known.
+    /// A lower bound of a name from which to count its values, as a function of the names for which
+    /// `keep` holds; `None` if no single function is known.
     ///
-    /// A constant that a constraint states, and that the name really has for some values of the
-    /// others, is taken at once, though for other values of these the name may begin later.
-    /// Otherwise it is the one lower bound of [`System::bounds`], or else a constant that no value
-    /// is below.
+    /// A constant that a constraint states, and that the name attains for some values of the
+    /// others, is taken immediately, though for other values of these the range may begin later.
+    /// Otherwise it is the only lower bound of [`System::bounds`], or else a constant lower bound.
     pub fn least_value(&self, name: &Name, keep: &dyn Fn(&Name) -> bool) -> Result<Option<Aff>> {
         let stated = self.constraints.iter().filter_map(|c| match (c.kind, c.aff.terms()) {
             (Kind::Ge, [(Term::Var(n), 1)]) if n == name => c.aff.constant_term().checked_neg(),

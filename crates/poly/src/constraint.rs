@@ -11,7 +11,7 @@ use crate::{Aff, Name, Result};
 pub enum Kind {
     /// The function is zero.
     Eq,
-    /// The function is not negative.
+    /// The function is at least zero.
     Ge,
 }
 
@@ -50,7 +50,7 @@ impl Constraint {
         Ok(Constraint::zero(left.sub(right)?))
     }
 
-    /// Whether it holds for these values; `None` where a name has no value.
+    /// Whether it holds for these values; `None` if a name has no value.
     pub fn holds(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<bool> {
         let value = self.aff.eval(values)?;
         Some(match self.kind {
@@ -64,7 +64,7 @@ impl Constraint {
         self.aff.names()
     }
 
-    /// What it means that the constraint does not hold, as alternatives that exclude each other.
+    /// The negation of the constraint, as mutually exclusive alternatives.
     pub fn negations(&self) -> Result<Vec<Self>> {
         let below = Constraint::nonneg(self.aff.neg()?.add_constant(-1)?);
         Ok(match self.kind {
@@ -84,8 +84,7 @@ impl Constraint {
     }
 }
 
-/// A function as a difference: the negatives of its negative terms, and its other terms with the
-/// constant.
+/// A function as a difference: its negated negative terms, and its other terms with the constant.
 fn sides(aff: &Aff) -> Result<(Aff, Aff)> {
     let (parts, constant) = crate::aff::shown_parts(aff)?;
     let mut left = Aff::default();
@@ -97,8 +96,8 @@ fn sides(aff: &Aff) -> Result<(Aff, Aff)> {
     Ok((left, right))
 }
 
-/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`, `n mod 4 = 0`. Numbers that
-/// have no negative stay where they are.
+/// Negative terms go to the left of the comparison: `i < n`, `2*i = j`, `n mod 4 = 0`. Numbers
+/// whose negation overflows stay where they are.
 impl fmt::Display for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (left, right) = sides(&self.aff).unwrap_or_else(|_| (Aff::default(), self.aff.clone()));

@@ -1,16 +1,16 @@
-//! Integer projection of rows in plain Rust, exact wherever it says so.
+//! Integer projection of rows in plain Rust; reports whether it is exact.
 //!
 //! Equalities go first. One with a unit coefficient is substituted. Otherwise Euclid's algorithm,
-//! as unimodular column operations on the unknowns that are to go, leaves one of them with the
-//! greatest common divisor `g` of their coefficients; what remains says that a function of the kept
-//! columns is a multiple of `g`, which becomes a division column.
+//! as unimodular column operations on the unknowns to be eliminated, leaves one of them with the
+//! greatest common divisor `g` of their coefficients; what remains states that a function of the
+//! kept columns is a multiple of `g`, which becomes a division column.
 //!
 //! Then Fourier-Motzkin, the column with the fewest new rows first. A pair `a*x >= l`, `b*x <= u`
 //! leaves the real shadow `a*u - b*l >= 0`. It is exact over the integers if `a` or `b` is 1, or if
 //! it is the same integer row as the dark shadow `a*u - b*l >= (a-1)*(b-1)` (Pugh, "The Omega
-//! test", 1991). Where `u` or `l` has kept columns only, a floor makes the pair exact:
-//! `a*floor(u/b) >= l`. What is left is inexact: the real shadow is too large and the dark one too
-//! small, and the caller chooses which of them it gets.
+//! test", 1991). If `u` or `l` has kept columns only, a floor makes the pair exact:
+//! `a*floor(u/b) >= l`. The remaining pairs are inexact: the real shadow is too large and the dark
+//! one too small, and the caller chooses between them.
 
 use std::sync::Arc;
 
@@ -32,19 +32,19 @@ pub(crate) enum Shadow {
     Rational,
 }
 
-/// What a projection came to.
+/// The outcome of a projection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The rows have no integer point. For the dark shadow: none in the shadow.
     Empty,
-    /// The rows that are left are the projection, or its shadow if not exact.
+    /// The remaining rows are the projection, or its shadow if not exact.
     Done {
         /// Whether each step was exact.
         exact: bool,
     },
 }
 
-/// Rows beyond which plain elimination gives up, so that it cannot run away: isl takes over.
+/// The number of rows at which plain elimination gives up, to bound its cost: isl takes over.
 const ROW_LIMIT: usize = 300;
 
 /// Eliminates the columns marked in `out` from the rows, in place. `terms` names column `k + 1` at
@@ -56,7 +56,7 @@ pub(crate) fn project(
     shadow: Shadow,
 ) -> Result<Outcome> {
     let mut exact = true;
-    // Rows before this index are tidy already.
+    // Rows before this index are already tidy.
     let mut tidy = 0;
     loop {
         if !rows.tidy_from(tidy)? {
@@ -113,7 +113,7 @@ enum Solved {
     Never,
 }
 
-/// Uses up one equality.
+/// Solves one equality and removes it.
 fn solve(
     rows: &mut Rows,
     terms: &mut Vec<Term>,
@@ -121,7 +121,7 @@ fn solve(
     index: usize,
     shadow: Shadow,
 ) -> Result<Solved> {
-    // Euclid among the columns that go, until one of them is left with a coefficient or one is a
+    // Euclid's algorithm among the eliminated columns, until only one has a coefficient or one is a
     // unit.
     let pivot = loop {
         let row = rows.row(index);
@@ -183,8 +183,8 @@ fn solve(
     Ok(Solved::Changed(from))
 }
 
-/// The row of `floor(f / d)`, `f` without columns that go. A division column is added where there
-/// is none for it yet.
+/// The row of `floor(f / d)`, where `f` has no eliminated columns. A division column is added
+/// unless there is one.
 fn kept_floor(
     rows: &mut Rows,
     terms: &mut Vec<Term>,
@@ -240,7 +240,7 @@ fn kept_floor(
 pub(crate) fn row_aff(row: &[i64], terms: &[Term]) -> Result<Aff> {
     let entries = row[1..].iter().zip(terms).filter(|(c, _)| **c != 0);
     let sum: Vec<(Term, i64)> = entries.map(|(c, term)| (term.clone(), *c)).collect();
-    // What has no negative is no coefficient: see `Aff`.
+    // A number without a negation is not a valid coefficient: see `Aff`.
     if !sum.is_empty() && (row[0] == i64::MIN || sum.iter().any(|(_, c)| *c == i64::MIN)) {
         return Err(Error::Overflow);
     }
@@ -282,7 +282,7 @@ fn pair_kind(rows: &Rows, out: &[bool], column: usize, l: usize, u: usize) -> Pa
     }
     let constant = a * upper[0] as i128 + b * lower[0] as i128;
     let slack = (a - 1) * (b - 1);
-    // Beyond this the sums below could leave 128 bits; such a pair is merely not recognised.
+    // Beyond this the sums below could overflow 128 bits; such a pair is simply not recognised.
     let large = a > 1 << 40 || b > 1 << 40;
     let same = match content {
         _ if large => false,
@@ -370,7 +370,7 @@ fn gather(rows: &Rows, column: usize) -> Step {
     Step { column, lower, upper }
 }
 
-/// One step of Fourier-Motzkin. Says whether it was exact.
+/// One step of Fourier-Motzkin. Returns whether it was exact.
 fn fourier_motzkin(
     rows: &mut Rows,
     terms: &mut Vec<Term>,

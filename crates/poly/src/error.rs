@@ -1,29 +1,29 @@
-//! What can go wrong in a question about affine values.
+//! Errors of queries about affine values.
 
 use std::fmt;
 
-/// Why a question about affine values has no answer.
+/// Why a query about affine values has no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
     /// A coefficient left the range of `i64`. Nothing wraps silently.
     Overflow,
-    /// Text that is no affine set or map: what was found there, and the byte offset at which
-    /// reading stopped.
+    /// Text that is not an affine set or map, with the byte offset at which reading stopped.
     Syntax {
         /// One sentence on what was expected.
         message: String,
         /// Byte offset into the text.
         offset: usize,
     },
-    /// The values do not fit together, as in the intersection of sets of different dimensions.
+    /// The operands do not fit together, such as in the intersection of sets of different
+    /// dimensions.
     Space(String),
-    /// isl used up the operation budget of one question.
+    /// isl exhausted the operation budget of a query.
     Budget,
-    /// isl refused the question for another reason, in its own words.
+    /// isl refused the query for another reason, in isl's words.
     Isl(String),
 }
 
-/// The result of a question about affine values.
+/// The result of a query about affine values.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl fmt::Display for Error {

@@ -8,31 +8,31 @@ use crate::{
     relation::Relation,
 };
 
-/// An access of an array by a set of executions.
+/// An access to an array by a set of executions.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// The names of an execution's dimensions. Other names are parameters.
     pub dims: Vec<Name>,
-    /// What restricts the executions.
+    /// The constraints on the executions.
     pub constraints: Vec<Constraint>,
-    /// The cell that is touched; as many functions in all accesses.
+    /// The accessed cell; all accesses have the same number of functions.
     pub cell: Vec<Aff>,
-    /// When, compared lexicographically; as many functions in all accesses. A write at the time of
-    /// a read is not before it.
+    /// The time of an execution, compared lexicographically; all accesses have the same number of
+    /// functions. A write at the time of a read is not before it.
     pub time: Vec<Aff>,
 }
 
-/// What a read sees.
+/// The writes that a read sees.
 #[derive(Clone, Debug)]
 pub struct Sources {
-    /// For each write, the read's executions with the write's that they see. The dimensions of the
-    /// write have primes where they are called like the read's.
+    /// For each write, the pairs of a read's execution and the write's execution that it sees.
+    /// Dimensions of the write get primes if they have names of the read's.
     pub writes: Vec<Map>,
     /// The read's executions that see no write.
     pub none: Set,
 }
 
-/// For each read the last write of its cell before it, exactly, for all values of the parameters.
+/// For each read, the last write to its cell before it, exactly, for all values of the parameters.
 ///
 /// ```
 /// use loopwright_poly::{Access, Aff, Constraint, Name, flow};

@@ -1,14 +1,13 @@
-//! Affine sets, maps and functions as plain values, and exact integer questions about them.
+//! Affine sets, maps and functions as plain values, and exact integer queries about them.
 //!
 //! Values ([`Aff`], [`Constraint`], [`System`], [`Set`], [`Map`]) are `Send + Sync`, comparable and
-//! hashable, and hold no handle of isl. A question is answered in plain Rust where that is exact
-//! over the integers (Fourier-Motzkin elimination with the exactness test of Pugh's Omega test),
-//! otherwise by isl in a context that belongs to the calling thread. Equality and hash are those of
-//! the stored constraints; whether two sets have the same points is a question ([`Set::is_equal`]).
+//! hashable, and hold no handle of isl. A query is answered in plain Rust if that is exact over the
+//! integers (Fourier-Motzkin elimination with the exactness test of Pugh's Omega test), otherwise
+//! by isl in a context that belongs to the calling thread. Equality and hash are those of the
+//! stored constraints; whether two sets have the same points is a query ([`Set::is_equal`]).
 //!
-//! An answer is right or an [`Error`]: coefficients are checked `i64`, and each question to isl has
-//! a budget of operations ([`with_budget`]), so that running out of it does not depend on the
-//! machine.
+//! An answer is right or an [`Error`]: coefficients are checked `i64`, and each query to isl has a
+//! budget of operations ([`with_budget`]), so exhausting it does not depend on the machine.
 //!
 //! ```
 //! use loopwright_poly::{Map, Set};

@@ -15,7 +15,7 @@ use crate::{
 
 /// A union of systems that relate two tuples: `[n] -> { S[i] -> A[i + 1] : 0 <= i < n }`.
 ///
-/// Inputs and outputs have distinct names: where an output would be called like an input, it gets a
+/// Inputs and outputs have distinct names: an output that would have the name of an input gets a
 /// prime. Otherwise as [`Set`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -35,7 +35,7 @@ pub(crate) fn apart(ins: &[Name], outs: &[Name]) -> Vec<Name> {
 }
 
 impl Map {
-    /// All pairs of points. Outputs that are called like inputs get primes.
+    /// All pairs of points. Outputs with names of inputs get primes.
     pub fn universe(ins: &[Name], outs: &[Name]) -> Result<Self> {
         Self::from_systems(ins, &apart(ins, outs), vec![System::default()])
     }
@@ -45,8 +45,8 @@ impl Map {
         Self::from_systems(ins, &apart(ins, outs), Vec::new())
     }
 
-    /// The pairs that fulfil all constraints. Names that are no dimensions are parameters; inputs
-    /// and outputs must differ.
+    /// The pairs that satisfy all constraints. Names that are not dimensions are parameters; inputs
+    /// and outputs must have different names.
     pub fn from_constraints(ins: &[Name], outs: &[Name], constraints: &[Constraint]) -> Result<Self> {
         Self::from_systems(ins, outs, vec![System::new(constraints)?])
     }
@@ -56,7 +56,7 @@ impl Map {
         Ok(Map { relation: Relation::new(&[], ins, outs, disjuncts)? })
     }
 
-    /// Each input to the values of functions of it. The outputs are called `o0`, `o1`, ...
+    /// Each input to the values of functions of it. The outputs are named `o0`, `o1`, ...
     pub fn from_affs(ins: &[Name], affs: &[Aff]) -> Result<Self> {
         let mut taken: BTreeSet<Name> = ins.iter().cloned().collect();
         taken.extend(affs.iter().flat_map(Aff::names));
@@ -146,7 +146,7 @@ impl Map {
         self.relation.intersect(&other.relation).map(Map::of)
     }
 
-    /// The pairs that fulfil the constraints as well.
+    /// The pairs that also satisfy the constraints.
     pub fn constrain(&self, constraints: &[Constraint]) -> Result<Self> {
         let other = Map::from_constraints(self.ins(), self.outs(), constraints)?;
         let (domain, range) = self.tuples();
@@ -189,12 +189,12 @@ impl Map {
         self.relation.union(&other.relation).map(Map::of)
     }
 
-    /// The pairs that the other lacks.
+    /// The pairs that are not in the other map.
     pub fn subtract(&self, other: &Map) -> Result<Self> {
         self.relation.subtract(&other.relation).map(Map::of)
     }
 
-    /// The pairs that this map lacks.
+    /// The pairs that are not in this map.
     pub fn complement(&self) -> Result<Self> {
         self.relation.complement().map(Map::of)
     }
@@ -204,7 +204,7 @@ impl Map {
         self.relation.is_empty()
     }
 
-    /// Whether the other has every pair of this one, for all parameters.
+    /// Whether the other map has every pair of this one, for all parameters.
     pub fn is_subset(&self, other: &Map) -> Result<bool> {
         self.relation.is_subset(&other.relation)
     }
@@ -229,7 +229,7 @@ impl Map {
         first.then(self)
     }
 
-    /// The pairs turned around.
+    /// The inverse map: each pair with input and output exchanged.
     pub fn reverse(&self) -> Self {
         Map::of(self.relation.reverse())
     }
@@ -287,7 +287,7 @@ impl Map {
         self.relation.gist(&context.relation).map(Map::of)
     }
 
-    /// The same pairs with fewer disjuncts, where isl finds them.
+    /// The same pairs with fewer disjuncts, if isl finds them.
     pub fn coalesce(&self) -> Result<Self> {
         self.relation.coalesce().map(Map::of)
     }
@@ -310,7 +310,7 @@ impl Map {
         self.relation.fix(values).map(Map::of)
     }
 
-    /// Whether a pair belongs to the map; `None` where a name has no value.
+    /// Whether a pair belongs to the map; `None` if a name has no value.
     pub fn contains(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<bool> {
         self.relation.holds(values)
     }

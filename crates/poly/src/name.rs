@@ -16,7 +16,7 @@ impl Name {
         Name(Arc::from(text.as_ref()))
     }
 
-    /// The name with more text behind it.
+    /// The name with a suffix.
     pub fn followed_by(&self, suffix: &str) -> Self {
         let mut text = String::with_capacity(self.0.len() + suffix.len());
         text.push_str(&self.0);
@@ -30,7 +30,7 @@ impl Name {
     }
 }
 
-/// Most names that are compared are clones of one: these share their text.
+/// Most compared names are clones of each other and share their text.
 impl PartialEq for Name {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || *self.0 == *other.0

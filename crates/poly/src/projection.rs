@@ -1,5 +1,5 @@
-//! Projections of systems: in plain Rust where that is exact, otherwise by isl, whose answer may be
-//! a union.
+//! Projections of systems: in plain Rust if that is exact, otherwise by isl, whose answer may be a
+//! union.
 
 use crate::{
     Aff, Constraint, Error, Kind, Name, Result, System, Term,
@@ -8,7 +8,7 @@ use crate::{
     rows::{Rows, mul_add, reduce},
 };
 
-/// What is left after an elimination.
+/// The result of an elimination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Elimination {
     /// The constraints on the names that were kept.
@@ -19,7 +19,7 @@ pub struct Elimination {
 
 impl System {
     /// Integer projection onto the names that are not listed. Exact if equalities, unit
-    /// coefficients or divisions of kept names lead through.
+    /// coefficients or divisions of kept names suffice.
     pub fn eliminate(&self, names: &[Name]) -> Result<Elimination> {
         self.project_out(&|name| names.contains(name))
     }
@@ -53,7 +53,8 @@ impl System {
             (Ok(mut pieces), shadow) => match (pieces.len(), shadow) {
                 (0, _) => Ok(Elimination { system: System::nothing(), exact: true }),
                 (1, _) => Ok(Elimination { system: pieces.swap_remove(0), exact: true }),
-                // Several pieces are no conjunction: what they have in common contains them.
+                // Several pieces are not a conjunction: the constraints they have in common contain
+                // them.
                 (_, Ok(system)) => Ok(Elimination { system, exact: false }),
                 (_, Err(_)) => Ok(Elimination { system: common(&pieces)?, exact: false }),
             },
@@ -62,7 +63,8 @@ impl System {
         }
     }
 
-    /// Exact integer projection without the names for which `goes` holds, as a union of systems.
+    /// Exact integer projection that removes the names for which `goes` holds, as a union of
+    /// systems.
     pub fn project_exactly(&self, goes: &dyn Fn(&Name) -> bool) -> Result<Vec<System>> {
         if !isl_only() {
             let plain = self.project_plainly(goes);
@@ -126,7 +128,7 @@ impl System {
         Disjunct { rows }
     }
 
-    /// The system of rows that came back from isl, for these names.
+    /// The system of rows returned by isl, for these names.
     pub(crate) fn from_answer(answer: &Answer, names: &[Name]) -> Result<System> {
         let mut columns: Vec<Aff> = names.iter().map(Aff::var).collect();
         let sum = |row: &[i64], columns: &[Aff]| {

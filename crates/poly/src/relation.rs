@@ -4,10 +4,9 @@
 //! Invariants: parameters are sorted; all names (parameters, inputs, outputs) are distinct; every
 //! disjunct mentions these names only. A set has no inputs. Names of dimensions are labels:
 //! operands are matched by position, and a result takes the labels of the left operand. Nothing is
-//! normalised unless an operation says so.
+//! normalised unless an operation documents it.
 //!
-//! Each operation is done in plain Rust where [`System`] is exact, otherwise by isl in one
-//! question.
+//! Each operation is done in plain Rust if [`System`] is exact, otherwise by isl in one query.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +17,7 @@ use crate::{
     isl::{Disjunct, IslMap, Shape, isl_only},
 };
 
-/// Disjuncts beyond which plain operations hand over to isl, or give up.
+/// The number of disjuncts beyond which plain operations leave the query to isl, or give up.
 pub(crate) const DISJUNCT_LIMIT: usize = 1024;
 
 /// See the module's head.
@@ -33,7 +32,7 @@ pub(crate) struct Relation {
     pub(crate) disjuncts: Vec<System>,
 }
 
-/// The fields of a [`Relation`] as they are read from a file, which may say anything.
+/// The fields of a [`Relation`] as read from a file, which may contain anything.
 #[derive(Deserialize)]
 struct StoredRelation {
     params: Vec<Name>,
@@ -54,8 +53,7 @@ impl TryFrom<StoredRelation> for Relation {
 }
 
 impl Relation {
-    /// A union over these dimensions; all other names are parameters, besides those that are
-    /// listed.
+    /// A union over these dimensions; all other names are parameters, in addition to those listed.
     pub(crate) fn new(params: &[Name], ins: &[Name], outs: &[Name], disjuncts: Vec<System>) -> Result<Self> {
         let mut all: BTreeSet<Name> = params.iter().cloned().collect();
         for system in &disjuncts {
@@ -107,7 +105,7 @@ impl Relation {
         other.another(self.shape(), &self.rows())
     }
 
-    /// What isl answered, over this space.
+    /// The answer of isl, over this space.
     fn read(&self, answer: IslMap) -> Result<Self> {
         let order = self.order();
         let disjuncts =
@@ -293,7 +291,7 @@ impl Relation {
         self.like(vec![System::default()]).subtract(self)
     }
 
-    /// The projection without these names; they must not be needed in the result's space any more.
+    /// The projection without these names; the result's space must not need them any more.
     fn without(&self, goes: &[Name]) -> Result<Vec<System>> {
         let mut disjuncts = Vec::new();
         for system in &self.disjuncts {
@@ -325,7 +323,7 @@ impl Relation {
         if self.outs.len() != other.ins.len() || self.out_tuple != other.in_tuple {
             return Err(Error::Space(format!("{} then {}", self.space_text(), other.space_text())));
         }
-        // The dimensions between the two get names that nobody else has.
+        // The dimensions between the two get unique names.
         let middle: Vec<Name> = (0..self.outs.len()).map(|k| Name::new(format!("\u{0}{k}"))).collect();
         let left = self.rename(&self.outs.iter().cloned().zip(middle.iter().cloned()).collect())?;
         let mut taken: BTreeSet<Name> =
@@ -374,8 +372,8 @@ impl Relation {
         }
     }
 
-    /// isl has this function as well, and corrupts the heap in it where a context turns out to be
-    /// empty, so it is done here.
+    /// Implemented here because isl's own function corrupts the heap if a context turns out to be
+    /// empty.
     pub(crate) fn gist(&self, context: &Relation) -> Result<Self> {
         let (left, right) = self.aligned(context)?;
         let contexts: Vec<&System> = right.disjuncts.iter().collect();
@@ -385,7 +383,8 @@ impl Relation {
             for context in &contexts {
                 met = met || !system.with(context.constraints())?.is_empty()?;
             }
-            // A context that the system does not meet keeps what holds the two apart.
+            // If the system does not intersect the context, the constraints that separate the two
+            // are kept.
             if met {
                 disjuncts.push(System::new(&system.gist_in(&contexts)?)?);
             }
@@ -422,7 +421,7 @@ impl Relation {
         self.read(if greatest { map.lexmax()? } else { map.lexmin()? })
     }
 
-    /// One disjunct, in which each output has exactly one bound of the side that is asked.
+    /// Handles one disjunct in which each output has exactly one bound on the requested side.
     fn lexopt_plainly(&self, greatest: bool) -> Result<Option<Self>> {
         let [system] = self.disjuncts.as_slice() else {
             return Ok(self.disjuncts.is_empty().then(|| self.clone()));
@@ -464,7 +463,7 @@ impl Relation {
         Ok(None)
     }
 
-    /// Some names fixed; they leave the space.
+    /// Fixes some names, which are removed from the space.
     pub(crate) fn fix(&self, values: &BTreeMap<Name, i64>) -> Result<Self> {
         let mut next = self.clone();
         next.disjuncts = self.disjuncts.iter().map(|s| s.fix(values)).collect::<Result<_>>()?;

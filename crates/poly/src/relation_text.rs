@@ -24,7 +24,7 @@ impl Relation {
         }
     }
 
-    /// The whole value. A map prints both of its tuples, also where the first has no dimensions.
+    /// The whole value. A map prints both of its tuples, even if the first has no dimensions.
     pub(crate) fn print(&self, f: &mut fmt::Formatter<'_>, map: bool) -> fmt::Result {
         if !self.params.is_empty() {
             write!(f, "[{}] -> ", join(&self.params))?;

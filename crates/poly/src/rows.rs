@@ -1,7 +1,7 @@
-//! Dense rows of checked `i64`, the inside of every question that is answered in plain Rust.
+//! Dense rows of checked `i64`, the representation of every query that is answered in plain Rust.
 //!
-//! Column 0 is the constant, the others are integers that the owner of the rows gives a meaning to.
-//! A row is an equality (`= 0`) or an inequality (`>= 0`).
+//! Column 0 is the constant; the meaning of the other columns is up to the owner of the rows. A row
+//! is an equality (`= 0`) or an inequality (`>= 0`).
 
 use crate::{Error, Result, aff::gcd};
 
@@ -19,23 +19,23 @@ impl Rows {
         Rows { width, data: Vec::new(), eq: Vec::new() }
     }
 
-    /// No rows, with room for so many.
+    /// No rows, with capacity for `rows` rows.
     pub(crate) fn with_capacity(width: usize, rows: usize) -> Self {
         Rows { width, data: Vec::with_capacity(width * rows), eq: Vec::with_capacity(rows) }
     }
 
-    /// Makes room for so many more rows.
+    /// Reserves capacity for `rows` more rows.
     pub(crate) fn reserve(&mut self, rows: usize) {
         self.data.reserve(self.width * rows);
         self.eq.reserve(rows);
     }
 
-    /// Entries in a row.
+    /// Entries per row, including the constant.
     pub(crate) fn width(&self) -> usize {
         self.width
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     pub(crate) fn len(&self) -> usize {
         self.eq.len()
     }
@@ -89,7 +89,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Takes from the constant of the last row.
+    /// Subtracts `by` from the constant of the last row.
     pub(crate) fn lower_last(&mut self, by: i64) -> Result<()> {
         if let Some(last) = self.len().checked_sub(1) {
             let row = self.row_mut(last);
@@ -110,7 +110,7 @@ impl Rows {
         }
     }
 
-    /// Makes every row longer, with zeros.
+    /// Pads every row with zeros to `width` entries.
     pub(crate) fn widen(&mut self, width: usize) {
         if width <= self.width {
             return;
@@ -124,7 +124,7 @@ impl Rows {
         self.width = width;
     }
 
-    /// Keeps the rows for which `keep` says so, in their order.
+    /// Keeps the rows for which `keep` is true, in order.
     pub(crate) fn retain(&mut self, mut keep: impl FnMut(&[i64], bool) -> bool) {
         let width = self.width;
         let mut kept = 0;
@@ -151,14 +151,14 @@ impl Rows {
         Ok(())
     }
 
-    /// Divides rows by their content and tightens constants to integers, drops what says nothing,
-    /// keeps the strongest of parallel rows, and joins opposite inequalities that touch into an
-    /// equality. `false` if a contradiction shows. The integer points stay the same.
+    /// Divides rows by their content and tightens constants to integers, drops trivial rows, keeps
+    /// the strongest of parallel rows, and joins opposite inequalities that meet into an equality.
+    /// Returns `false` if it finds a contradiction. The integer points stay the same.
     pub(crate) fn tidy(&mut self) -> Result<bool> {
         self.tidy_from(0)
     }
 
-    /// [`Rows::tidy`] where the rows before `start` are tidy already.
+    /// [`Rows::tidy`] if the rows before `start` are already tidy.
     pub(crate) fn tidy_from(&mut self, start: usize) -> Result<bool> {
         let width = self.width;
         let mut kept = start;
@@ -173,8 +173,8 @@ impl Rows {
                 self.data.copy_within(i * width..(i + 1) * width, kept * width);
                 self.eq[kept] = eq;
             }
-            // Compare with the rows that are already kept, by the first coefficient before all
-            // others: a row that is left has one.
+            // Compare with the rows already kept, first by the leading coefficient: every remaining
+            // row has one.
             let (before, rest) = self.data.split_at_mut(kept * width);
             let row = &rest[..width];
             let lead = 1 + row[1..].iter().position(|c| *c != 0).unwrap_or(0);
@@ -235,13 +235,13 @@ impl Rows {
     }
 }
 
-/// What became of a row that was divided by its content.
+/// The outcome of dividing a row by its content.
 pub(crate) enum Reduced {
     /// It holds everywhere.
     Always,
     /// It holds nowhere.
     Never,
-    /// It still says something.
+    /// It is still a proper constraint.
     Row,
 }
 
@@ -252,7 +252,7 @@ pub(crate) fn reduce(row: &mut [i64], eq: bool) -> Reduced {
     let mut g = 0;
     for &c in &row[1..] {
         if c != 0 {
-            // The one number without a negative is left alone.
+            // `i64::MIN`, which has no negation, is left alone.
             let Some(magnitude) = c.checked_abs() else { return Reduced::Row };
             g = if g == 0 { magnitude } else { gcd(g, magnitude) };
             if g == 1 {

@@ -9,31 +9,30 @@ use crate::{
     projection::row_constraints,
 };
 
-/// The value that stands for a function whose range is asked. No name of a user can be spelt like
-/// this.
+/// The name that stands for a function whose range is queried. No user name can be spelt like this.
 const VALUE: &str = "\u{0}value";
 
-/// How many integers from the end of a real range are tried for the integer one, before isl is
-/// asked.
+/// Number of integers tried from the end of a real range, in search of the integer end, before isl
+/// is used.
 const SEARCH_LIMIT: i64 = 256;
 
-/// The same, where each is a question of emptiness.
+/// The same, if each try is an emptiness query.
 const END_LIMIT: i64 = 4;
 
-/// The least and the greatest value, each if there is one.
+/// The least and the greatest value, each if it exists.
 type Range = (Option<i64>, Option<i64>);
 
-/// The range over no point.
+/// The range of an empty set of points.
 const NO_POINT: Range = (Some(0), Some(-1));
 
 impl System {
-    /// The least and the greatest value of a function over the integer points; `None` where there
-    /// is no such bound. For a system without points, `(Some(0), Some(-1))`: the empty range.
+    /// The least and the greatest value of a function over the integer points; `None` if unbounded.
+    /// For a system without points, `(Some(0), Some(-1))`: the empty range.
     ///
-    /// Where plain elimination is not exact, the rational shadow says which ends there are (a
-    /// system that has a point has a bound where its shadow has one), and questions of emptiness
-    /// whether there is a point at such an end, or close to it. Only where that does not answer
-    /// either is isl asked for the exact projection, whose divisions may take it very long to name.
+    /// If plain elimination is not exact, the rational shadow gives the ends (a system with a point
+    /// is bounded where its shadow is), and emptiness queries find out whether there is a point at
+    /// such an end, or close to it. Only if that fails too is isl asked for the exact projection,
+    /// whose divisions may take it very long to find.
     pub fn constant_range(&self, aff: &Aff) -> Result<Range> {
         let value = Name::new(VALUE);
         let equation = Constraint::zero(Aff::var(&value).sub(aff)?);
@@ -58,7 +57,7 @@ impl System {
         Ok(range.unwrap_or(NO_POINT))
     }
 
-    /// The range of a name by its real one; `None` where there is no point near an end of that.
+    /// The range of a name from its real range; `None` if there is no point near an end of that.
     fn range_by_ends(&self, value: &Name) -> Result<Option<Range>> {
         let (mut rows, mut terms) = (self.all_rows(), self.terms.clone());
         let mut out = vec![false];
@@ -119,7 +118,7 @@ impl System {
             return Ok(None);
         }
         let (low, high) = self.relax_strides(value)?.ends(value)?;
-        // The ends are real ones where strides are involved: look for the integers next to them.
+        // With strides, the ends are real: search the nearest integers.
         let search = |from: i64, step: i64| -> Result<i64> {
             let mut v = from;
             for _ in 0..SEARCH_LIMIT {
@@ -133,7 +132,7 @@ impl System {
         Ok(Some((low.map(|l| search(l, 1)).transpose()?, high.map(|h| search(h, -1)).transpose()?)))
     }
 
-    /// The end of a line whose strides are too wide to search through.
+    /// The end of a line whose strides are too large to search.
     fn extreme_by_isl(&self, value: &Name, greatest: bool) -> Result<i64> {
         let names = [value.clone()];
         let map = IslMap::new(Shape { params: 0, ins: 0, outs: 1 }, &[self.disjunct(&names)])?;
@@ -150,7 +149,7 @@ impl System {
         }
     }
 
-    /// The value of a name nearest to zero, the positive one of two, in a system that has a point.
+    /// The value of a name nearest to zero, positive in a tie, in a system that has a point.
     fn nearest_zero(&self, name: &Name) -> Result<i64> {
         let (value, zero) = (Aff::var(name), Aff::constant(0));
         if !self.with(&[Constraint::zero(value.clone())])?.is_empty()? {
@@ -166,8 +165,8 @@ impl System {
         }
     }
 
-    /// A small integer point that has the fixed values, or `None` if there is none. Name by name in
-    /// the order of [`System::names`], the value nearest to zero is taken, the positive one of two.
+    /// A small integer point with the fixed values, or `None` if there is none. Name by name in the
+    /// order of [`System::names`], the value nearest to zero is taken, the positive one in a tie.
     pub fn sample(&self, fixed: &BTreeMap<Name, i64>) -> Result<Option<BTreeMap<Name, i64>>> {
         self.sample_in_order(fixed, &[])
     }

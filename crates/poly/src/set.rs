@@ -10,15 +10,15 @@ use crate::{Aff, Constraint, Error, Map, Name, Result, System, parse, relation::
 /// `[n] -> { S[i, j] : 0 <= i < n and j = 2i }`.
 ///
 /// Equality and hash are those of the stored constraints; whether two sets have the same points is
-/// [`Set::is_equal`]. Dimensions of operands are matched by position. Questions may fail with
-/// [`Error::Budget`] or [`Error::Overflow`], never with a wrong answer.
+/// [`Set::is_equal`]. Dimensions of operands are matched by position. Queries may fail with
+/// [`Error::Budget`] or [`Error::Overflow`], but never give a wrong answer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Relation", into = "Relation")]
 pub struct Set {
     pub(crate) relation: Relation,
 }
 
-/// From a file, which may say anything.
+/// From a file, which may contain anything.
 impl TryFrom<Relation> for Set {
     type Error = Error;
 
@@ -52,7 +52,7 @@ impl Set {
         Self::from_systems(dims, Vec::new())
     }
 
-    /// The points that fulfil all constraints. Names that are no dimensions are parameters.
+    /// The points that satisfy all constraints. Names that are not dimensions are parameters.
     pub fn from_constraints(dims: &[Name], constraints: &[Constraint]) -> Result<Self> {
         Self::from_systems(dims, vec![System::new(constraints)?])
     }
@@ -102,7 +102,7 @@ impl Set {
         self.relation.intersect(&other.relation).map(Set::of)
     }
 
-    /// The points that fulfil the constraints as well.
+    /// The points that also satisfy the constraints.
     pub fn constrain(&self, constraints: &[Constraint]) -> Result<Self> {
         self.intersect(&Set::from_constraints(self.dims(), constraints)?.with_tuple(self.tuple().cloned()))
     }
@@ -112,12 +112,12 @@ impl Set {
         self.relation.union(&other.relation).map(Set::of)
     }
 
-    /// The points that the other lacks.
+    /// The points that are not in the other set.
     pub fn subtract(&self, other: &Set) -> Result<Self> {
         self.relation.subtract(&other.relation).map(Set::of)
     }
 
-    /// The points that this set lacks.
+    /// The points that are not in this set.
     pub fn complement(&self) -> Result<Self> {
         self.relation.complement().map(Set::of)
     }
@@ -127,7 +127,7 @@ impl Set {
         self.relation.is_empty()
     }
 
-    /// Whether the other has every point of this one, for all parameters.
+    /// Whether the other set has every point of this one, for all parameters.
     pub fn is_subset(&self, other: &Set) -> Result<bool> {
         self.relation.is_subset(&other.relation)
     }
@@ -208,7 +208,7 @@ impl Set {
         self.relation.gist(&context.relation).map(Set::of)
     }
 
-    /// The same points with fewer disjuncts, where isl finds them.
+    /// The same points with fewer disjuncts, if isl finds them.
     pub fn coalesce(&self) -> Result<Self> {
         self.relation.coalesce().map(Set::of)
     }
@@ -231,7 +231,7 @@ impl Set {
         self.relation.fix(values).map(Set::of)
     }
 
-    /// Whether a point belongs to the set; `None` where a name has no value.
+    /// Whether a point belongs to the set; `None` if a name has no value.
     pub fn contains(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<bool> {
         self.relation.holds(values)
     }

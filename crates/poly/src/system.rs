@@ -1,9 +1,9 @@
-//! A conjunction of named constraints, and the questions that lowering and legality ask of it.
+//! A conjunction of named constraints, and the queries that lowering and legality make on it.
 //!
 //! Every name stands for an integer. Inside, a [`System`] is dense rows with a column for each name
-//! and for each division that occurs; a division `q = floor(f/d)` brings its two defining
-//! inequalities `0 <= f - d*q < d`. Questions are answered by elimination in plain Rust
-//! ([`System::eliminate`]) where that is exact over the integers, and otherwise by isl.
+//! and for each division that occurs; a division `q = floor(f/d)` adds its two defining
+//! inequalities `0 <= f - d*q < d`. Queries are answered by elimination in plain Rust
+//! ([`System::eliminate`]) if that is exact over the integers, and otherwise by isl.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -18,7 +18,7 @@ use crate::{
 
 /// A conjunction of constraints over named integers. See the module's head.
 ///
-/// Equality is that of the constraints as they were given, in their order.
+/// Equality compares the constraints as given, in order.
 #[derive(Clone, Debug)]
 pub struct System {
     pub(crate) constraints: Vec<Constraint>,
@@ -26,7 +26,7 @@ pub struct System {
     pub(crate) terms: Vec<Term>,
     /// Row `i` is constraint `i`.
     pub(crate) rows: Rows,
-    /// The defining inequalities of the divisions, two for each.
+    /// The defining inequalities of the divisions, two per division.
     pub(crate) definitions: Rows,
 }
 
@@ -44,7 +44,7 @@ fn fill_row(terms: &[Term], aff: &Aff, row: &mut [i64]) -> Option<()> {
     Some(())
 }
 
-/// Takes the pivots of solved equalities out of a row, in the order in which they were solved.
+/// Eliminates the pivots of solved equalities from a row, in the order in which they were solved.
 fn substitute_solved(solved: &[(usize, Vec<i64>)], row: &mut Vec<i64>) -> Result<()> {
     for (pivot, equality) in solved {
         if row[*pivot] != 0 {
@@ -55,7 +55,7 @@ fn substitute_solved(solved: &[(usize, Vec<i64>)], row: &mut Vec<i64>) -> Result
     Ok(())
 }
 
-/// What plain elimination says about integer points.
+/// What plain elimination shows about integer points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Emptiness {
     Empty,
@@ -98,12 +98,12 @@ impl Default for System {
 }
 
 impl System {
-    /// The conjunction of these constraints; without any, everything.
+    /// The conjunction of these constraints; all points if there are none.
     pub fn new(constraints: &[Constraint]) -> Result<Self> {
         System::of(constraints.to_vec())
     }
 
-    /// The conjunction of these constraints, which it keeps.
+    /// The conjunction of these constraints, taken by value.
     pub fn of(constraints: Vec<Constraint>) -> Result<Self> {
         let mut system = System::default();
         system.push_rows(&constraints)?;
@@ -138,12 +138,12 @@ impl System {
         Ok(system)
     }
 
-    /// The constraints, as they were given and in their order.
+    /// The constraints as given, in order.
     pub fn constraints(&self) -> &[Constraint] {
         &self.constraints
     }
 
-    /// The names that occur, in the order in which they first do.
+    /// The names that occur, in order of first occurrence.
     pub fn names(&self) -> Vec<Name> {
         self.terms
             .iter()
@@ -154,7 +154,7 @@ impl System {
             .collect()
     }
 
-    /// Whether the constraints hold for these values; `None` where a name has no value.
+    /// Whether the constraints hold for these values; `None` if a name has no value.
     pub fn holds(&self, values: &dyn Fn(&Name) -> Option<i64>) -> Option<bool> {
         for constraint in &self.constraints {
             if !constraint.holds(values)? {
@@ -188,8 +188,7 @@ impl System {
         Ok(())
     }
 
-    /// Widens the rows to the columns, and defines the divisions that have come since the last
-    /// time.
+    /// Widens the rows to the columns, and defines the divisions added since the last call.
     fn define(&mut self) -> Result<()> {
         let known = self.rows.width();
         let width = self.terms.len() + 1;
@@ -213,7 +212,7 @@ impl System {
         Ok(())
     }
 
-    /// Appends the rows of constraints, and the columns that they are the first to have.
+    /// Appends the rows of constraints, and the columns that they introduce.
     fn push_rows(&mut self, constraints: &[Constraint]) -> Result<()> {
         let mut columns = Vec::with_capacity(4 * constraints.len());
         for constraint in constraints {
@@ -250,7 +249,7 @@ impl System {
         self.decide(self.all_rows())
     }
 
-    /// Whether there is no integer point where more constraints hold too.
+    /// Whether there is no integer point that satisfies more constraints too.
     pub fn is_empty_with(&self, more: &[Constraint]) -> Result<bool> {
         let mut rows = self.all_rows();
         for constraint in more {
@@ -276,14 +275,13 @@ impl System {
     }
 
     /// Whether a function is zero by the equalities alone, each solved for a name with a unit
-    /// coefficient: a quick answer to whether two functions are the same here. `false` says
-    /// nothing.
+    /// coefficient: a quick test of whether two functions are equal here. `false` is inconclusive.
     pub fn vanishes(&self, aff: &Aff) -> bool {
         self.remainder(aff).is_ok_and(|row| row.is_some_and(|row| row.iter().all(|c| *c == 0)))
     }
 
-    /// What is left of a function where equalities are solved for names with unit coefficients;
-    /// `None` if it has other terms.
+    /// The remainder of a function after substituting equalities solved for names with unit
+    /// coefficients; `None` if it has other terms.
     fn remainder(&self, aff: &Aff) -> Result<Option<Vec<i64>>> {
         let Some(mut target) = self.known_row(aff) else { return Ok(None) };
         let mut solved: Vec<(usize, Vec<i64>)> = Vec::new();
@@ -299,7 +297,7 @@ impl System {
         Ok(Some(target))
     }
 
-    /// Whether every integer point fulfils the constraint. True for a system without points.
+    /// Whether every integer point satisfies the constraint. True for a system without points.
     pub fn implies(&self, constraint: &Constraint) -> Result<bool> {
         if self.constraints.contains(constraint) {
             return Ok(true);
@@ -318,7 +316,7 @@ impl System {
         wider.rows_imply(wider.all_rows(), &row, eq)
     }
 
-    /// Whether every integer point fulfils all of these constraints.
+    /// Whether every integer point satisfies all of these constraints.
     pub fn implies_all(&self, constraints: &[Constraint]) -> Result<bool> {
         for c in constraints {
             if !self.implies(c)? {
@@ -328,16 +326,16 @@ impl System {
         Ok(true)
     }
 
-    /// The row of a function, if all of its terms have columns already.
+    /// The row of a function, if all of its terms already have columns.
     fn known_row(&self, aff: &Aff) -> Option<Vec<i64>> {
         let mut row = vec![0; self.terms.len() + 1];
         fill_row(&self.terms, aff, &mut row)?;
         Some(row)
     }
 
-    /// Whether `rows` imply that `row` is zero, or not negative.
+    /// Whether `rows` imply that `row` is zero, or at least zero.
     pub(crate) fn rows_imply(&self, mut rows: Rows, row: &[i64], eq: bool) -> Result<bool> {
-        // One row that says at least as much is the common case.
+        // The common case is a single row that is at least as strong.
         for i in 0..rows.len() {
             let (known, constant) = (&rows.row(i)[1..], rows.row(i)[0]);
             if *known == row[1..] {
@@ -369,14 +367,14 @@ impl System {
         self.decide(rows)
     }
 
-    /// The constraints of this system that a reader who knows the context still needs, in their
-    /// order and their form: none of them follows from the context and the others, and together
-    /// with the context they say what the whole system says.
+    /// The constraints of this system that are not redundant given the context, in their order and
+    /// form: none of them follows from the context and the others, and together with the context
+    /// they are equivalent to the whole system.
     pub fn gist(&self, context: &System) -> Result<Vec<Constraint>> {
         self.gist_in(&[context])
     }
 
-    /// [`gist`](Self::gist) for a reader who knows that one of the contexts holds, not which.
+    /// [`gist`](Self::gist) for the case that one of the contexts holds, but not which is known.
     pub(crate) fn gist_in(&self, contexts: &[&System]) -> Result<Vec<Constraint>> {
         let both: Vec<(System, usize)> = contexts
             .iter()
@@ -391,8 +389,8 @@ impl System {
             Ok(true)
         };
         let mut kept = vec![true; self.constraints.len()];
-        // What the context alone implies goes first; then the most complicated first, the later of
-        // two equals.
+        // Constraints implied by the context alone are dropped first, then the most complicated,
+        // the later of two equals.
         for (i, kept) in kept.iter_mut().enumerate() {
             *kept = !implied(i, &|_| false)?;
         }
@@ -436,7 +434,7 @@ pub(crate) fn plain_emptiness(rows: &Rows) -> Emptiness {
         let mut work = rows.clone();
         let mut out = vec![true; rows.width()];
         out[0] = false;
-        // No division of kept columns can arise where none is kept: nobody reads the terms.
+        // No column is kept, so no division of kept columns can arise: the terms are never read.
         project(&mut work, &mut Vec::new(), &mut out, shadow)
     };
     match run(Shadow::Real) {
@@ -450,7 +448,7 @@ pub(crate) fn plain_emptiness(rows: &Rows) -> Emptiness {
     }
 }
 
-/// A measure of how much there is to read in a constraint.
+/// A measure of the complexity of a constraint.
 pub(crate) fn complexity(constraint: &Constraint) -> (usize, usize, i64) {
     let terms = constraint.aff.terms();
     let divisions = terms.iter().filter(|(t, _)| matches!(t, Term::Div(_))).count();

@@ -1,9 +1,8 @@
 //! Tables whose keys are names, functions or lists of constraints.
 //!
-//! Such keys are short and come from the kernel's own text, and tables of them are asked thousands
-//! of times for one verdict: the standard library's hash, which withstands keys that are chosen to
-//! collide, would take a tenth of all the time. The order of a table's entries is that of their
-//! hashes, so nothing that is shown may hang on it.
+//! Such keys are short and come from the kernel's own text, and one verdict takes thousands of
+//! lookups: the standard library's collision-resistant hash would take a tenth of the total time.
+//! Iteration order follows the hashes, so no output may depend on it.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -13,7 +12,7 @@ use std::{
 /// A table with a hash for short keys. See the module's head.
 pub type Table<K, V> = HashMap<K, V, BuildHasherDefault<ShortHasher>>;
 
-/// A table with room for so many entries.
+/// A table with capacity for `entries` entries.
 pub fn table_for<K, V>(entries: usize) -> Table<K, V> {
     Table::with_capacity_and_hasher(entries, BuildHasherDefault::default())
 }
@@ -21,12 +20,12 @@ pub fn table_for<K, V>(entries: usize) -> Table<K, V> {
 /// A set with a hash for short keys. See the module's head.
 pub type TableSet<K> = HashSet<K, BuildHasherDefault<ShortHasher>>;
 
-/// Multiplies each word into the state and folds the product's halves, so that each bit of a key
-/// reaches both ends of the hash.
+/// Multiplies each word into the state and folds the halves of the product, so that each bit of a
+/// key affects both ends of the hash.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ShortHasher(u64);
 
-/// An odd number without a pattern: the fraction of the golden ratio.
+/// An odd number without a pattern: the fractional part of the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl ShortHasher {

@@ -1,7 +1,7 @@
-//! Runs `filetests/*.poly`: questions with answers that were reasoned by hand, each asked twice, in
-//! plain Rust and of isl alone.
+//! Runs `filetests/*.poly`: queries with answers derived by hand, each made twice, in plain Rust
+//! and by isl alone.
 //!
-//! One statement a line; `#` starts a comment.
+//! One statement per line; `#` starts a comment.
 //!
 //! ```text
 //! let NAME = TEXT                 a set or a map
@@ -246,7 +246,7 @@ impl Run {
                         .map(function)
                         .collect::<Outcome<Vec<_>>>()
                 };
-                // In any order: which of two bounds is written first says nothing.
+                // In any order: it does not matter which of two bounds is written first.
                 let sorted = |mut list: Vec<Aff>| {
                     list.sort();
                     list

@@ -1,5 +1,5 @@
-//! Systems as loop nests have them, unbounded and with parameters and large strides: too many
-//! points to enumerate, so that plain Rust is held against isl.
+//! Systems typical of loop nests, unbounded and with parameters and large strides: they have too
+//! many points to enumerate, so plain Rust is compared with isl.
 
 use loopwright_poly::{Aff, Constraint, Kind, Name, Result, Set, System, with_budget, with_isl_only};
 use proptest::prelude::*;
@@ -54,7 +54,7 @@ fn dims(from: usize) -> Vec<Name> {
     NAMES[from..].iter().map(Name::new).collect()
 }
 
-/// Both answers, where both are there: either side may run out of its budget or of 64 bits.
+/// Compares both answers if both exist: either side may exhaust its budget or overflow 64 bits.
 fn agree<T: PartialEq + std::fmt::Debug>(
     ask: impl Fn() -> Result<T>,
 ) -> std::result::Result<(), TestCaseError> {
@@ -111,7 +111,7 @@ proptest! {
         let a = Set::from_systems(&dims(2), vec![a]).unwrap();
         let context = Set::from_systems(&dims(2), vec![b, c]).unwrap();
         with_budget(BUDGET, || {
-            // Within the context it says the same; outside of it, anything.
+            // Within the context it is equivalent; outside, it may differ.
             let within = a.gist(&context).and_then(|simple| Ok((simple.intersect(&context)?, a.intersect(&context)?)));
             if let Ok((simple, whole)) = within && let Ok(equal) = with_isl_only(|| simple.is_equal(&whole)) {
                 prop_assert!(equal, "{} is not {}", simple, whole);
@@ -128,7 +128,7 @@ proptest! {
     }
 }
 
-/// isl's own gist writes past its memory for this pair, as the context turns out to be empty.
+/// isl's own gist writes out of bounds for this pair, because the context turns out to be empty.
 #[test]
 fn simplified_where_isl_corrupts_the_heap() {
     let a: Set = "[m, n] -> { [io, ii, j, k] : 16*n + io + k = -1 and n <= 16*j + 2*m + io + 127

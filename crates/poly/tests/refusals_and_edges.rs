@@ -1,4 +1,4 @@
-//! What is refused, and answers that only one way leads to: far ends, pieces of unions, large
+//! Refusals, and answers that only one code path gives: distant ends, pieces of unions, large
 //! coefficients.
 
 use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set, System, with_isl_only};
@@ -23,8 +23,8 @@ fn is_space_error<T: std::fmt::Debug>(result: Result<T, Error>) {
     assert!(matches!(result, Err(Error::Space(_))), "{result:?}");
 }
 
-/// The projection is a union of two pieces, as either bound may be the greater one: what is given
-/// in its place has all of its points.
+/// The projection is a union of two pieces, since either bound may be the greater one; the system
+/// given instead has all of its points.
 #[test]
 fn what_stands_for_a_union_contains_it() {
     let le = |a: Aff, b: Aff| Constraint::le(&a, &b).unwrap();
@@ -76,8 +76,8 @@ fn ends_that_are_far_from_the_real_ones_are_found() {
     assert_eq!(range(0, 900_000), ((Some(0), Some(-1)), (Some(0), Some(-1))));
 }
 
-/// Of v = 7 mod 1000 only those are points whose thousands are the last 50 of each 700: from either
-/// end it is far to the first of them.
+/// Of v = 7 mod 1000, the points are those whose thousands are the last 50 of each 700, so the
+/// first one is far from either end.
 #[test]
 fn ends_behind_wide_gaps_are_found() {
     let thousands = v("v").floor_div(1000).unwrap();
@@ -100,7 +100,7 @@ fn ends_behind_wide_gaps_are_found() {
     with_isl_only(check);
 }
 
-/// Of a union the pieces without a point say nothing about the range: 27 <= 11i + 13j <= 45 and -10
+/// The pieces of a union that have no point do not affect the range: 27 <= 11i + 13j <= 45 and -10
 /// <= 7i - 9j <= 4 has real points only.
 #[test]
 fn pieces_without_points_have_no_range() {
@@ -115,7 +115,7 @@ fn pieces_without_points_have_no_range() {
     assert_eq!(set(&format!("{{ [i, j] : {gap} }}")).constant_range(&v("i")).unwrap(), (Some(0), Some(-1)));
 }
 
-/// Pieces that become one in a projection are one.
+/// Pieces that become equal in a projection are merged.
 #[test]
 fn equal_pieces_of_a_projection_are_one() {
     let rows = set("{ [i, j] : (0 <= i < 5 and j = 0) or (0 <= i < 5 and j = 1) or (i = 9 and j = 2) }");
@@ -160,7 +160,7 @@ fn maps_are_put_together_where_the_spaces_in_between_are_the_same() {
     assert_eq!(named.with_tuples(None, None), plain);
 }
 
-/// A divisor that is no positive number is refused before anything is divided by it.
+/// A divisor that is not positive is refused before anything is divided by it.
 #[test]
 fn divisors_are_positive() {
     for denominator in [0, -1, i64::MIN] {
@@ -169,7 +169,7 @@ fn divisors_are_positive() {
     assert_eq!(v("i").floor_div(1).unwrap(), v("i"));
 }
 
-/// Coefficients with which sums of products leave 128 bits.
+/// Coefficients for which sums of products overflow 128 bits.
 #[test]
 fn coefficients_may_be_as_large_as_they_get() {
     const A: i64 = i64::MAX;
@@ -188,7 +188,7 @@ fn coefficients_may_be_as_large_as_they_get() {
                     let (y, c) = (i128::from(y), i128::from(constant));
                     let some = (-2..=2)
                         .any(|x| i128::from(A) * x + 2 * y + c >= 0 && -i128::from(A) * x + 2 * y + c >= 0);
-                    // `None` where the value itself leaves 64 bits.
+                    // `None` if the value itself overflows 64 bits.
                     let Some(holds) = found.system.holds(&|_| Some(y as i64)) else { continue };
                     assert!(!some || holds, "c={constant} y={y}: {}", found.system);
                     assert!(!found.exact || some == holds, "c={constant} y={y}: {}", found.system);

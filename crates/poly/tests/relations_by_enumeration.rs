@@ -1,5 +1,5 @@
-//! Random unions in a small box, every operation held against enumeration, in plain Rust and by isl
-//! alone.
+//! Random unions in a small box, every operation compared with enumeration, in plain Rust and by
+//! isl alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 

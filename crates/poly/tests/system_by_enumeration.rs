@@ -1,4 +1,4 @@
-//! Random systems in a small box, every answer held against enumeration.
+//! Random systems in a small box, every answer compared with enumeration.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ fn points(s: &System) -> Vec<[i64; 4]> {
     found
 }
 
-/// Answers are exact or an honest refusal.
+/// Answers are exact, or an explicit refusal.
 fn decided<T>(answer: Result<T, Error>) -> Option<T> {
     match answer {
         Ok(x) => Some(x),
@@ -133,7 +133,7 @@ proptest! {
     fn what_equalities_make_zero_is_zero(s in boxed(), c in constraint(), e in constraint(), f in -2i64..3) {
         let equality = Constraint::zero(e.aff.clone());
         let s = s.with(&[equality]).unwrap();
-        // Half of the functions are multiples of the equality, of which it can be said.
+        // Half of the functions are multiples of the equality, for which this is decidable.
         for aff in [c.aff, e.aff.scale(f).unwrap()] {
             if s.vanishes(&aff) {
                 prop_assert_ne!(decided(s.implies(&Constraint::zero(aff))), Some(false));

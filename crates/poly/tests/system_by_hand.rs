@@ -1,4 +1,4 @@
-//! Questions to a system, with answers reasoned by hand.
+//! Queries to a system, with answers derived by hand.
 
 use std::collections::BTreeMap;
 
@@ -137,7 +137,7 @@ fn implication_and_gist() {
     let context = system(&[&between(k(0), "i", v("n")), &between(k(1), "n", k(65))]);
     let guard = system(&[&between(k(0), "i", k(64)), &[Constraint::lt(&v("i"), &v("m")).unwrap()]]);
     assert_eq!(text(&guard.gist(&context).unwrap()), ["i < m"]);
-    // Of two that say the same, one stays.
+    // One of two equivalent constraints is kept.
     let twice =
         System::new(&[Constraint::lt(&v("i"), &v("m")).unwrap(), Constraint::lt(&v("i"), &v("m")).unwrap()])
             .unwrap();
@@ -185,8 +185,8 @@ fn wide_strides_have_ends() {
     );
 }
 
-/// A skewed nest in tiles whose inner loops are joined and split again: an exact projection names a
-/// division after the other, the ends need none of them.
+/// A skewed, tiled nest whose inner loops are joined and split again: an exact projection
+/// introduces one division after another, while the ends need none.
 #[test]
 fn ranges_need_no_exact_projection() {
     let sum = |terms: &[(i64, &str)]| {
@@ -218,8 +218,8 @@ fn ranges_need_no_exact_projection() {
 #[test]
 fn plain_elimination_and_isl_agree_on_coupled_unknowns() {
     // 27 <= 11x + 13y <= 45 and -10 <= 7x - 9y <= 4: the example of the Omega test's paper. Points
-    // of the plane such as (2, 1.5) fulfil it, no integer ones: the dark shadow is empty and the
-    // real one is not, so that plain elimination cannot tell.
+    // of the plane such as (2, 1.5) satisfy it, but no integer points do: the dark shadow is empty
+    // and the real one is not, so that plain elimination cannot tell.
     let f = v("x").scale(11).unwrap().add(&v("y").scale(13).unwrap()).unwrap();
     let g = v("x").scale(7).unwrap().sub(&v("y").scale(9).unwrap()).unwrap();
     let mut s = System::default();

@@ -1,4 +1,4 @@
-//! Text to values and back, and errors with their places.
+//! Text to values and back, and errors with their positions.
 
 use loopwright_poly::{Aff, Constraint, Error, Map, Name, Set};
 use proptest::prelude::*;
@@ -52,8 +52,8 @@ fn printed_forms() {
         "[m, n] -> { S[i, j] : (0 <= i and i < n and j = i) or (0 <= i and i < n and m < j) }"
     );
     assert_eq!(map("{ [i] -> [i] }").to_string(), "{ [i] -> [o0] : o0 = i }");
-    // Remainders are shown as such, also under coefficients and signs and beside other terms, and
-    // floors as they are.
+    // Remainders are printed as such, even with coefficients, signs and other terms, and floors
+    // unchanged.
     for text in [
         "{ [i] : i mod 4 = 0 }",
         "{ [i] : 2 <= (3*i + 1) mod 4 }",
@@ -123,7 +123,7 @@ fn deep_brackets_are_refused() {
         let closed = format!("{{ [i] : {} i > 0 {} }}", "(".repeat(20_000), ")".repeat(20_000));
         assert!(matches!(closed.parse::<Set>(), Err(Error::Syntax { .. })));
     }
-    // Forty are not deep.
+    // Forty levels are within the limit.
     let text = format!("{{ [i] : {}i > 0{} }}", "(".repeat(40), ")".repeat(40));
     assert_eq!(set(&text), set("{ [i] : i > 0 }"));
 }

@@ -1,4 +1,4 @@
-//! Where a reduction stands, and its steps: sequential, one update after the other.
+//! The state of a reduction, and its steps: sequential, one update after the other.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn plan(instruction: &Prepared, n: usize) -> Result<&Plan, Diagnostic> {
 }
 
 impl Machine<'_> {
-    /// Begins a reduction anew.
+    /// Starts a reduction.
     pub fn init(&mut self, instruction: usize, n: usize) -> Result<(), Diagnostic> {
         let prepared = self.prepared.clone();
         let plan = plan(&prepared[instruction], n)?;
@@ -29,7 +29,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// One update of it.
+    /// Performs one update.
     pub fn update(&mut self, instruction: usize, n: usize) -> Result<(), Diagnostic> {
         let prepared = self.prepared.clone();
         let plan = plan(&prepared[instruction], n)?;
@@ -66,7 +66,7 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// All that a reduction of the instruction delivers.
+    /// All results of a reduction of the instruction.
     pub fn results(&self, instruction: usize, n: usize) -> Result<Vec<Val>, Diagnostic> {
         let plan = plan(&self.prepared[instruction], n)?;
         let Some(state) = self.accumulators.get(&(instruction, n)) else {

@@ -1,4 +1,4 @@
-//! The value of an expression, every node of which has a type already.
+//! The value of an expression whose nodes are all typed.
 
 use loopwright_kernel_ir::{
     BinaryOp, DType, Diagnostic, Name, Number, Typed, TypedKind,
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Machine<'_> {
-    /// The value in the node's type, which is widened as the mode wants.
+    /// The value in the node's type, widened as the mode requires.
     pub fn value(&self, e: &Typed, scope: &Scope<'_>) -> Result<Val, Diagnostic> {
         let held = self.held(e.dtype);
         let value = match &e.kind {
@@ -34,7 +34,7 @@ impl Machine<'_> {
                 let value = self.value(chosen, scope)?;
                 Val { hash: self.hash(|| mix("if", &[c.hash, value.hash])), ..value }
             }
-            // What the language converts by itself leaves no trace.
+            // Implicit conversions do not change the hash.
             TypedKind::Convert(a) => self.value(a, scope)?.cast(held),
             TypedKind::Cast(a) => {
                 let a = self.value(a, scope)?;
@@ -66,7 +66,7 @@ impl Machine<'_> {
         let number = match self.kernel.functions.iter().find(|f| f.name == *function) {
             None => math(function, &numbers)?,
             Some(f) => {
-                // The user's function takes and gives what it declares, whatever the mode.
+                // A user-defined function takes and returns its declared types, whatever the mode.
                 for (number, t) in numbers.iter_mut().zip(&f.params) {
                     *number = number.cast(*t);
                 }

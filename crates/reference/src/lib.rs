@@ -1,23 +1,23 @@
 //! A plain interpreter of the *declared* kernel: what every transformed, lowered and printed form
 //! is compared with.
 //!
-//! It knows nothing of transforms, lowering or the emulator, and is slow on purpose. It walks the
-//! declared loop tree. At a loop it finds every integer that satisfies the constraints of the
-//! iname, given the inames around it and the data that they read at that moment; at a leaf it does
-//! what the part says: a whole instruction, a reduction's init, one update, or the finish.
+//! It knows nothing of transforms, lowering or the emulator, and favours simplicity over speed. It
+//! walks the declared loop tree. At a loop it finds every integer that satisfies the constraints of
+//! the iname, given the surrounding inames and the data that they read at that moment; at a leaf it
+//! executes the part: a whole instruction, a reduction's init, one update, or the finish.
 //! Reductions are sequential.
 //!
-//! [`Mode`] says in what it computes:
+//! [`Mode`] determines the arithmetic:
 //!
 //! * `Exact`: in the types that the kernel gives its expressions (f16 and bf16 in f32), rounding at
 //!   every operation.
-//! * `Wide`: every floating-point value is an f64, also in arrays and temporaries: the reference
-//!   for errors.
-//! * `Hash`: every value carries a hash of how it came about. An operation hashes the hashes of its
-//!   operands; a commuting reduction is a wrapping sum of hashes, so that its order does not
-//!   matter; any other reduction hashes its updates in their order. The values beside the hashes
-//!   decide what runs and where (subscripts, bounds, predicates); two forms that give equal hashes
-//!   for all cells have computed the same from the same.
+//! * `Wide`: every floating-point value is an f64, even in arrays and temporaries: the reference
+//!   for rounding errors.
+//! * `Hash`: every value carries a hash of its derivation. An operation hashes the hashes of its
+//!   operands; a commutative reduction is a wrapping sum of hashes, so that its order does not
+//!   matter; any other reduction hashes its updates in order. The values themselves decide what
+//!   runs and where (subscripts, bounds, predicates); two forms with equal hashes for all cells
+//!   have computed the same from the same inputs.
 
 #![cfg_attr(
     not(test),
@@ -35,21 +35,21 @@ use std::{collections::BTreeMap, sync::Arc, time::Instant};
 
 use loopwright_kernel_ir::{Buffer, DType, Diagnostic, LoopKernel, Name, Number};
 
-/// In what the reference computes.
+/// The arithmetic of the reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// In the kernel's types.
     Exact,
     /// Floating-point values as f64.
     Wide,
-    /// With hashes beside the values.
+    /// With hashes alongside the values.
     Hash,
 }
 
-/// A device function of the user's, in Rust.
+/// A user-defined device function, in Rust.
 pub type Function = Arc<dyn Fn(&[Number]) -> Number + Send + Sync>;
 
-/// What a kernel is interpreted over.
+/// The inputs of an interpreted kernel.
 #[derive(Clone, Default)]
 pub struct Inputs {
     /// Arrays by name, in their declared layouts. One that is missing has no values until the
@@ -57,12 +57,11 @@ pub struct Inputs {
     pub arrays: BTreeMap<Name, Buffer>,
     /// Scalar arguments by name.
     pub scalars: BTreeMap<Name, Number>,
-    /// What type parameters stand for.
+    /// The types bound to type parameters.
     pub types: BTreeMap<Name, DType>,
     /// The user's device functions.
     pub functions: BTreeMap<Name, Function>,
-    /// When to give up, with the refusal `out-of-time`; none where the run may take as long as it
-    /// takes.
+    /// When to give up, with the refusal `out-of-time`; none if there is no time limit.
     pub deadline: Option<Instant>,
 }
 
@@ -87,10 +86,10 @@ impl Inputs {
 
 /// The arrays that the declared kernel writes, after it has run: of their declared types in
 /// [`Mode::Exact`], floating-point ones of f64 in [`Mode::Wide`], hashes of u64 in [`Mode::Hash`].
-/// Cells that are not written keep their input, or are zero where there was none.
+/// Cells that are not written keep their input, or are zero if there was none.
 ///
-/// Errors: missing or unfitting inputs, subscripts out of range, reads of what has no value, inames
-/// without a bound, whatever has no meaning (`integer-division` and the like), and a
+/// Errors: missing or mismatched inputs, subscripts out of range, reads of uninitialised cells,
+/// inames without a bound, undefined operations (`integer-division` and the like), and a
 /// [deadline](Inputs::deadline) that has passed.
 pub fn interpret(
     kernel: &LoopKernel,

@@ -16,7 +16,7 @@ use crate::{
     val::{Val, hash_of, mix},
 };
 
-/// An array: one storage for the whole run, temporaries too, since the declared kernel is one
+/// An array: one storage for the whole run, even for temporaries, since the declared kernel is one
 /// sequence of instances.
 struct Store {
     dtype: DType,
@@ -25,8 +25,8 @@ struct Store {
     cells: Vec<Option<Val>>,
 }
 
-/// Names that mean something only inside of an operator, and the number of the instruction at hand,
-/// whose reductions have results.
+/// Names that are defined only inside an operator, and the number of the current instruction, whose
+/// reductions have results.
 #[derive(Default)]
 pub(crate) struct Scope<'s> {
     pub locals: Option<&'s BTreeMap<Name, Val>>,
@@ -49,7 +49,7 @@ pub(crate) struct Machine<'a> {
     leaves: u64,
 }
 
-/// Leaves between two looks at the clock: less than a millisecond.
+/// Leaves between two checks of the deadline: less than a millisecond.
 const LEAVES_A_LOOK: u64 = 256;
 
 pub(crate) fn error(code: &'static str, message: impl Into<String>) -> Diagnostic {
@@ -61,7 +61,7 @@ pub(crate) fn run(
     inputs: &Inputs,
     mode: Mode,
 ) -> Result<BTreeMap<Name, Buffer>, Diagnostic> {
-    // Types that the kernel leaves open are those of the inputs from here on.
+    // From here on, open types of the kernel are bound to those of the inputs.
     let open = kernel.open_types();
     let types: Vec<(Name, DType)> =
         open.iter().filter_map(|n| Some((n.clone(), *inputs.types.get(n)?))).collect();
@@ -96,12 +96,12 @@ pub(crate) fn run(
 }
 
 impl Machine<'_> {
-    /// How a value came about, where the mode keeps that.
+    /// The hash of a value's derivation, if the mode keeps one.
     pub fn hash(&self, hash: impl FnOnce() -> u64) -> u64 {
         if self.mode == Mode::Hash { hash() } else { 0 }
     }
 
-    /// A value that stands for itself.
+    /// A value without a derivation, such as a literal.
     pub fn plain(&self, number: Number) -> Val {
         Val { number, hash: self.hash(|| hash_of(number)) }
     }
@@ -125,7 +125,7 @@ impl Machine<'_> {
         let name = &array.name;
         let dtype = self.bound_type(&array.dtype)?;
         let shape = array.axes.iter().map(|a| self.length(&a.length)).collect::<Result<Vec<_>, _>>()?;
-        // From the densest axis outwards, each default stride is the product of what lies inside.
+        // From the densest axis outwards, each default stride is the product of the inner lengths.
         let mut strides = vec![1; shape.len()];
         let mut dense = 1i64;
         let mut size = 1i64;
@@ -180,7 +180,7 @@ impl Machine<'_> {
             let given = self.inputs.arrays.get(&array.name).map_or(0, Buffer::len);
             let mut buffer = Buffer::zeros(dtype, store.cells.len().max(given));
             for k in 0..buffer.len() {
-                // What the storage holds beyond the last element stays.
+                // The storage beyond the last element is kept.
                 let beyond = || self.inputs.arrays.get(&array.name)?.get(k);
                 let number = match store.cells.get(k).copied().flatten() {
                     Some(value) if self.mode == Mode::Hash => Some(Number::U64(value.hash)),
@@ -197,8 +197,8 @@ impl Machine<'_> {
         Ok(outputs)
     }
 
-    /// The constraints that say which values an iname takes, given the inames around it: those of
-    /// an instruction with it that an instruction without it has not.
+    /// The constraints that determine the values of an iname, given the inames around it: those
+    /// that an instruction with it has and one without it does not.
     fn constraints(&self, around: &[Name], iname: &Name) -> Vec<&Constraint> {
         let mut found = Vec::new();
         for domain in &self.kernel.domains {
@@ -281,7 +281,7 @@ impl Machine<'_> {
                         let scope = Scope { locals: None, instruction: Some(number) };
                         vec![self.value(value, &scope)?]
                     }
-                    // The reduction of the whole value comes after those inside of it.
+                    // The reduction that is the whole value is numbered after those inside it.
                     None => self.results(number, instruction.reductions.len().saturating_sub(1))?,
                 };
                 if results.len() != instruction.targets.len() {

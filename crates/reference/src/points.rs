@@ -1,8 +1,8 @@
-//! The integers that a loop goes through.
+//! The integers that a loop iterates over.
 //!
 //! Bounds are *necessary*: each constraint is relaxed to a linear one of the iname, with rational
-//! numbers, and rounded outwards. Every integer between them is then put into the constraints
-//! themselves, so what is returned is exact whatever they are made of.
+//! numbers, and rounded outwards. Every integer between them is then tested against the constraints
+//! themselves, so the result is exact for any constraint.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Term};
 
@@ -31,7 +31,7 @@ impl Line {
     }
 }
 
-/// A line that the function is never above (`upper`) or never below. `None` where a name has no
+/// A line that bounds the function from above (`upper`) or from below. `None` if a name has no
 /// value or numbers get too large.
 fn bound(aff: &Aff, x: &Name, upper: bool, values: &dyn Fn(&Name) -> Option<i64>) -> Option<Line> {
     let mut sum = Line { slope: 0, rest: aff.constant_term().into(), divisor: 1 };
@@ -54,7 +54,7 @@ fn bound(aff: &Aff, x: &Name, upper: bool, values: &dyn Fn(&Name) -> Option<i64>
     Some(sum)
 }
 
-/// The values of `x`, rising, for which all constraints hold.
+/// The values of `x`, in ascending order, for which all constraints hold.
 pub(crate) fn points(
     x: &Name,
     constraints: &[&Constraint],

@@ -1,28 +1,29 @@
-//! Instructions with a type at every node: what does not change while a kernel runs is found once.
+//! Instructions with a type at every node: what does not change while a kernel runs is computed
+//! once.
 
 use loopwright_kernel_ir::{DType, Diagnostic, Instruction, LoopKernel, Name, ReductionOp, TypeTable, Typed};
 
 /// An instruction, ready to be run.
 pub(crate) struct Prepared {
     pub predicate: Option<Typed>,
-    /// What is written, with the subscripts.
+    /// The targets, with their subscripts.
     pub targets: Vec<(Name, Vec<Typed>)>,
-    /// What its one target becomes; `None` where a reduction delivers several values.
+    /// The value of its only target; `None` if a reduction has several results.
     pub value: Option<Typed>,
-    /// By number.
+    /// Its reductions, by number.
     pub reductions: Vec<Plan>,
 }
 
-/// How a reduction goes.
+/// The prepared form of a reduction.
 pub(crate) struct Plan {
     pub op: ReductionOp,
-    /// What one update takes, in the types of the operator's inputs.
+    /// The arguments of one update, in the types of the operator's inputs.
     pub args: Vec<Typed>,
     pub neutral: Vec<Typed>,
     pub lift: Vec<Typed>,
     pub combine: Vec<Typed>,
     pub result: Vec<Typed>,
-    /// What `combine` calls the state before an update, and what the update brings.
+    /// The names in `combine` of the state before an update, and of the update's own state.
     pub before: Vec<Name>,
     pub brought: Vec<Name>,
 }
@@ -57,7 +58,7 @@ fn instruction(table: &TypeTable<'_>, i: &Instruction) -> Result<Prepared, Diagn
     for (n, (r, types)) in i.reductions().iter().zip(&types).enumerate() {
         let unknown = || Diagnostic::new("unknown-operator", format!("there is no operator `{}`", r.op));
         let op = table.data().operator(&r.op).ok_or_else(unknown)?;
-        // The reductions inside of the arguments come before it.
+        // The reductions inside the arguments come before it.
         let mut first = n.saturating_sub(r.args.iter().map(|a| a.reductions().len()).sum());
         let mut args = Vec::new();
         for (a, dtype) in r.args.iter().zip(&types.inputs) {

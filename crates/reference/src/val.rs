@@ -1,8 +1,8 @@
-//! A value and how it came about.
+//! A value and the hash of its derivation.
 
 use loopwright_kernel_ir::{DType, Number};
 
-/// A number, and how it came about.
+/// A number, and the hash of its derivation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Val {
     pub number: Number,
@@ -21,7 +21,7 @@ pub(crate) fn mix(what: &str, hashes: &[u64]) -> u64 {
     hashes.iter().fold(step(named, hashes.len() as u64), |h, x| step(h, *x))
 }
 
-/// The hash of a value that stands for itself.
+/// The hash of a value without a derivation.
 pub(crate) fn hash_of(number: Number) -> u64 {
     match number.as_i128() {
         Some(v) => mix("integer", &[v as u64]),
@@ -30,7 +30,7 @@ pub(crate) fn hash_of(number: Number) -> u64 {
 }
 
 impl Val {
-    /// The same value in another type; what the language converts by itself leaves no trace.
+    /// The same value in another type; implicit conversions do not change the hash.
     pub fn cast(self, dtype: DType) -> Val {
         Val { number: self.number.cast(dtype), ..self }
     }

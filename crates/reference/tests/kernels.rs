@@ -70,9 +70,9 @@ fn hashes_know_where_values_come_from() {
         run(text, &inputs, Mode::Hash, "out").to_vec::<u64>().unwrap()
     };
     let plain = hash(SEGMENTS);
-    // Equal numbers from different cells are told apart.
+    // Equal numbers from different cells have different hashes.
     assert_ne!(plain[0], plain[1]);
-    // The order of a sum is not seen; a value that comes twice, or another element, is.
+    // The order of a sum does not affect the hash; a repeated value, or another element, does.
     assert_eq!(plain, hash(&SEGMENTS.replace("x[s, i]", "x[s, len - 1 - i]")));
     assert_ne!(plain[0], hash(&SEGMENTS.replace("x[s, i]", "x[s, 0]"))[0]);
     assert_ne!(plain[0], hash(&SEGMENTS.replace("x[s, i]", "x[s, i] + 0.0"))[0]);

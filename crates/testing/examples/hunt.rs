@@ -1,4 +1,4 @@
-//! Looks for cases that go wrong: `hunt COUNT FROM`.
+//! Searches for failing cases: `hunt COUNT FROM`.
 
 use loopwright_testing::{case::*, check};
 

@@ -1,9 +1,9 @@
 //! The kernels of the examples through random pipelines: `sweep COUNT FROM [SECONDS] [FOLDER]`,
-//! COUNT pipelines for each kernel, from this seed on, as many of them as the time allows. See
+//! COUNT pipelines for each kernel, from seed FROM on, as far as the time allows. See
 //! [`loopwright_testing::sweep`].
 //!
-//! What goes wrong is printed as a filetest; with a folder, defects of lowering are written into
-//! it, a kernel and a pipeline each.
+//! Failures are printed as filetests; with a folder, defects of lowering are written into it, one
+//! kernel and pipeline each.
 
 use std::{collections::BTreeMap, path::Path, process::ExitCode, time::Instant};
 

@@ -1,13 +1,11 @@
 //! Random kernels full of dependences, for the verdicts on steps.
 //!
-//! All arrays hold integers that wrap, and every statement multiplies what it reads by odd numbers
-//! of its own and adds one: a value tells where it comes from, so that another order or another
-//! cell shows in the result. Most statements read the cell that they write, so that nothing that
-//! was written before is lost. Subscripts and bounds are affine, except in the few kernels that
-//! scatter through an index array.
+//! All arrays hold integers that wrap, and every statement multiplies what it reads by its own odd
+//! numbers and adds one: a value identifies its origin, so another order or another cell shows in
+//! the result. Most statements read the cell that they write, so that no earlier write is lost.
+//! Subscripts and bounds are affine, except in the few kernels that scatter through an index array.
 //!
-//! A kernel is one to three *phases*, possibly inside one common loop, over a few arrays that all
-//! of them share:
+//! A kernel is one to three *phases*, possibly inside one common loop, over a few shared arrays:
 //!
 //! | phase | for |
 //! |---|---|
@@ -16,13 +14,13 @@
 //! | arrays | temporary arrays, written in one loop or in several, and read in the same one or in a later one |
 //! | sums | reductions |
 //! | scans | reductions whose range grows with the loop around them |
-//! | kept | values that are used before and after cells of neighbours are read: on blocks, a device kernel ends between |
+//! | kept | values used both before and after cells of neighbours are read: on blocks, a kernel boundary is needed in between |
 //! | segments | sums of segments between neighbouring offsets, of any length |
-//! | updates | cells that an inner loop reads and writes again and again, for buffers |
+//! | updates | cells that an inner loop reads and writes repeatedly, for buffers |
 
 use crate::rng::Rng;
 
-/// What is added to a reduction that may have no points.
+/// Added to a reduction that may have no points.
 const ALONE: i64 = 7919;
 
 #[derive(Clone, Debug)]
@@ -178,7 +176,7 @@ impl Maker {
         format!(", inames={}", names.join(":"))
     }
 
-    /// A subscript over one of the loops, preferably the one of this place from the end.
+    /// A subscript over one of the loops, preferably the one at this position from the end.
     fn subscript(&mut self, loops: &[Loop], axis: usize) -> String {
         if loops.is_empty() {
             return self.rng.below(3).to_string();
@@ -216,8 +214,7 @@ impl Maker {
         2 * self.rng.below(16_000) + 3
     }
 
-    /// What some values together are worth in this place: instances that read the same values
-    /// seldom compute the same one.
+    /// Combines some values: instances that read the same values seldom compute the same one.
     fn mix(&mut self, values: &[String], loops: &[Loop]) -> String {
         let mut terms = Vec::new();
         if !self.rng.chance(2) {
@@ -227,8 +224,8 @@ impl Maker {
             }
         }
         for value in values {
-            // An even number where an array is read a second time: where the two are one cell, the
-            // sum of two odd ones would lose a bit of it in every round.
+            // An even factor if an array is read a second time: if both reads are of one cell, the
+            // sum of two odd factors would lose one of its bits in every iteration.
             let factor = self.odd();
             let array = |text: &str| text.split(['[', ' ']).next().unwrap_or_default().to_string();
             let again = terms.iter().any(|t| array(t) == array(value));
@@ -253,7 +250,7 @@ impl Maker {
         self.body.push(format!("{target} = {value} {{id={id}{}}}", Self::within(loops)));
     }
 
-    /// A statement on the arrays that reads some values more.
+    /// A statement on the arrays that also reads some further values.
     fn store(&mut self, loops: &[Loop], more: &[String]) {
         let target = self.cell(loops);
         let mut values = more.to_vec();
@@ -350,7 +347,7 @@ impl Maker {
             if self.rng.chance(50) {
                 self.store(&loops, &[format!("{name}[{i}]")]);
             }
-            // A value in two stages, and one of its own at the beginning.
+            // A value in two stages, with a separate one at the beginning.
             if self.rng.chance(20) {
                 let k = self.fresh("i");
                 self.domains.push(format!("domain {{ [{k}] : 0 <= {k} < {end} + {halo} }}"));
@@ -386,7 +383,7 @@ impl Maker {
             }
             self.store(&loops, &values);
         } else {
-            // Nobody writes for nothing.
+            // Every write is read.
             let mut loops = around.to_vec();
             let i = self.fresh("i");
             self.domains.push(format!("domain {{ [{i}] : 0 <= {i} < {end} + {halo} }}"));
@@ -416,11 +413,11 @@ impl Maker {
         let term = self.mix(&read[..reads], &inside);
         let target = self.cell(&loops);
         let value = match op {
-            // The maximum of no values is the least number.
+            // The maximum of an empty range is the least number.
             "max" => format!("{target} * {} + max({op}({points}, {term}), 0)", self.odd()),
             _ => format!("{target} * {} + {op}({points}, {term})", self.odd()),
         };
-        // Where there are no points, multiplications alone would commute.
+        // Without points, multiplications alone would commute.
         let value = format!("{value} + {ALONE}");
         self.plain(&target, &value, &loops);
         if self.rng.chance(40) {
@@ -428,7 +425,7 @@ impl Maker {
         }
     }
 
-    /// A running total: most ranges begin where all of them do and end at the loop around.
+    /// A running total: most ranges have a common beginning and end at the enclosing loop.
     fn scans(&mut self, around: &[Loop]) {
         let rows = usize::from(self.rng.chance(30));
         let mut outer = self.nest_of(around, rows);
@@ -456,7 +453,7 @@ impl Maker {
         let term = self.mix(&[read], &inside);
         let target = self.cell_of(target_of, &outer);
         let value = match self.rng.below(6) {
-            // The maximum of no values is the least number.
+            // The maximum of an empty range is the least number.
             0 => format!("{target} * {} + max(max({k}, {term}), 0)", self.odd()),
             1 => format!("{target} * {} + product({k}, 2 * ({term}) + 1)", self.odd()),
             _ => format!("{target} * {} + sum({k}, {term})", self.odd()),
@@ -469,8 +466,8 @@ impl Maker {
     }
 
     /// A private value, or a few shared or private ones, read before and after the cell of a
-    /// neighbour that has one of its own: nearly always the neighbour before, so that the loop can
-    /// be spread over blocks, and a device kernel ends in between.
+    /// neighbour with its own value: nearly always the previous neighbour, so that the loop can be
+    /// spread over blocks, with a kernel boundary in between.
     fn kept(&mut self, around: &[Loop]) {
         let loops = self.nest_of(around, 1);
         let i = loops[around.len()].name.clone();
@@ -515,7 +512,7 @@ impl Maker {
         self.plain(&last, &third, &loops);
     }
 
-    /// Sums of segments, the points of which are others than their results.
+    /// Sums of segments, whose points and results are different arrays.
     fn segments(&mut self) {
         self.segments = true;
         let (s, i) = (self.fresh("i"), self.fresh("i"));

@@ -1,4 +1,4 @@
-//! A random case: a kernel, the steps that were taken, the program.
+//! A random case: a kernel, the steps taken, the program.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     rng::Rng,
 };
 
-/// A kernel's text and steps. What follows from it is computed by [`Case::build`].
+/// A kernel's text and steps. [`Case::build`] computes everything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The kernel's text.
@@ -21,7 +21,7 @@ pub struct Case {
     pub steps: Vec<String>,
 }
 
-/// What a case gives.
+/// The result of building a case.
 #[derive(Clone, Debug)]
 pub struct Built {
     /// The kernel as declared.
@@ -32,14 +32,14 @@ pub struct Built {
     pub program: Program,
 }
 
-/// How often steps and lowering refused, by code.
+/// The numbers of refusals by steps and by lowering, by code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// Of steps.
+    /// Refusals by steps.
     pub steps: BTreeMap<&'static str, usize>,
-    /// Of lowering.
+    /// Refusals by lowering.
     pub lowering: BTreeMap<&'static str, usize>,
-    /// Steps that were taken, by name.
+    /// Steps taken, by name.
     pub taken: BTreeMap<String, usize>,
     /// The first case that lowering refused, by code.
     pub first: BTreeMap<&'static str, String>,
@@ -67,7 +67,7 @@ impl Case {
     /// out and counted.
     ///
     /// # Panics
-    /// Where the random kernel is wrong, or lowering refuses it as it was declared.
+    /// If the random kernel is invalid, or lowering refuses it as declared.
     pub fn random(seed: u64, refusals: &mut Refusals) -> Case {
         let Generated { text, carried } = kernels::kernel(seed);
         let declared = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("seed {seed}\n{text}\n{d}"));
@@ -106,7 +106,7 @@ impl Case {
         Case { kernel: text, steps }
     }
 
-    /// The kernels and the program, or why there are none.
+    /// The kernels and the program, or the refusal.
     pub fn build(&self) -> Result<Built, Diagnostic> {
         let declared = LoopKernel::parse(&self.kernel)
             .map_err(|d| d.0.into_iter().next().unwrap_or_else(|| Diagnostic::new("none", "no kernel")))?;
@@ -159,7 +159,7 @@ impl Case {
     }
 }
 
-/// The texts between commas outside of brackets.
+/// The texts between commas outside brackets.
 fn split_arguments(text: &str) -> Vec<String> {
     let mut depth = 0;
     let mut found = vec![String::new()];
@@ -188,7 +188,7 @@ fn apply(step: &str, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
     Pipeline::parse(step)?.apply(kernel)
 }
 
-/// The sizes that a case is run with.
+/// The sizes with which a case is run.
 pub fn sizes() -> Vec<BTreeMap<Name, i64>> {
     [(0, 3), (1, 1), (5, 9), (17, 4), (8, 33), (12, 20)]
         .into_iter()

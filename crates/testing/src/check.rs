@@ -1,5 +1,5 @@
-//! What is asked of a case: its program, run with every check, computes what the declared kernel
-//! says.
+//! The check of a case: its program, run with every check, computes the same as the declared
+//! kernel.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +16,9 @@ use crate::{
 /// How a case fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What kind, to be the same for smaller cases.
+    /// The kind of failure, which smaller cases have to reproduce.
     pub kind: &'static str,
-    /// What exactly.
+    /// The details.
     pub text: String,
 }
 
@@ -26,10 +26,10 @@ fn options() -> Options {
     Options { count: false, threads: Some(1), max_steps: 1 << 26, ..Options::default() }
 }
 
-/// What the declared kernel computes: by the plain interpreter, in the kernel's types. `None` where
+/// The results of the declared kernel by the plain interpreter, in the kernel's types. `None` if
 /// that takes too long.
 fn expected(declared: &LoopKernel, arguments: &Arguments) -> Result<Option<Arguments>, Failure> {
-    // The kernel as declared, by one thread, says how long that is.
+    // The declared kernel, run by one thread, shows how long that is.
     let program = lower(declared, LowerOptions::default())
         .map_err(|d| Failure { kind: "declared-lowering", text: d.to_string() })?;
     let mut emulated = arguments.clone();
@@ -87,7 +87,7 @@ pub fn check(case: &Case) -> Result<Built, Failure> {
     Ok(built)
 }
 
-/// As [`check`], where a panic is a failure too.
+/// As [`check`], but a panic is a failure too.
 pub fn check_all(case: &Case) -> Result<Built, Failure> {
     let case = case.clone();
     std::panic::catch_unwind(move || check(&case)).unwrap_or_else(|payload| {
@@ -100,7 +100,7 @@ pub fn check_all(case: &Case) -> Result<Built, Failure> {
     })
 }
 
-/// A smaller case that fails alike.
+/// A smaller case that fails in the same way.
 pub fn shrink(case: &Case, kind: &'static str) -> (Case, Failure) {
     let mut best = case.clone();
     let mut failure = Failure { kind, text: String::new() };

@@ -1,44 +1,44 @@
-//! What was seen of many random cases, and its table.
+//! Statistics of many random cases, and their table.
 
 use std::{collections::BTreeMap, fmt};
 
 use crate::{case::Case, check::Failure};
 
-/// What was seen of one kind of step.
+/// Statistics of one kind of step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// It could be made.
+    /// Steps that could be made.
     pub reached: usize,
-    /// It was refused before any question of order: a name, a shape.
+    /// Steps refused before any query about order, because of a name or a shape.
     pub refused: usize,
-    /// Proved, a theorem counted too.
+    /// Steps proved, including by theorem.
     pub proved: usize,
-    /// Refuted.
+    /// Steps refuted.
     pub refuted: usize,
-    /// Neither.
+    /// Steps neither proved nor refuted.
     pub unknown: usize,
 }
 
-/// What was seen of all cases.
+/// Statistics of all cases.
 #[derive(Clone, Debug, Default)]
 pub struct Count {
     /// Kernels with their pipelines.
     pub cases: usize,
     /// By kind of step.
     pub kinds: BTreeMap<&'static str, Tally>,
-    /// Steps that were judged by a question.
+    /// Steps judged by a query.
     pub asked: usize,
     /// Of these, legal at all small sizes.
     pub legal: usize,
     /// Of these, illegal at some small size.
     pub illegal: usize,
-    /// Steps that were judged on kernels without data.
+    /// Steps judged on kernels without data-dependent cells.
     pub affine: usize,
     /// Of these, undecided.
     pub affine_unknown: usize,
     /// Runs of proved kernels in the emulator.
     pub runs: usize,
-    /// Refuted kernels that went wrong in the emulator, by what happened.
+    /// Refuted kernels that failed in the emulator, by kind of failure.
     pub wrong: BTreeMap<&'static str, usize>,
     /// Refuted kernels that lowering refuses even by force.
     pub unforced: BTreeMap<&'static str, usize>,
@@ -46,7 +46,7 @@ pub struct Count {
     pub late: BTreeMap<&'static str, usize>,
     /// Reasons of undecided steps on kernels without data, each with one example.
     pub reasons: BTreeMap<String, (usize, String)>,
-    /// Seconds.
+    /// Times by phase, in seconds.
     pub times: BTreeMap<&'static str, f64>,
     /// Disagreements: bugs.
     pub failures: Vec<(Case, Failure)>,
@@ -59,7 +59,7 @@ fn add<K: Ord + Clone>(mine: &mut BTreeMap<K, usize>, theirs: &BTreeMap<K, usize
 }
 
 impl Count {
-    /// Both together.
+    /// The sum of both.
     pub fn with(mut self, other: Count) -> Count {
         self.cases += other.cases;
         for (kind, t) in other.kinds {

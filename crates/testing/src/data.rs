@@ -26,7 +26,7 @@ pub fn evaluate(e: &Expr, sizes: &BTreeMap<Name, i64>) -> Option<i64> {
     })
 }
 
-/// How many elements an argument in the default layout has.
+/// Number of elements of an argument in the default layout.
 pub fn length(array: &Array, sizes: &BTreeMap<Name, i64>) -> Option<usize> {
     let mut product = 1usize;
     for axis in &array.axes {
@@ -35,9 +35,9 @@ pub fn length(array: &Array, sizes: &BTreeMap<Name, i64>) -> Option<usize> {
     Some(product)
 }
 
-/// Arguments of these sizes. Every array has values; arrays with declared facts obey them.
+/// Arguments of these sizes. Every array has values; those with declared facts satisfy them.
 ///
-/// `None` where a length cannot be evaluated.
+/// `None` if a length cannot be evaluated.
 pub fn arguments(kernel: &LoopKernel, sizes: &BTreeMap<Name, i64>) -> Option<Arguments> {
     let mut arguments = Arguments::new();
     for arg in &kernel.args {
@@ -96,8 +96,8 @@ fn buffer(kernel: &LoopKernel, array: &Array, sizes: &BTreeMap<Name, i64>) -> Op
     Some(buffer)
 }
 
-/// Arguments of these sizes whose integers may be any: a value that comes from another cell than it
-/// should is another value. Arrays with declared facts obey them.
+/// Arguments of these sizes with arbitrary integers, so that a value from the wrong cell differs.
+/// Arrays with declared facts satisfy them.
 pub fn hashed(kernel: &LoopKernel, sizes: &BTreeMap<Name, i64>, seed: u64) -> Option<Arguments> {
     let mut all = arguments(kernel, sizes)?;
     for (name, array) in &mut all.arrays {
@@ -115,7 +115,7 @@ pub fn hashed(kernel: &LoopKernel, sizes: &BTreeMap<Name, i64>, seed: u64) -> Op
     Some(all)
 }
 
-/// Whether two results are the same: integers exactly, floating-point numbers up to reassociation.
+/// Whether two results agree: integers exactly, floating-point numbers up to reassociation.
 pub fn same(a: Number, b: Number) -> bool {
     if a.as_i128().is_some() {
         return a == b;

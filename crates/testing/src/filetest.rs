@@ -1,8 +1,9 @@
-//! Filetests: a kernel's text, a pipeline, and what becomes of them.
+//! Filetests: a kernel's text, a pipeline, and their outcome.
 //!
 //! A file has three sections: the kernel, `==== pipeline`, and the outcome, which is `==== refused`
-//! with the rendered diagnostic or `==== cuda` with the printed CUDA C. Where the verdict on a step
-//! refuses it, `==== lowering the refused` says what lowering would do. See [`loopwright_filetest`].
+//! with the rendered diagnostic or `==== cuda` with the printed CUDA C. If the verdict on a step
+//! refuses it, `==== lowering the refused` says what lowering would do. See
+//! [`loopwright_filetest`].
 
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_lowering::{LowerOptions, lower, program::Program};
 use loopwright_transforms::Pipeline;
 
-/// What a kernel and a pipeline give.
+/// The outcome of a kernel and a pipeline.
 pub enum Outcome {
     /// The kernel, the transformed kernel, its program and the printed text.
     Accepted(Box<Accepted>),
@@ -20,7 +21,7 @@ pub enum Outcome {
     Refused(String),
 }
 
-/// What an accepted pipeline gives.
+/// The results of an accepted pipeline.
 pub struct Accepted {
     /// The kernel as declared.
     pub declared: LoopKernel,
@@ -47,8 +48,7 @@ pub fn outcome(kernel: &str, pipeline: &str) -> Outcome {
         Ok(accepted) => return Outcome::Accepted(Box::new(accepted)),
         Err(d) => d,
     };
-    // Lowering is the second line of defence: what does it say where a step was refused for its
-    // verdict?
+    // Lowering is the second line of defence: what does it do with a step refused by its verdict?
     let forced = Pipeline::parse(pipeline).and_then(|p| p.apply_unjudged(&declared));
     match forced {
         Ok(kernel) if is_verdict(&refusal) => {
@@ -78,7 +78,7 @@ fn is_verdict(d: &Diagnostic) -> bool {
 }
 
 impl Outcome {
-    /// The section that states it.
+    /// The section with this outcome.
     pub fn section(&self) -> String {
         match self {
             Outcome::Accepted(a) => format!("==== cuda\n{}", a.cuda),
@@ -87,10 +87,10 @@ impl Outcome {
     }
 }
 
-/// The sections of a file beside the kernel that are inputs.
+/// The sections of a file that are inputs, in addition to the kernel.
 const INPUTS: [&str; 1] = ["pipeline"];
 
-/// The text of a file with the outcome as it is found: how a random case becomes a test.
+/// The text of a file with the actual outcome: how a random case becomes a test.
 pub fn text(kernel: &str, pipeline: &str) -> String {
     let test = Filetest {
         name: String::new(),
@@ -104,15 +104,15 @@ pub fn text(kernel: &str, pipeline: &str) -> String {
 /// The files of a folder in the order of their names.
 ///
 /// # Panics
-/// Where there is none, or one cannot be read.
+/// If there is none, or one cannot be read.
 pub fn read(folder: &Path) -> Vec<Filetest> {
     loopwright_filetest::read(folder, "test", &INPUTS)
 }
 
-/// Holds the files of a folder to what they expect, or writes what is found into them.
+/// Compares the files of a folder with their actual outcomes, or writes these into them.
 ///
 /// # Panics
-/// With all differences, where a file's outcome is another than the one that it expects.
+/// With all differences, if the outcome of a file is not the expected one.
 pub fn check(folder: &Path) -> Vec<Filetest> {
     loopwright_filetest::check(folder, "test", &INPUTS, |test| {
         outcome(&test.text, test.input(INPUTS[0])).section()

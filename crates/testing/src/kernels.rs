@@ -2,10 +2,10 @@
 //!
 //! A kernel is a sequence of *phases*, each a nest of one to three inames with one to three
 //! instructions, possibly all inside one common iname. Every read is in bounds for all sizes and of
-//! a cell that has a value: inputs have all, outputs too (they are read and written), and
-//! temporaries are read in later phases only where an earlier one wrote the whole of them. Inside a
-//! phase, what it writes is read again in the same cell only, except for the recurrences, whose
-//! inames are listed in [`Generated::carried`]: orders of those may matter.
+//! an initialised cell: inputs and outputs (which are read and written) are fully initialised, and
+//! temporaries are read in later phases only if an earlier one wrote all of them. Inside a phase,
+//! what it writes is read again only in the same cell, except for recurrences, whose inames are
+//! listed in [`Generated::carried`]: their order may matter.
 
 use std::fmt::Write;
 
@@ -35,11 +35,11 @@ struct Array {
     dtype: &'static str,
     /// An index of each axis is below this plus 2.
     ends: Vec<Linear>,
-    /// It may be read beyond the own cell: an input, or written before.
+    /// Whether other cells than the own one may be read: an input, or written before.
     whole: bool,
-    /// A temporary has no slack and only the cells in `0..end`.
+    /// Whether it has slack; a temporary has only the cells in `0..end`.
     slack: bool,
-    /// The only index that an axis is read at: that of the iteration around all phases.
+    /// The only index at which an axis is read: that of the iteration around all phases.
     fixed: Vec<Option<String>>,
 }
 
@@ -120,7 +120,7 @@ impl Maker {
             let end = self.end(constant);
             let before: Vec<Iname> = around.iter().chain(&inames).cloned().collect();
             let kind = if plain { 0 } else { self.rng.below(12) };
-            // No range is empty for all sizes.
+            // No range may be empty for all sizes.
             let kind = if kind == 6 && end.as_constant().is_some_and(|c| c < 2) { 0 } else { kind };
             let (range, end, exact) = match (kind, before.last()) {
                 (6, _) => (format!("1 <= {name} < {end}"), end, false),
@@ -189,7 +189,7 @@ impl Maker {
         let mut ends = Vec::new();
         for _ in 0..rank {
             let (i, end) = self.index(inames, None, true)?;
-            // `i % 3` needs three cells where the end is smaller.
+            // `i % 3` needs three cells if the end is smaller.
             ends.push(end);
             index.push(i);
         }
@@ -314,7 +314,7 @@ impl Maker {
     fn one(&self) -> &'static str {
         match self.dtype {
             "f32" | "f64" => "1.0",
-            // A literal alone is i32, which does not meet u32.
+            // A literal without context is i32, which does not meet u32.
             "u32" => "cast(u32, 1)",
             _ => "1",
         }
@@ -330,7 +330,7 @@ impl Maker {
 
     fn low(&self) -> &'static str {
         match self.dtype {
-            // Of integers alone nothing else says the type.
+            // With integers alone, nothing else decides the type.
             "f32" => "cast(f32, -9.0)",
             "f64" => "cast(f64, -9.0)",
             "u32" => "1",
@@ -384,7 +384,7 @@ impl Maker {
         let constant = own.iter().all(|i| i.end.as_constant().is_some());
         let space =
             if constant { self.rng.pick(&["shared", "shared", "private", "global"]) } else { "global" };
-        // In global memory a cell for each iteration of what is around, or not.
+        // In global memory, optionally a cell for each iteration of the enclosing loops.
         let all = around == 0 || (space == "global" && inames.iter().all(|i| i.exact) && self.rng.chance(70));
         let over = if all { inames } else { own };
         let name = self.fresh("w");
@@ -479,7 +479,7 @@ impl Maker {
             self.instructions.push(format!("{access} = {own_value}{predicate} {{id={id}{within}}}"));
             written.push((array, access));
         }
-        // No temporary is written for nothing.
+        // Every temporary that is written is read.
         let text = self.instructions.join("\n");
         let mentions = |name: &str| {
             text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| *word == name).count()

@@ -1,4 +1,4 @@
-//! What the tests share: filetests, random kernels and pipelines, and what is asked of them.
+//! What the tests share: filetests, random kernels and pipelines, and the checks of these.
 
 pub mod affine;
 pub mod brute;

@@ -1,5 +1,5 @@
-//! Random steps of a given kind, chosen so that most of them apply to the kernel as it is by now.
-//! Whether they are legal is left to chance.
+//! Random steps of a given kind, chosen so that most of them apply to the current kernel. Whether
+//! they are legal is left to chance.
 
 use loopwright_kernel_ir::{AddressSpace, Arg, Array, Instruction, LoopKernel, Name, Tag, Tree};
 use loopwright_transforms::{Registry, Step};
@@ -9,8 +9,7 @@ use crate::{
     sites::{Loops, growing, mentions, scans, segments, sweep, temporaries},
 };
 
-/// The kinds of steps, each with its weight: those that seldom find their place are tried more
-/// often.
+/// The kinds of steps, each with its weight: those that seldom apply are tried more often.
 pub const KINDS: [(&str, usize); 43] = [
     ("split_iname", 4),
     ("tag_inames", 16),
@@ -93,7 +92,7 @@ fn tag(rng: &mut Rng) -> &'static str {
     ])
 }
 
-/// A random function of two inames with the other one for a determinant of one.
+/// A random function of two inames that, with the other iname, has determinant one.
 fn unimodular(rng: &mut Rng, i: &Name, j: &Name) -> String {
     let (u, v) = (format!("{i}_u"), format!("{j}_v"));
     let k = rng.pick(&["", "2*", "-", "-"]);
@@ -113,7 +112,7 @@ fn unimodular(rng: &mut Rng, i: &Name, j: &Name) -> String {
     }
 }
 
-/// A random step of this kind, if the kernel has something for it.
+/// A random step of this kind, if the kernel has a place for it.
 pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
     let loops = Loops::of(kernel);
     let names = loops.names();
@@ -155,7 +154,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
             let (i, j) = any(rng, &loops.perfect)?;
             format!("join_inames([{i}, {j}])")
         }
-        // What gives double_buffer its buffers.
+        // This creates the buffers for double_buffer.
         "add_prefetch" => {
             let read: Vec<Name> = kernel
                 .args
@@ -250,7 +249,7 @@ pub fn step(rng: &mut Rng, kernel: &LoopKernel, kind: &str) -> Option<String> {
         }
         "set_precision" => format!("set_precision({})", rng.pick(&["fast", "precise"])),
         "split_reduction_inward" | "split_reduction_outward" => {
-            // One of several inames; a whole reduction has nothing to be split from.
+            // One of several inames; a reduction over all of them has nothing to split off.
             let reductions = kernel.instructions.iter().flat_map(Instruction::reductions);
             let several: Vec<Vec<Name>> =
                 reductions.map(|r| r.inames.clone()).filter(|i| i.len() > 1).collect();

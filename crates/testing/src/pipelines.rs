@@ -1,9 +1,9 @@
-//! Random steps over the inames that a kernel has by now.
+//! Random steps over the current inames of a kernel.
 //!
 //! Half of the pipelines are guided: the outermost iname of each nest is split and spread over
-//! blocks and threads, as users do; the others are noise. Inames that carry dependences, and what
-//! they are split into, are not tagged to run in parallel, except whole: parts of them in different
-//! threads need the proof of order that is no part of lowering.
+//! blocks and threads, as users do; the others are noise. Inames that carry dependences, and their
+//! parts, are not given parallel tags, except as a whole: parts of them in different threads need a
+//! proof of order, which is not part of lowering.
 
 use loopwright_kernel_ir::{AddressSpace, Arg, LoopKernel, Name, Tag, Tree};
 
@@ -104,7 +104,7 @@ fn tag(rng: &mut Rng, kernel: &LoopKernel, iname: &str, carried: &[String]) -> &
     ])
 }
 
-/// Some neighbours on a path from the root to a leaf.
+/// Some consecutive loops on a path from the root to a leaf.
 fn path(rng: &mut Rng, trees: &[Tree]) -> Vec<String> {
     let mut found = Vec::new();
     let mut here = trees;

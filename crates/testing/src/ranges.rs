@@ -1,9 +1,9 @@
 //! Random kernels over triangles, clipped and strided ranges, with random splits and tags.
 //!
-//! The parts inside of one loop of such a kernel run over ranges of which none need contain
-//! another: a sum may be empty where its result is written, two sums in one loop may begin and end
-//! at different places. What lowering makes of a case computes what the declared kernel says; or it
-//! is refused for a reason of [`REASONS`] that names what is refused.
+//! The parts inside one loop of such a kernel run over ranges none of which need contain the
+//! others: a sum may be empty where its result is written, and two sums in one loop may begin and
+//! end at different places. A lowered case computes the same as the declared kernel, or it is
+//! refused for a reason in [`REASONS`] that names what is refused.
 
 use std::{collections::BTreeMap, fmt::Write};
 
@@ -13,10 +13,10 @@ use loopwright_transforms::Pipeline;
 
 use crate::{case::Case, rng::Rng};
 
-/// What lowering may say of a kernel over such ranges: a length that is to be constant and is not,
-/// more inames or threads on an axis than it has room for, threads counted from a value that is no
-/// one function of the parameters, values that other threads or blocks hold, lanes that a warp is
-/// not divided into, and what nothing orders.
+/// The valid refusals of a kernel over such ranges by lowering: a length that has to be constant
+/// and is not, more inames or threads on an axis than fit, threads counted from a value that is not
+/// a single function of the parameters, values held by other threads or blocks, numbers of lanes
+/// that do not divide a warp, and missing synchronisation.
 pub const REASONS: [&str; 9] = [
     "blocks-depend",
     "ends-with-kernel",
@@ -29,19 +29,19 @@ pub const REASONS: [&str; 9] = [
     "two-hardware-inames",
 ];
 
-/// What became of the steps of some cases.
+/// Statistics of the steps of some cases.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
-    /// How many kernels lowering was asked for.
+    /// Number of kernels lowered or refused by lowering.
     pub asked: usize,
-    /// Those that it refused, by code.
+    /// The numbers of those refused, by code.
     pub refused: BTreeMap<&'static str, usize>,
-    /// Those of them whose refusal is for no true reason or has no place.
+    /// Those whose refusal has an invalid reason or no place.
     pub wrong: Vec<(Case, Diagnostic)>,
 }
 
 impl Sweep {
-    /// Both together.
+    /// The sum of both.
     pub fn with(mut self, other: Sweep) -> Sweep {
         self.asked += other.asked;
         for (code, count) in other.refused {
@@ -59,18 +59,18 @@ impl Sweep {
     }
 }
 
-/// The case of this seed. Steps that are refused are left out; those that lowering refuses
-/// afterwards as well, and noted.
+/// The case of this seed. Refused steps are left out, and so are those that lowering refuses
+/// afterwards, which are recorded.
 ///
 /// # Panics
-/// Where the text of the kernel is wrong.
+/// If the text of the kernel is invalid.
 pub fn case(seed: u64) -> (Case, Sweep) {
     let mut rng = Rng::new(seed ^ 0x7261_6e67_6573);
     let (text, declared) = loop {
         let text = kernel(&mut rng);
         match LoopKernel::parse(&text) {
             Ok(declared) => break (text, declared),
-            // A range without any point is refused, and rightly.
+            // A range without points is rightly refused.
             Err(d) if d.0.iter().all(|d| d.code == "empty-domain") => {}
             Err(d) => panic!("seed {seed}\n{text}\n{d}"),
         }
@@ -153,7 +153,7 @@ fn kernel(rng: &mut Rng) -> String {
     if maker.rng.chance(45) {
         let mut around = vec![outer.clone()];
         let target = match (maker.rng.below(3), nested) {
-            // The array is another one, so that the two need no order.
+            // Another array, so that the two need no order.
             (0, false) => {
                 around.push(maker.range("q", &around.clone()));
                 format!("y[{outer}, {}]", around[1])
@@ -176,8 +176,8 @@ impl Maker<'_> {
         format!("{prefix}{}", self.count)
     }
 
-    /// A domain of a new iname inside of others: bounds that keep it between 0 and `n + m + 3`, and
-    /// now and then more of them.
+    /// A domain of a new iname inside others: bounds that keep it between 0 and `n + m + 3`, and
+    /// sometimes further bounds.
     fn range(&mut self, prefix: &str, around: &[String]) -> String {
         let k = self.fresh(prefix);
         let i = if around.is_empty() { "1".to_string() } else { self.rng.pick(around) };
@@ -215,8 +215,8 @@ impl Maker<'_> {
         k
     }
 
-    /// What is written to a target over these inames: mostly sums, now and then with something else
-    /// beside them or inside.
+    /// The value of a target over these inames: mostly sums, sometimes with something else next to
+    /// them or inside.
     fn value(&mut self, around: &[String], target: &str) -> String {
         let k = self.range("k", around);
         let mut inside = around.to_vec();

@@ -1,5 +1,5 @@
-//! Steps that open the way for others, as users write them in a row: single random steps seldom
-//! come upon them.
+//! Sequences of steps that enable each other, as users write them: independent random steps seldom
+//! find them.
 
 use loopwright_kernel_ir::{Instruction, LoopKernel, Name};
 
@@ -8,7 +8,7 @@ use crate::{
     sites::{Loops, growing, kept, mentions, segments, temporaries},
 };
 
-/// Steps that open the way for others: what users write in a row.
+/// A sequence of steps that enable each other, as users write them.
 pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     let loops = Loops::of(kernel);
     let mut steps = Vec::new();
@@ -24,8 +24,8 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     if let Some((i, j)) = any(rng, &growing(kernel)).filter(|_| rng.chance(70)) {
         steps.push(format!("realize_scan({i}, {j})"));
         steps.extend(match rng.below(6) {
-            // In tiles: the threads of a block scan together, and the total goes on from tile to
-            // tile.
+            // In tiles: the threads of a block scan together, and the total carries over from tile
+            // to tile.
             0..=2 => vec![
                 format!("split_iname({i}, {})", rng.pick(&[2, 2, 4])),
                 format!("tag_inames({i}_inner: thread.x)"),
@@ -40,7 +40,7 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
         return steps;
     }
     if let Some((i, around)) = any(rng, &kept(kernel)).filter(|_| rng.chance(65)) {
-        // Blocks meet at the ends of device kernels, and loops around these are the host's.
+        // Blocks synchronise at the ends of device kernels, so loops around these run on the host.
         let host: String = around.iter().map(|t| format!("{t}: host, ")).collect();
         if rng.chance(40) {
             steps.push(format!("split_iname({i}, {})", rng.pick(&[2, 3, 4])));
@@ -58,7 +58,7 @@ pub fn recipe(rng: &mut Rng, kernel: &LoopKernel) -> Vec<String> {
     }
     let choice = rng.below(10);
     if choice < 3 {
-        // What a reader of a temporary array needs, computed where it reads.
+        // Recomputes what a reader of a temporary array needs, at the reader.
         let arrays = temporaries(kernel, |t| !t.axes.is_empty());
         let Some(t) = any(rng, &arrays) else { return steps };
         let reader = kernel.instructions.iter().rfind(|i| mentions(&i.value, &t));

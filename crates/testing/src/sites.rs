@@ -1,16 +1,16 @@
-//! Where in a kernel a step may find its place: loops, sweeps over arrays, scans, segments, values
+//! Places in a kernel where steps may apply: loops, sweeps over arrays, scans, segments, values
 //! that several instructions read.
 
 use loopwright_kernel_ir::{AddressSpace, Array, Expr, Instruction, LoopKernel, Name, Tree};
 
 use crate::rng::{Rng, any};
 
-/// What the tree says of its loops.
+/// The structure of the loop tree.
 #[derive(Default)]
 pub(crate) struct Loops {
-    /// Every loop with the loops around it, outermost first, itself last.
+    /// The path of every loop: the loops around it, outermost first, then itself.
     pub paths: Vec<Vec<Name>>,
-    /// Loops whose body is one loop, with that one.
+    /// Loops whose body is a single loop, with that loop.
     pub perfect: Vec<(Name, Name)>,
     /// Loops that are neighbours.
     pub neighbours: Vec<(Name, Name)>,
@@ -49,7 +49,7 @@ impl Loops {
         self.paths.iter().filter_map(|p| p.last().cloned()).collect()
     }
 
-    /// Some loops, each the only child of the one before.
+    /// Some loops, each the only child of the previous one.
     pub fn chain(&self, rng: &mut Rng) -> Option<Vec<Name>> {
         let (i, j) = any(rng, &self.perfect)?;
         let mut chain = vec![i, j];
@@ -96,7 +96,7 @@ pub(crate) fn sweep(rng: &mut Rng, kernel: &LoopKernel, array: &Name, writes: bo
     let count = 1 + usize::from(inames.len() > 1 && rng.chance(40));
     let last = inames.len() - usize::from(inames.len() > count && rng.chance(25));
     let mut chosen = inames[last - count..last].to_vec();
-    // What was split inwards has a constant length.
+    // The inner part of a split has constant length.
     if rng.chance(60)
         && let Some(inner) = inames.iter().find(|n| n.ends_with("_inner"))
     {
@@ -119,7 +119,7 @@ pub(crate) fn scans(kernel: &LoopKernel) -> Vec<(Name, Name)> {
     pairs
 }
 
-/// Those of them whose range grows with the loop.
+/// The scans whose range grows with the loop.
 pub(crate) fn growing(kernel: &LoopKernel) -> Vec<(Name, Name)> {
     let grows = |(sweep, point): &(Name, Name)| {
         kernel.domains.iter().any(|d| {
@@ -130,7 +130,7 @@ pub(crate) fn growing(kernel: &LoopKernel) -> Vec<(Name, Name)> {
     scans(kernel).into_iter().filter(grows).collect()
 }
 
-/// Whether a kernel has what few kernels have, and some step needs.
+/// Whether a kernel has a rare feature that some step needs.
 pub fn is_rare(kernel: &LoopKernel) -> bool {
     !segments(kernel).is_empty() || !growing(kernel).is_empty()
 }
@@ -152,8 +152,8 @@ pub(crate) fn segments(kernel: &LoopKernel) -> Vec<(Name, Name)> {
     points.into_iter().filter_map(of).collect()
 }
 
-/// Loops over private and shared values that several instructions read, with those around: on
-/// blocks, a device kernel may have to end between two of the instructions.
+/// Loops over private and shared values that several instructions read, with the enclosing loops:
+/// on blocks, a kernel boundary may be needed between two of the instructions.
 pub(crate) fn kept(kernel: &LoopKernel) -> Vec<(Name, Vec<Name>)> {
     let mut found = Vec::new();
     for t in &kernel.temporaries {

@@ -1,16 +1,16 @@
-//! Kernels that people have written, through random pipelines: what is refused is wrong indeed, and
-//! what is proved can be lowered.
+//! Hand-written kernels under random pipelines: refuted steps are really wrong, and proved kernels
+//! can be lowered.
 //!
 //! A case is a kernel of `examples/polybench` or `examples/kernels` with a random pipeline
-//! ([`moves`]). Each step is made without asking, judged, and then held against runs by brute force
-//! ([`brute`]):
+//! ([`moves`]). Each step is applied unconditionally, judged, and then compared with brute-force
+//! runs ([`brute`]):
 //!
 //! - **refuted**: with the witness's sizes the transformed kernel gives other outputs than the
-//!   declared one, or races; the instances that the witness names are declared ones, the sizes
-//!   fulfil the assumptions, and the cell is written and read by whom it says;
-//! - **proved**: for some small sizes both give the same outputs, nothing races, and lowering finds
-//!   a program, which runs in the emulator without a fault. What only lowering asks may be refused;
-//!   [`DEFECTS`] may not.
+//!   declared one, or races; the instances named by the witness are declared ones, the sizes
+//!   satisfy the assumptions, and the cell is written and read by the named instances;
+//! - **proved**: for some small sizes both give the same outputs, nothing races, and lowering gives
+//!   a program that runs in the emulator without a fault. Lowering may refuse for its own reasons,
+//!   except those in [`DEFECTS`].
 
 use std::{collections::BTreeMap, fmt, path::Path};
 
@@ -28,17 +28,17 @@ use crate::{
     two_sided::LATE,
 };
 
-/// Steps that are tried in a case.
+/// Number of steps tried per case.
 const STEPS: usize = 8;
 
-/// Refusals of a kernel whose steps are all proved that nobody can do anything about.
+/// Refusals of a kernel with proved steps that the user cannot do anything about.
 pub const DEFECTS: [&str; 6] =
     ["lost-instance", "extra-instance", "wrong-index", "different-bounds", "no-bound", "unknown-name"];
 
-/// A kernel that somebody has written.
+/// A hand-written kernel.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its file.
+    /// Its file name.
     pub name: String,
     /// Its text.
     pub text: String,
@@ -47,7 +47,7 @@ pub struct Source {
 /// The kernels of the examples, in the order of their names.
 ///
 /// # Panics
-/// Where a file cannot be read.
+/// If a file cannot be read.
 pub fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let mut found = Vec::new();
@@ -66,16 +66,16 @@ pub fn sources() -> Vec<Source> {
     found
 }
 
-/// What was seen.
+/// Statistics of a sweep.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// Pipelines.
+    /// Number of pipelines.
     pub cases: usize,
-    /// Steps that were proved, and those of them that brute force agreed with.
+    /// Steps that were proved, and how many of them brute force confirmed.
     pub proved: [usize; 2],
-    /// Steps that were refuted, and those of them that brute force agreed with.
+    /// Steps that were refuted, and how many of them brute force confirmed.
     pub refuted: [usize; 2],
-    /// Steps that were neither.
+    /// Steps neither proved nor refuted.
     pub unknown: usize,
     /// Runs in the emulator.
     pub runs: usize,
@@ -88,7 +88,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Both together.
+    /// The sum of both.
     pub fn with(mut self, other: Seen) -> Seen {
         self.cases += other.cases;
         for (mine, theirs) in [(&mut self.proved, other.proved), (&mut self.refuted, other.refuted)] {
@@ -149,7 +149,7 @@ fn sizes(rng: &mut Rng, kernel: &LoopKernel) -> Option<Sizes> {
         .find(|sizes| allowed(kernel, sizes))
 }
 
-/// The runs of both forms; `None` where they hang on data, or take too long.
+/// The runs of both forms; `None` if they depend on data, or take too long.
 fn both(after: &LoopKernel, sizes: &Sizes) -> Result<Option<(Outcome, Outcome)>, Failure> {
     match (brute::run(after.declared(), sizes), brute::run(after, sizes)) {
         (Ok(declared), Ok(run)) => Ok(Some((declared, run))),
@@ -157,7 +157,7 @@ fn both(after: &LoopKernel, sizes: &Sizes) -> Result<Option<(Outcome, Outcome)>,
     }
 }
 
-/// Whether the transformed kernel does something else.
+/// How the transformed kernel differs, if it does.
 fn differ(declared: &Outcome, run: &Outcome) -> Option<String> {
     if let Some((array, index)) = &run.race {
         return Some(format!("a race in {array}{index:?}"));
@@ -173,7 +173,7 @@ fn instance(i: &Instance) -> brute::Instance {
     brute::Instance { instruction: i.instruction.clone(), point }
 }
 
-/// Holds a witness against runs. Whether there were any.
+/// Compares a witness with runs. Returns whether there were any.
 fn check_witness(after: &LoopKernel, witness: &Witness) -> Result<bool, Failure> {
     let mut sizes: Sizes = parameters(after).into_iter().map(|n| (n, 1)).collect();
     sizes.extend(witness.parameters.clone());
@@ -184,8 +184,8 @@ fn check_witness(after: &LoopKernel, witness: &Witness) -> Result<bool, Failure>
     if differ(&declared, &run).is_none() {
         return failure("false-refusal", format!("no run differs: {witness}"));
     }
-    // A reduction of several inames may be several in another order: the result's instance says
-    // enough.
+    // A reduction over several inames may become several in another order: the instance of the
+    // result suffices.
     let runs = |i: &Instance| declared.ran.contains(&instance(i));
     for i in witness.instances.iter().filter(|i| after.declared().instruction(&i.instruction).is_some()) {
         if !runs(i) {
@@ -215,7 +215,7 @@ fn check_witness(after: &LoopKernel, witness: &Witness) -> Result<bool, Failure>
     }
 }
 
-/// A kernel on its way through random steps.
+/// A kernel during random steps.
 struct Walk {
     text: String,
     kernel: LoopKernel,
@@ -230,8 +230,8 @@ impl Walk {
         Case { kernel: self.text.clone(), steps }
     }
 
-    /// A proved kernel: the same by brute force, and a program for it. The code with which lowering
-    /// refuses it.
+    /// Checks a proved kernel: equal by brute force, and lowered to a program. Returns the code
+    /// with which lowering refuses it, if it does.
     fn check_proved(&mut self, after: &LoopKernel, text: &str) -> Result<Option<&'static str>, Failure> {
         if let Some(sizes) = sizes(&mut self.rng, after)
             && let Some((declared, run)) = both(after, &sizes)?
@@ -254,7 +254,7 @@ impl Walk {
                 return Ok(Some(d.code));
             }
         };
-        // Facts about data would have to hold together.
+        // Several facts about data would have to be satisfied together.
         let facts = after.facts.iter().any(|f| !matches!(f, Fact::Range { .. } | Fact::Monotone(_)));
         if let Some(sizes) = sizes(&mut self.rng, after).filter(|_| !facts)
             && let Some(mut arguments) = data::arguments(after.declared(), &sizes)
@@ -275,8 +275,8 @@ impl Walk {
         Ok(None)
     }
 
-    /// Makes a step, judges it and holds the verdict against runs; goes on from what is proved and
-    /// can be lowered.
+    /// Applies a step, judges it and compares the verdict with runs; continues from proved kernels
+    /// that can be lowered.
     fn step(&mut self, text: &str) -> Result<(), Failure> {
         let Ok(pipeline) = Pipeline::parse_with(text, &moves::registry()) else { return Ok(()) };
         let [step] = pipeline.steps() else { return Ok(()) };
@@ -309,10 +309,10 @@ impl Walk {
     }
 }
 
-/// A kernel through the random pipeline of a seed.
+/// Runs a kernel through the random pipeline of a seed.
 ///
 /// # Panics
-/// Where the text is no kernel.
+/// If the text is not a kernel.
 pub fn case(source: &Source, seed: u64) -> Seen {
     let kernel = LoopKernel::parse(&source.text).unwrap_or_else(|d| panic!("{}: {d}", source.name));
     let seen = Seen { cases: 1, ..Seen::default() };
@@ -341,7 +341,7 @@ pub fn case(source: &Source, seed: u64) -> Seen {
     walk.seen
 }
 
-/// A case with one step fewer as long as it goes wrong alike.
+/// Removes steps one by one as long as the case fails in the same way.
 pub fn shrink(case: &Case, kind: &str) -> Case {
     let mut best = case.clone();
     'again: loop {
@@ -357,7 +357,7 @@ pub fn shrink(case: &Case, kind: &str) -> Case {
     }
 }
 
-/// Whether the last step of a case goes wrong in this way.
+/// Whether the last step of a case fails in this way.
 pub fn fails(case: &Case, kind: &str) -> bool {
     let Ok(kernel) = LoopKernel::parse(&case.kernel) else { return false };
     let Some((last, before)) = case.steps.split_last() else { return false };

@@ -1,19 +1,19 @@
-//! Both sides of a verdict, held against runs that know nothing of it.
+//! Both sides of a verdict, compared with independent runs.
 //!
-//! A *case* is a random kernel ([`affine`]) with a random pipeline ([`moves`]). Each step of it is
-//! made without asking and then judged:
+//! A *case* is a random kernel ([`affine`]) with a random pipeline ([`moves`]). Each of its steps
+//! is applied unconditionally and then judged:
 //!
 //! - **proved**: the run in tokens ([`agrees`]) agrees with the declared kernel for all small
 //!   sizes, and so does the emulator, with every check on, with the plain interpreter of the
-//!   declared kernel, and finds no race. Lowering may still refuse the kernel, for what only it
-//!   asks (lengths, memory, barriers): counted.
-//! - **refuted**: the witness's failure comes again, and the kernel, lowered by force
+//!   declared kernel, and finds no race. Lowering may still refuse the kernel for its own reasons
+//!   (lengths, memory, barriers), which is counted.
+//! - **refuted**: the witness's failure is reproduced, and the kernel, lowered by force
 //!   ([`lower_forced`]), gives another result for the witness's parameters than the declared one,
-//!   or races. Where it cannot be lowered even so, that is counted.
-//! - **unknown**: counted; rare where no data are involved.
+//!   or races. If it cannot be lowered even so, that is counted.
+//! - **unknown**: counted; rare if no data are involved.
 //!
-//! Whether a step was legal is also asked of the small sizes alone, of runs in tokens and of the
-//! emulator, so that the share of legal and illegal steps does not rest on the judge.
+//! Whether a step was legal is also determined from small sizes alone, by runs in tokens and the
+//! emulator, so that the share of legal and illegal steps does not depend on the judge.
 
 use std::{collections::BTreeMap, fmt::Write, panic::AssertUnwindSafe, time::Instant};
 
@@ -26,14 +26,14 @@ use loopwright_transforms::{Pipeline, Step};
 
 use crate::{affine, case::Case, check::Failure, counts::Count, data, moves, recipes, rng::Rng, sites};
 
-/// Steps that are tried in a case.
+/// Number of steps tried per case.
 const STEPS: usize = 9;
 
 fn parameters(n: i64, m: i64) -> Parameters {
     BTreeMap::from([(Name::new("n"), n), (Name::new("m"), m)])
 }
 
-/// Sizes that runs in tokens try. Parameters are fixed at 2 or 3 by random steps.
+/// Sizes tried by runs in tokens. Random steps fix parameters at 2 or 3.
 fn sizes() -> Vec<Parameters> {
     let all = [(0, 2), (1, 1), (4, 1), (2, 2), (3, 3), (2, 5), (5, 3), (5, 6)];
     all.into_iter().map(|(n, m)| parameters(n, m)).collect()
@@ -47,7 +47,7 @@ fn options() -> Options {
     Options { count: false, threads: Some(1), max_steps: 1 << 22, ..Options::default() }
 }
 
-/// What the declared kernel computes, remembered by sizes and seed.
+/// The results of the declared kernel, cached by sizes and seed.
 struct Oracle {
     declared: LoopKernel,
     known: BTreeMap<(Parameters, u64), (Arguments, Arguments)>,
@@ -58,7 +58,7 @@ impl Oracle {
         Oracle { declared: declared.clone(), known: BTreeMap::new() }
     }
 
-    /// Arguments, and what they become.
+    /// The arguments before and after the run.
     fn run(&mut self, values: &Parameters, seed: u64) -> Result<(Arguments, Arguments), Failure> {
         let key = (values.clone(), seed);
         if let Some(known) = self.known.get(&key) {
@@ -87,7 +87,7 @@ impl Oracle {
         Ok((arguments, result))
     }
 
-    /// What goes wrong when the emulator runs a program; `None` where it agrees, or takes too long.
+    /// How the emulator's run of a program fails; `None` if it agrees, or takes too long.
     fn wrong(
         &mut self,
         program: &Program,
@@ -106,11 +106,11 @@ impl Oracle {
     }
 }
 
-/// What came of one step.
+/// The evaluation of one step.
 struct Evaluated {
     verdict: Verdict,
     after: LoopKernel,
-    /// What small sizes say; `None` where data are involved.
+    /// Whether it is legal at small sizes; `None` if data are involved.
     legal: Option<bool>,
     asked: bool,
     late: Option<&'static str>,
@@ -124,11 +124,11 @@ fn fail<T>(kind: &'static str, text: impl Into<String>) -> Result<T, Failure> {
     Err(Failure { kind, text: text.into() })
 }
 
-/// What lowering may refuse of a kernel whose steps are all legal: lengths that are not constant,
+/// The valid refusals of a kernel with legal steps by lowering: lengths that are not constant,
 /// ranges that no loop has, memory that ends with a kernel, flattened nests that a later step
-/// breaks, scans along blocks or numbers of threads that cannot scan together, vectors that are not
-/// aligned, synchronisation that has no place. Everything else, what its final check finds among
-/// it, says that the library is wrong, not the kernel.
+/// breaks, scans along blocks or numbers of threads that cannot scan together, misaligned vectors,
+/// synchronisation that has no place. Anything else, including failures of the final check, is an
+/// error of the library, not the kernel.
 pub(crate) const LATE: [&str; 19] = [
     "blocks-depend",
     "different-bounds",
@@ -151,7 +151,7 @@ pub(crate) const LATE: [&str; 19] = [
     "warp-without-lanes",
 ];
 
-/// The step of a text, the user's own among them.
+/// Parses a step, which may be user-defined.
 fn parse(text: &str) -> Result<Step, Diagnostic> {
     let pipeline = Pipeline::parse_with(text, &moves::registry())?;
     match pipeline.steps() {
@@ -164,7 +164,7 @@ fn unjudged(step: &Step, before: &LoopKernel) -> Result<LoopKernel, Diagnostic> 
     Pipeline::new().step(step.clone()).apply_unjudged(before)
 }
 
-/// Makes a step, judges it, and holds the verdict against runs. `None`: the step does not apply.
+/// Applies a step, judges it, and compares the verdict with runs. `None`: the step does not apply.
 fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Option<Evaluated>, Failure> {
     let Ok(step) = parse(text) else { return fail("step-text", text) };
     let Ok(after) = unjudged(&step, before) else { return Ok(None) };
@@ -183,7 +183,7 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
         Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
         Judgement::Ask => judge(before, &after),
     };
-    // Now and then a theorem is asked about, too.
+    // Sometimes a theorem is checked, too.
     let doubted = !asked && Rng::new(text.len() as u64 ^ before.instructions.len() as u64).chance(25);
     if doubted && let Verdict::Refuted(witness) = judge(before, &after) {
         return fail("theorem", format!("refuted against a theorem: {witness}"));
@@ -198,7 +198,7 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
                 );
             }
             (Ok(judged), _) => verdict = judged.verdict,
-            // One of its steps is refused, all of them together would not be.
+            // One of its steps is refused, although the group as a whole would not be.
             (Err(_), Verdict::Proved { .. } | Verdict::Unknown { .. }) => return Ok(None),
             (Err(_), Verdict::Refuted(_)) => {}
         }
@@ -260,8 +260,8 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
                 }
                 Err(d) => evaluated.unforced = Some(d.code),
                 Ok(program) => {
-                    // The greatest of several values does not show each of them: of 64 one in 64
-                    // draws, seldom none in 24.
+                    // The maximum of several values does not show each of them: one of 64 in one of
+                    // 64 draws, and seldom in none of 24.
                     let seeds = if oracle.declared.to_string().contains("max(") { 400 } else { 2 };
                     for seed in 0..seeds {
                         match oracle.wrong(&program, &values, seed)? {
@@ -273,8 +273,8 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
                             None => {}
                         }
                     }
-                    // A program runs lanes one after the other, which is one of the orders that
-                    // they may have.
+                    // A program runs lanes one after the other, which is one of their allowed
+                    // orders.
                     let jams = evaluated.after.tags.values().any(|t| t.is_jam());
                     if evaluated.wrong.is_none()
                         && jams
@@ -294,7 +294,7 @@ fn evaluate(oracle: &mut Oracle, before: &LoopKernel, text: &str) -> Result<Opti
     Ok(Some(evaluated))
 }
 
-/// What `assume_legal` lets through: not what is refuted.
+/// Checks that `assume_legal` does not admit what is refuted.
 fn vouched(rng: &mut Rng, kernel: &LoopKernel) -> Result<bool, Failure> {
     let kind = moves::kind(rng);
     let Some(text) =
@@ -323,7 +323,7 @@ fn vouched(rng: &mut Rng, kernel: &LoopKernel) -> Result<bool, Failure> {
     }
 }
 
-/// A kernel on its way through random steps.
+/// A kernel during random steps.
 struct Walk {
     seed: u64,
     declared: String,
@@ -342,8 +342,8 @@ impl Walk {
         Walk { seed, data, oracle: Oracle::new(&kernel), kernel, taken: Vec::new(), count, declared: text }
     }
 
-    /// A disagreement with the case that shows it: the steps before, and the one that it is about
-    /// last.
+    /// Records a disagreement with the case that shows it: the previous steps, and finally the one
+    /// concerned.
     fn found(&mut self, last: &str, failure: Failure) {
         let mut steps = self.taken.clone();
         steps.push(last.to_string());
@@ -364,7 +364,7 @@ impl Walk {
         }
     }
 
-    /// Makes, judges and counts a step; `None` where it cannot be made, or disagrees.
+    /// Applies, judges and counts a step; `None` if it cannot be applied, or disagrees.
     fn evaluate(&mut self, kind: &'static str, step: &str) -> Option<Evaluated> {
         let evaluated =
             std::panic::catch_unwind(AssertUnwindSafe(|| evaluate(&mut self.oracle, &self.kernel, step)))
@@ -422,7 +422,7 @@ impl Walk {
         Some(e)
     }
 
-    /// Goes on from what a step made, if it is proved and can be lowered. Where all that is missing
+    /// Continues with the result of a step if it is proved and can be lowered. If the only obstacle
     /// is a value that ends with its device kernel, `save_reload` of some temporaries may keep it.
     fn take(&mut self, step: String, e: Evaluated) {
         if !matches!(e.verdict, Verdict::Proved { .. }) || !matches!(e.late, None | Some("ends-with-kernel"))
@@ -456,7 +456,7 @@ impl Walk {
 /// Runs the case of a seed.
 ///
 /// # Panics
-/// Where the random kernel is wrong.
+/// If the random kernel is invalid.
 pub fn case(seed: u64) -> Count {
     let mut walk = Walk::new(seed);
     let mut rng = Rng::new(seed ^ 0x9e37_79b9);
@@ -474,7 +474,7 @@ pub fn case(seed: u64) -> Count {
             }
             None => {
                 let kind = moves::kind(&mut rng);
-                // Several tries: what the structure refuses says nothing.
+                // Several tries: structural refusals are not informative.
                 let mut text = None;
                 for _ in 0..4 {
                     text = moves::step(&mut rng, &walk.kernel, kind);
@@ -498,7 +498,7 @@ pub fn case(seed: u64) -> Count {
     walk.count
 }
 
-/// A reason without what stands in quotation marks.
+/// A reason without the text in quotation marks.
 fn without_names(reason: &str) -> String {
     reason.split('`').enumerate().map(|(k, piece)| if k % 2 == 0 { piece } else { "_" }).collect()
 }
@@ -526,7 +526,7 @@ fn fails(case: &Case, kind: &str) -> Option<Failure> {
     }
 }
 
-/// A smaller case that disagrees alike.
+/// A smaller case that disagrees in the same way.
 pub fn shrink(case: &Case, failure: &Failure) -> (Case, Failure) {
     let (mut best, mut failure) = (case.clone(), failure.clone());
     let mut budget = 300;

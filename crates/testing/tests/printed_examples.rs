@@ -1,5 +1,5 @@
-//! The printed text of every example pipeline, run on the CPU and compared with what the kernel
-//! declares.
+//! The printed text of every example pipeline, run on the CPU and compared with the declared
+//! kernel.
 
 use std::{fs, path::Path};
 
@@ -31,7 +31,7 @@ fn numbers(count: usize) -> Vec<f32> {
     (0..count).map(|k| ((k * 7 + k / 5) % 23) as f32 - 9.0).collect()
 }
 
-/// Whether the scalars fulfil what the pipeline assumes, as that rows are whole vectors.
+/// Whether the scalars satisfy the assumptions of the pipeline, such as rows of whole vectors.
 fn fulfilled(program: &Program, arguments: &Arguments) -> bool {
     let value = |name: &Name| match arguments.scalars.get(name) {
         Some(Scalar::Int(value)) => Some(*value),
@@ -45,7 +45,7 @@ fn check(name: &str, cases: &[(Arguments, &str, Vec<f32>)]) {
     check_within(0.0, name, cases);
 }
 
-/// As `check`, each element within a part of itself.
+/// As `check`, each element within a relative tolerance.
 fn check_within(tolerance: f32, name: &str, cases: &[(Arguments, &str, Vec<f32>)]) {
     let checker = Checker::new().unwrap();
     let (names, programs): (Vec<_>, Vec<_>) = programs(name).into_iter().unzip();
@@ -162,7 +162,7 @@ fn softmax() {
     check_within(1e-5, "softmax", &cases);
 }
 
-/// A user's operator.
+/// A user-defined operator.
 #[test]
 fn log_sum_exp() {
     let cases = [(3, 1000), (0, 4), (2, 4), (5, 0), (1, 16384)].map(|(m, n): (usize, usize)| {

@@ -1,7 +1,7 @@
 //! Triangles, clipped and strided ranges under splits and tags: see [`loopwright_testing::ranges`].
 //!
-//! `LOOPWRIGHT_CASES` says how many cases, `LOOPWRIGHT_SEED` from which seed on. A case that fails
-//! is made smaller and printed as a filetest with its seed.
+//! `LOOPWRIGHT_CASES` is the number of cases, `LOOPWRIGHT_SEED` the first seed. A failing case is
+//! shrunk and printed as a filetest with its seed.
 
 use loopwright_testing::{
     check,

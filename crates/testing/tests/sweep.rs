@@ -28,12 +28,12 @@ fn what_is_refused_is_wrong_and_what_is_proved_is_right() {
         })
         .collect();
     assert!(texts.is_empty(), "{seen}\n{}", texts.join("\n"));
-    // Most of it is held against runs, on both sides.
+    // Most verdicts of both kinds are compared with runs.
     assert!(seen.refuted[1] >= 10 && seen.refuted[1] * 10 >= seen.refuted[0] * 9, "{seen}");
     assert!(seen.proved[1] >= 80 && seen.proved[1] * 10 >= seen.proved[0] * 8, "{seen}");
 }
 
-/// The runs of a kernel as declared and after a pipeline that nobody judges.
+/// The runs of a kernel as declared and after a pipeline applied without verdicts.
 fn runs(kernel: &str, pipeline: &str, sizes: &[(&str, i64)]) -> (Outcome, Outcome) {
     let declared = LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{kernel}\n{d}"));
     let steps = Pipeline::parse(pipeline).expect("steps");
@@ -103,8 +103,8 @@ temp t: f32 private
 t = 2.0 * x[i] {id=a, inames=i}
 y[0] = t {id=b}
 ";
-    // The only point is in the second thread of `0 <= i_inner < 2`, and what has no iname there in
-    // the first.
+    // The only point is in the second thread of `0 <= i_inner < 2`; a part without that iname runs
+    // in the first.
     let split = "split_iname(i, 2)\ntag_inames(i_inner: thread.x)";
     let (declared, threads) = runs(kernel, split, &[]);
     assert_ne!(declared.outputs, threads.outputs);

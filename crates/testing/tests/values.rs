@@ -2,8 +2,8 @@
 //! against an evaluator written from `kernel-ir/values.md` alone, see
 //! [`loopwright_testing::values`].
 //!
-//! `make values` is the long run: `LOOPWRIGHT_CASES` says how many kernels, `LOOPWRIGHT_SEED` from
-//! which seed on. A disagreement is made smaller and printed as a kernel.
+//! `make values` is the long run: `LOOPWRIGHT_CASES` is the number of kernels, `LOOPWRIGHT_SEED`
+//! the first seed. A disagreement is shrunk and printed as a kernel.
 
 use std::{
     collections::BTreeSet,
@@ -14,7 +14,7 @@ use loopwright_testing::values::compare::{Count, case, shrink};
 use loopwright_text_check::Checker;
 use rayon::prelude::*;
 
-/// Kernels of a short run, and statements of each.
+/// Number of kernels of a short run, and of statements of each.
 const CASES: u64 = 16;
 const STATEMENTS: usize = 20;
 
@@ -27,7 +27,7 @@ fn all_evaluators_agree() {
     let (cases, first) =
         (setting("LOOPWRIGHT_CASES").unwrap_or(CASES), setting("LOOPWRIGHT_SEED").unwrap_or(1));
     let long = setting("LOOPWRIGHT_CASES").is_some();
-    // Texts of the short run are the same each time, and kept; those of a long one are not.
+    // Texts of the short run are the same each time and are kept; those of a long run are not.
     let folder = std::env::temp_dir().join(format!("loopwright-values-{}", std::process::id()));
     let checker = if long { Checker::with_folder(&folder) } else { Checker::new() };
     let quiet = ["error"];

@@ -1,34 +1,33 @@
 //! Verdicts against brute force, on both sides: see [`loopwright_testing::two_sided`].
 //!
-//! `LOOPWRIGHT_CASES` says how many cases, each a kernel with its pipeline (10000 is the long run),
-//! `LOOPWRIGHT_SEED` from which seed on:
+//! `LOOPWRIGHT_CASES` is the number of cases, each a kernel with its pipeline (10000 is the long
+//! run), `LOOPWRIGHT_SEED` the first seed:
 //!
 //! ```text
 //! LOOPWRIGHT_CASES=10000 cargo test -p loopwright-testing --test verdicts -- --nocapture
 //! ```
 //!
-//! Beside these, which are the same in every run, [`verdicts_agree_on_fresh_cases`] takes a few
-//! from a seed of the clock, or those of `LOOPWRIGHT_SEED`.
+//! In addition to these cases, which are the same in every run, [`verdicts_agree_on_fresh_cases`]
+//! takes a few from a seed of the clock, or from `LOOPWRIGHT_SEED`.
 //!
-//! The table that it prints says for each step how often it was reached, proved, refuted and left
-//! undecided. A disagreement is made smaller and printed as a filetest, ready for
-//! `tests/filetests`.
+//! The printed table shows for each step how often it was reached, proved, refuted and left
+//! undecided. A disagreement is shrunk and printed as a filetest, ready for `tests/filetests`.
 
 use loopwright_testing::{counts::Count, filetest, moves, two_sided};
 use loopwright_transforms::Step;
 use rayon::prelude::*;
 
-/// Cases of a short run.
+/// Number of cases of a short run.
 const CASES: u64 = 300;
 
-/// Cases of a seed of the clock.
+/// Number of cases from a seed of the clock.
 const FRESH: u64 = 60;
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(default)
 }
 
-/// Every step that comes with the library is among those that are tried.
+/// Every step of the library is among those tried.
 #[test]
 fn no_step_is_left_out() {
     for name in Step::NAMES {
@@ -59,7 +58,7 @@ fn verdicts_agree_with_brute_force() {
         println!("---- {n} x {reason}\n{example}");
     }
     assert!(count.affine_unknown * 100 <= count.affine, "at most one step in a hundred is undecided");
-    // Shares of a few cases say little.
+    // Ratios of a few cases are not meaningful.
     if cases >= 500 {
         assert!(count.legal * 10 >= count.asked * 3, "three in ten steps are legal");
         assert!(count.illegal * 10 >= count.asked * 3, "three in ten steps are illegal");
@@ -73,15 +72,15 @@ fn verdicts_agree_with_brute_force() {
     }
 }
 
-/// Other cases in every run: what the fixed ones have never met is met in time. The seed is
-/// printed, so that a failure can be had again.
+/// Other cases in every run, to find over time what the fixed ones miss. The seed is printed, so
+/// that a failure can be reproduced.
 #[test]
 fn verdicts_agree_on_fresh_cases() {
     let clock = || {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         now.as_nanos() as u64
     };
-    // Short enough to be typed.
+    // Short enough to type.
     let seed = std::env::var("LOOPWRIGHT_SEED").ok().and_then(|s| s.parse().ok());
     let seed = seed.unwrap_or_else(|| clock() % 1_000_000_000_000);
     println!("LOOPWRIGHT_SEED={seed}");

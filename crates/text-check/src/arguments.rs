@@ -1,4 +1,4 @@
-//! What a program is run over.
+//! The arguments of a run.
 
 use std::collections::BTreeMap;
 
@@ -72,7 +72,7 @@ impl Scalar {
 /// The arguments of a program by name: the bytes of arrays, and scalars.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arguments {
-    /// The elements of the caller's arrays; a run replaces them.
+    /// The elements of the caller's arrays, which a run replaces.
     pub arrays: BTreeMap<Name, Vec<u8>>,
     /// Scalars.
     pub scalars: BTreeMap<Name, Scalar>,

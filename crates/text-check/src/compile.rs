@@ -1,7 +1,7 @@
 //! From a program to a loaded library, through the system's C++ compiler.
 //!
-//! Libraries are kept by the hash of everything that they are made from, and put in their place by
-//! renaming, so that processes beside each other can share the folder.
+//! Libraries are stored under the hash of everything they are made from, and put in place by
+//! renaming, so that concurrent processes can share the folder.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Options of every compilation. No strict aliasing, as with NVRTC; contraction would make results
-/// differ from the emulator's. Signed arithmetic that overflows stops the program: data is to be
+/// differ from the emulator's. Signed overflow stops the program: arithmetic on data has to be
 /// printed so that it wraps, and indices do not overflow.
 const OPTIONS: &[&str] = &[
     "-std=c++17",
@@ -31,14 +31,14 @@ const OPTIONS: &[&str] = &[
     "-fno-strict-aliasing",
     "-fsanitize=undefined,float-cast-overflow",
     "-fsanitize-undefined-trap-on-error",
-    // The absolute value of the least integer is that integer, as on a GPU; inlined it would be
-    // taken for an overflow.
+    // The absolute value of the least integer is that integer, as on a GPU; inlined, it would count
+    // as an overflow.
     "-fno-builtin-abs",
     "-fno-builtin-llabs",
     "-ffp-contract=off",
     "-Wall",
     "-Wextra",
-    // A kernel may compare with what a type does not hold.
+    // A kernel may compare with values that a type does not hold.
     "-Wno-type-limits",
     "-Werror",
     "-Wno-unknown-pragmas",
@@ -63,7 +63,7 @@ impl Checker {
         Checker::with_folder(base.join("loopwright-text-check"))
     }
 
-    /// With a folder for what is compiled.
+    /// With a folder for compiled libraries.
     pub fn with_folder(folder: impl Into<PathBuf>) -> Result<Checker, Diagnostic> {
         let compiler = PathBuf::from(std::env::var_os("CXX").unwrap_or_else(|| "c++".into()));
         let help = "install g++ or clang++, or name a C++ compiler in the environment variable CXX";
@@ -81,7 +81,7 @@ impl Checker {
             folder,
             options: OPTIONS.iter().map(|o| o.to_string()).collect(),
         };
-        // Headers that printed text includes; the shim has what is in them.
+        // Headers included by printed text; the shim has their contents.
         let headers = checker.headers();
         fs::create_dir_all(&headers).map_err(|e| unwritable(&headers, &e))?;
         for (name, text) in [("cuda_shim.h", SHIM), ("cuda_fp16.h", ""), ("cuda_bf16.h", "")] {
@@ -101,7 +101,7 @@ impl Checker {
         self.folder.join(format!("shim-{}", &blake3::hash(SHIM.as_bytes()).to_hex()[..16]))
     }
 
-    /// Writes a file unless it is there; others see it whole or not at all.
+    /// Writes a file atomically, unless it exists.
     fn put(&self, path: &Path, text: &str) -> Result<(), Diagnostic> {
         if path.exists() {
             return Ok(());
@@ -110,20 +110,20 @@ impl Checker {
         fs::write(&fresh, text).and_then(|()| fs::rename(&fresh, path)).map_err(|e| unwritable(path, &e))
     }
 
-    /// A path that nobody else uses.
+    /// A unique path.
     fn fresh(&self) -> PathBuf {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         self.folder.join(format!("new-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Prints a program and compiles what is printed.
+    /// Prints a program and compiles the text.
     pub fn compile(&self, program: &Program) -> Result<TextProgram, Diagnostic> {
         let source = cuda_source(program)?;
         let library = self.library(program, &source)?;
         TextProgram::load(program.clone(), source, &library)
     }
 
-    /// Several programs, compiled side by side.
+    /// Several programs, compiled in parallel.
     pub fn compile_all(&self, programs: &[Program]) -> Vec<Result<TextProgram, Diagnostic>> {
         let workers = thread::available_parallelism().map_or(1, usize::from).min(programs.len()).max(1);
         let next = AtomicUsize::new(0);

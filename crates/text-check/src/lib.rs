@@ -1,12 +1,12 @@
-//! Runs the printed CUDA C itself on a CPU, so that a machine without a GPU tests what is printed.
+//! Runs the printed CUDA C itself on a CPU, so that a machine without a GPU can test it.
 //!
 //! The text is compiled, unchanged, by the system's C++ compiler under a shim header of our own
-//! (`shim/cuda_shim.h`) that gives CUDA's words a meaning: threads of a block are fibers, a barrier
-//! or a shuffle is a switch between them. The library that comes out is loaded, and
-//! [`TextProgram::run`] does what the host body of the program says.
+//! (`shim/cuda_shim.h`) that defines CUDA's keywords and functions: threads of a block are fibers,
+//! and a barrier or a shuffle switches between them. The resulting library is loaded, and
+//! [`TextProgram::run`] executes the host body of the program.
 //!
-//! It judges the printing, not the kernel: races are the emulator's to find. Running the threads
-//! forwards and backwards ([`Order`]) tells many of them all the same. Warnings of the compiler are
+//! It tests the printing, not the kernel: finding races is the emulator's task, although running
+//! the threads forwards and backwards ([`Order`]) reveals many of them. Compiler warnings are
 //! errors.
 //!
 //! Differences from a GPU: products are not contracted into fused multiply-adds, fast functions are

@@ -1,7 +1,7 @@
-//! Runs a compiled text as the host body of its program says.
+//! Runs a compiled text according to the host body of its program.
 //!
-//! Each array lies between two strips of known bytes, which have to be there afterwards; scratch
-//! arrays of the launch begin with bytes that are no sensible numbers.
+//! Each array lies between two margins of known bytes, which have to be intact afterwards; scratch
+//! arrays of the launch are filled with bytes that are not sensible numbers.
 
 use std::{collections::BTreeMap, ffi::c_void, path::Path};
 
@@ -15,7 +15,7 @@ use crate::{
     wrapper::entry,
 };
 
-/// In which order blocks, and the threads of a block between two barriers, run.
+/// The order in which blocks, and the threads of a block between two barriers, run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// From the first to the last.
@@ -27,7 +27,7 @@ pub enum Order {
 /// The entry of a kernel: grid, whether backwards, addresses of the arguments' values.
 type Entry = unsafe extern "C" fn(*const u32, i32, *const *mut c_void) -> i32;
 
-/// A program whose printed text is compiled and loaded.
+/// A program whose printed text has been compiled and loaded.
 #[derive(Debug)]
 pub struct TextProgram {
     program: Program,
@@ -35,12 +35,12 @@ pub struct TextProgram {
     library: Library,
 }
 
-/// Bytes around each array.
+/// Bytes of margin before and after each array.
 const MARGIN: usize = 64;
-/// What they hold.
+/// The value of each margin byte.
 const MARK: u8 = 0xa5;
 
-/// An array in memory that vector accesses are aligned in.
+/// An array in memory that is aligned for vector accesses.
 struct Storage {
     words: Vec<u128>,
     bytes: usize,
@@ -65,7 +65,7 @@ impl Storage {
         self.all_mut()[MARGIN..].as_mut_ptr().cast()
     }
 
-    /// The content, if nothing was written around it.
+    /// The contents, if the margins are intact.
     fn content(&mut self) -> Option<Vec<u8>> {
         let bytes = self.bytes;
         let all = self.all_mut();
@@ -95,8 +95,8 @@ impl TextProgram {
         &self.program
     }
 
-    /// Runs the program over its arguments; on success the arrays hold what it computed, otherwise
-    /// they are unchanged.
+    /// Runs the program over its arguments; on success the arrays hold the results, otherwise they
+    /// are unchanged.
     pub fn run(&self, arguments: &mut Arguments, order: Order) -> Result<(), Diagnostic> {
         let wrong = |message: String| Diagnostic::new("text-check", message);
         for arg in &self.program.args {

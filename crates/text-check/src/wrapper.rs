@@ -1,4 +1,4 @@
-//! The C++ around a printed text: the shim before it, and an entry for each kernel behind it.
+//! The C++ around a printed text: the shim before it, and an entry for each kernel after it.
 
 use std::fmt::Write;
 
@@ -19,7 +19,7 @@ pub(crate) fn entry(kernel: usize) -> String {
 /// The whole translation unit.
 pub(crate) fn translation_unit(program: &Program, source: &CudaSource) -> String {
     let mut text = String::from("#include \"cuda_shim.h\"\n");
-    // A kernel may be called as a function of the C library, which the shim has declared.
+    // A kernel may have the name of a C library function, which the shim has declared.
     for info in &source.kernels {
         let _ = writeln!(text, "#define {0} loopwright_kernel_{0}", info.name);
     }

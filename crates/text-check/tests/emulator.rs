@@ -1,5 +1,5 @@
-//! The emulator, with all its checks on, computes what the printed texts compute: both read the
-//! same programs.
+//! The emulator, with all its checks on, computes the same as the printed texts: both read the same
+//! programs.
 
 mod common;
 #[path = "common/programs.rs"]
@@ -13,8 +13,7 @@ use loopwright_program::{Owner, Program};
 use loopwright_text_check::{Arguments, Scalar};
 use programs::{Case, cases};
 
-/// The same arguments for the emulator. What the program writes and does not read has no value
-/// before.
+/// The same arguments for the emulator. What the program only writes is uninitialised before.
 fn converted(program: &Program, arguments: &Arguments) -> EmulatorArguments {
     let mut result = EmulatorArguments::new();
     for global in program.globals.iter().filter(|g| g.owner == Owner::Caller) {

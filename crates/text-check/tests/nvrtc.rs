@@ -1,6 +1,6 @@
 //! Every printed text is accepted by NVRTC for three architectures, without a warning.
 //!
-//! Where NVRTC is not to be had, the tests are listed as ignored with the reason.
+//! If NVRTC is not available, the tests are listed as ignored with the reason.
 
 #[path = "common/mod.rs"]
 mod common;
@@ -16,8 +16,8 @@ use loopwright_runtime::{
     nvrtc::{self, CompileOptions, compile},
 };
 
-/// Where texts are pinned: those of the examples and of PolyBench, of the filetests, and of the
-/// crate outside the workspace.
+/// The folders with pinned texts: those of the examples and of PolyBench, of the filetests, and of
+/// the crate outside the workspace.
 const PINNED: [&str; 4] = [
     "tests/snapshots",
     "tests/filetests/accepted",
@@ -42,7 +42,7 @@ fn accepted(text: &str, kernels: usize) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The CUDA C that a snapshot or a filetest pins: all that follows the head, as far as the next
+/// The CUDA C that a snapshot or a filetest pins: everything after the head, up to the next
 /// section.
 fn pinned(path: &Path) -> Option<String> {
     let file = std::fs::read_to_string(path).ok()?;

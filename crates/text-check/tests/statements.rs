@@ -1,5 +1,5 @@
-//! Every statement and every type: the printed text pinned, compiled, run, and compared with what
-//! it has to compute.
+//! Every statement and every type: the printed text pinned, compiled, run, and compared with the
+//! expected results.
 
 mod common;
 #[path = "common/programs.rs"]

@@ -2,8 +2,8 @@
 //! here.
 //!
 //! The evaluation is by the definition: integers are computed in 128 bits and wrapped to their type
-//! after each operation, so that whatever C does in another type (unsigned builtin variables,
-//! narrow integers in int, literals) has to come out the same.
+//! after each operation, so whatever C does in another type (unsigned builtin variables, narrow
+//! integers in int, literals) has to give the same result.
 
 mod common;
 
@@ -67,7 +67,7 @@ const TYPES: [DType; 11] = [
     DType::F64,
 ];
 
-/// What expressions may read: an array of each type with an element a thread.
+/// What expressions may read: an array of each type with one element per thread.
 struct World {
     index: DType,
     arrays: Vec<(DType, Memory, Vec<Num>)>,
@@ -116,8 +116,8 @@ impl World {
             2 | 3 => {
                 let from = loop {
                     let from = TYPES[random.below(TYPES.len())];
-                    // Out of the range of an integer, the conversion from floating-point is not
-                    // defined.
+                    // Beyond the range of an integer, the conversion from floating-point is
+                    // undefined.
                     if from != dtype && (dtype.is_float() || dtype == DType::Bool || !from.is_float()) {
                         break from;
                     }
@@ -154,7 +154,8 @@ impl World {
                 let op = if random.below(2) == 0 { FloorDiv } else { FloorMod };
                 Value::binary(op, any(random), Value::int(dtype, divisor))
             }
-            // C's own, of what is not negative: the coordinates, and the low bits of anything.
+            // C's own operators, for non-negative values: the coordinates, and the low bits of
+            // anything.
             5 => {
                 let op = if random.below(2) == 0 { TruncDiv } else { TruncRem };
                 let divisor = Value::int(dtype, [1, 2, 3, 32, 100][random.below(5)]);
@@ -326,7 +327,7 @@ fn same(dtype: DType, value: Num, found: &[u8]) -> bool {
     }
 }
 
-/// A program of so many random expressions, each stored to an array of its own.
+/// A program of this many random expressions, each stored to its own array.
 fn random_program(
     random: &mut Random,
     index: DType,
@@ -368,7 +369,8 @@ fn random_program(
     (builder.program, world, stores, arguments)
 }
 
-/// Constant conditions are normal in random expressions; what C would compute differently is not.
+/// Constant conditions are normal in random expressions; expressions that C would compute
+/// differently are not.
 fn checker() -> Checker {
     let lenient = [
         "type-limits",

@@ -1,5 +1,5 @@
-//! What counts hang on besides the key: the sample with what it holds, and the machine that they
-//! are an estimate for.
+//! What counts depend on besides the key: the sample with its contents, and the machine for which
+//! they are an estimate.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_runtime::Args;
@@ -7,8 +7,8 @@ use loopwright_runtime::cuda::DeviceInfo;
 
 use crate::{Machine, key};
 
-/// The basis of a search as a text. How fast the machine's memory was measured to be differs a
-/// little from run to run and tells nothing apart.
+/// The basis of a search as a text. The measured rate of the machine's memory varies a little from
+/// run to run and is not part of it.
 pub(crate) fn basis(
     kernel: &LoopKernel,
     sample: &Args,
@@ -25,8 +25,8 @@ pub(crate) fn basis(
     ))
 }
 
-/// The machine of a basis, as [`basis`] has written it; empty where nothing was written. How many
-/// cores emulated it is left out: the estimates do not hang on that.
+/// The machine of a basis, as written by [`basis`]; empty if nothing was written. The number of
+/// cores that emulated it is left out: the estimates do not depend on it.
 pub(crate) fn machine(basis: &str) -> String {
     let machine = basis.rsplit_once("; ").map_or("", |(_, machine)| machine);
     match machine.strip_prefix("emulator (").and_then(|rest| rest.split_once(')')) {
@@ -35,7 +35,7 @@ pub(crate) fn machine(basis: &str) -> String {
     }
 }
 
-/// The device of estimates on the emulator, of which nothing is described and everything assumed.
+/// The device of estimates on the emulator, for which everything is assumed.
 pub(crate) const EMULATED: &str = "emulator";
 
 /// Whether the rate of that machine's memory was measured.
@@ -67,7 +67,7 @@ mod tests {
             assert_eq!((device(&read), is_measured(&read)), (name, measured), "{written}");
         }
         assert_eq!((super::machine("").as_str(), device(""), is_measured("")), ("", "", false));
-        // However many cores there are.
+        // Whatever the number of cores.
         let described = Machine::described(&limits);
         let written = basis(&kernel, &Args::new().scalar("n", 8), &described, &limits).expect("a basis");
         assert!(written.contains(" cores), "), "{written}");

@@ -1,11 +1,11 @@
 //! Candidates that are compiled on one machine and timed on another.
 //!
 //! A folder holds `manifest.json`, a `.cubin` for each candidate that is legal, and the kernels
-//! that measure the memory's limit. The manifest says what all of it is of, and for each candidate
-//! what the checks and counts on the emulator gave, with the hash of its binary and of the CUDA C
-//! that it was made from. Who measures prints the text again and compares, so that a binary never
-//! runs under a kernel of another version; a file that is not what the manifest says is refused
-//! before anything is launched.
+//! that measure the memory's limit. The manifest records what the folder belongs to and, for each
+//! candidate, the outcome of the checks and counts on the emulator, with hashes of its binary and
+//! of the CUDA C that it was compiled from. Measuring prints the text again and compares, so a
+//! binary never runs as a kernel of another version; a file that does not match the manifest is
+//! refused before anything is launched.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,25 +35,25 @@ pub(crate) struct BinaryFile {
     source: String,
     /// Whether its indices are 64 bits wide.
     wide: bool,
-    /// The compiler's log, which tells registers and spills.
+    /// The compiler's log, which has registers and spills.
     log: String,
 }
 
 /// A candidate of a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Candidate {
-    /// Which point.
+    /// The point of the space.
     pub point: Point,
-    /// What the checks and the counts gave, and the compiler.
+    /// The outcome of the checks, the counts and the compiler.
     pub outcome: Outcome,
-    /// Its binary, where it is legal.
+    /// Its binary, if it is legal.
     binary: Option<BinaryFile>,
 }
 
-/// What the binaries of a folder are of.
+/// What the binaries of a folder belong to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Manifest {
-    /// Of this format.
+    /// The version of the format.
     format: u32,
     /// The architecture.
     arch: String,
@@ -66,13 +66,13 @@ struct Manifest {
 
 const FORMAT: u32 = 2;
 
-/// A folder of compiled candidates, all of its files whole.
+/// A folder of compiled candidates, all of whose files are intact.
 #[derive(Clone, Debug)]
 pub struct BinaryFolder {
     folder: PathBuf,
     arch: Arch,
     manifest: Manifest,
-    /// By file.
+    /// The binaries by file name.
     binaries: BTreeMap<String, nvrtc::Compiled>,
 }
 
@@ -144,13 +144,13 @@ impl Candidate {
 }
 
 impl BinaryFile {
-    /// What the compiler says of registers and spills.
+    /// Registers and spills as reported by the compiler.
     pub fn resources(&self) -> Vec<nvrtc::KernelResources> {
         nvrtc::Compiled::from_parts(Arch::SM_80, Vec::new(), None, self.log.clone()).resources
     }
 }
 
-/// Makes the folder, empty of an earlier manifest: a folder that is not finished has none.
+/// Creates the folder and removes an earlier manifest: an unfinished folder has none.
 pub(crate) fn prepare(folder: &Path) -> Result<(), Diagnostic> {
     let failed = |e: std::io::Error| {
         Diagnostic::new("write-file", format!("{} cannot be made: {e}", folder.display()))
@@ -163,7 +163,7 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Writes the manifest, last of all.
+/// Writes the manifest, as the last file.
 pub(crate) fn finish(
     folder: &Path,
     arch: Arch,
@@ -178,7 +178,7 @@ pub(crate) fn finish(
 }
 
 impl BinaryFolder {
-    /// Reads a folder. A manifest or a binary that is missing or damaged is refused.
+    /// Reads a folder. Refuses a missing or damaged manifest or binary.
     pub fn open(folder: impl AsRef<Path>) -> Result<BinaryFolder, Diagnostic> {
         let folder = folder.as_ref();
         let path = folder.join(MANIFEST);
@@ -225,7 +225,7 @@ impl BinaryFolder {
         &self.manifest.key.compiler
     }
 
-    /// How many candidates have a binary.
+    /// Number of candidates with a binary.
     pub fn len(&self) -> usize {
         self.manifest.candidates.iter().filter(|c| c.binary.is_some()).count()
     }
@@ -239,7 +239,8 @@ impl BinaryFolder {
     /// refusal names the field.
     pub fn check_key(&self, key: &Key) -> Result<(), Diagnostic> {
         let ours = Key { device: String::new(), driver: String::new(), ..key.clone() };
-        // The compiler is that of the machine that compiled; what arrays hold changes no binary.
+        // The compiler is that of the machine that compiled; the contents of arrays do not affect
+        // binaries.
         let theirs = &self.manifest.key;
         let ours = Key { compiler: theirs.compiler.clone(), data: theirs.data.clone(), ..ours };
         match ours.difference(&self.manifest.key) {
@@ -279,7 +280,7 @@ impl BinaryFolder {
         self.manifest.candidates.iter().find(|c| c.point == *point)
     }
 
-    /// The kernel of a point on a device, its binary from the folder.
+    /// The kernel of a point on a device, with its binary from the folder.
     pub(crate) fn load(
         &self,
         device: &Device,
@@ -329,7 +330,7 @@ impl BinaryFolder {
     }
 }
 
-/// What becomes of a point that the folder does not have.
+/// The outcome of a point that is not in the folder.
 pub(crate) fn not_compiled(point: &Point) -> Outcome {
     let message = format!("the folder has no binary of {point}: make it again with this point in the space");
     Outcome::Refused { code: "not-compiled".to_owned(), message, help: None }

@@ -1,14 +1,14 @@
-//! How long the compiler will take, before it is asked: statements of a body after unrolling.
+//! Predicts how long the compiler will take: statements of a body after unrolling.
 //!
-//! NVRTC unrolls what is marked so and then works on one long body, in time that grows faster than
-//! its length. Measured for sm_90a with the register-tiled product, its loop over `k` unrolled:
-//! 1465 statements 1.5 s, 2657 2.4 s, 5027 6.8 s, 9767 43 s. A search would spend its time on a few
-//! such points, and their binaries do not fit into the instruction cache.
+//! NVRTC unrolls the loops marked for it and then compiles one long body, in time that grows faster
+//! than its length. Measured for sm_90a with the register-tiled product, its loop over `k`
+//! unrolled: 1465 statements 1.5 s, 2657 2.4 s, 5027 6.8 s, 9767 43 s. A search would spend its
+//! time on a few such points, whose binaries exceed the instruction cache.
 
 use loopwright_kernel_ir::Diagnostic;
 use loopwright_program::{Program, Step, Stmt, Value};
 
-/// The statements of a body that a search lets through, unless it is told otherwise.
+/// The default limit of a search for the statements of a body.
 pub(crate) const MOST_STATEMENTS: usize = 6000;
 
 /// Statements of a body with its unrolled loops written out; a loop that stays one counts once.
@@ -30,7 +30,7 @@ fn statements(body: &[Stmt]) -> usize {
     body.iter().map(of).fold(0, usize::saturating_add)
 }
 
-/// How often a loop of constant bounds runs.
+/// Number of iterations of a loop with constant bounds.
 pub(crate) fn trips(lower: &Value, upper: &Value, step: Step) -> Option<usize> {
     match (lower.as_int()?, upper.as_int()?, step) {
         (a, b, Step::Add(s)) if s > 0 => usize::try_from(b.checked_sub(a)?.max(0))
@@ -40,7 +40,7 @@ pub(crate) fn trips(lower: &Value, upper: &Value, step: Step) -> Option<usize> {
     }
 }
 
-/// Refuses a program of which a body has more statements than these.
+/// Refuses a program with a body of more than `most` statements.
 pub(crate) fn check(program: &Program, most: usize) -> Result<(), Diagnostic> {
     for kernel in &program.kernels {
         let count = statements(&kernel.body);
@@ -75,8 +75,8 @@ mod tests {
         program.kernels.iter().map(|k| statements(&k.body)).max().unwrap_or(0)
     }
 
-    /// The longest bodies of the product's space, which were all compiled and timed: 128 elements a
-    /// thread, 32 steps of `k` unrolled.
+    /// The longest bodies of the product's space, which were all compiled and timed: 128 elements
+    /// per thread, 32 steps of `k` unrolled.
     #[test]
     fn the_recorded_sweep_is_let_through() {
         let kernel =

@@ -1,4 +1,4 @@
-//! Which resource the estimate of a candidate waits for longest.
+//! The resource that dominates the estimate of a candidate.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bottleneck {
-    /// A log of a version that did not write it down.
+    /// Unknown: a log of a version that did not record it.
     #[default]
     NotRecorded,
     /// The bytes that must move, over the memory's bandwidth.
     Memory,
-    /// All sectors that are asked for, over the bandwidth of the second-level cache.
+    /// All requested sectors, over the bandwidth of the L2 cache.
     SecondLevelCache,
-    /// Too few bytes under way to keep the memory busy.
+    /// Too few bytes in flight to keep the memory busy.
     BytesInFlight,
-    /// Lines of requests in the first-level cache.
+    /// Lines of requests in the L1 cache.
     FirstLevelCache,
     /// Instructions: arithmetic, accesses, shuffles.
     Instructions,
@@ -25,7 +25,7 @@ pub enum Bottleneck {
     SharedMemory,
     /// Latencies that barriers expose.
     Barriers,
-    /// The starts of blocks, of which each does little.
+    /// Block starts, if each block does little work.
     Blocks,
     /// Words that do not fit into registers.
     SpilledRegisters,
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn each_resource_can_be_the_one() {
-        // A GB read once by full lines, with blocks and loads enough.
+        // 1 GB read once by full lines, with enough blocks and loads.
         let streamed = Cost {
             necessary_bytes: 1e9,
             moved_bytes: 1e9,

@@ -14,7 +14,7 @@ use crate::judge::Judge;
 use crate::points::points;
 use crate::{BinaryFolder, Cost, Machine, Outcome, Point, Space, Times, body};
 
-/// What threads need to make and measure candidates.
+/// The data that threads need to make and measure candidates.
 #[derive(Clone)]
 pub(crate) struct Plan<'a> {
     pub device: &'a Device,
@@ -24,35 +24,36 @@ pub(crate) struct Plan<'a> {
     pub args: &'a Args,
     pub tolerance: Option<f64>,
     pub launches: usize,
-    /// Where binaries come from instead of the compiler.
+    /// The source of binaries instead of the compiler, if any.
     pub binaries: Option<BinaryFolder>,
     /// Limits of another device than this one, for the estimates.
     pub limits: Option<DeviceInfo>,
-    /// Statements of an unrolled body, at most.
+    /// The most statements of an unrolled body.
     pub most_statements: usize,
 }
 
-/// How much faster than measured the memory may turn out to be: kernels have read 2 % faster than
-/// the best of those that measure the machine.
+/// The factor by which the memory may turn out to be faster than measured: kernels have read 2 %
+/// faster than the best of those that measure the machine.
 const MEASURED_SHORT: f64 = 1.05;
 
-/// Whether the bound of the memory alone says that a candidate takes longer than this.
+/// Whether the memory bound alone shows that a candidate takes longer than `best_ms`.
 fn cannot_win(cost: &Cost, best_ms: f64) -> bool {
     cost.bound_ms > MEASURED_SHORT * best_ms
 }
 
-/// Launches after which a candidate is left that is clearly behind the best so far.
+/// Number of launches after which a candidate that is clearly slower than the best so far is
+/// abandoned.
 const BRIEF: usize = 3;
 
-/// Whether the first launches say that a candidate is clearly behind: the fastest of them takes
-/// twice the best median so far. No figure that hangs on such a candidate has to be exact, and to
-/// time the slowest of a space in full takes longer than all the others.
+/// Whether the first launches show that a candidate is clearly slower: the fastest of them takes
+/// twice the best median so far. The time of such a candidate need not be exact, and timing the
+/// slowest points of a space in full takes longer than all others.
 fn is_clearly_behind(first: &[f64], best: Option<f64>) -> bool {
     best.is_some_and(|best| first.iter().all(|ms| *ms > 2.0 * best))
 }
 
-/// What the compiler says of its kernels, and what the driver knows of those that it says nothing
-/// of: of 196 kernels that 16 threads compiled at once, the logs of 70 had no registers.
+/// The compiler's report on its kernels, completed by the driver's where it is missing: of 196
+/// kernels compiled by 16 threads at once, the logs of 70 had no registers.
 fn completed<'i>(
     told: &[KernelResources],
     launched: impl Iterator<Item = &'i FunctionInfo>,
@@ -72,7 +73,7 @@ fn completed<'i>(
     resources
 }
 
-/// A candidate that is compiled for the device.
+/// A candidate compiled for the device.
 pub(crate) struct Ready {
     pub number: usize,
     pub compiled: Result<Compiled, Diagnostic>,
@@ -84,7 +85,7 @@ impl Plan<'_> {
         self.pipeline.bind(point.values().map(|(n, v)| (n.as_str(), v)))?.apply(self.kernel)
     }
 
-    /// How many times more bytes the problem's arrays have than the sample's.
+    /// The bytes of the problem's arrays over those of the sample's.
     pub fn scale_of(&self, sample: &Args) -> Result<f64, Diagnostic> {
         let bytes = |args: &Args| -> Result<f64, Diagnostic> {
             let arrays = known(self.kernel.declared(), args)?.arrays;
@@ -94,8 +95,8 @@ impl Plan<'_> {
         Ok(if part > 0.0 { all / part } else { 1.0 })
     }
 
-    /// How many times more work the problem is than the sample; by bytes where ranges hang on data.
-    /// With it the problem's integers.
+    /// The work of the problem over that of the sample, by bytes if ranges depend on data; with it
+    /// the problem's integers.
     pub fn work_of(&self, sample: &Args, scale: f64) -> Result<(f64, BTreeMap<Name, i64>), Diagnostic> {
         let declared = self.kernel.declared();
         let integers = known(declared, self.args)?.integers;
@@ -107,7 +108,8 @@ impl Plan<'_> {
         Ok((work, integers))
     }
 
-    /// Sets of arguments on the device that together exceed its cache four times, at most eight.
+    /// Sets of arguments on the device, at most eight, whose total size is four times that of its
+    /// cache.
     pub fn argument_sets(&self) -> Result<Vec<Args>, Diagnostic> {
         let bytes: usize =
             self.args.arrays().map(|(_, dtype, shape)| dtype.bytes() * shape.iter().product::<usize>()).sum();
@@ -173,7 +175,7 @@ impl Plan<'_> {
     }
 }
 
-/// What counting a candidate needs.
+/// The data that counting a candidate needs.
 pub(crate) struct Context<'c> {
     pub limits: &'c DeviceInfo,
     pub emulator: &'c Device,
@@ -217,8 +219,8 @@ impl Context<'_> {
 mod tests {
     use super::*;
 
-    /// The first candidate of rows of 16384 took 0.2356 ms where the measured rate gives 0.2364 ms,
-    /// and eight of those behind it were faster.
+    /// The first candidate for rows of 16384 took 0.2356 ms, where the measured rate gives 0.2364
+    /// ms, and eight of those after it were faster.
     #[test]
     fn a_machine_that_is_faster_than_measured_prunes_nothing_that_may_win() {
         let bound = |bound_ms| Cost { bound_ms, ..Cost::default() };

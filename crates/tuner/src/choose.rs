@@ -1,5 +1,5 @@
-//! Defaults without tuning: of several pipelines and the points of their spaces, the one that the
-//! static cost likes best.
+//! Defaults without tuning: the point with the lowest static cost among several pipelines and their
+//! spaces.
 
 use std::time::Instant;
 
@@ -10,25 +10,25 @@ use loopwright_transforms::Pipeline;
 
 use crate::{Cost, Machine, Outcome, Point, Space, Tuner};
 
-/// What [`choose`] took.
+/// The result of [`choose`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Choice {
-    /// The number of the form among those that were given.
+    /// The index of the form among those given, from 0.
     pub form: usize,
     /// The point of its space.
     pub point: Point,
-    /// The form's pipeline with the point.
+    /// The form's pipeline, bound to the point.
     pub pipeline: Pipeline,
-    /// What it costs by the counts.
+    /// Its static cost.
     pub cost: Cost,
 }
 
-/// The form and the point with the lowest estimate for a machine and the limits of its device, of
-/// which neither has to be here. Forms that do not fit the problem (a length that is no multiple of
-/// a vector) are left out; where none fits, the refusal of the first says why.
+/// The form and the point with the lowest estimate for a machine and the limits of its device,
+/// neither of which has to be present. Forms that do not fit the problem (a length that is not a
+/// multiple of a vector) are left out; if none fits, the refusal of the first says why.
 ///
-/// Only the sizes of `args` are looked at; counts are made on `sample`. Equal estimates go to the
-/// earlier form and point.
+/// Only the sizes of `args` are used; counts are made on `sample`. Ties go to the earlier form and
+/// point.
 ///
 /// ```
 /// use loopwright_kernel_ir::{DType, LoopKernel};
@@ -66,7 +66,7 @@ pub fn choose(
     let mut refusal: Option<String> = None;
     for (form, (pipeline, space)) in forms.iter().enumerate() {
         let tuner = Tuner::new(&emulator, kernel, pipeline, space, args).sample(sample);
-        // Where there is nothing to do, any form will do.
+        // If there is no work, any form will do.
         let tuning = tuner.machine(machine.clone()).limits(limits.clone()).search(Instant::now())?;
         for (point, outcome) in &tuning.candidates {
             match outcome {

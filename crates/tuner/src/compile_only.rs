@@ -12,26 +12,25 @@ use crate::candidate::Plan;
 use crate::tuning::best_first;
 use crate::{Key, Outcome, Point, Tuner, Tuning, key};
 
-/// What [`Tuner::compile_only`] made.
+/// The result of [`Tuner::compile_only`].
 #[derive(Clone, Debug)]
 pub struct CompiledFolder {
-    /// How many candidates have a binary.
+    /// Number of candidates with a binary.
     pub compiled: usize,
-    /// How many are illegal, impossible or wrong; the manifest says why.
+    /// Number of candidates that are illegal, impossible or wrong; the manifest says why.
     pub refused: usize,
-    /// Lowering, checking and counting on the emulator.
+    /// Time for lowering, checking and counting on the emulator.
     pub counting: Duration,
-    /// Compiling, all cores together, by the clock.
+    /// Wall-clock time for compiling on all cores.
     pub compiling: Duration,
-    /// The search on the emulator, with the registers that the compiler reported, and what it
-    /// refused.
+    /// The search on the emulator, with the registers that the compiler reported, and its refusals.
     pub tuning: Tuning,
 }
 
 impl Tuner<'_> {
-    /// Checks and counts every point on the emulator, and compiles those that are legal for an
-    /// architecture, side by side, into a folder. No GPU is needed; of the problem only sizes are
-    /// looked at.
+    /// Checks and counts every point on the emulator, and compiles the legal ones for an
+    /// architecture, in parallel, into a folder. No GPU is needed; only the sizes of the problem
+    /// are used.
     pub fn compile_only(self, folder: impl AsRef<Path>, arch: Arch) -> Result<CompiledFolder, Diagnostic> {
         let folder = folder.as_ref();
         let library = nvrtc::library().map_err(|e| Diagnostic::from(nvrtc::CompileError::from(e)))?;
@@ -62,7 +61,7 @@ impl Tuner<'_> {
             });
             Some(match binary {
                 Ok(binary) => Ok(Candidate::new(point, Outcome::Counted { cost }, Some(binary))),
-                // A folder that cannot be written to is no property of the point.
+                // A folder that cannot be written to is not the fault of the point.
                 Err(d) if d.code == "write-file" => Err(d),
                 Err(d) => Ok(Candidate::new(point, Outcome::refused(&d), None)),
             })
@@ -73,7 +72,7 @@ impl Tuner<'_> {
         let refused = candidates.iter().filter(|c| c.outcome.cost().is_none()).count();
         let mut compiled = candidates.iter();
         for (_, outcome) in tuning.candidates.iter_mut().filter(|(_, o)| o.is_some()) {
-            // In the same order, without the points that were not looked at.
+            // In the same order, without the points that were skipped.
             *outcome = compiled.next().map(|c| c.outcome.clone());
         }
         tuning.best = best_first(&tuning.candidates).first().copied();

@@ -1,34 +1,34 @@
-//! What a candidate costs by counts alone, before anything is timed.
+//! The static cost of a candidate: estimated from counts alone, before anything is timed.
 //!
-//! The emulator runs the program on a sample of the problem and counts; counts grow to the problem
-//! with the work (`points`), blocks are those of its grid. Each resource of the machine has a time,
-//! and the longest is the roofline:
+//! The emulator runs the program on a sample of the problem and counts; counts are scaled to the
+//! problem by the work (`points`), blocks are those of its grid. Each resource of the machine has a
+//! time, and the longest is the roofline:
 //!
-//! * memory: the bytes that must move at all, over the bandwidth; all sectors that are asked for,
-//!   over that of the second-level cache (taken as 2.5 times as much). By Little's law the memory
-//!   is only busy with `bandwidth * latency` bytes under way: those that a thread waits for at a
-//!   time ([`under_way`](crate::under_way)), for all resident threads and the part of their lives
-//!   in which they wait ([`residents`](crate::residents)). Where lines are read in pieces and more
-//!   lines are open than half of the second-level cache holds, each is fetched again;
-//! * lines: the first-level cache takes two clocks for each line of a request, so that short runs
-//!   cost although no sector is wasted;
-//! * instructions: arithmetic of warps, fused where it can be, comparisons and choices, memory
-//!   instructions and shuffles, over four schedulers a multiprocessor; or those of one kind alone,
-//!   over the units that it has ([`Throughput`]), where that takes longer. What addresses and
-//!   guards take is left out: compilers move most of it out of loops;
-//! * shared memory: a wavefront a clock;
-//! * blocks: a device starts one in 1.2 clocks at most, whatever it does, so that blocks of a few
-//!   short rows come no faster.
+//! * memory: the bytes that must move at all, over the bandwidth; all requested sectors, over that
+//!   of the L2 cache (taken as 2.5 times as much). By Little's law the memory is only busy with
+//!   `bandwidth * latency` bytes in flight: those that a thread waits for at a time
+//!   ([`under_way`](crate::under_way)), for all resident threads and the part of their lives in
+//!   which they wait ([`residents`](crate::residents)). If lines are read in pieces and more lines
+//!   are open than half of the L2 cache holds, each is fetched again;
+//! * lines: the L1 cache takes two clocks for each line of a request, so short runs cost time
+//!   although no sector is wasted;
+//! * instructions: arithmetic of warps, fused if possible, comparisons and selects, memory
+//!   instructions and shuffles, over four schedulers per multiprocessor; or those of one kind
+//!   alone, over the units for it ([`Throughput`]), if that takes longer. Addresses and guards are
+//!   left out: compilers move most of them out of loops;
+//! * shared memory: one wavefront per clock;
+//! * blocks: a device starts at most one per 1.2 clocks, whatever its work, which limits blocks of
+//!   a few short rows.
 //!
-//! What is not the longest overlaps with it as far as there are warps to go on with: the rest
-//! counts, divided by the resident warps of a scheduler. A barrier exposes the latency of a load to
-//! the block; other resident blocks go on. Where the multiprocessors themselves are the limit, a
-//! last wave that is not full takes as long as a full one. Registers are those of the compiler, or
-//! 24 and the words of private arrays; what does not fit is spilled. A launch costs three
+//! The other times overlap with the longest as far as there are warps to switch to: their sum
+//! counts, divided by the resident warps per scheduler. A barrier exposes the latency of a load to
+//! the block, while other resident blocks continue. If the multiprocessors themselves are the
+//! limit, a partial last wave takes as long as a full one. Registers are those of the compiler, or
+//! 24 plus the words of private arrays; what does not fit is spilled. A launch costs three
 //! microseconds.
 //!
-//! How well this ranks is held to sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` leaves
-//! out everything but what the memory must move: nothing that computes the same can be faster.
+//! The ranking is tested against sweeps recorded on a GPU (`tests/recorded.rs`). `bound_ms` only
+//! includes what the memory must move: no program that computes the same can be faster.
 
 use std::collections::BTreeMap;
 
@@ -53,57 +53,56 @@ pub struct Machine {
     pub bandwidth: f64,
     /// Whether the bandwidth was measured; otherwise it is the bus's.
     pub measured: bool,
-    /// Seconds between a load and its value.
+    /// Latency of a load from memory, in seconds.
     pub latency: f64,
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     pub multiprocessors: u32,
     /// Clock of the multiprocessors, Hz.
     pub clock: f64,
-    /// Lanes of a multiprocessor that work on f32 in one clock.
+    /// f32 operations that a multiprocessor starts per clock, in lanes.
     #[serde(default = "usual_f32_lanes")]
     pub f32_lanes: f64,
-    /// Bytes of the second-level cache.
+    /// Size of the L2 cache, in bytes.
     #[serde(default = "usual_l2")]
     pub l2_bytes: f64,
 }
 
-/// Where nothing says how large the cache is: that of an H200.
+/// The default if the size of the cache is unknown: that of an H200.
 fn usual_l2() -> f64 {
     50e6
 }
 
-/// Where nothing says how many lanes there are: those of an H200.
+/// The default if the number of lanes is unknown: that of an H200.
 fn usual_f32_lanes() -> f64 {
     Throughput::of((9, 0)).f32
 }
 
-/// Registers of a thread without private arrays: indices, addresses, values on their way.
+/// Registers per thread without private arrays: indices, addresses, values in flight.
 const BARE_REGISTERS: u32 = 24;
-/// Registers of a thread, at most, on all current devices.
+/// The most registers per thread on all current devices.
 const MOST_REGISTERS: u32 = 255;
-/// Bytes of a line of the caches.
+/// Bytes per cache line.
 const LINE: f64 = 128.0;
-/// Clocks that the first-level cache takes for each line of a request.
+/// Clocks that the L1 cache takes per line of a request.
 const CLOCKS_A_LINE: f64 = 2.0;
-/// The bandwidth of the second-level cache over that of the memory.
+/// The bandwidth of the L2 cache over that of the memory.
 const CACHE_RATE: f64 = 2.5;
-/// The part of the bytes under way that keeps the memory busy but for a rest that is not worth
-/// naming.
+/// The fraction of the bytes in flight that keeps the memory almost completely busy.
 const NEARLY: f64 = 0.95;
-/// Clocks from the start of a block to that of the next, on the whole device: where blocks have 8
-/// or 16 short rows, an H200 starts 1.65e9 in a second, whether they have 64 threads or 128
+/// Clocks between the starts of two blocks on the whole device: with 8 or 16 short rows per block,
+/// an H200 starts 1.65e9 blocks per second, whether they have 64 threads or 128
 /// (`tests/recorded/short_rows.txt`).
 const CLOCKS_A_BLOCK: f64 = 1.2;
-/// Seconds that a launch takes besides.
+/// Fixed cost of a launch, in seconds.
 const LAUNCH: f64 = 3e-6;
 
 impl Machine {
-    /// Operations on f32 a second, fused ones counted as two.
+    /// Peak f32 operations per second, a fused one counted as two.
     pub fn peak(&self) -> f64 {
         2.0 * self.f32_lanes * f64::from(self.multiprocessors) * self.clock
     }
 
-    /// An H200 as it was measured: what is taken for a device that is not there.
+    /// An H200 as measured: the default if there is no device.
     pub fn h200() -> Machine {
         Machine {
             device: "an H200".to_owned(),
@@ -117,8 +116,8 @@ impl Machine {
         }
     }
 
-    /// What the device's own description says. A device that does not say (the emulator) is taken
-    /// for one with 132 multiprocessors at 1.7 GHz and 3.3 TB/s.
+    /// The machine that a device describes itself as. A device without a description (the emulator)
+    /// is taken for one with 132 multiprocessors at 1.7 GHz and 3.3 TB/s.
     pub fn described(info: &DeviceInfo) -> Machine {
         let real = info.memory_bus_bits > 0;
         Machine {
@@ -134,52 +133,53 @@ impl Machine {
     }
 }
 
-/// What a candidate costs by counts. Counts are those of the whole problem, scaled up from the
+/// The static cost of a candidate. Counts are those of the whole problem, scaled up from the
 /// sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// The estimated time of a launch, milliseconds.
+    /// The estimated time of a launch, in milliseconds.
     pub estimate_ms: f64,
-    /// What no program that computes the same can go below, milliseconds.
+    /// A lower bound for any program that computes the same, in milliseconds.
     pub bound_ms: f64,
-    /// Bytes that must move: what is read and what is written, each once.
+    /// Bytes that must move: those read and those written, each once.
     pub necessary_bytes: f64,
-    /// Bytes that move between multiprocessors and memory: 32 for each sector of each request.
+    /// Bytes moved between multiprocessors and memory: 32 per sector of each request.
     pub moved_bytes: f64,
-    /// Floating-point sums, products, quotients and functions of lanes.
+    /// Floating-point additions, multiplications, divisions and functions, summed over lanes.
     pub operations: f64,
     /// Passes over the banks of shared memory beyond those needed.
     pub bank_conflicts: f64,
-    /// The part of the lanes that idles, 0 to 1.
+    /// The fraction of idle lanes, 0 to 1.
     pub idle: f64,
-    /// Registers a thread, the most of its kernels; 0 where nothing was compiled.
+    /// Registers per thread, the maximum over its kernels; 0 if nothing was compiled.
     pub registers: u32,
-    /// Bytes of registers spilled to memory, a thread.
+    /// Bytes of registers spilled to memory, per thread.
     pub spilled: u32,
-    /// Resident warps over the most that a multiprocessor holds, the least of its kernels.
+    /// Occupancy, 0 to 1: resident warps over the most that a multiprocessor holds, the minimum
+    /// over its kernels.
     pub occupancy: f64,
-    /// Bytes that a thread has under way while it waits for them, the mean over all its waits: of
-    /// each loop as much as it moves.
+    /// Bytes that a thread has in flight while it waits for them, the mean over all its waits, with
+    /// each loop weighted by the bytes it moves.
     pub in_flight: f64,
-    /// Waves of blocks.
+    /// Number of waves of blocks.
     pub waves: f64,
     /// Lines of 128 bytes of global memory touched, summed over requests.
     #[serde(default)]
     pub lines: f64,
-    /// Memory instructions of warps: global memory.
+    /// Global memory instructions, summed over warps.
     #[serde(default)]
     pub global_requests: f64,
-    /// Memory instructions of warps: shared memory.
+    /// Shared memory instructions, summed over warps.
     #[serde(default)]
     pub shared_requests: f64,
     /// Passes over the banks of shared memory.
     #[serde(default)]
     pub wavefronts: f64,
-    /// Products of lanes that have a sum to be fused with.
+    /// Multiplications that can be fused with an addition, summed over lanes.
     #[serde(default)]
     pub fused: f64,
-    /// Instructions of warps that compare values, choose between them or work on integers of data;
-    /// quotients of these are many.
+    /// Instructions of warps that compare values, select between them or compute on integer data;
+    /// an integer division counts as many.
     #[serde(default)]
     pub compared: f64,
     /// Instructions of warps that divide floating-point values or apply functions to them.
@@ -191,22 +191,23 @@ pub struct Cost {
     /// Shuffles of warps.
     #[serde(default)]
     pub shuffles: f64,
-    /// Barriers that blocks come through.
+    /// Barriers executed, summed over blocks.
     #[serde(default)]
     pub barriers: f64,
-    /// Launches of device kernels.
+    /// Number of kernel launches.
     #[serde(default)]
     pub launches: f64,
-    /// Blocks, of the device kernel with most traffic; as what follows.
+    /// Number of blocks of the device kernel with the most traffic, to which the following fields
+    /// refer too.
     #[serde(default)]
     pub blocks: f64,
-    /// Threads of a block.
+    /// Threads per block.
     #[serde(default)]
     pub threads: u32,
-    /// Bytes of shared memory of a block.
+    /// Bytes of shared memory per block.
     #[serde(default)]
     pub shared_bytes: u32,
-    /// Words of private arrays of a thread, which become registers where they fit.
+    /// 32-bit words of private arrays per thread, which become registers if they fit.
     #[serde(default)]
     pub private_words: u32,
     /// What takes the largest part of the estimate.
@@ -214,26 +215,26 @@ pub struct Cost {
     pub bottleneck: Bottleneck,
 }
 
-/// What the estimate is made from.
+/// The inputs of the estimate.
 pub struct Counted<'a> {
     /// The program.
     pub program: &'a Program,
     /// The emulator's counts on the sample.
     pub report: &'a Report,
-    /// What the compiler says; empty where nothing was compiled.
+    /// The compiler's report; empty if nothing was compiled.
     pub resources: &'a [KernelResources],
     /// Bytes of the sample's arrays that must move.
     pub necessary_bytes: f64,
-    /// How many times more bytes the problem has than the sample.
+    /// The bytes of the problem over those of the sample.
     pub scale: f64,
-    /// How many times more work.
+    /// The work of the problem over that of the sample.
     pub work: f64,
-    /// The problem's integers, which tell how many blocks there are.
+    /// The problem's integers, which determine the number of blocks.
     pub integers: &'a BTreeMap<Name, i64>,
 }
 
 impl Cost {
-    /// Registers of a thread, and the words that do not fit: as compiled, or guessed.
+    /// Registers per thread, and the words that do not fit: as compiled, or guessed.
     fn registers_and_spills(&self, info: &DeviceInfo) -> (u32, f64) {
         if self.registers > 0 {
             return (self.registers, f64::from(self.spilled) / 4.0);
@@ -243,8 +244,8 @@ impl Cost {
         (wanted.min(most), f64::from(wanted.saturating_sub(most)))
     }
 
-    /// Clocks that all instructions of warps would take one multiprocessor: those of four
-    /// schedulers that each begin one in a clock, or of the units that have the most to do.
+    /// Clocks that all instructions of warps would take on one multiprocessor: those of four
+    /// schedulers that each issue one per clock, or of the busiest units.
     fn instruction_clocks(&self, of: &Throughput) -> f64 {
         let arithmetic = (self.operations - self.fused).max(0.0) / 32.0;
         let accesses = self.global_requests + self.shared_requests;
@@ -260,7 +261,7 @@ impl Cost {
         .fold(0.0, f64::max)
     }
 
-    /// Estimates again, for a machine and the limits of a device.
+    /// Recomputes the estimate for a machine and the limits of a device.
     pub fn estimate(&mut self, machine: &Machine, info: &DeviceInfo) {
         let (registers, spilled) = self.registers_and_spills(info);
         let held = occupancy(info, self.threads, registers, self.shared_bytes);
@@ -269,7 +270,7 @@ impl Cost {
         self.bound_ms = 1e3 * self.necessary_bytes / machine.bandwidth;
         self.occupancy = held.fraction();
         self.waves = blocks / (f64::from(held.blocks.max(1)) * multiprocessors);
-        // With few blocks not every multiprocessor has one, or all that it could hold.
+        // With few blocks, not every multiprocessor has one, or as many as it could hold.
         let working = blocks.min(multiprocessors);
         let resident = f64::from(held.blocks.max(1)).min((blocks / multiprocessors).max(1.0));
         let block_warps = f64::from(self.threads.div_ceil(32).max(1));
@@ -323,20 +324,20 @@ impl Cost {
             (Bottleneck::SpilledRegisters, seconds * spilled / 4.0),
             (Bottleneck::Launches, LAUNCH * self.launches),
         ]);
-        // Each spilled word goes to memory and back where it is used.
+        // Each spilled word is stored and reloaded where it is used.
         seconds *= 1.0 + spilled / 4.0;
         self.estimate_ms = 1e3 * (seconds + LAUNCH * self.launches);
     }
 
-    /// Notes what the compiler says of the candidate: registers, spills, and the occupancy that
-    /// follows. The estimate stays.
+    /// Records what the compiler reports of the candidate: registers, spills, and the resulting
+    /// occupancy. The estimate is kept.
     pub fn compiled(&mut self, program: &Program, resources: &[KernelResources], info: &DeviceInfo) {
         self.note(resources);
         let fractions = program.kernels.iter().map(|k| held(k, resources, info).fraction());
         self.occupancy = fractions.fold(1.0, f64::min);
     }
 
-    /// Notes registers and spills.
+    /// Records registers and spills.
     pub(crate) fn note(&mut self, resources: &[KernelResources]) {
         self.registers = resources.iter().map(|r| r.registers).max().unwrap_or(0);
         self.spilled = resources.iter().map(|r| r.spill_load_bytes + r.spill_store_bytes).max().unwrap_or(0);
@@ -392,8 +393,8 @@ impl Cost {
     }
 }
 
-/// How many blocks of a kernel a multiprocessor holds; of 32 registers a thread where nothing was
-/// compiled.
+/// Number of resident blocks of a kernel per multiprocessor, assuming 32 registers per thread if
+/// nothing was compiled.
 pub(crate) fn held(kernel: &DeviceKernel, resources: &[KernelResources], info: &DeviceInfo) -> Occupancy {
     let compiled = resources.iter().find(|r| r.name == *kernel.name);
     let shared = u32::try_from(kernel.shared_bytes()).unwrap_or(u32::MAX);

@@ -1,25 +1,25 @@
-//! Classes of what arrays hold, for records that a project ships.
+//! Classes of array contents, for records that a project ships.
 //!
-//! How work is spread hangs on the arrays that facts are declared of: offsets say how long segments
-//! are, indices which elements are near each other. A record has to serve tomorrow's values as
-//! well, so it keeps no digest of them, as a log does, but a few figures of how they are
-//! distributed, rounded so far that values drawn in the same way have the same ones.
+//! The distribution of work depends on arrays with declared facts: offsets give the lengths of
+//! segments, indices which elements are near each other. A record has to serve future values as
+//! well, so it does not keep a digest of them, as a log does, but a few figures of their
+//! distribution, rounded so coarsely that values drawn in the same way have the same ones.
 
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Diagnostic, Fact, LoopKernel, Name, Number};
 use loopwright_runtime::{Args, Tensor};
 
-/// Neighbours that are looked at for how far they are apart, at most.
+/// The most pairs of neighbours whose distance is sampled.
 const LOOKED_AT: usize = 1 << 16;
 
-/// The arrays that facts are declared of, in the order of their names.
+/// The arrays with declared facts, sorted by name.
 pub(crate) fn arrays(kernel: &LoopKernel) -> BTreeSet<Name> {
     kernel.declared().facts.iter().map(|fact| fact.array().clone()).collect()
 }
 
-/// The classes of all arrays that facts are declared of, as far as arguments or, where those lack
-/// an array, the sample have them.
+/// The classes of all arrays with declared facts, taken from the arguments or, for arrays missing
+/// there, from the sample.
 pub(crate) fn data_class(
     kernel: &LoopKernel,
     args: &Args,
@@ -41,11 +41,11 @@ pub(crate) fn data_class(
 /// The class of offsets, by the lengths of the segments between neighbours:
 ///
 /// * their mean, to the nearest power of two;
-/// * of how many times that length are the segments, at least, that a quarter of all points lies
-///   in: to the nearest power of eight, so that 1 stands for equal lengths and for any between
-///   nothing and twice the mean. Where lengths differ by orders of magnitude the longest one is a
-///   matter of luck, and this is not;
-/// * whether one segment is a giant, with an eighth of all points or more;
+/// * the minimum length, relative to the mean, of the longest segments that together hold a quarter
+///   of all points, to the nearest power of eight: 1 stands for equal lengths and for lengths
+///   uniform between 0 and twice the mean. If lengths differ by orders of magnitude the longest one
+///   is a matter of luck, but this figure is not;
+/// * whether one segment is a giant, with at least an eighth of all points;
 /// * how many are empty: few are less than an eighth, most are half or more.
 ///
 /// ```
@@ -71,16 +71,17 @@ pub fn offsets_class(offsets: &Tensor) -> String {
     lengths.class()
 }
 
-/// Groups of lengths: of those between two powers of two each eighth.
+/// Groups of lengths: eight between two powers of two.
 const GROUPS: usize = 8 * 128;
 
-/// What is counted of lengths.
+/// Statistics of lengths.
 struct Lengths {
     count: u64,
     empty: u64,
     total: u128,
     longest: u128,
-    /// Of lengths that are alike, by their first binary digits: how many there are, and their sum.
+    /// Number and sum of the lengths in each group of similar lengths, which share their leading
+    /// binary digits.
     alike: Vec<(u64, u128)>,
 }
 
@@ -93,7 +94,7 @@ impl Lengths {
             self.empty += 1;
             return;
         };
-        // The first four digits: what is alike differs by an eighth at most.
+        // The first four binary digits: lengths in a group differ by at most an eighth.
         let digits = length >> power.saturating_sub(3) << 3u32.saturating_sub(power);
         if let Some(group) = self.alike.get_mut(8 * power as usize + (digits & 7) as usize) {
             group.0 += 1;
@@ -101,7 +102,8 @@ impl Lengths {
         }
     }
 
-    /// The mean length of the group in which a quarter of the points is reached, the longest first.
+    /// The mean length of the group in which a quarter of the points is reached, counting from the
+    /// longest.
     fn of_a_quarter(&self) -> f64 {
         let mut points = 0;
         let reached = self.alike.iter().rev().find(|(_, sum)| {
@@ -132,8 +134,8 @@ impl Lengths {
     }
 }
 
-/// The class of indices that are in no order: how far neighbours are apart, the median, to the
-/// nearest power of eight. Equal neighbours are 0 apart.
+/// The class of unordered indices: the median distance of neighbours, to the nearest power of
+/// eight. Equal neighbours have distance 0.
 ///
 /// ```
 /// use loopwright_runtime::Tensor;
@@ -150,7 +152,7 @@ pub fn indices_class(indices: &Tensor) -> String {
     if pairs == 0 {
         return "no neighbours".to_owned();
     }
-    // Odd, so that rows of usual lengths do not begin where one looks.
+    // Odd, so that samples do not coincide with the beginnings of rows of usual lengths.
     let every = pairs.div_ceil(LOOKED_AT) | 1;
     let values = || indices.buffer().numbers().map(whole);
     let mut apart: Vec<u128> =
@@ -164,8 +166,8 @@ fn whole(number: Number) -> i128 {
     number.as_i128().unwrap_or(0)
 }
 
-/// The power of `2^bits` that is nearest as a ratio, a fraction where it is below one. Zero is its
-/// own.
+/// The power of `2^bits` nearest to `value` as a ratio, as a fraction if below one. Zero stays
+/// zero.
 fn nearest_power(value: f64, bits: i32) -> String {
     if value <= 0.0 {
         return "0".to_owned();
@@ -181,7 +183,7 @@ fn nearest_power(value: f64, bits: i32) -> String {
 mod tests {
     use super::*;
 
-    /// Lengths drawn without pattern from nothing to twice a mean, with another seed each time.
+    /// Lengths drawn pseudo-randomly by `length`, for a seed.
     fn drawn(seed: u64, count: usize, length: impl Fn(f64) -> f64) -> String {
         let (mut ends, mut state) = (vec![0i64], seed);
         for _ in 0..count {
@@ -204,7 +206,7 @@ mod tests {
             (&even.replace("64", "16").replace("1 x", "8 x").replace("few", "most"), |u| {
                 if u < 0.75 { 0.0 } else { 64.0 + u }
             }),
-            // A heavy tail, whose longest one is of another order each time.
+            // A heavy tail, whose longest segment differs by orders of magnitude from draw to draw.
             (&even.replace("1 x", "8 x"), |u| 64.0 / 3.0 * u.powf(-1.0 / 1.5)),
         ];
         for (class, length) in cases {
@@ -223,7 +225,7 @@ mod tests {
         assert_eq!(of(&[7, 7, 7]), "all empty");
         let one = of(&[0, u32::MAX]);
         assert_eq!(one, "mean about 4294967296, a quarter in segments about 1 x as long, a giant, few empty");
-        // Of nine equal ones none is a giant, of eight each is.
+        // Of nine equal segments none is a giant, of eight each is.
         let equal = |count: u32| of(&(0..=count).map(|k| 5 * k).collect::<Vec<_>>());
         assert!(equal(9).contains(", no giant, ") && equal(8).contains(", a giant, "));
         // An eighth is some, a half is most.
@@ -256,7 +258,7 @@ mod tests {
         assert_eq!(of((0..1_000_000).collect()), "neighbours about 1 apart");
         assert_eq!(of((0..1_000_000).rev().collect()), "neighbours about 1 apart");
         assert_eq!(of((0..1_000_000).map(|k| k / 4).collect()), "neighbours about 0 apart");
-        // Every element far from the one before, also where not all pairs are looked at.
+        // Every element is far from the previous one, even if not all pairs are sampled.
         let mixed = |k: i64| (k * 618_033 % 1_000_003) as i32;
         assert_eq!(of((0..1_000_000).map(mixed).collect()), "neighbours about 262144 apart");
     }

@@ -1,9 +1,9 @@
 //! Figures in files: JSON has no infinite number, and `null` stands for one.
 //!
-//! A cost can be infinite, as on a machine of which nothing says how fast it is. `serde_json`
-//! writes `null` for what is no finite number and would not read it back as a number. A figure that
-//! is not there ranks last, as an infinite one does: so that is what `null` is read as. Structures
-//! that are read so have no figures that may be absent.
+//! A cost can be infinite, for example on a machine of unknown speed. `serde_json` writes `null`
+//! for anything but a finite number and would not read it back as a number. A missing figure ranks
+//! last, like an infinite one, so `null` is read as infinity. Structures read in this way have no
+//! optional figures.
 
 use serde::de::value::MapDeserializer;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};

@@ -1,16 +1,16 @@
 //! Regression by a Gaussian process: a mean and a standard deviation for every place, from values
 //! at some places.
 //!
-//! The covariance of two places falls with the square of their distance, by a length that is fixed:
-//! the callers' coordinates are steps of doubling, and two such steps apart little is known. With
-//! `K` the covariances of the known places, noise on the diagonal, and `k` those of a new place
-//! with them, the mean there is `k K^-1 y` and the variance `1 - k K^-1 k` (Rasmussen and Williams,
-//! Gaussian Processes for Machine Learning, algorithm 2.1). Values are shifted and scaled to mean 0
-//! and variance 1 first.
+//! The covariance of two places decays with the square of their distance, over a fixed length:
+//! coordinates are base-2 logarithms, and little is known two doublings away. With `K` the
+//! covariances of the known places, noise on the diagonal, and `k` those of a new place with them,
+//! the mean there is `k K^-1 y` and the variance `1 - k K^-1 k` (Rasmussen and Williams, Gaussian
+//! Processes for Machine Learning, algorithm 2.1). Values are shifted and scaled to mean 0 and
+//! variance 1 first.
 
-/// The distance over which places say something about each other.
+/// The correlation length, in doublings of a parameter.
 const LENGTH: f64 = 1.5;
-/// The variance of a value that is measured again, in units of the variance of all.
+/// The variance of repeated measurements, relative to the variance of all values.
 const NOISE: f64 = 0.02;
 
 /// A fitted model.
@@ -29,7 +29,7 @@ fn covariance(a: &[f64], b: &[f64]) -> f64 {
     (-squared / (2.0 * LENGTH * LENGTH)).exp()
 }
 
-/// The factor `L` of `L L^T = matrix`, given by its lower triangle; none where rounding leaves the
+/// The factor `L` of `L L^T = matrix`, given by its lower triangle; none if rounding makes the
 /// matrix not positive definite.
 fn cholesky(mut matrix: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
     for i in 0..matrix.len() {
@@ -71,7 +71,7 @@ fn backwards(factor: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
 }
 
 impl GaussianProcess {
-    /// From places and their values; none where there is no value.
+    /// Fits a model to places and their values; none if there are no values.
     pub fn fit(known: Vec<(Vec<f64>, f64)>) -> Option<GaussianProcess> {
         let (places, values): (Vec<_>, Vec<_>) = known.into_iter().unzip();
         let count = values.len() as f64;
@@ -100,7 +100,7 @@ impl GaussianProcess {
         (self.mean + self.deviation * mean, self.deviation * (1.0 - explained).max(0.0).sqrt())
     }
 
-    /// The mean less so many standard deviations.
+    /// The mean minus `deviations` standard deviations.
     pub fn lower_bound(&self, place: &[f64], deviations: f64) -> f64 {
         let (mean, deviation) = self.predict(place);
         mean - deviations * deviation

@@ -1,4 +1,4 @@
-//! A search as one self-contained page: plots as inline SVG, no script, nothing fetched.
+//! A search as one self-contained page: plots as inline SVG, no scripts, no external resources.
 
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ struct Plot<'p> {
     dots: Vec<Dot>,
     /// Corners of the line of the limit.
     limit: Vec<(f64, f64)>,
-    /// A line across the whole plot: what no candidate goes below.
+    /// A line across the whole plot: the lower bound of all candidates.
     floor: Option<f64>,
 }
 
@@ -76,7 +76,7 @@ impl Plot<'_> {
         if let Some(y) = self.floor.map(|v| ys.place(v)) {
             let _ = write!(out, "<polyline class=\"limit\" points=\"{x0},{y:.1} {x1},{y:.1}\"/>");
         }
-        // The best one last, so that nothing hides it.
+        // The best point last, so that nothing covers it.
         for best in [false, true] {
             for dot in self.dots.iter().filter(|d| d.best == best) {
                 let (class, radius) = if best { (" class=\"best\"", 5.0) } else { ("", 3.5) };
@@ -153,7 +153,7 @@ impl Tuning {
         );
         let least = shown.first().map_or(0.0, |f| f.3);
         let most = shown.iter().map(|f| f.3).fold(0.0, f64::max);
-        // A few slow points would press all others to the ground.
+        // A few slow points would compress all others at the bottom.
         let logarithmic = least > 0.0 && most > 10.0 * least;
         let floor = shown.first().map(|f| f.4.bound_ms).filter(|bound| *bound > 0.0 && *bound > least / 4.0);
         let names: Vec<Name> = self
@@ -191,8 +191,8 @@ impl Tuning {
         }
         out.push_str("</div><h2>Roofline</h2><div class=\"plots\">");
         let peak = self.machine.peak();
-        // All compute the same: what one does more than the others, in partial tiles, is no
-        // achievement.
+        // All compute the same results: extra operations in partial tiles do not count as
+        // performance.
         let operations =
             shown.iter().map(|f| f.4.operations).filter(|n| *n > 0.0).fold(f64::INFINITY, f64::min);
         let intensity = |c: &Cost| operations / c.necessary_bytes.max(1.0);

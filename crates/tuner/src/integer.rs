@@ -3,7 +3,7 @@
 
 use loopwright_kernel_ir::{BinaryOp, Expr, UnaryOp};
 
-/// The value of an expression; none where it has no integer value (an unknown name, a division by
+/// The value of an expression; none if it has no integer value (an unknown name, a division by
 /// zero, an overflow, a floating-point number, an array).
 pub(crate) fn evaluate(e: &Expr, lookup: &dyn Fn(&str) -> Option<i64>) -> Option<i64> {
     let of = |e: &Expr| evaluate(e, lookup);

@@ -1,5 +1,5 @@
-//! Whether a candidate computes what the declared kernel says: on a sample of the problem, before
-//! its time counts.
+//! Checks that a candidate computes the same as the declared kernel, on a sample of the problem,
+//! before its time counts.
 
 use std::time::Instant;
 
@@ -8,15 +8,15 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_program::Owner;
 use loopwright_runtime::{Args, Device, Expectation, Tensor};
 
-/// What the declared kernel gives for the sample, by the plain interpreter.
+/// The results of the declared kernel for the sample, by the plain interpreter.
 pub(crate) struct Judge {
     expected: Expectation,
-    /// Bytes of arrays that must move: read ones and written ones, each once.
+    /// Bytes of arrays that must move: those read and those written, each once.
     pub necessary_bytes: f64,
 }
 
 impl Judge {
-    /// Of the declared kernel on a sample; none where the deadline came first.
+    /// Runs the declared kernel on a sample; none if the deadline came first.
     pub fn new(
         kernel: &LoopKernel,
         sample: &Args,
@@ -38,7 +38,7 @@ impl Judge {
         }
     }
 
-    /// Of results that are right.
+    /// A judge with known results.
     pub fn of_results(expected: IndexMap<Name, Tensor>) -> Judge {
         Judge { expected: Expectation::of_results(expected), necessary_bytes: 0.0 }
     }

@@ -1,4 +1,4 @@
-//! What a recorded outcome depends on. An outcome is used again only where all of it is the same.
+//! What a recorded outcome depends on. An outcome is reused only if all of it is the same.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Point, data_class};
 
-/// What an outcome depends on, besides its point. The space is not part of it: one candidate more
-/// leaves the others as they are.
+/// What an outcome depends on, besides its point. The space is not part of it: an additional
+/// candidate does not affect the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// The fingerprint of the declared kernel.
     pub kernel: String,
-    /// The pipeline's text, its parameters open.
+    /// The pipeline's text, with open parameters.
     pub pipeline: String,
     /// Types and shapes of the arrays, values of the integer scalars.
     pub problem: String,
-    /// What the arrays hold of which facts are declared, as offsets and indices: they decide how
-    /// work is spread. Their names with a digest each.
+    /// Digests of the contents of arrays with declared facts, such as offsets and indices, which
+    /// determine the distribution of work; with their names.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data: String,
     /// The device's name.
     pub device: String,
     /// The driver's version; empty for the emulator.
     pub driver: String,
-    /// The compiler's version; empty where there is none.
+    /// The compiler's version; empty if there is none.
     pub compiler: String,
     /// The version of this library.
     pub library: String,
@@ -58,7 +58,7 @@ impl Key {
         read_problem(&self.problem).1
     }
 
-    /// The types of the arrays, as `x: f32, out: f32`.
+    /// The types of the arrays, such as `x: f32, out: f32`.
     pub fn types(&self) -> String {
         read_problem(&self.problem).0
     }
@@ -79,7 +79,7 @@ impl Key {
     }
 }
 
-/// Digests of the arrays that facts are declared of.
+/// Digests of the arrays with declared facts.
 pub(crate) fn data(kernel: &LoopKernel, args: &Args) -> Result<String, Diagnostic> {
     let mut digests = Vec::new();
     for name in data_class::arrays(kernel) {
@@ -126,7 +126,7 @@ fn read_problem(problem: &str) -> (String, BTreeMap<Name, i64>) {
     (types.collect::<Vec<_>>().join(", "), integers.collect())
 }
 
-/// What the device is called in keys.
+/// The name of the device in keys.
 pub(crate) fn device_name(device: &Device) -> String {
     if device.is_gpu() { device.name().to_owned() } else { "emulator".to_owned() }
 }
@@ -137,7 +137,7 @@ pub(crate) fn driver(device: &Device) -> String {
     version.map_or_else(String::new, |(major, minor)| format!("{major}.{minor}"))
 }
 
-/// The compiler's version, empty where nothing is compiled.
+/// The compiler's version, empty if nothing is compiled.
 pub(crate) fn compiler(device: &Device) -> String {
     match loopwright_runtime::nvrtc::library() {
         Ok(library) if device.is_gpu() => compiler_version(library),
@@ -145,7 +145,7 @@ pub(crate) fn compiler(device: &Device) -> String {
     }
 }
 
-/// A version is the same on every machine, as the build's own fingerprint is not.
+/// Unlike the build's fingerprint, a version is the same on every machine.
 pub(crate) fn compiler_version(library: &loopwright_runtime::nvrtc::Library) -> String {
     format!("nvrtc {}.{}", library.version.0, library.version.1)
 }
@@ -155,20 +155,21 @@ pub(crate) fn library() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-/// A point's outcome with all that it depends on: a line of a log.
+/// A point's outcome with everything it depends on: a line of a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// What it depends on.
+    /// Everything the outcome depends on, except the point.
     pub key: Key,
-    /// Which point.
+    /// The point of the space.
     pub point: Point,
-    /// The sample that it was checked and counted on, and the machine that costs are estimated for.
+    /// The sample on which it was checked and counted, and the machine for which costs are
+    /// estimated.
     #[serde(default)]
     pub basis: String,
-    /// What the search is called. Nothing depends on it.
+    /// The name of the search. Nothing depends on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: crate::Outcome,
 }
 

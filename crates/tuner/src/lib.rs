@@ -34,12 +34,12 @@
 //! ```
 //!
 //! A [`Space`] is data: candidates and requirements. A [`Tuner`] checks and counts every point on
-//! the emulator, which gives a [`Cost`] and a bound, then times points on a GPU where there is one,
-//! in the order of a [`Strategy`], and names the best of the finalists. Points that are illegal,
+//! the emulator, which gives a [`Cost`] and a bound, then times points on a GPU if there is one, in
+//! the order of a [`Strategy`], and names the best of the finalists. Points that are illegal,
 //! impossible or wrong are [`Outcome`]s with a reason. A [`Log`] keeps outcomes; [`simulate`]
 //! replays a strategy over them without a device. [`TunedRecords`] are the best points that a
-//! project ships, with all that they hold for. A [`LimitReport`] shows how near the best points of
-//! several searches come to the memory's limit, over a size.
+//! project ships, with everything they depend on. A [`LimitReport`] shows the fraction of the
+//! memory's limit that the best points of several searches reach, over a size.
 
 #![cfg_attr(
     not(test),

@@ -1,10 +1,10 @@
-//! Records on disk: an append-only log, a JSON object a line.
+//! Records on disk: an append-only log, one JSON object per line.
 //!
-//! A run that is killed loses at most what it was working on and the line that it was writing:
-//! reading leaves out lines that are torn, wherever they stand, and says so; the next run goes on
-//! behind them. Lines of other keys are kept and not used; the reader says in which field they
-//! differ. Counts also hang on the sample and on the machine that they are an estimate for: those
-//! of another [`Record::basis`] are made again.
+//! A killed run loses at most the work in progress and the line being written: reading skips torn
+//! lines anywhere and reports them; the next run appends after them. Lines of other keys are kept
+//! but not used; the reader reports the field in which they differ. Counts also depend on the
+//! sample and on the machine for which they are an estimate: those of another [`Record::basis`] are
+//! recomputed.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -21,22 +21,22 @@ pub struct Log {
     file: File,
 }
 
-/// What a log holds for a key.
+/// The contents of a log for a key.
 #[derive(Clone, Debug, Default)]
 pub struct Recalled {
-    /// Outcomes of this key, the last of each point.
+    /// Outcomes of this key, the last one of each point.
     pub outcomes: Vec<(Point, Outcome)>,
-    /// Records of other keys: how many, and for the first of them the field that differs, what it
-    /// is here, and what it is there.
+    /// The number of records with other keys.
     pub others: usize,
-    /// See `others`.
+    /// For the first of these, the field that differs, its value here, and its value there.
     pub difference: Option<(String, String, String)>,
-    /// The lines that are torn or hold something else, from 1. They are left out, and stay.
+    /// The numbers, from 1, of lines that are torn or contain something else. They are skipped, but
+    /// stay in the file.
     pub torn: Vec<usize>,
 }
 
-/// The records of a log, in the order in which they were appended. Nothing is made and nothing is
-/// written.
+/// The records of a log, in the order in which they were appended. Does not create or write
+/// anything.
 pub(crate) fn records(path: &Path) -> Result<Vec<Record>, Diagnostic> {
     let bytes = std::fs::read(path).map_err(|e| failed(path, "read", &e).help(HELP))?;
     let (records, _) = parse(path, &bytes)?;
@@ -51,8 +51,8 @@ const HELP: &str = "name a file that `loopwright tune --log FILE` has written";
 /// How every record begins.
 const BEGIN: &[u8] = b"{\"key\":";
 
-/// The records of a log's bytes, and the numbers of the lines that hold none. What holds no record,
-/// but something else, is no log.
+/// The records of a log's bytes, and the numbers of the lines without one. A file that contains
+/// something else and no record is not a log.
 fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnostic> {
     if serde_json::from_slice::<TunedRecords>(bytes).is_ok() {
         return Err(Diagnostic::new(
@@ -68,9 +68,9 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnos
     for (number, line) in bytes.split(|b| *b == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
         match serde_json::from_slice(line) {
             Ok(record) => records.push(record),
-            // Torn by the end of the process that wrote it, or by that of the machine, which may
-            // leave zeros. Where another process was writing at the time, its record is behind the
-            // torn one in the same line.
+            // Torn by the end of the writing process or of the machine, which may leave zeros. If
+            // another process was writing at the time, its record follows the torn one in the same
+            // line.
             Err(e) => {
                 torn.push(number + 1);
                 match last_record(line) {
@@ -82,7 +82,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnos
         }
     }
     match foreign {
-        // Among records, a line of something else costs no more than itself.
+        // Among records, a line of something else only loses itself.
         Some((number, e)) if records.is_empty() => Err(Diagnostic::new(
             "tuning-log",
             format!("line {number} of {} is no record: {e}", path.display()),
@@ -92,7 +92,7 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<(Vec<Record>, Vec<usize>), Diagnos
     }
 }
 
-/// The record that a line ends with, behind the torn beginning of another.
+/// The record at the end of a line, after the torn beginning of another.
 fn last_record(line: &[u8]) -> Option<Record> {
     let begin = line.windows(BEGIN.len()).rposition(|w| w == BEGIN).filter(|k| *k > 0)?;
     serde_json::from_slice(&line[begin..]).ok()
@@ -108,8 +108,8 @@ fn failed(path: &Path, what: &str, e: &std::io::Error) -> Diagnostic {
 }
 
 impl Log {
-    /// Opens or makes a log, and reads what it holds for a key, counts only those of this basis. A
-    /// file that holds something else is an error, and stays as it is.
+    /// Opens or creates a log, and reads its contents for a key, counts only of this basis. A file
+    /// with other contents is an error and is not changed.
     pub fn open(path: impl AsRef<Path>, key: &Key, basis: &str) -> Result<(Log, Recalled), Diagnostic> {
         let path = path.as_ref().to_owned();
         let mut file = OpenOptions::new()
@@ -143,12 +143,12 @@ impl Log {
         Ok((Log { path, file }, recalled))
     }
 
-    /// Adds a record. It is on its way to the disk when this returns.
+    /// Adds a record. It has been passed to the operating system when this returns.
     pub fn append(&mut self, record: &Record) -> Result<(), Diagnostic> {
         let mut line = serde_json::to_vec(record)
             .map_err(|e| Diagnostic::new("tuning-log", format!("a record cannot be written as JSON: {e}")))?;
         line.push(b'\n');
-        // One write a line, so that lines of two processes do not mix.
+        // One write per line, so that lines of two processes do not mix.
         self.file
             .write_all(&line)
             .and_then(|()| self.file.flush())
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(codes, ["block=2 second", "block=1 again"]);
     }
 
-    /// A process dies while it writes, and another one goes on in the same line; a disk keeps
+    /// A process dies while it writes, and another one continues in the same line; a disk keeps
     /// zeros; an editor leaves something.
     #[test]
     fn a_torn_line_costs_that_line_only() {
@@ -296,8 +296,8 @@ mod tests {
             assert_eq!(records(&path).map(|_| ()).map_err(|d| d.code), Err("tuning-log"), "{text}");
             assert_eq!(std::fs::read_to_string(&path).expect("reads"), text);
         }
-        // Wherever the first record of a log was torn, it is one; so it is where the disk has kept
-        // zeros in the place of its end.
+        // A log whose first record was torn anywhere is still a log, even if the disk has kept
+        // zeros instead of its end.
         let whole = serde_json::to_vec(&record("a", 1, "first")).expect("JSON");
         std::fs::write(&path, [&whole[..whole.len() / 2], &[0; 64]].concat()).expect("writes");
         let (mut log, recalled) = open(&path, "a");

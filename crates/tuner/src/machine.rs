@@ -1,4 +1,4 @@
-//! What the memory of a device really moves, measured with kernels of ours.
+//! The memory rates of a device, measured with our own kernels.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::binaries::{self, BinaryFile};
 use crate::measured::{self, Subject};
 use crate::{BinaryFolder, Machine, Times};
 
-/// Reads everything once and writes next to nothing: the sums of long rows.
+/// Reads everything once and writes almost nothing: the sums of long rows.
 const READ: &str = "kernel read_limit(x: f32[rows, 65536], out: f32[rows], rows: i32)
      assume 1 <= rows
      domain { [s] : 0 <= s < rows }
@@ -24,18 +24,18 @@ const COPY: &str = "kernel copy_limit(x: f32[rows, 65536], out: f32[rows, 65536]
      domain { [i] : 0 <= i < 65536 }
      out[s, i] = x[s, i]";
 
-/// A kernel that comes near a limit of the memory.
+/// A kernel that approaches a limit of the memory.
 struct Limit {
     kernel: &'static str,
     /// Whether it writes as much as it reads.
     copies: bool,
-    /// Threads of a block.
+    /// Threads per block.
     threads: u32,
-    /// Loads of 16 bytes that a thread has under way.
+    /// Loads of 16 bytes that a thread has in flight.
     loads: u32,
 }
 
-/// Which block reads fastest hangs on the device; the fastest one is the limit.
+/// Which block size reads fastest depends on the device; the fastest one is the limit.
 const LIMITS: [Limit; 5] = [
     Limit { kernel: READ, copies: false, threads: 256, loads: 4 },
     Limit { kernel: READ, copies: false, threads: 256, loads: 8 },
@@ -64,25 +64,25 @@ impl Limit {
     }
 }
 
-/// The rates of a device's memory, bytes a second.
+/// The rates of a device's memory, in bytes per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
-    /// Of a kernel that only reads: the fastest of several, which differ in their blocks.
+    /// The rate of reading: that of the fastest of several kernels with different blocks.
     pub read: f64,
-    /// Of a copy, bytes read and written together.
+    /// The rate of a copy, bytes read plus bytes written.
     pub copy: f64,
 }
 
 impl Rates {
-    /// Measures a GPU with arrays of about this many bytes, which should be many times the
-    /// second-level cache. Nothing is taken from disk, and nothing kept there.
+    /// Measures a GPU with arrays of about this many bytes, which should be many times the size of
+    /// the L2 cache. Nothing is read from disk or kept there.
     pub fn measure(device: &Device, bytes: usize) -> Result<Rates, Diagnostic> {
         Rates::measure_with(device, bytes, |_, kernel, _| {
             device.compile_with(kernel, &CompileOptions::default())
         })
     }
 
-    /// As [`Rates::measure`], with kernels that `compiled` gives by their number.
+    /// As [`Rates::measure`], with kernels from `compiled`, by number.
     fn measure_with(
         device: &Device,
         bytes: usize,
@@ -104,7 +104,7 @@ impl Rates {
     }
 }
 
-/// How many rows of the limits' kernels make so many bytes.
+/// Number of rows of the limit kernels for this many bytes.
 fn rows(bytes: usize) -> usize {
     (bytes / (65536 * 4)).max(1)
 }
@@ -116,23 +116,23 @@ pub(crate) fn compile_limits(folder: &Path, arch: Arch) -> Result<Vec<BinaryFile
     LIMITS.iter().map(compile).collect()
 }
 
-/// Bytes of an array that the limits are measured on, at most; an eighth of the memory where that
-/// is less.
+/// The most bytes of an array on which the limits are measured; an eighth of the memory if that is
+/// less.
 const LIMIT_BYTES: usize = 1 << 30;
 
 impl Machine {
-    /// The description of a GPU with the rate of its memory measured, as its fastest kernel reads
-    /// or copies; anything else as described.
+    /// The machine of a GPU, with the measured rate of its memory, reading or copying, whichever is
+    /// faster; for anything else, the machine as described.
     ///
-    /// What was measured is kept in a file beside the cached binaries, and taken from there where
-    /// device, driver and library are the same; where `LOOPWRIGHT_CACHE` is `off` or the file is
-    /// damaged, it is measured anew. [`Rates::measure`] always measures.
+    /// Rates are kept in a file next to the cached binaries, and read from there if device, driver
+    /// and library are the same; if `LOOPWRIGHT_CACHE` is `off` or the file is damaged, they are
+    /// measured again. [`Rates::measure`] always measures.
     pub fn measured(device: &Device) -> Result<Machine, Diagnostic> {
         Machine::measured_with(device, None)
     }
 
-    /// As [`Machine::measured`]; where there is a folder, its binaries are used and no compiler is
-    /// asked.
+    /// As [`Machine::measured`]; if there is a folder, its binaries are used instead of the
+    /// compiler.
     pub(crate) fn measured_with(
         device: &Device,
         folder: Option<&BinaryFolder>,
@@ -162,7 +162,7 @@ impl Machine {
     }
 }
 
-/// The first of several diagnostics: the texts here are the library's own, so that there is none.
+/// The first of several diagnostics: there is none, since the texts here are the library's own.
 fn first(all: loopwright_kernel_ir::Diagnostics) -> Diagnostic {
     all.0.into_iter().next().unwrap_or_else(|| Diagnostic::new("no-kernel", "the text holds no kernel"))
 }

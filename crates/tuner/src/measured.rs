@@ -1,11 +1,10 @@
 //! Rates of machines' memory, kept on disk.
 //!
-//! To measure takes a second or so, of which each search would spend one. What was measured lies
-//! beside the cached binaries ([`Cache`]), a file for each device, and holds for that device, its
-//! driver, this library's version and the kernels that measure. Whoever wants it measured anew
-//! removes the file, `machine-*.json`, or turns the cache off. A file that is damaged or of
-//! something else is as good as none, and one that cannot be written costs the next search a
-//! second.
+//! A measurement takes about a second, which each search would otherwise spend. The rates are kept
+//! next to the cached binaries ([`Cache`]), one file per device, and are valid for that device, its
+//! driver, this library's version and the measuring kernels. To measure again, remove the file,
+//! `machine-*.json`, or turn the cache off. A damaged or unrelated file is ignored, and one that
+//! cannot be written costs the next search a second.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Rates, key};
 
-/// What rates hold for.
+/// What rates are valid for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Subject {
     device: String,
@@ -48,14 +47,14 @@ impl Subject {
         }
     }
 
-    /// Devices that are told apart have files of their own.
+    /// Different devices have different files.
     fn file(&self, folder: &Path) -> PathBuf {
         let hash = blake3::hash(format!("{self:?}").as_bytes()).to_hex();
         folder.join(format!("machine-{}.json", &hash[..16]))
     }
 }
 
-/// A file's content.
+/// The contents of a file.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     subject: Subject,
@@ -63,7 +62,7 @@ struct Kept {
     read: f64,
     /// Bytes a second.
     copy: f64,
-    /// Of all that stands before it.
+    /// The checksum of all fields above.
     checksum: String,
 }
 
@@ -75,12 +74,12 @@ impl Kept {
     }
 }
 
-/// The folder of the environment's cache; none where it is turned off.
+/// The folder of the cache in the environment; none if it is turned off.
 pub(crate) fn folder() -> Option<PathBuf> {
     Cache::from_environment().folder().map(Path::to_owned)
 }
 
-/// What was measured of a device before.
+/// Rates that were measured for a device earlier.
 pub(crate) fn recall(folder: &Path, subject: &Subject) -> Option<Rates> {
     let kept: Kept = serde_json::from_slice(&std::fs::read(subject.file(folder)).ok()?).ok()?;
     let rates = Rates { read: kept.read, copy: kept.copy };
@@ -88,7 +87,7 @@ pub(crate) fn recall(folder: &Path, subject: &Subject) -> Option<Rates> {
     (whole && kept.subject == *subject).then_some(rates)
 }
 
-/// Keeps what was measured, as a whole file or none.
+/// Stores rates, atomically.
 pub(crate) fn keep(folder: &Path, subject: &Subject, rates: &Rates) {
     let path = subject.file(folder);
     let own = path.with_extension(format!("{}", std::process::id()));
@@ -142,7 +141,7 @@ mod tests {
         ];
         for other in others {
             assert_eq!(recall(&folder, &other), None, "{other:?}");
-            // Nor where its file has come to lie in the place of the other's.
+            // Nor if its file has been copied over the other's.
             std::fs::copy(this.file(&folder), other.file(&folder)).expect("copies");
             assert_eq!(recall(&folder, &other), None, "{other:?}");
             // Each has its own.

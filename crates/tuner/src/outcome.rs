@@ -1,5 +1,5 @@
-//! What became of a point. A point that is illegal, impossible or wrong is a result like the
-//! others, with its reason.
+//! The outcome of a point. A point that is illegal, impossible or wrong is a result like any other,
+//! with a reason.
 
 use loopwright_kernel_ir::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -9,16 +9,16 @@ use crate::{Cost, figures};
 /// Times of one candidate, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Times {
-    /// The median: the figure that candidates are compared by.
+    /// The median, by which candidates are compared.
     pub median: f64,
     /// The least.
     pub least: f64,
-    /// How many launches were timed.
+    /// Number of launches timed.
     pub launches: usize,
 }
 
 impl Times {
-    /// The times of launches; none of none.
+    /// The times of launches; none if there are none.
     pub fn of(mut milliseconds: Vec<f64>) -> Option<Times> {
         milliseconds.sort_by(f64::total_cmp);
         let launches = milliseconds.len();
@@ -32,7 +32,7 @@ impl Times {
     }
 }
 
-/// What became of a point.
+/// The outcome of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -40,18 +40,18 @@ pub enum Outcome {
     Refused {
         /// The diagnostic's code.
         code: String,
-        /// Its sentence.
+        /// The diagnostic's sentence.
         message: String,
-        /// What to do.
+        /// The diagnostic's remedy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         help: Option<String>,
     },
-    /// It computes something else than the declared kernel.
+    /// Its results differ from those of the declared kernel.
     Wrong {
-        /// Where and what.
+        /// The first difference, in words.
         message: String,
     },
-    /// It was counted, not timed: there is no GPU, or its bound says that it cannot win.
+    /// It was counted but not timed: there is no GPU, or its bound shows that it cannot win.
     Counted {
         /// What it costs by the counts.
         #[serde(deserialize_with = "figures::read")]
@@ -62,7 +62,7 @@ pub enum Outcome {
         /// What it costs by the counts.
         #[serde(deserialize_with = "figures::read")]
         cost: Cost,
-        /// What it took.
+        /// The measured times.
         times: Times,
     },
 }
@@ -73,7 +73,7 @@ impl Outcome {
         Outcome::Refused { code: d.code.to_string(), message: d.message.clone(), help: d.help.clone() }
     }
 
-    /// With the estimate for another machine than the counts were made for.
+    /// The outcome with the estimate for a machine other than that of the counts.
     pub(crate) fn for_machine(
         mut self,
         machine: &crate::Machine,
@@ -85,7 +85,7 @@ impl Outcome {
         self
     }
 
-    /// What the counts say.
+    /// The static cost, if it was counted.
     pub fn cost(&self) -> Option<&Cost> {
         match self {
             Outcome::Counted { cost } | Outcome::Timed { cost, .. } => Some(cost),
@@ -101,7 +101,7 @@ impl Outcome {
         }
     }
 
-    /// Why there is no figure, in a line; none where there is one.
+    /// Why there is no figure, in one line; none if there is one.
     pub(crate) fn reason(&self) -> Option<String> {
         match self {
             Outcome::Refused { code, message, help } => {
@@ -113,9 +113,9 @@ impl Outcome {
         }
     }
 
-    /// The figure to rank by, in milliseconds: measured where it was measured, estimated otherwise.
-    /// An estimate that is no number, as a difference of infinite ones, is infinite and so the
-    /// last: its sign would otherwise make it the first or the last.
+    /// The figure to rank by, in milliseconds: measured if available, estimated otherwise. A NaN
+    /// estimate, such as a difference of infinities, counts as infinite and ranks last: otherwise
+    /// its sign would make it first or last.
     pub fn milliseconds(&self) -> Option<f64> {
         let figure = self.times().map(|t| t.median).or_else(|| self.cost().map(|c| c.estimate_ms));
         figure.map(|ms| if ms.is_nan() { f64::INFINITY } else { ms })

@@ -22,12 +22,12 @@ svg circle{fill:#0969da;fill-opacity:.55}svg circle.best{fill:#1a7f37;fill-opaci
 td,th{border-color:#30363d}th{background:#0d1117}tr.best td{background:#12361f}svg .grid{stroke:#21262d}svg text{fill:#8b949e}figcaption,.note{color:#8b949e}
 svg circle{fill:#58a6ff}svg circle.best{fill:#3fb950}}";
 
-/// Text as it stands in HTML, attributes included.
+/// Text escaped for HTML, including attributes.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// A scale from values to places, linear or logarithmic.
+/// A scale from values to positions, linear or logarithmic.
 pub(crate) struct Scale {
     pub low: f64,
     pub high: f64,
@@ -79,7 +79,7 @@ impl Scale {
     }
 }
 
-/// The place of a plot in its picture, between the axes and their ends.
+/// The position of a plot in its picture, between the axes and their ends.
 pub(crate) struct Frame {
     pub left: f64,
     pub right: f64,
@@ -106,7 +106,7 @@ impl Frame {
         }
     }
 
-    /// Both axes with what they show.
+    /// Both axes with their labels.
     pub fn axes(&self, out: &mut String, x: &str, y: &str) {
         let (x0, x1, y0, y1) = (self.left, self.right, self.bottom, self.top);
         let middle = (y0 + y1) / 2.0;

@@ -1,9 +1,9 @@
-//! Partial tiles that the sample has and the problem has not.
+//! Partial tiles that the sample has but the problem does not.
 //!
-//! Counts grow from the sample to the problem as if both were alike. Where the length of a tile
-//! divides a size of the problem and not that of the sample, the sample ends in a tile that is not
-//! full: its idle lanes and guarded accesses are counted, and grow, although the problem has none
-//! of them. Long tiles lose most by it, and may rank last where they are best.
+//! Counts are scaled from the sample to the problem as if both were alike. If the length of a tile
+//! divides a size of the problem but not that of the sample, the sample ends in a partial tile: its
+//! idle lanes and guarded accesses are counted and scaled, although the problem has none. Long
+//! tiles are affected most, and may rank last although they are best.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,9 +14,9 @@ use crate::Point;
 use crate::candidate::Plan;
 use crate::points::ranges;
 
-/// A sentence for each size of the sample that tiles of the points do not divide although they
-/// divide the problem's, with a size that they divide. What a tile's length is hangs on one
-/// parameter at a time, so that one point for each candidate of each parameter is looked at.
+/// One sentence for each size of the sample that tiles of the points do not divide although they
+/// divide the problem's, with a size that they divide. The length of a tile depends on a single
+/// parameter, so one point for each candidate of each parameter suffices.
 pub(crate) fn notes(plan: &Plan<'_>, points: &[Point], sample: &Args) -> Result<Vec<String>, Diagnostic> {
     let declared = plan.kernel.declared();
     let (problem, smaller) = (known(declared, plan.args)?.integers, known(declared, sample)?.integers);
@@ -30,7 +30,7 @@ pub(crate) fn notes(plan: &Plan<'_>, points: &[Point], sample: &Args) -> Result<
     sizes.retain(|(_, all, few)| all != few && *few > 0);
     let mut tiles: BTreeMap<&Name, BTreeSet<i64>> = BTreeMap::new();
     for point in one_for_each_candidate(points) {
-        // What cannot be made is a result of its own.
+        // A point that cannot be made is reported elsewhere.
         let bound = plan.pipeline.bind(point.values().map(|(n, v)| (n.as_str(), v)));
         let Ok(kernel) = bound.and_then(|p| p.apply_unjudged(plan.kernel)) else { continue };
         for (iname, all, few) in &sizes {
@@ -76,7 +76,7 @@ fn one_for_each_candidate(points: &[Point]) -> Vec<&Point> {
     taken
 }
 
-/// The lengths of the tiles that an iname was split into, tiles of tiles too.
+/// The lengths of the tiles that an iname was split into, including nested tiles.
 fn tiles_of(kernel: &LoopKernel, iname: &Name) -> Vec<i64> {
     let expanded = kernel.definition(iname).and_then(|definition| kernel.expand(definition).ok());
     let factors = |aff: Aff| -> Vec<i64> {

@@ -1,22 +1,22 @@
-//! How many points a declared kernel has at given sizes: how much work grows from a sample to the
+//! The number of points of a declared kernel at given sizes, to scale work from a sample to the
 //! problem.
 //!
 //! The range of each iname is taken over the ranges of those around it, as in interval arithmetic,
-//! so that a triangle counts as its square. Ratios of two sizes of one kernel are what this is for:
-//! there the factor is the same in both.
+//! so that a triangle counts as its square. This is used for ratios of two sizes of one kernel, in
+//! which the factor cancels.
 
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{Aff, LoopKernel, Name};
 
-/// The sum over instructions of the product of their inames' ranges; none where a bound hangs on
+/// The sum over instructions of the product of their inames' ranges; none if a bound depends on
 /// data.
 pub(crate) fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Option<f64> {
     let ranges = ranges(kernel, integers);
     let mut sum = 0.0;
     for instruction in &kernel.instructions {
         let parts = kernel.parts(instruction);
-        // An empty range around one that hangs on data leaves nothing all the same.
+        // An empty range around one that depends on data still leaves nothing.
         let product = |inames: Vec<Name>| -> Option<f64> {
             let lengths = inames.iter().map(|i| ranges.get(i).map(|(low, high)| (high - low + 1.0).max(0.0)));
             let lengths: Vec<Option<f64>> = lengths.collect();
@@ -28,7 +28,7 @@ pub(crate) fn points(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> Opt
     Some(sum)
 }
 
-/// The least and the greatest value of each iname and of each parameter; inames whose bounds hang
+/// The least and the greatest value of each iname and of each parameter; inames whose bounds depend
 /// on data are left out.
 pub(crate) fn ranges(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> BTreeMap<Name, (f64, f64)> {
     let mut ranges: BTreeMap<Name, (f64, f64)> =
@@ -55,7 +55,7 @@ pub(crate) fn ranges(kernel: &LoopKernel, integers: &BTreeMap<Name, i64>) -> BTr
     ranges
 }
 
-/// The greatest value of a function without its term in `iname`; none where a name has no range.
+/// The greatest value of a function without its term in `iname`; none if a name has no range.
 fn greatest(aff: &Aff, iname: &Name, ranges: &BTreeMap<Name, (f64, f64)>) -> Option<f64> {
     if !aff.is_affine() {
         return None;

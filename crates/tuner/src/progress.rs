@@ -1,26 +1,26 @@
-//! How far a search is, and where its time went.
+//! The progress of a search, and where its time went.
 
 use std::fmt;
 use std::time::Duration;
 
-/// How far a search is.
+/// The progress of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// What is being done.
+    /// The current phase.
     pub phase: Phase,
-    /// How many points of the phase are done.
+    /// Number of points done in this phase.
     pub done: usize,
-    /// How many there are.
+    /// Number of points in this phase.
     pub of: usize,
-    /// The best figure so far, milliseconds: measured, or estimated where nothing is measured.
+    /// The best figure so far, in milliseconds: measured, or estimated if nothing is measured.
     pub best: Option<f64>,
 }
 
 /// The phases of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The declared kernel is interpreted on the sample, for the results that points are held to.
-    /// It is told of when it begins.
+    /// The declared kernel is interpreted on the sample, for the results with which points are
+    /// compared. Reported when it begins.
     Reference,
     /// Points are lowered, checked and counted.
     Counting,
@@ -30,17 +30,17 @@ pub enum Phase {
     Finals,
 }
 
-/// How long the phases took.
+/// The durations of the phases.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// What is in no other phase: measuring the machine, reading the log, moving arrays to the
-    /// device.
+    /// Everything outside the other phases: measuring the machine, reading the log, moving arrays
+    /// to the device.
     pub preparing: Duration,
     /// The results of the declared kernel on the sample, by the plain interpreter.
     pub reference: Duration,
     /// Lowering, checking and counting on the emulator.
     pub counting: Duration,
-    /// Compiling, as far as the device had to wait for it.
+    /// Time that the device waited for the compiler.
     pub compiling: Duration,
     /// Checking and timing on the device.
     pub timing: Duration,
@@ -54,7 +54,7 @@ impl Spent {
         self.preparing + self.reference + self.counting + self.compiling + self.timing + self.finals
     }
 
-    /// With what is left of the whole time as that of preparing.
+    /// Assigns the remainder of the whole time to preparing.
     pub(crate) fn of(self, whole: Duration) -> Spent {
         let others = Spent { preparing: Duration::ZERO, ..self }.total();
         Spent { preparing: whole.saturating_sub(others), ..self }

@@ -8,36 +8,35 @@ use loopwright_kernel_ir::Diagnostic;
 use crate::limits::of_logs;
 use crate::{Outcome, Point, Strategy, simulate};
 
-/// How many points are handed out at a time: a number of its own, so that a replay gives the same
-/// on every machine.
+/// Points per batch: fixed, so that a replay gives the same result on every machine.
 const BATCH: usize = 8;
 
-/// What a strategy would have found in a search that was recorded.
+/// What a strategy would have found in a recorded search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {
-    /// What the search is called.
+    /// The name of the search.
     pub name: String,
-    /// Where it ran.
+    /// The device on which it ran.
     pub device: String,
     /// Types and shapes of the arrays, values of the integer scalars.
     pub problem: String,
-    /// Whether its points were timed; otherwise the figures are estimates by the counts.
+    /// Whether its points were timed; otherwise the figures are estimates from counts.
     pub measured: bool,
-    /// How many points of the log have a figure.
+    /// Number of points in the log that have a figure.
     pub points: usize,
     /// The best of them, with its milliseconds.
     pub best: (Point, f64),
     /// The strategy.
     pub strategy: Strategy,
-    /// How many points it looked at.
+    /// Number of points it looked at.
     pub looked_at: usize,
     /// The best of these, with its milliseconds.
     pub found: (Point, f64),
 }
 
 impl Replayed {
-    /// The time of the log's best over that of the best that the strategy found: 1 where it found
-    /// the best.
+    /// The time of the log's best over that of the best that the strategy found: 1 if it found the
+    /// best.
     pub fn quality(&self) -> f64 {
         self.best.1 / self.found.1
     }
@@ -66,10 +65,10 @@ impl fmt::Display for Replayed {
 
 /// Replays a strategy over each search of a log that `Tuner::log` has kept. The strategy is given
 /// for a number of points that have a figure; it should be a log of an exhaustive search, since
-/// what is not in it cannot be found. Where the log has times, points without one count as refused;
-/// where it has none, estimates take their place, as in a search on the emulator.
+/// points outside it cannot be found. If the log has times, points without one count as refused; if
+/// it has none, estimates take their place, as in a search on the emulator.
 ///
-/// Errors: a file that is no log, a log in which no point has a figure, a strategy of no points.
+/// Errors: a file that is not a log, a log in which no point has a figure, a strategy of no points.
 pub fn replay(
     log: impl AsRef<Path>,
     strategy: impl Fn(usize) -> Strategy,
@@ -99,7 +98,7 @@ pub fn replay(
             of(*a).total_cmp(&of(*b))
         };
         let best = (0..points.len()).filter(|k| figures[*k].is_some()).min_by(order).and_then(at);
-        // Figures that are infinite or no number are not found by a strategy.
+        // Infinite and NaN figures are not found by a strategy.
         let (Some(best), Some(found)) = (best, simulated.best.and_then(at)) else { continue };
         replayed.push(Replayed {
             name: search.name.clone(),

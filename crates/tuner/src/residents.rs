@@ -1,60 +1,61 @@
 //! How busy the blocks of a launch keep the memory.
 //!
-//! By Little's law the memory moves what is under way, each latency once; it is busy with
-//! `bandwidth * latency` bytes. A thread that is resident has its bytes under way for the latency
+//! By Little's law the memory moves the bytes in flight once per latency; it is busy with
+//! `bandwidth * latency` bytes in flight. A resident thread has its bytes in flight for the latency
 //! of each of its rounds, and nothing before the first and after the last: while its block is
-//! launched and computes addresses, while partial results go through shuffles, one after another,
-//! and while its block waits for its slowest warp, since the place of a block is free for the next
-//! only when all of it has ended. Of several warps the slowest is later by the logarithm of how
-//! many there are. A thread of one round, as those of short rows are, spends a third of its life
-//! so; one of many rounds hardly any.
+//! launched and computes addresses, while partial results go through a sequence of shuffles, and
+//! while its block waits for its slowest warp, since the slot of a block is free for the next only
+//! when the whole block has ended. The delay of the slowest warp grows with the logarithm of the
+//! number of warps. A thread of one round, as with short rows, spends a third of its life in this
+//! way; one of many rounds hardly any.
 //!
-//! At any time more or fewer of the resident blocks are in that part of their lives, so that where
-//! bytes under way are hardly enough, some of the memory's time is lost: the more of it the larger
-//! that part is.
+//! The number of resident blocks in that part of their lives fluctuates, so if the bytes in flight
+//! are barely sufficient, some of the memory's time is lost, and more of it the larger that part
+//! is.
 //!
-//! Of the last wave there are fewer blocks, which keep the memory less busy. How much longer that
-//! takes counts in full after one wave, when all blocks end together, and less by the square of how
-//! many there were: blocks drift apart, and the others fill the gap.
+//! The last wave has fewer blocks, which keep the memory less busy. The extra time counts in full
+//! after one wave, when all blocks end together, and decreases with the square of the number of
+//! waves: blocks drift apart, and others fill the gap.
 //!
 //! The constants fit a sweep of short segments on an H200 (`tests/recorded.rs`) and the untuned
-//! times of `benches/RESULTS.md`; neighbours of them fit as well. In that sweep blocks of 32 warps
-//! with one round a thread reach 0.78 of what those of 4 warps do with as many bytes under way.
+//! times of `benches/RESULTS-archive.md`; nearby values fit as well. In that sweep, blocks of 32
+//! warps with one round per thread reach 0.78 of what blocks of 4 warps do with as many bytes in
+//! flight.
 
 use crate::Machine;
 
-/// Seconds in which a block is launched and computes its first addresses.
+/// Seconds to launch a block and compute its first addresses.
 const LAUNCHED: f64 = 140e-9;
-/// Seconds by which the slowest warp is later, times the logarithm of their number.
+/// Delay of the slowest warp in seconds, per unit of the logarithm of the number of warps.
 const SLOWEST: f64 = 70e-9;
-/// Seconds of a shuffle with the operation after it: half of what one takes alone, as those of
+/// Seconds per shuffle with the operation after it: half of what a single one takes, as those of
 /// several rows overlap.
 const SHUFFLED: f64 = 7e-9;
-/// How sharply the memory becomes busy as bytes are added, times the part of a thread's life in
+/// How sharply the memory saturates as bytes are added, times the fraction of a thread's life in
 /// which it does not wait.
 const SHARPNESS: f64 = 1.5;
-/// As sharp as makes a difference.
+/// The largest sharpness that makes a difference.
 const SHARPEST: f64 = 64.0;
 
 /// The blocks of a launch.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Residents {
-    /// How many there are.
+    /// Number of blocks.
     pub blocks: f64,
-    /// How many are resident at once, on all multiprocessors.
+    /// Number of blocks resident at once, on all multiprocessors.
     pub places: f64,
-    /// Warps of a block.
+    /// Warps per block.
     pub warps: f64,
-    /// Bytes that a thread moves.
+    /// Bytes that each thread moves.
     pub bytes: f64,
-    /// Bytes that it waits for at a time.
+    /// Bytes that a thread waits for at a time.
     pub in_flight: f64,
-    /// Shuffles of a warp.
+    /// Shuffles per warp.
     pub shuffles: f64,
 }
 
 impl Residents {
-    /// How busy the memory is while so many are resident, 0 to 1.
+    /// Utilisation of the memory while `resident` blocks are resident, 0 to 1.
     pub fn busy(&self, resident: f64, machine: &Machine) -> f64 {
         let waits = (self.bytes / self.in_flight).max(1.0) * machine.latency;
         let rest = LAUNCHED + SLOWEST * self.warps.max(1.0).ln() + SHUFFLED * self.shuffles;
@@ -69,12 +70,12 @@ impl Residents {
         }
     }
 
-    /// As [`Residents::busy`], while as many are resident as can be.
+    /// As [`Residents::busy`], with as many resident blocks as possible.
     pub fn busy_at_most(&self, machine: &Machine) -> f64 {
         self.busy(self.blocks.min(self.places), machine)
     }
 
-    /// How many times longer the launch takes than a memory would that is always busy.
+    /// The time of the launch over that with a memory that is always busy.
     pub fn stretch(&self, machine: &Machine) -> f64 {
         let full = 1.0 / self.busy_at_most(machine);
         let waves = (self.blocks / self.places).floor();
@@ -90,7 +91,7 @@ impl Residents {
 mod tests {
     use super::*;
 
-    /// Blocks of 256 threads that read 2^28 f32 on an H200, with these rounds of so many bytes.
+    /// Blocks of 256 threads that read 2^28 f32 on an H200, with these rounds of `in_flight` bytes.
     fn of(warps: f64, rounds: f64, in_flight: f64) -> Residents {
         let bytes = rounds * in_flight;
         let places = 132.0 * (64.0 / warps);
@@ -101,7 +102,7 @@ mod tests {
     fn short_lives_keep_the_memory_less_busy() {
         let machine = Machine::h200();
         let busy = |r: Residents| r.busy_at_most(&machine);
-        // 2048 threads with 16 bytes each are 1.4 times what it takes, if they do nothing but wait.
+        // 2048 threads with 16 bytes each are 1.4 times what is needed, if they only wait.
         assert!(busy(of(8.0, 64.0, 16.0)) > 0.99);
         assert!(busy(of(8.0, 2.0, 16.0)) < 0.98);
         assert!(busy(of(8.0, 1.0, 16.0)) < busy(of(8.0, 2.0, 16.0)) - 0.05);
@@ -110,7 +111,7 @@ mod tests {
         // More bytes in one round make up for it; shuffles cost.
         assert!(busy(of(8.0, 1.0, 64.0)) > 0.98);
         assert!(busy(Residents { shuffles: 16.0, ..of(8.0, 1.0, 16.0) }) < busy(of(8.0, 1.0, 16.0)) - 0.03);
-        // Without enough of them it is a matter of proportion.
+        // Without enough bytes, it is proportional.
         let few = busy(Residents { places: 132.0, ..of(8.0, 64.0, 16.0) });
         assert!((few - 0.176).abs() < 0.01, "{few}");
     }

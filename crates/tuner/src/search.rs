@@ -1,19 +1,19 @@
 //! The search for the best point of a space.
 //!
-//! 0. The declared kernel is interpreted on the sample, for the results that points are held to.
-//! 1. Every point's kernel (without a GPU, of those that the strategy hands out) is made and
-//!    lowered, side by side, and run on the emulator over the sample: what a step or a limit
-//!    refuses, what the emulator's checks find, and what differs from the declared kernel are
-//!    results with a reason. What is left has a [`Cost`].
-//! 2. On a GPU the strategy hands out batches. The kernels of a batch are compiled side by side
-//!    while the device measures the batch before. Each is run on the sample and compared, then
-//!    timed on the problem: medians of launches over sets of arrays that together exceed the
-//!    second-level cache. A point whose bound lies clearly above the best time so far is not timed,
-//!    and one whose first launches all take twice that time is left with these.
-//! 3. The best few are timed again in alternation, and the best of those is named.
+//! 0. The declared kernel is interpreted on the sample, for the results with which points are
+//!    compared.
+//! 1. The kernel of every point (without a GPU, of every point that the strategy selects) is
+//!    transformed and lowered, in parallel, and run on the emulator over the sample: refusals by a
+//!    step or a limit, errors found by the emulator, and differences from the declared kernel are
+//!    results with a reason. The remaining points have a [`Cost`].
+//! 2. On a GPU the strategy selects batches. The kernels of a batch are compiled in parallel while
+//!    the device measures the previous batch. Each is run on the sample and compared, then timed on
+//!    the problem: medians of launches over sets of arrays that together exceed the L2 cache. A
+//!    point whose bound is clearly above the best time so far is not timed, and one whose first
+//!    launches all take twice that time is not timed further.
+//! 3. The best few are timed again in alternation, and the best of these is the result.
 //!
-//! Outcomes go to the log as they come, from each thread, so that a run that was killed goes on
-//! where it stopped.
+//! Each thread logs outcomes as they come, so that a killed run resumes where it stopped.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -32,7 +32,7 @@ use crate::{
 };
 
 impl Tuner<'_> {
-    /// The search itself, begun at this moment.
+    /// Runs the search, which began at `start`.
     pub(crate) fn search(mut self, start: Instant) -> Result<Tuning, Diagnostic> {
         self.plan.space.check(self.plan.pipeline)?;
         let points = self.plan.space.points()?;
@@ -47,7 +47,7 @@ impl Tuner<'_> {
         if let Some(folder) = &self.plan.binaries {
             folder.check_key(&key)?;
             folder.check_device(device.limits())?;
-            // What is timed is what was compiled there.
+            // The timed binaries are those compiled there.
             folder.compiler().clone_into(&mut key.compiler);
             folder.compiler().clone_into(&mut record_key.compiler);
         }
@@ -132,7 +132,7 @@ impl Tuner<'_> {
         Ok(tuning)
     }
 
-    /// Phase 1. Before each point the clock is looked at.
+    /// Phase 1. The deadline is checked before each point.
     fn count(
         &mut self,
         tuning: &mut Tuning,
@@ -141,8 +141,8 @@ impl Tuner<'_> {
         deadline: Option<Instant>,
         log: Option<&Journal>,
     ) -> Result<(), Diagnostic> {
-        // On a device all points are counted, so that the strategy knows what they cost. Without
-        // one it chooses which are counted at all.
+        // On a device all points are counted, so that the strategy knows their costs. Without one,
+        // it chooses which are counted at all.
         let strategy = if self.plan.device.is_gpu() { Strategy::Exhaustive } else { self.strategy };
         let points: Vec<Point> = tuning.candidates.iter().map(|(point, _)| point.clone()).collect();
         let unknown = vec![Some(f64::INFINITY); points.len()];
@@ -342,8 +342,8 @@ impl Tuner<'_> {
     }
 }
 
-/// How many points are counted side by side before the strategy is asked again: a number of its
-/// own, so that the same seed gives the same points on every machine.
+/// Points counted in parallel before the strategy selects again: fixed, so that the same seed gives
+/// the same points on every machine.
 fn batch_of(strategy: Strategy) -> usize {
     match strategy {
         Strategy::Exhaustive | Strategy::Random { .. } => 16,
@@ -351,8 +351,8 @@ fn batch_of(strategy: Strategy) -> usize {
     }
 }
 
-/// Tells a search over what to count what became of a point. Refused and wrong ones take no legal
-/// one's place.
+/// Reports the outcome of a counted point to the strategy. Refused and wrong points do not take the
+/// place of legal ones.
 fn note(search: &mut Search<'_>, point: usize, outcome: &Outcome) {
     match outcome.milliseconds() {
         Some(ms) => search.tell(point, Some(ms)),
@@ -360,7 +360,7 @@ fn note(search: &mut Search<'_>, point: usize, outcome: &Outcome) {
     }
 }
 
-/// An open log, with what all of its records have in common.
+/// An open log, with the fields that all of its records share.
 struct Journal {
     log: Mutex<Log>,
     key: Key,

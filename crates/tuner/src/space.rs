@@ -1,4 +1,4 @@
-//! What is searched: values for the open parameters of a pipeline.
+//! The search space: values for the open parameters of a pipeline.
 //!
 //! A space is data. Each parameter has a list of candidates; requirements between parameters are
 //! arithmetic over integers. In text:
@@ -27,7 +27,7 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// The condition of a text, as `rows * lanes <= 1024`.
+    /// Parses a condition such as `rows * lanes <= 1024`.
     pub fn parse(text: &str) -> Result<Requirement, Diagnostic> {
         let condition = parse_expression(text)?;
         let mut divides = false;
@@ -51,14 +51,14 @@ impl fmt::Display for Requirement {
     }
 }
 
-/// Candidates for each open parameter of a pipeline, and what has to hold between them.
+/// Candidates for each open parameter of a pipeline, and requirements between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Space {
     parameters: IndexMap<Name, Vec<i64>>,
     requirements: Vec<Requirement>,
 }
 
-/// More points than this are refused: a longer list would be walked before anything is tried.
+/// The most points of a space: a longer list would be enumerated before anything is tried.
 const MOST_POINTS: usize = 10_000_000;
 
 impl Space {
@@ -67,8 +67,7 @@ impl Space {
         Space::default()
     }
 
-    /// With candidates for a parameter, in the order in which neighbours are sought. A value given
-    /// twice counts once.
+    /// Adds a parameter with its candidates, in order. A value given twice counts once.
     pub fn parameter(mut self, name: impl Into<Name>, candidates: impl IntoIterator<Item = i64>) -> Space {
         let mut values: Vec<i64> = Vec::new();
         for value in candidates {
@@ -80,7 +79,7 @@ impl Space {
         self
     }
 
-    /// With a condition between parameters, as `rows * lanes <= 1024`.
+    /// Adds a condition between parameters, such as `rows * lanes <= 1024`.
     pub fn require(mut self, condition: &str) -> Result<Space, Diagnostic> {
         let requirement = Requirement::parse(condition)?;
         for name in requirement.condition.names() {
@@ -175,7 +174,7 @@ impl Space {
         Ok(())
     }
 
-    /// All points that fulfil the requirements, the last parameter changing fastest.
+    /// All points that satisfy the requirements, the last parameter changing fastest.
     pub fn points(&self) -> Result<Vec<Point>, Diagnostic> {
         let count = self.parameters.values().try_fold(1usize, |n, v| n.checked_mul(v.len()));
         if count.is_none_or(|n| n > MOST_POINTS) {

@@ -1,15 +1,14 @@
 //! Which points are timed, and in which order.
 //!
-//! A [`Search`] is asked for a batch, told what became of it, and asked again, until it has no
-//! more. It knows the points and what the counts say about each (an estimate, or nothing for a
-//! point that is refused); it knows no device, so that recorded sweeps replay through it. Where
-//! nothing will be timed, the estimates take the place of the times: the search is over which
-//! points to count, and begins without estimates.
+//! A [`Search`] gives a batch, is told its outcomes, and gives the next, until there are no more.
+//! It knows the points and the estimate of each (none for a refused point), but no device, so
+//! recorded sweeps can be replayed through it. If nothing will be timed, estimates take the place
+//! of times: the search decides which points to count, and begins without estimates.
 //!
-//! *Guided* starts with the best estimates and some points drawn at random, without estimates with
-//! random ones alone. A Gaussian process (`gaussian_process`) then predicts the logarithm of the
-//! times from the logarithms of the parameters and of the estimate, and each batch takes the points
-//! with the lowest confidence bounds. Everything follows from the seed.
+//! *Guided* starts with the best estimates and some random points, or with random points alone if
+//! there are no estimates. A Gaussian process (`gaussian_process`) then predicts the logarithm of
+//! the times from the logarithms of the parameters and of the estimate, and each batch takes the
+//! points with the lowest confidence bounds. Everything is determined by the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +18,25 @@ use serde::{Deserialize, Serialize};
 use crate::Point;
 use crate::gaussian_process::GaussianProcess;
 
-/// How the points of a space are gone through.
+/// The order in which the points of a space are tried, and how many.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
-    /// All of them, best estimates first.
+    /// All points, best estimates first.
     Exhaustive,
-    /// So many, drawn evenly.
+    /// Points drawn uniformly at random.
     Random {
-        /// How many are timed; on the emulator, how many are counted that are legal. At least one.
+        /// Number of points timed or, on the emulator, of legal points counted; at least 1.
         points: usize,
-        /// Of the generator.
+        /// Seed of the generator.
         seed: u64,
     },
-    /// So many, led by the counts and a model of the times so far; on the emulator, by a model of
+    /// Points guided by the counts and a model of the times so far; on the emulator, by a model of
     /// the estimates so far.
     Guided {
-        /// How many are timed; on the emulator, how many are counted that are legal. At least one.
+        /// Number of points timed or, on the emulator, of legal points counted; at least 1.
         points: usize,
-        /// Of the generator.
+        /// Seed of the generator.
         seed: u64,
     },
 }
@@ -73,27 +72,27 @@ impl Rng {
     }
 }
 
-/// A strategy under way.
+/// A running strategy.
 pub struct Search<'a> {
     points: &'a [Point],
     estimates: &'a [Option<f64>],
     strategy: Strategy,
     rng: Rng,
-    /// Points that were handed out.
+    /// Points given out so far.
     asked: BTreeSet<usize>,
-    /// Those of them that turned out to be none, as refused ones do where nothing was counted
+    /// Those of them that turned out not to count, such as refused ones if nothing was counted
     /// before.
     left_out: BTreeSet<usize>,
-    /// Times of those that have one.
+    /// The times of the points that have one.
     times: BTreeMap<usize, f64>,
-    /// Where the points lie for the model.
+    /// The coordinates of the points for the model.
     places: Vec<Vec<f64>>,
     batch: usize,
 }
 
 impl<'a> Search<'a> {
     /// A search through points, with an estimate in milliseconds for each that is not refused.
-    /// Points come in batches of at most `batch`, so that they can be compiled side by side.
+    /// Points come in batches of at most `batch`, so that they can be compiled in parallel.
     pub fn new(
         points: &'a [Point],
         estimates: &'a [Option<f64>],
@@ -117,7 +116,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What became of a point: its time in milliseconds, or none.
+    /// Reports the outcome of a point: its time in milliseconds, or none.
     pub fn tell(&mut self, point: usize, milliseconds: Option<f64>) {
         self.asked.insert(point);
         if let Some(ms) = milliseconds.filter(|ms| ms.is_finite() && *ms > 0.0) {
@@ -125,18 +124,18 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// How many points are handed out in all, with those that turned out to be none.
+    /// Number of points given out, including those that turned out not to count.
     pub(crate) fn looked_at(&self) -> usize {
         self.planned() + self.left_out.len()
     }
 
-    /// A point turned out to be none: another takes its place.
+    /// Reports that a point does not count: another takes its place.
     pub(crate) fn leave_out(&mut self, point: usize) {
         self.asked.insert(point);
         self.left_out.insert(point);
     }
 
-    /// How many points were handed out that count.
+    /// Number of points given out that count.
     fn done(&self) -> usize {
         self.asked.len() - self.left_out.len()
     }
@@ -147,7 +146,7 @@ impl<'a> Search<'a> {
             .collect()
     }
 
-    /// How many points are handed out in all.
+    /// Total number of points to be given out.
     pub fn planned(&self) -> usize {
         let possible = self.estimates.iter().flatten().count().saturating_sub(self.left_out.len());
         match self.strategy {
@@ -156,7 +155,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The next points to time; none when the search is over.
+    /// The next points to time; empty when the search is over.
     pub fn next_batch(&mut self) -> Vec<usize> {
         let left = self.planned().saturating_sub(self.done());
         let mut open = self.open();
@@ -178,7 +177,7 @@ impl<'a> Search<'a> {
         self.estimates.get(k).copied().flatten().unwrap_or(f64::INFINITY)
     }
 
-    /// Best estimates first; equal ones in the order of the points.
+    /// Sorts by estimate, best first; ties in the order of the points.
     fn by_estimate(&self, open: &mut [usize]) {
         open.sort_by(|a, b| self.estimate(*a).total_cmp(&self.estimate(*b)).then(a.cmp(b)));
     }
@@ -188,8 +187,8 @@ impl<'a> Search<'a> {
     }
 
     fn guided(&mut self, mut open: Vec<usize>, count: usize, budget: usize) -> Vec<usize> {
-        // An eighth of the budget goes to the best estimates, another to points drawn at random;
-        // then the model leads.
+        // An eighth of the budget goes to the best estimates, another to random points; then the
+        // model decides.
         let first = budget.div_ceil(8);
         let done = self.done();
         if done < first && self.estimates.iter().flatten().any(|e| e.is_finite()) {
@@ -210,19 +209,21 @@ impl<'a> Search<'a> {
     fn fit(&self) -> Option<GaussianProcess> {
         let mut logarithms: Vec<f64> = self.times.values().map(|ms| ms.ln()).collect();
         logarithms.sort_by(f64::total_cmp);
-        // What is much slower than the rest need not be told apart: it would only bend the model.
+        // Points much slower than the rest need not be distinguished: they would only distort the
+        // model.
         let most = logarithms.get(logarithms.len() / 2)? + SLOW;
         let known = self.times.iter().map(|(k, ms)| (self.places[*k].clone(), ms.ln().min(most))).collect();
         GaussianProcess::fit(known)
     }
 }
 
-/// By how many standard deviations a prediction may be too pessimistic.
+/// Standard deviations subtracted from a prediction.
 const BOLDNESS: f64 = 0.5;
-/// The logarithm of how many times slower than the median still counts: twice.
+/// The natural logarithm of the slowdown over the median at which times are clipped: about a factor
+/// of two.
 const SLOW: f64 = 0.7;
 
-/// Coordinates in which the time is smooth: what doubles a parameter is a step of one.
+/// Coordinates in which the time is smooth: doubling a parameter is a step of one.
 fn place(point: &Point, estimate: Option<f64>) -> Vec<f64> {
     let step = |v: i64| if v > 0 { (v as f64).log2() } else { v as f64 - 1.0 };
     let estimate = estimate.filter(|e| e.is_finite() && *e > 0.0).map_or(0.0, f64::log2);
@@ -234,9 +235,9 @@ fn place(point: &Point, estimate: Option<f64>) -> Vec<f64> {
 pub struct Simulated {
     /// The best of the points that it timed.
     pub best: Option<usize>,
-    /// How many it timed.
+    /// Number of points it timed.
     pub timed: usize,
-    /// The best time of the sweep over the best that it found: 1 where it found the best.
+    /// The best time of the sweep over the best that it found: 1 if it found the best.
     pub quality: f64,
 }
 
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// As on the emulator, where nothing is known before a point is counted.
+    /// As on the emulator, where nothing is known about a point before it is counted.
     #[test]
     fn without_estimates_what_is_told_leads() {
         let (points, _, times) = landscape();

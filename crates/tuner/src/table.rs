@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::{Outcome, Tuning, tuning::best_first};
 
 impl Tuning {
-    /// One line a point, best first, then what was refused or wrong with its reason; at the end
+    /// One line per point, best first, then refused and wrong points with their reasons; at the end
     /// what the best one reaches, and where the time went.
     pub fn table(&self) -> String {
         let mut text = String::new();

@@ -1,18 +1,18 @@
-//! How many results of an operation a multiprocessor delivers in a clock.
+//! Results of an operation per clock and multiprocessor.
 //!
 //! The figures are those of the CUDA C++ Programming Guide, "Arithmetic Instructions", table
 //! "Throughput of Native Arithmetic Instructions", which gives them by compute capability. A warp's
-//! instruction takes 32 results, whether all of its lanes take part or not. What the table has no
-//! row for: a choice by a condition goes through the units that compare; logic of conditions is
-//! part of the comparison before it, which takes a condition as an operand, and costs nothing of
-//! its own.
+//! instruction takes 32 results, whether all of its lanes are active or not. Not in the table: a
+//! select by a condition uses the units that compare; logic on conditions is part of the preceding
+//! comparison, which takes a condition as an operand, and costs nothing extra.
 
-/// Results in a clock of one multiprocessor.
+/// Results per clock of one multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Throughput {
-    /// Sums, products and fused ones of f32.
+    /// Additions, multiplications and fused multiply-adds of f32.
     pub f32: f64,
-    /// Comparisons, minima, maxima, and integers of 32 bits: 64 on all devices from 7.0 to 9.0.
+    /// Comparisons, minima, maxima, and 32-bit integer operations: 64 on all devices from 7.0 to
+    /// 9.0.
     pub compared: f64,
     /// Reciprocals, roots, logarithms, exponentials, sines.
     pub special: f64,
@@ -21,7 +21,8 @@ pub(crate) struct Throughput {
 }
 
 impl Throughput {
-    /// Of a compute capability; of one that the table does not have, that of the newest there.
+    /// The throughput of a compute capability; if it is not in the table, that of the newest one
+    /// there.
     pub fn of(capability: (u32, u32)) -> Throughput {
         let f32 = match capability {
             (6, 0) | (7, _) | (8, 0) => 64.0,
@@ -31,7 +32,7 @@ impl Throughput {
     }
 }
 
-/// Native instructions of an integer quotient or remainder, at most.
+/// The most native instructions of an integer quotient or remainder.
 pub(crate) const DIVISION: f64 = 20.0;
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! Records that a project commits and ships: the best points of searches, small enough to read in a
 //! review.
 //!
-//! A record says where it holds, by a [`RecordKey`]. One that does not fit says in which fields,
-//! and is not used: a fast point of another device, driver or compiler is a guess. Lengths are
-//! compared by classes ([`length_class`]), and so is what offsets and indices hold
+//! A [`RecordKey`] says what a record is valid for. One that does not match names the differing
+//! fields and is not used: a fast point of another device, driver or compiler is a guess. Lengths
+//! are compared by classes ([`length_class`]), and so are the contents of offsets and indices
 //! ([`offsets_class`](crate::offsets_class), [`indices_class`](crate::indices_class)), so that one
-//! record serves all problems that are alike. Candidates of the space are no part of the key: one
-//! more leaves what was found as it is.
+//! record serves all similar problems. Candidates of the space are not part of the key: an
+//! additional one does not invalidate the record.
 
 use std::fmt;
 use std::path::Path;
@@ -19,20 +19,19 @@ use serde::{Deserialize, Serialize};
 use crate::data_class::data_class;
 use crate::{Outcome, Point, Tuning, figures, key};
 
-/// What a shipped record holds for.
+/// What a shipped record is valid for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordKey {
     /// The fingerprint of the declared kernel.
     pub kernel: String,
-    /// The pipeline's text, its parameters open.
+    /// The pipeline's text, with open parameters.
     pub pipeline: String,
     /// The names of the space's parameters.
     pub space: Vec<String>,
     /// Types of the arrays, classes of lengths and of integer scalars.
     pub shape_class: String,
-    /// Classes of what the arrays hold of which facts are declared: of monotone ones
-    /// [`offsets_class`], of others [`indices_class`]. Empty where there are none, and in files of
-    /// before they were looked at.
+    /// Classes of the contents of arrays with declared facts: [`offsets_class`] for monotone ones,
+    /// [`indices_class`] for others. Empty if there are none, and in older files.
     ///
     /// [`offsets_class`]: crate::offsets_class
     /// [`indices_class`]: crate::indices_class
@@ -42,20 +41,20 @@ pub struct RecordKey {
     pub device: String,
     /// The driver's version; empty for the emulator.
     pub driver: String,
-    /// The compiler's version; empty where nothing is compiled.
+    /// The compiler's version; empty if nothing is compiled.
     pub compiler: String,
     /// The version of this library.
     pub library: String,
 }
 
-/// A field in which a record is of something else.
+/// A field in which a record does not match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// The field's name, as in the file.
     pub field: &'static str,
-    /// What it is here.
+    /// Its value here.
     pub here: String,
-    /// What it is in the record.
+    /// Its value in the record.
     pub record: String,
 }
 
@@ -66,9 +65,9 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The class of a length: it lies between the same powers of two, and the same power of two up to
-/// 16 divides it, as vectors and alignment need. A length of 1000 is of the class `512..1023 by 8`;
-/// 0 and 1 are their own classes.
+/// The class of a length: lengths between the same powers of two that are divisible by the same
+/// power of two up to 16, which matters for vectors and alignment. A length of 1000 has the class
+/// `512..1023 by 8`; 0 and 1 are classes of their own.
 ///
 /// ```
 /// use loopwright_tuner::length_class;
@@ -99,8 +98,8 @@ impl RecordKey {
         RecordKey::with_sample(kernel, pipeline, args, None, device)
     }
 
-    /// As [`RecordKey::new`]; where arguments are shapes only, what was looked at is what the
-    /// sample holds.
+    /// As [`RecordKey::new`]; if arguments are shapes only, the contents of the sample's arrays are
+    /// classified.
     pub(crate) fn with_sample(
         kernel: &LoopKernel,
         pipeline: &Pipeline,
@@ -118,7 +117,7 @@ impl RecordKey {
         })
     }
 
-    /// What does not hang on arguments and device; the other fields are empty.
+    /// The fields that do not depend on arguments and device; the others are empty.
     fn of_texts(kernel: &LoopKernel, pipeline: &Pipeline) -> RecordKey {
         RecordKey {
             kernel: kernel.declared().fingerprint(),
@@ -133,7 +132,7 @@ impl RecordKey {
         }
     }
 
-    /// The fields in which a record's key is another.
+    /// The fields in which a record's key differs.
     pub fn differences(&self, record: &RecordKey) -> Vec<Difference> {
         let spaces = (self.space.join(", "), record.space.join(", "));
         let pipelines = first_difference(&self.pipeline, &record.pipeline);
@@ -155,7 +154,7 @@ impl RecordKey {
     }
 }
 
-/// The first lines in which two texts differ, which stand for the whole.
+/// The first lines in which two texts differ, as a summary.
 pub(crate) fn first_difference<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str) {
     let (mut left, mut right) = (a.lines(), b.lines());
     loop {
@@ -167,12 +166,13 @@ pub(crate) fn first_difference<'t>(a: &'t str, b: &'t str) -> (&'t str, &'t str)
     }
 }
 
-/// A point with what it takes.
+/// A point with its time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunedPoint {
     /// The point.
     pub point: Point,
-    /// The median of its times in alternation with the others of the record, or its estimate.
+    /// The median of its times in alternation with the others of the record, or its estimate, in
+    /// milliseconds.
     #[serde(deserialize_with = "figures::read_one")]
     pub milliseconds: f64,
 }
@@ -180,21 +180,21 @@ pub struct TunedPoint {
 /// The best points of one search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TunedRecord {
-    /// Where it holds.
+    /// What the record is valid for.
     pub key: RecordKey,
-    /// The best points, best first; three at most.
+    /// The best points, at most three, best first.
     pub best: Vec<TunedPoint>,
     /// Whether they were timed, rather than estimated by counts.
     pub timed: bool,
-    /// The part of the memory's limit that the best one reaches, 0 to 1; only where it was timed.
+    /// The fraction of the memory's limit that the best one reaches; only if it was timed.
     pub fraction_of_limit: Option<f64>,
 }
 
-/// How many points a record keeps.
+/// The most points per record.
 const KEPT: usize = 3;
 
 impl Tuning {
-    /// What to ship of this search; none where no point is legal.
+    /// The record of this search; none if no point is legal.
     pub fn record(&self) -> Option<TunedRecord> {
         let best = self.best_point()?;
         let of = |k: usize, ms: f64| TunedPoint { point: self.candidates[k].0.clone(), milliseconds: ms };
@@ -263,7 +263,7 @@ impl TunedRecords {
         serde_json::from_slice(&text).map_err(|e| failed(e.to_string()))
     }
 
-    /// As [`TunedRecords::load`], of a file that need not be there yet.
+    /// As [`TunedRecords::load`], for a file that need not exist yet.
     pub fn load_or_new(path: impl AsRef<Path>) -> Result<TunedRecords, Diagnostic> {
         match path.as_ref().try_exists() {
             Ok(false) => Ok(TunedRecords::default()),
@@ -271,14 +271,14 @@ impl TunedRecords {
         }
     }
 
-    /// With one more record, which takes the place of that of the same key.
+    /// Adds a record, which replaces one with the same key.
     pub fn with(mut self, record: TunedRecord) -> TunedRecords {
         self.records.retain(|r| r.key != record.key);
         self.records.push(record);
         self
     }
 
-    /// Writes a file: a whole one, or none.
+    /// Writes a file atomically.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Diagnostic> {
         let path = path.as_ref();
         let failed = |e: String| {
@@ -289,7 +289,7 @@ impl TunedRecords {
         let mut own = path.as_os_str().to_owned();
         own.push(format!(".{}", std::process::id()));
         std::fs::write(&own, text).and_then(|()| std::fs::rename(&own, path)).map_err(|e| {
-            // What is left of a full disk is of no use.
+            // A partial file after a full disk is useless.
             let _ = std::fs::remove_file(&own);
             failed(e.to_string())
         })
@@ -300,7 +300,7 @@ impl TunedRecords {
         &self.records
     }
 
-    /// The record that holds for a kernel, a pipeline, arguments and a device. Where there is none,
+    /// The record that is valid for a kernel, a pipeline, arguments and a device. If there is none,
     /// the refusal names the fields in which the nearest one differs.
     pub fn find(
         &self,
@@ -313,8 +313,8 @@ impl TunedRecords {
         self.nearest(|record| key.differences(record))
     }
 
-    /// The record of a kernel and a pipeline where nothing is known of arguments and device, as for
-    /// printing: the only one there is.
+    /// The only record of a kernel and a pipeline, if nothing is known about arguments and device,
+    /// such as for printing.
     pub fn find_by_text(&self, kernel: &LoopKernel, pipeline: &Pipeline) -> Result<&TunedRecord, Diagnostic> {
         let texts = RecordKey::of_texts(kernel, pipeline);
         let known = |record: &RecordKey| RecordKey {
@@ -366,7 +366,7 @@ impl TunedRecords {
             .help("tune again and add what is found with `loopwright tune --record FILE`, or give the values of the parameters yourself"))
     }
 
-    /// The pipeline with the best point of the record that holds.
+    /// The pipeline with the best point of the matching record.
     pub fn bind(
         &self,
         kernel: &LoopKernel,

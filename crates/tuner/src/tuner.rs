@@ -13,8 +13,7 @@ use crate::candidate::Plan;
 use crate::points::points;
 use crate::{BinaryFolder, Machine, Progress, Space, Strategy, Tuning, partial_tiles};
 
-/// A search. Make it with [`Tuner::new`], set what differs from the usual, and [`run`](Tuner::run)
-/// it.
+/// A search. Create it with [`Tuner::new`], set options, and [`run`](Tuner::run) it.
 pub struct Tuner<'a> {
     pub(crate) plan: Plan<'a>,
     pub(crate) sample: Option<&'a Args>,
@@ -63,7 +62,7 @@ impl<'a> Tuner<'a> {
         }
     }
 
-    /// The same search after another plan.
+    /// The same search with another plan.
     pub(crate) fn with_plan<'b>(self, plan: Plan<'b>) -> Tuner<'b>
     where
         'a: 'b,
@@ -71,66 +70,68 @@ impl<'a> Tuner<'a> {
         Tuner { plan, ..self }
     }
 
-    /// With a smaller problem to check and count on: the interpreter and the emulator are slow. It
-    /// has to fulfil the same assumptions, and where tiles divide the problem's sizes they should
-    /// divide the sample's: what partial tiles cost there is counted ([`Tuning::notes`]).
+    /// Sets a smaller problem for checks and counts, since the interpreter and the emulator are
+    /// slow. It has to satisfy the same assumptions, and tiles that divide the problem's sizes
+    /// should also divide the sample's: the cost of partial tiles there is counted
+    /// ([`Tuning::notes`]).
     pub fn sample(mut self, args: &'a Args) -> Self {
         self.sample = Some(args);
         self
     }
 
-    /// How many times larger the problem is than the sample, for the estimates; by default the
-    /// ratio of the bytes of the given arrays.
+    /// The size of the problem over that of the sample, for the estimates; by default the ratio of
+    /// the bytes of the given arrays.
     pub fn scale(mut self, scale: f64) -> Self {
         self.scale = Some(scale);
         self
     }
 
-    /// With a strategy; by default all points. On a GPU all are counted and the strategy says which
-    /// are timed; on the emulator, where nothing is timed, it says which are counted.
+    /// Sets the strategy; the default is all points. On a GPU all points are counted and the
+    /// strategy selects those to time; on the emulator, where nothing is timed, it selects those to
+    /// count.
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// Ends after this time, with what was found until then. The reference is cut as well, between
-    /// two of its instructions, after which nothing is known of any point; what was begun of a
-    /// point is finished, and the finals of those that were timed take place.
+    /// Limits the time of the search, which ends with what it has found. The reference is cut too,
+    /// between two of its instructions, in which case nothing is known about any point; points in
+    /// progress are completed, and the finals of the timed points take place.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.budget = Some(budget);
         self
     }
 
-    /// Keeps outcomes in a file and goes on with those it holds.
+    /// Keeps outcomes in a file and resumes from those in it.
     pub fn log(mut self, path: impl Into<PathBuf>) -> Self {
         self.log = Some(path.into());
         self
     }
 
-    /// Calls the search so in its log, where reports of several searches tell them apart by it; by
-    /// default the kernel's name.
+    /// Sets the name of the search in its log, by which reports distinguish searches; by default
+    /// the kernel's name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// How far floating-point results may be off, relative to each element (see
-    /// [`Expectation`](loopwright_runtime::Expectation)); by default what their type makes usual.
-    /// Integers are compared exactly.
+    /// The relative tolerance for each floating-point element (see
+    /// [`Expectation`](loopwright_runtime::Expectation)); the default depends on the type. Integers
+    /// are compared exactly.
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.plan.tolerance = Some(tolerance);
         self
     }
 
-    /// How many launches a median is of, at least one; 20 by default. A point of which each of the
-    /// first three takes more than twice the best median so far is left with these, as its
-    /// [`Times`](crate::Times) say.
+    /// Number of launches per median, at least one; 20 by default. If each of the first three
+    /// launches of a point takes more than twice the best median so far, it is not timed further,
+    /// as its [`Times`](crate::Times) show.
     pub fn launches(mut self, launches: usize) -> Self {
         self.plan.launches = launches;
         self
     }
 
-    /// How many of the best are timed again in alternation; 6 by default.
+    /// Number of the best points that are timed again in alternation; 6 by default.
     pub fn finalists(mut self, finalists: usize) -> Self {
         self.finalists = finalists;
         self
@@ -149,17 +150,17 @@ impl<'a> Tuner<'a> {
         self
     }
 
-    /// Lets points through whose bodies have up to this many statements once their loops are
-    /// unrolled; 6000 by default. The compiler takes seconds for such a body, and for longer ones
-    /// minutes: they are results with a reason (`body-too-long`), and are not compiled.
+    /// The most statements of a body after unrolling; 6000 by default. The compiler takes seconds
+    /// for such a body, and minutes for longer ones: these are refused with a reason
+    /// (`body-too-long`) and not compiled.
     pub fn most_statements(mut self, most: usize) -> Self {
         self.plan.most_statements = most;
         self
     }
 
     /// Times the binaries of a folder that [`Tuner::compile_only`] has made, without the compiler.
-    /// What was checked and counted there is not counted again; results are checked on the device
-    /// before times count, as always.
+    /// Checks and counts are not repeated; results are checked on the device before times count, as
+    /// always.
     pub fn binaries(mut self, folder: BinaryFolder) -> Self {
         self.plan.binaries = Some(folder);
         self
@@ -170,8 +171,8 @@ impl<'a> Tuner<'a> {
         self.progress = Box::new(progress);
         self
     }
-    /// How many executions of instructions a sample has, on which the reference and the emulator
-    /// spend their time: microseconds each. Where ranges hang on data, the elements of its arrays.
+    /// Number of instruction executions of the sample, each of which takes the reference and the
+    /// emulator microseconds. If ranges depend on data, the number of elements of its arrays.
     pub fn sample_size(&self) -> Result<f64, Diagnostic> {
         let sizes = known(self.plan.kernel.declared(), self.sample.unwrap_or(self.plan.args))?;
         let elements =
@@ -182,8 +183,8 @@ impl<'a> Tuner<'a> {
     /// Runs the search.
     ///
     /// Errors: a space that does not fit the pipeline or has no points, arguments that do not fit
-    /// the kernel, a problem or a sample with nothing to do, a strategy of no points, medians of no
-    /// launches, a log that is none. What is wrong with a point is its [`Outcome`].
+    /// the kernel, a problem or a sample without work, a strategy of no points, medians of no
+    /// launches, a file that is not a log. Errors of a point are its [`Outcome`].
     ///
     /// [`Outcome`]: crate::Outcome
     pub fn run(self) -> Result<Tuning, Diagnostic> {
@@ -201,7 +202,7 @@ impl<'a> Tuner<'a> {
         Ok(Tuning { notes, ..self.search(start)? })
     }
 
-    /// Refuses sizes at which no instruction is executed: all points would cost the same, nothing.
+    /// Refuses sizes at which no instruction is executed: all points would cost nothing.
     fn something_to_do(&self) -> Result<(), Diagnostic> {
         let declared = self.plan.kernel.declared();
         for (what, args) in [("problem", Some(self.plan.args)), ("sample", self.sample)] {

@@ -1,45 +1,45 @@
-//! What a search found.
+//! The result of a search.
 
 use crate::{Key, Machine, Outcome, Point, RecordKey, Spent, Times};
 
 /// A finalist's times in alternation with the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finalist {
-    /// Its number among the points.
+    /// Its index among the points.
     pub candidate: usize,
     /// Its times.
     pub times: Times,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// What the search is called.
+    /// The name of the search.
     pub name: String,
     /// What the outcomes depend on.
     pub key: Key,
-    /// What counts depend on besides, as [`Record::basis`](crate::Record::basis).
+    /// What counts additionally depend on, see [`Record::basis`](crate::Record::basis).
     pub basis: String,
-    /// What a record of this search holds for.
+    /// What a record of this search is valid for.
     pub record_key: RecordKey,
-    /// The machine that costs are estimated for.
+    /// The machine for which costs are estimated.
     pub machine: Machine,
-    /// Every point of the space with what became of it; none for those that the strategy or the
-    /// time budget left out before they were counted.
+    /// Every point of the space with its outcome; none for points that the strategy or the time
+    /// budget left out before they were counted.
     pub candidates: Vec<(Point, Option<Outcome>)>,
-    /// The best few, timed in alternation, best first; empty where nothing was timed.
+    /// The best few, timed in alternation, best first; empty if nothing was timed.
     pub finalists: Vec<Finalist>,
-    /// What makes the estimates doubtful, a sentence each: sizes of the sample that are no
-    /// multiples of tiles that divide the problem's; and lines of the log that are left out.
+    /// Warnings, one sentence each: sizes of the sample that are not multiples of tiles that divide
+    /// the problem's, and skipped lines of the log.
     pub notes: Vec<String>,
-    /// The best point's number.
+    /// The best point's index.
     pub best: Option<usize>,
-    /// How many outcomes came from the log.
+    /// Number of outcomes taken from the log.
     pub recalled: usize,
-    /// Records of the log that were not used: how many, and the field in which the first differs,
-    /// with its value here and there.
+    /// Records of the log that were not used: their number, and the field in which the first
+    /// differs, with its value here and there.
     pub not_used: Option<(usize, (String, String, String))>,
-    /// Where the time went.
+    /// The time spent in each phase.
     pub spent: Spent,
     /// Whether the time budget ended the search.
     pub out_of_time: bool,
@@ -56,7 +56,7 @@ impl Tuning {
         self.best.and_then(|k| self.candidates[k].1.as_ref())
     }
 
-    /// Why there is no best point, as a sentence; none where there is one.
+    /// Why there is no best point, as a sentence; none if there is one.
     pub fn why_none(&self) -> Option<&'static str> {
         if self.best.is_some() {
             return None;
@@ -74,16 +74,15 @@ impl Tuning {
         })
     }
 
-    /// The part of the memory's limit that the best point reaches, 0 to 1; none where nothing was
-    /// timed.
+    /// The fraction of the memory's limit that the best point reaches; none if nothing was timed.
     pub fn fraction_of_limit(&self) -> Option<f64> {
         let outcome = self.best_outcome()?;
         Some(outcome.cost()?.bound_ms / outcome.times()?.median)
     }
 }
 
-/// The points that have a figure, best first: measured ones before estimated ones, equal ones in
-/// the order of the space.
+/// The points that have a figure, best first: measured before estimated ones, ties in the order of
+/// the space.
 pub(crate) fn best_first(candidates: &[(Point, Option<Outcome>)]) -> Vec<usize> {
     let figure = |k: usize| -> Option<(bool, f64)> {
         let outcome = candidates[k].1.as_ref()?;

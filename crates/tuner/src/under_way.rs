@@ -1,16 +1,16 @@
-//! How many bytes a thread has under way while it waits for memory.
+//! Bytes that a thread has in flight while it waits for memory.
 //!
-//! A thread asks for all that straight code, or one iteration of a loop that is not unrolled,
-//! loads, and then waits: a round. What a round asks for is read from the program, what each loop
-//! moves in all from the emulator's counts, and how many rounds there are follows from both. The
-//! mean over rounds is the bytes that move over the rounds that it takes: a loop that moves nearly
-//! everything decides, and a bisection beside it, whose rounds ask for 4 bytes, costs what its
-//! rounds take. Loads in straight code, such as those of a loop's bounds, are a round before the
-//! loop's own. Stores are not waited for: their bytes move in the rounds of the loads.
+//! A thread issues all loads of straight-line code, or of one iteration of a rolled loop, and then
+//! waits: a round. The bytes of a round are read from the program, the total bytes of each loop
+//! from the emulator's counts, and the number of rounds follows from both. The mean over rounds is
+//! the total bytes divided by the number of rounds: a loop that moves nearly everything dominates,
+//! and a bisection next to it, whose rounds load 4 bytes, counts by its rounds. Loads in
+//! straight-line code, such as those of a loop's bounds, are a round before the loop's own. Stores
+//! are not waited for: their bytes move in the rounds of the loads.
 //!
-//! Compilers unroll a rolled loop four times where its counter goes up by steps; where it halves or
-//! doubles, as in a bisection, each load waits for the one before it. Lanes that ask for nothing
-//! wait with their warp.
+//! Compilers unroll a rolled loop four times if its counter increases by a step; if it halves or
+//! doubles, as in a bisection, each load waits for the previous one. Lanes without a load wait with
+//! their warp.
 
 use std::ops::AddAssign;
 
@@ -19,13 +19,13 @@ use loopwright_program::{MemRef, Memory, Program, Step, Stmt, Value, ValueKind};
 
 use crate::body::trips;
 
-/// Bytes that an iteration of a rolled loop asks for, at most, so that the compiler's unrolling
-/// adds to them.
+/// The most bytes that an iteration of a rolled loop may load for the compiler's unrolling to
+/// increase them.
 const UNROLLED: f64 = 16.0;
-/// How often compilers unroll a rolled loop.
+/// The unroll factor of compilers for a rolled loop.
 const TIMES: f64 = 4.0;
 
-/// Bytes of all threads, and the rounds of waiting in which they move.
+/// Bytes of all threads, and the number of rounds in which they move.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct UnderWay {
     bytes: f64,
@@ -40,12 +40,12 @@ impl AddAssign for UnderWay {
 }
 
 impl UnderWay {
-    /// Of a device kernel, by its number, once compilers have unrolled its loops.
+    /// For the device kernel `kernel`, after the compiler's unrolling.
     pub fn of(program: &Program, report: &Report, kernel: usize) -> UnderWay {
         UnderWay::unrolled(program, report, kernel, TIMES)
     }
 
-    /// Of a device kernel, by its number, as its text says.
+    /// For the device kernel `kernel`, with loops as in the text.
     pub fn as_written(program: &Program, report: &Report, kernel: usize) -> UnderWay {
         UnderWay::unrolled(program, report, kernel, 1.0)
     }
@@ -62,37 +62,36 @@ impl UnderWay {
             let asked = rounds.of_loop.get(access.in_loop).and_then(|round| rounds.asked.get(*round));
             let bytes = access.traffic.bytes as f64;
             all.bytes += bytes;
-            // An address that is loaded is asked for before what lies there, and is no part of the
-            // round.
+            // A loaded address is loaded before the data at it, and is not part of the round.
             let own = bytes / access.traffic.active_lanes.max(1) as f64;
-            // A warp waits for what any of its lanes asked for.
+            // A warp waits for the loads of any of its lanes.
             all.rounds +=
                 32.0 * access.traffic.requests as f64 * own / asked.copied().unwrap_or(0.0).max(own);
         }
         all
     }
 
-    /// The mean over all rounds, a thread; 0 where nothing is waited for.
+    /// The mean bytes per round and thread; 0 if there are no rounds.
     pub fn mean(&self) -> f64 {
         if self.rounds > 0.0 { self.bytes / self.rounds } else { 0.0 }
     }
 }
 
-/// What the rounds of a kernel ask for.
+/// The loads of the rounds of a kernel.
 struct Rounds<'a> {
     program: &'a Program,
-    /// How often a loop is unrolled that is rolled in the text.
+    /// The unroll factor of loops that are rolled in the text.
     times: f64,
-    /// Bytes of a round: of straight code, then of each loop by its number in the order of the
-    /// text, unrolled ones left at 0.
+    /// Bytes per round: of straight-line code, then of each loop in the order of the text, with 0
+    /// for unrolled ones.
     asked: Vec<f64>,
-    /// Of each loop, the one whose rounds its loads are part of: itself, or the one around it where
-    /// it is unrolled.
+    /// For each loop, the one to whose rounds its loads belong: itself, or the enclosing one if it
+    /// is unrolled.
     of_loop: Vec<usize>,
 }
 
 impl Rounds<'_> {
-    /// Bytes that these statements ask for in a round that they are part of.
+    /// Bytes that these statements load in a round to which they belong.
     fn gather(&mut self, body: &[Stmt], round: usize) -> f64 {
         let mut bytes = 0.0;
         for stmt in body {
@@ -181,13 +180,13 @@ mod tests {
                      tag_inames(s: block.x, i_lane: thread.x, i_part: ilp)\n"
             )
         };
-        // 16 rounds of 32 bytes, 8 of 64; the stores are 4 bytes a row of 32 threads.
+        // 16 rounds of 32 bytes, 8 of 64; the stores are 4 bytes per row of 32 threads.
         for (tile, bytes) in [(256, 32.0), (512, 64.0)] {
             let found = mean(ROWS, &steps(tile), &rows(8, 4096));
             let stored = 4.0 / 32.0 * bytes / (4096.0 / 32.0 * 4.0);
             assert!((found[0] - bytes - stored).abs() < 1e-9, "{tile}: {found:?}");
         }
-        // One load of 4 bytes an iteration, which compilers unroll.
+        // One load of 4 bytes per iteration, which compilers unroll.
         let found = mean(
             ROWS,
             "tag_inames(s: block.x)\nsplit_iname(i, 32)\ntag_inames(i_inner: thread.x)\n",
@@ -217,8 +216,8 @@ mod tests {
             let loaded = 8.0 + f64::from(length) / 32.0 * 4.0 + 4.0 / 32.0;
             assert!((found - loaded / (1.0 + rounds)).abs() < 1e-9, "{length}: {found}");
         }
-        // A search digit by digit beside many loads: a round asks for seven offsets, and rounds for
-        // digits that four segments have not ask for none.
+        // A digit-wise search next to many loads: a round loads seven offsets, and rounds for
+        // digits that four segments do not have load none.
         let found = mean(text, "flatten_ragged(s, i, threads=32, items=16, tiles=8)\n", &args(32 * 256));
         assert!((5.0..28.0).contains(&found[0]), "the first kernel only searches: {found:?}");
         assert!(found[1] > 50.0, "the second loads 60 bytes in most of its rounds: {found:?}");

@@ -1,4 +1,4 @@
-//! Folders of compiled candidates, as far as they can be tried without a GPU: made, read, refused.
+//! Folders of compiled candidates, as far as testable without a GPU: written, read, refused.
 
 use std::path::Path;
 
@@ -44,7 +44,7 @@ impl Setting {
     }
 
     fn compile(&self, folder: &Path) -> Option<CompiledFolder> {
-        // What needs no compiler is tested without one too.
+        // What needs no compiler is also tested without one.
         nvrtc::library().ok()?;
         let made =
             self.with("rows in [1, 4, 64]\nlanes in [32, 64]\n", |t| t.compile_only(folder, Arch::SM_80));
@@ -93,7 +93,7 @@ fn a_folder_goes_as_far_as_a_device_is_needed() {
     assert_eq!(refused.message, "binaries for sm_80 do not run on H, which is sm_90a");
     assert!(refused.help.expect("a remedy").contains("--arch sm_90a"));
 
-    // Another problem is named before the device is asked for.
+    // Another problem is reported before the device is checked.
     let other = Setting { args: setting.args.clone().bind_type("T", DType::F64), ..setting };
     let refused = other.measure(&folder);
     assert_eq!(refused.code, "binary-folder-differs");

@@ -57,7 +57,7 @@ fn named_lengths() {
         (4096, &[SHORT, LONG]),
         (100_003, &[ODD_LONG]),
         (1 << 20, &[LONG, CHUNKS]),
-        // Never looked at while the model was made.
+        // Not used while the model was made.
         (17, &[ODD_SHORT]),
         (1000, &[SHORT, LONG]),
     ] {
@@ -78,7 +78,7 @@ fn named_lengths() {
             );
             assert!(wanted.contains(&choice.form), "{text}");
             assert!(cost.blocks >= f64::from(machine.multiprocessors), "{text}");
-            // Rows of 17 are read by lanes of a warp of which half have nothing, from sectors that
+            // Rows of 17 are read by lanes of a warp half of which are idle, from sectors that
             // belong to two rows.
             let most = if length == 17 { 1.9 } else { 1.35 };
             assert!(cost.moved_bytes < most * cost.necessary_bytes, "{text}");
@@ -88,9 +88,9 @@ fn named_lengths() {
     println!("{text}");
 }
 
-/// Medians of `benches/RESULTS.md` for 2^28 elements on an H200: of two points of short rows the
-/// slower and the faster one. A thread of either reads its row in one go; the faster point has more
-/// bytes under way while blocks begin and end.
+/// Medians of `benches/RESULTS-archive.md` for 2^28 elements on an H200: of two points of short
+/// rows, the slower and the faster one. A thread of either reads its row in one go; the faster
+/// point has more bytes in flight while blocks begin and end.
 #[test]
 fn threads_of_one_round_need_more_bytes_under_way() {
     let (machine, limits) = (Machine::h200(), machines::h200());

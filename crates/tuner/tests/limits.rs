@@ -1,5 +1,5 @@
-//! Reports of several searches: what they show, what they keep apart, what they refuse. The figures
-//! of the logs here are made up.
+//! Reports of several searches: what they show, what they keep separate, what they refuse. The
+//! figures of the logs are made up.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use loopwright_tuner::{
     Bottleneck, Cost, Key, LimitReport, Outcome, Point, Record, Space, Times, TunedRecords, Tuner,
 };
 
-/// Of the made-up devices, bytes a second.
+/// The bandwidth of the made-up devices, in bytes per second.
 const BANDWIDTH: f64 = 4e12;
 
 /// A folder with logs.
@@ -32,7 +32,7 @@ impl Logs {
         self.write(name, &lines.collect::<String>())
     }
 
-    /// A refusal as it is shown, without the folder.
+    /// A refusal as rendered, without the folder.
     fn refusal(&self, paths: &[&Path], by: Option<&str>) -> String {
         let refused = LimitReport::read(paths, by).expect_err("refused");
         refused.render().replace(&format!("{}/", self.0.path().display()), "")
@@ -52,7 +52,7 @@ fn key(pipeline: &str, nseg: i64, len: i64) -> Key {
     }
 }
 
-/// A point that reaches this part of the limit, in percent.
+/// A timed point that reaches this fraction of the limit, in per cent.
 fn timed(name: &str, nseg: i64, len: i64, width: i64, percent: f64) -> Record {
     let bytes = 4.0 * (nseg * len + nseg) as f64;
     let bound_ms = 1e3 * bytes / BANDWIDTH;
@@ -69,7 +69,7 @@ fn timed(name: &str, nseg: i64, len: i64, width: i64, percent: f64) -> Record {
     }
 }
 
-/// As [`timed`], of a search without a GPU: its estimate.
+/// As [`timed`], for a search without a GPU: its estimate.
 fn counted(name: &str, nseg: i64, len: i64, width: i64, percent: f64) -> Record {
     let record = timed(name, nseg, len, width, percent);
     let Outcome::Timed { cost, times } = record.outcome else { panic!("it was timed") };
@@ -145,7 +145,7 @@ fn the_table_of_two_pipelines_on_two_devices() {
 fn the_page_draws_a_line_a_series_and_estimates_differently() {
     let logs = Logs::new();
     let mut records = usual();
-    // Of one more shape of the first line nothing was timed, between shapes that were.
+    // For one more shape of the first line, between timed shapes, nothing was timed.
     let between = timed("short", 65536, 256, 8, 85.0);
     let Outcome::Timed { cost, times } = between.outcome else { panic!("it was timed") };
     let outcome = Outcome::Counted { cost: Cost { estimate_ms: times.median, ..cost } };
@@ -180,7 +180,7 @@ fn the_page_draws_a_line_a_series_and_estimates_differently() {
     ] {
         assert!(plot.contains(title), "{title}\n{plot}");
     }
-    // The whole height is to the limit, and what is better lies above it.
+    // The height is scaled to the limit, and better results lie above it.
     let y = |text: &str, from: &str| -> f64 {
         let at = text.split(from).nth(1).and_then(|rest| rest.split(['"', ' ']).next());
         at.and_then(|y| y.rsplit(',').next()?.parse().ok()).expect("a place")
@@ -240,7 +240,7 @@ fn what_differs_makes_lines_and_is_said() {
         keyed(&|k| k.problem = k.problem.replace("x: f32", "x: f16")),
         ["out: f32, x: f32", "out: f32, x: f16"]
     );
-    // Names that tell nothing get what the kernels and pipelines are.
+    // If names do not distinguish lines, labels describe kernels and pipelines.
     assert_eq!(
         keyed(&|k| k.kernel = "77aa31bc09f1".to_owned()),
         ["short, kernel 5e9a3c71", "short, kernel 77aa31bc"]
@@ -266,7 +266,7 @@ fn what_differs_makes_lines_and_is_said() {
 #[test]
 fn one_shape_several_times_and_several_shapes_of_one_size() {
     let logs = Logs::new();
-    // In one log the last record of a point holds, whichever is faster.
+    // In one log the last record of a point counts, whichever is faster.
     let again =
         [timed("short", 64, 16, 8, 90.0), timed("short", 64, 32, 8, 80.0), timed("short", 64, 16, 8, 70.0)];
     let first = logs.log("monday.jsonl", &again);
@@ -288,12 +288,12 @@ fn one_shape_several_times_and_several_shapes_of_one_size() {
         logs.log("more.jsonl", &[timed("short", 4096, 16, 8, 95.0), timed("short", 4096, 32, 8, 96.0)]);
     let report = LimitReport::read([&first, &more], Some("len")).expect("a report");
     assert_eq!(labels(&report), ["nseg=64", "nseg=4096"]);
-    // Where each length has its own, all of it is one line.
+    // If each length has its own number, all of it is one line.
     let total = [timed("short", 4096, 16, 8, 95.0), timed("short", 1024, 64, 8, 96.0)];
     let report = LimitReport::read([logs.log("total.jsonl", &total)], Some("len")).expect("a report");
     assert_eq!(labels(&report), ["short"]);
     assert!(report.table().contains("  len=64 nseg=1024 "), "{}", report.table());
-    // A quotient: of 64 rows two lengths, of 4096 too, all four different.
+    // A quotient: two lengths of 64 rows and two of 4096, all four different.
     let report = LimitReport::read([&first, &more], Some("nseg / len")).expect("a report");
     assert_eq!((report.by(), labels(&report)), ("nseg/len", vec!["short"]));
     assert_eq!(
@@ -307,7 +307,7 @@ fn one_shape_several_times_and_several_shapes_of_one_size() {
 
 #[test]
 fn logs_of_before_are_read() {
-    // A line of a version that wrote neither names, bases, nor what takes longest.
+    // A line of a version that wrote neither names, bases, nor bottlenecks.
     let line = |len: i64| {
         format!(
             r#"{{"key":{{"kernel":"5e9a","pipeline":"unroll(i)\n","problem":"x: f32[8, {len}]; len = {len}; nseg = 8","device":"GPU A","driver":"13.0","compiler":"nvrtc 13.0","library":"0.1.0"}},"point":[["width",8]],"outcome":{{"timed":{{"cost":{{"estimate_ms":0.3,"bound_ms":0.2,"necessary_bytes":800000000.0,"moved_bytes":800000000.0,"operations":1.0,"bank_conflicts":0.0,"idle":0.0,"registers":32,"spilled":0,"occupancy":1.0,"in_flight":16.0,"waves":8.0}},"times":{{"median":0.25,"least":0.24,"launches":20}}}}}}}}"#
@@ -430,7 +430,7 @@ fn a_log_and_the_searches_themselves_say_the_same() {
     let on =
         "row_sum\n  on emulator; limit 3.30 TB/s, assumed\n  estimated by the counts: nothing was timed\n";
     assert!(direct.table().contains(on), "{}", direct.table());
-    // What is shown is what each search has found.
+    // The report shows what each search has found.
     assert_eq!(labels(&direct), ["row_sum"]);
     for (shape, tuning) in direct.series()[0].shapes.iter().zip(&tunings) {
         let best = shape.best.as_ref().expect("a legal point");

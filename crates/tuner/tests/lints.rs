@@ -1,4 +1,4 @@
-//! Each lint where it speaks, with a repair that lowers its number, and where it is silent.
+//! Each lint where it applies, with a repair that lowers its number, and where it does not.
 
 use loopwright_kernel_ir::{DType, LoopKernel};
 use loopwright_runtime::{Args, Tensor};
@@ -22,7 +22,7 @@ fn lints(kernel: &str, pipeline: &str, array: &str, shape: [usize; 2]) -> Vec<Li
     let found = lint(&kernel, &pipeline, &args, &Machine::h200()).expect("it runs");
     assert!(found.iter().all(|l| LINT_CODES.iter().any(|(code, _)| *code == l.code)));
     for lint in &found {
-        // A repair is a pipeline that can be taken as it is.
+        // A repair is a pipeline that can be used unchanged.
         if let Some(repair) = &lint.repair {
             assert!(repair.after < repair.before && repair.before == lint.number, "{lint}");
             Pipeline::parse(&repair.pipeline).expect("it is one").apply(&kernel).expect("it is legal");
@@ -49,7 +49,7 @@ fn bank_conflicts() {
         lint.to_string().contains("tried: pad axis 1 of `a_tile` by 1: 31 conflicts a request to 0"),
         "{lint}"
     );
-    // Longer columns change nothing, and are said to.
+    // Longer columns change nothing, and are reported so.
     assert!(
         lint.tried.iter().any(|t| t.what == "pad axis 0 of `a_tile` by 1" && t.why.contains("31")),
         "{lint}"
@@ -72,11 +72,11 @@ fn uncoalesced_access() {
         "{lint} {:#?}",
         lint.tried
     );
-    // Only to swap the threads moves the trouble to the writes.
+    // Swapping the threads alone moves the problem to the writes.
     let swap = lint.tried.iter().find(|t| t.what == "swap thread.x and thread.y").expect("it was tried");
     assert!(swap.why.contains("all accesses together move"), "{lint}");
 
-    // A thread a row: the lanes of a warp are put along the row.
+    // One thread per row: the lanes of a warp are moved to the row.
     let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/thread_per_segment"), "x", [256, 128]);
     let lint = of(&found, "uncoalesced-access").unwrap_or_else(|| panic!("{}", text(&found)));
     let repair = lint.repair.as_ref().unwrap_or_else(|| panic!("{lint}"));
@@ -108,7 +108,7 @@ fn idle_lanes() {
 
 #[test]
 fn low_bytes_in_flight() {
-    // 2048 threads a multiprocessor with 4 bytes each are 8 KiB.
+    // 2048 threads per multiprocessor with 4 bytes each are 8 KiB.
     let found = lints(SEGMENTED_SUM, pipeline!("segmented_sum/block_per_segment"), "x", [256, 4096]);
     let lint = of(&found, "low-bytes-in-flight").unwrap_or_else(|| panic!("{}", text(&found)));
     assert!(lint.message.contains("have 8.0 KiB of loads under way"), "{lint}");

@@ -1,5 +1,5 @@
-//! Recorded sweeps, files of `recorded/`: a point a line with its counts and its measured time.
-//! Strategies replay them, and the static cost is held to the order in which they put the points.
+//! Recorded sweeps, the files in `recorded/`: one point per line with its counts and its measured
+//! time. Strategies replay them, and the ranking by static cost is compared with theirs.
 
 mod machines;
 
@@ -13,10 +13,11 @@ use machines::{a100, h200};
 
 const MATMUL: &str = include_str!("recorded/matmul_4096.txt");
 const SEGMENTED_SUM: &str = include_str!("recorded/segmented_sum_1024.txt");
-/// Of short segments; what the beginnings and ends of blocks cost (`residents`) fits it.
+/// A sweep of short segments, to which the cost of the beginnings and ends of blocks (`residents`)
+/// is fitted.
 const SHORT: &str = include_str!("recorded/segmented_sum_64.txt");
 
-/// Of rows of 16 lengths: times alone.
+/// Sweeps of rows of 16 lengths: times only.
 const SHORT_ROWS: &str = include_str!("recorded/short_rows.txt");
 
 struct Sweep {
@@ -85,8 +86,8 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     product(&a, &b) / (product(&a, &a) * product(&b, &b)).sqrt()
 }
 
-/// How well the estimates rank: the correlation with the times, and how many times slower than the
-/// best their favourite is.
+/// How well the estimates rank: the correlation with the times, and the slowdown of their best
+/// point over the best.
 fn ranking(sweep: &Sweep) -> (f64, f64) {
     let flat = |v: &[Option<f64>]| v.iter().flatten().copied().collect::<Vec<f64>>();
     let (estimates, times) = (flat(&sweep.estimates), flat(&sweep.times));
@@ -112,7 +113,7 @@ fn a_matrix_product() {
     let sweep = sweep(MATMUL);
     assert_eq!(sweep.points.len(), 252);
     guided_is_near_the_best(&sweep, 8);
-    // It is a hard one: two points of 252 are that good, and chance seldom finds them.
+    // This is a hard case: two points of 252 are that good, and random search seldom finds them.
     let least = sweep.times.iter().flatten().copied().fold(f64::INFINITY, f64::min);
     assert_eq!(sweep.times.iter().flatten().filter(|t| least / **t >= 0.95).count(), 2);
     let chance = (0..100).filter(|seed| {
@@ -146,8 +147,8 @@ fn the_static_cost_ranks_short_segments() {
     guided_is_near_the_best(&sweep, 4);
 }
 
-/// No launch of 1088 starts its blocks faster than one in 1.2 clocks, and those whose blocks have
-/// little to do come near that, be they of 64 threads or of 128. The estimate says so.
+/// None of 1088 launches starts its blocks faster than one per 1.2 clocks, and those whose blocks
+/// have little work come near that, with 64 threads or with 128. The estimate agrees.
 #[test]
 fn a_device_starts_so_many_blocks_in_a_second() {
     let machine = Machine::h200();
@@ -189,7 +190,7 @@ fn a_device_starts_so_many_blocks_in_a_second() {
     assert!(limited.contains(&64) && limited.contains(&128), "{limited:?}");
 }
 
-/// No constant of the estimate was chosen finely: with the machine's figures a third off, the order
+/// No constant of the estimate is finely tuned: with the machine's figures a third off, the order
 /// hardly changes.
 #[test]
 fn the_order_does_not_hang_on_exact_figures() {
@@ -214,7 +215,7 @@ fn the_order_does_not_hang_on_exact_figures() {
     }
 }
 
-/// The counts of the file are those that the emulator gives today.
+/// The counts of the file are those of the current emulator.
 #[test]
 fn recorded_counts_are_those_of_today() {
     let kernel =
@@ -231,7 +232,7 @@ fn recorded_counts_are_those_of_today() {
     for (point, outcome) in &tuning.candidates {
         let Some(Outcome::Counted { cost }) = outcome else { panic!("{point}: {outcome:?}") };
         let at = sweep.points.iter().position(|p| p == point).expect("it was recorded");
-        // Bytes under way were recorded without those that are written, here one sum a row.
+        // Bytes in flight were recorded without those written, here one sum per row.
         let under_way = cost.in_flight / sweep.costs[at].in_flight;
         assert!((1.0..1.01).contains(&under_way), "{point}: {under_way}");
         let mut recorded = Cost { idle: cost.idle, in_flight: cost.in_flight, ..sweep.costs[at] };
@@ -240,7 +241,7 @@ fn recorded_counts_are_those_of_today() {
     }
 }
 
-/// What an A100 allows changes what is taken: its shared memory does not hold as many large tiles.
+/// The limits of an A100 change the choice: its shared memory holds fewer large tiles.
 #[test]
 fn other_limits_make_another_choice() {
     let mut sweep = sweep(MATMUL);

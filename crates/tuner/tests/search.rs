@@ -45,7 +45,7 @@ fn coalesced_reads_are_better_than_strided_ones_and_too_many_threads_are_a_resul
     let tuning = tune("rows in [1, 32, 64]\nlanes in [1, 32]\n", 512, |t| t);
     assert_eq!(tuning.candidates.len(), 6);
     let ms = |p: &str| outcome(&tuning, p).milliseconds().expect("it is legal");
-    // One thread a row: each lane of a warp reads another row, so that 32 sectors are asked for
+    // One thread per row: each lane of a warp reads another row, so that 32 sectors are requested
     // where 4 would do.
     assert!(ms("rows=32 lanes=1") > ms("rows=32 lanes=32"));
     let moved = |p: &str| outcome(&tuning, p).cost().expect("it is legal").moved_bytes;
@@ -63,7 +63,7 @@ fn coalesced_reads_are_better_than_strided_ones_and_too_many_threads_are_a_resul
 
 #[test]
 fn results_that_are_off_are_wrong_not_fast() {
-    // A tolerance that nothing fulfils stands for a wrong program.
+    // A tolerance that nothing satisfies simulates a wrong program.
     let kernel = KERNEL.replace("sum(i, x[s, i])", "sum(i, 0.1 * x[s, i])");
     let tuning = tune_kernel(&kernel, "rows in [1]\nlanes in [32]\n", 64, |t| t.tolerance(0.0));
     let Outcome::Wrong { message } = outcome(&tuning, "rows=1 lanes=32") else {
@@ -74,7 +74,7 @@ fn results_that_are_off_are_wrong_not_fast() {
     assert!(tuning.table().contains("no point is legal"));
 }
 
-/// A machine that stands still has no finite estimates, and JSON has no word for others.
+/// A machine with rates of zero has no finite estimates, and JSON cannot represent others.
 #[test]
 fn infinite_estimates_come_back_from_logs_and_records() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -115,7 +115,7 @@ fn a_log_is_gone_on_with() {
     let first = tune(space, 64, |t| t.log(&path));
     assert_eq!(first.recalled, 0);
     let again = tune(space, 64, |t| t.log(&path));
-    // What was refused stays refused, and what was counted is not counted again.
+    // Refused points stay refused, and counted ones are not counted again.
     assert_eq!(again.recalled, 2);
     assert_eq!(again.candidates, first.candidates);
     assert!(again.table().contains("2 outcomes were taken from the log"), "{}", again.table());
@@ -125,13 +125,13 @@ fn a_log_is_gone_on_with() {
     let (_, (field, ..)) = other.not_used.clone().expect("there was one");
     assert_eq!(field, "problem");
     assert!(other.table().contains("their problem is"), "{}", other.table());
-    // One candidate more changes nothing for the others.
+    // An additional candidate does not affect the others.
     let wider = tune("rows in [16, 32, 64]\nlanes in [32]\n", 64, |t| t.log(&path));
     assert_eq!(wider.recalled, 2);
     assert_eq!(outcome(&wider, "rows=32 lanes=32"), outcome(&first, "rows=32 lanes=32"));
 }
 
-/// As many segments and elements, but lengths that idle other lanes.
+/// The same numbers of segments and elements, but lengths that idle other lanes.
 #[test]
 fn outcomes_for_other_offsets_are_not_used() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -170,7 +170,7 @@ out[s] = sum(i, x[i])
     let (_, (field, ..)) = other.not_used.clone().expect("there were two");
     assert_eq!(field, "data");
     assert_eq!(search(vec![0, 32, 64, 96]).recalled, 2);
-    // Offsets that are on a device already are looked at there.
+    // Offsets that are already on a device are inspected there.
     let (here, there) = (args(vec![0, 32, 64, 96]), args(vec![0, 0, 0, 96]));
     for args in [here, there] {
         let on_device = args.on_device(&device).expect("uploads");
@@ -189,7 +189,7 @@ fn time_that_is_over_ends_the_search() {
     assert!(tuning.out_of_time);
     assert!(tuning.candidates.iter().all(|(_, o)| o.is_none()));
     assert!(tuning.table().contains("80 points were not looked at"), "{}", tuning.table());
-    // Nothing is known of any point, legal or not.
+    // Nothing is known about any point, legal or not.
     for text in [tuning.table(), tuning.html()] {
         assert!(text.contains("the time budget ended before any point was looked at"), "{text}");
         assert!(!text.contains("is legal"), "{text}");
@@ -205,7 +205,7 @@ fn the_reference_is_cut_by_the_budget_and_its_time_is_told() {
     let (spent, whole) = (tuning.spent, begin.elapsed());
     assert!(spent.reference > Duration::ZERO && spent.counting == Duration::ZERO, "{spent:?}");
     assert!(spent.total() >= Duration::from_millis(300) && spent.total() <= whole, "{spent:?} of {whole:?}");
-    // Where the time suffices, it is a phase beside the others.
+    // If the time suffices, it is a phase like the others.
     let tuning = tune("rows in 1..=4\nlanes in [32]\n", 64, |t| t.budget(Duration::from_secs(3600)));
     assert!(tuning.best.is_some() && !tuning.out_of_time);
     assert!(tuning.spent.reference > Duration::ZERO && tuning.spent.counting > Duration::ZERO);
@@ -237,7 +237,7 @@ fn progress_is_told_and_strategies_are_accepted() {
 
 #[test]
 fn strategies_say_which_points_are_counted() {
-    // Half of the points have too many threads; they take no legal one's place.
+    // Half of the points have too many threads; they do not take the place of legal ones.
     let space = "rows in [1, 2, 4, 8, 64, 128, 256, 512]\nlanes in [32, 64, 128]\n";
     let search = |strategy| tune(space, 8, |t| t.strategy(strategy));
     let looked_at = |tuning: &Tuning| {
@@ -320,7 +320,7 @@ fn a_sample_with_partial_tiles_that_the_problem_has_not_is_noted() {
             "tiles of {tiles} divide the problem's {size}=4096 and not the sample's {size}={few}: what partial tiles cost there is counted, and the problem has none; take a sample with {size}={better}"
         )
     };
-    // A thread's squares are tiles as well; 8 divides 24.
+    // The squares of threads are tiles as well; 8 divides 24.
     let expected =
         [note("m", "4, 32, 64", 75, 128), note("n", "4, 32, 64", 70, 128), note("l", "16", 24, 32)];
     let mut found = partial.notes.clone();
@@ -330,7 +330,7 @@ fn a_sample_with_partial_tiles_that_the_problem_has_not_is_noted() {
         assert!(table.contains(&format!("\nnote: {note}\n")), "{table}");
         assert!(partial.html().contains("what partial tiles cost there is counted"), "{}", partial.html());
     }
-    // Tiles that the problem's sizes are no multiples of either are partial there too.
+    // Tiles that do not divide the problem's sizes either are partial there too.
     let multiples: [String; 0] = [];
     assert_eq!(search([4096, 4096, 4096], (128, 64, 32)).notes, multiples);
     assert_eq!(search([4095, 4095, 4095], (75, 70, 24)).notes, multiples);
@@ -355,7 +355,7 @@ fn a_problem_without_work_is_refused() {
     assert_eq!(code, "nothing-to-do");
     assert!(message.contains("for the sample ("), "{message}");
     assert_eq!(refused(&some, &some), Ok(()));
-    // Rows without elements are written all the same.
+    // Rows without elements are still written.
     let empty = Args::new().tensor("x", &Tensor::zeros(&[4, 0], DType::F32).expect("a tensor"));
     assert_eq!(refused(&empty, &empty), Ok(()));
 }
@@ -376,7 +376,7 @@ fn bodies_that_would_keep_the_compiler_busy_are_results_and_say_what_to_do() {
         panic!("it was not refused\n{}", tuning.table());
     };
     let rendered = format!("error[{code}]: {message}\n  help: {}", help.as_deref().unwrap_or_default());
-    // The index, the guard and the addition, 4096 times; the rest stands once.
+    // The index, the guard and the addition, 4096 times; the rest once.
     assert_eq!(
         rendered,
         "error[body-too-long]: `row_sum` has 12293 statements once its loops are unrolled, more than 6000: the compiler would take long\n  \
@@ -386,7 +386,7 @@ fn bodies_that_would_keep_the_compiler_busy_are_results_and_say_what_to_do() {
     for text in [tuning.table(), tuning.html()] {
         assert!(text.contains("[body-too-long]; leave a loop rolled"), "{text}");
     }
-    // Who wants them gets them.
+    // They are allowed on request.
     let allowed = search().most_statements(1 << 20).run().expect("a search");
     assert!(outcome(&allowed, "unrolled=4096").cost().is_some(), "{}", allowed.table());
     let fewer = search().most_statements(60).run().expect("a search");

@@ -1,4 +1,4 @@
-//! Arguments of a kernel as the command line gives them.
+//! Kernel arguments from the command line.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use crate::input::{self, Failure};
 /// The options that give arguments.
 #[derive(Clone, ClapArgs)]
 pub struct Arguments {
-    /// A scalar argument, as `n=1000`; those that follow from shapes can be left out.
+    /// A scalar argument, such as `n=1000`; those that follow from shapes can be omitted.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// An array argument from a .npy file, as `x=x.npy`.
+    /// An array argument from a .npy file, such as `x=x.npy`.
     #[arg(long = "input", value_name = "NAME=FILE")]
     pub inputs: Vec<String>,
     /// Fills an array argument with pseudo-random numbers, within its declared facts.
@@ -26,7 +26,8 @@ pub struct Arguments {
     /// Seed of the random numbers.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// What an open type stands for, as `T=f32`; types of arrays from files follow from them.
+    /// The type that an open type stands for, such as `T=f32`; types of arrays from files are
+    /// inferred.
     #[arg(long = "type", value_name = "NAME=TYPE")]
     pub types: Vec<String>,
 }
@@ -71,7 +72,7 @@ impl Arguments {
     }
 }
 
-/// The refusal of a name that is no array of the kernel.
+/// The refusal of a name that is not an array of the kernel.
 pub fn no_array<'a>(kernel: &LoopKernel, name: &str, known: impl Iterator<Item = &'a Name>) -> Diagnostic {
     let known: Vec<&str> = known.map(Name::as_str).collect();
     Diagnostic::new("unknown-argument", format!("`{}` has no array `{name}`", kernel.name))
@@ -91,7 +92,7 @@ fn arrays_read(kernel: &LoopKernel) -> Vec<Name> {
     arrays.map(|a| a.name().clone()).filter(|n| read.contains(n)).collect()
 }
 
-/// Random elements that keep what is declared about them.
+/// Random elements that satisfy the declared facts.
 fn random_array(
     kernel: &LoopKernel,
     args: &Args,

@@ -8,28 +8,28 @@ use crate::input::{Binding, Failure, Form};
 use crate::report;
 use crate::run::{USUAL, tolerance, wrong};
 
-/// The options of `loopwright bisect`. Several properties are one: that all of them hold.
+/// The options of `loopwright bisect`. Several properties count as one: that all of them hold.
 #[derive(ClapArgs)]
 pub struct Bisect {
     #[command(flatten)]
     pub form: Form,
-    /// At most so many barriers stand in the text of the device kernels.
+    /// The text of the device kernels has at most this many barriers.
     #[arg(long, value_name = "N")]
     barriers: Option<usize>,
-    /// At most so many device kernels.
+    /// There are at most this many device kernels.
     #[arg(long, value_name = "N")]
     kernels: Option<usize>,
-    /// At most so many bytes of shared memory in a block.
+    /// A block uses at most this many bytes of shared memory.
     #[arg(long, value_name = "BYTES")]
     shared: Option<u64>,
-    /// At most so many bank conflicts in a run on the emulator.
+    /// A run on the emulator has at most this many bank conflicts.
     #[arg(long, value_name = "N")]
     bank_conflicts: Option<u64>,
-    /// At most so many bytes moved between memory and the device in a run on the emulator.
+    /// A run on the emulator moves at most this many bytes of global memory.
     #[arg(long, value_name = "BYTES")]
     moved: Option<u64>,
-    /// A run on the emulator gives what the declared kernel does, to this tolerance, as
-    /// `run --verify` says it.
+    /// A run on the emulator agrees with the declared kernel, within this tolerance, as in
+    /// `run --verify`.
     #[arg(long, value_name = "TOLERANCE", num_args = 0..=1, default_missing_value = USUAL)]
     result: Option<String>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ impl Bisect {
         let mut refusals = Vec::new();
         let found = pipeline
             .bisect(&declared, |kernel| self.holds(kernel).inspect_err(|d| refusals.push(d.clone())))?;
-        // Where nothing could be asked, the first reason is the answer.
+        // If the property could not be evaluated for any step, the first reason is reported.
         if refusals.len() > pipeline.steps().len() {
             return Err(refusals.swap_remove(0).into());
         }
@@ -62,7 +62,7 @@ impl Bisect {
         self.bank_conflicts.is_some() || self.moved.is_some() || self.result.is_some()
     }
 
-    /// Whether the kernel has the property. Refused where it cannot be lowered or run.
+    /// Whether the kernel has the property. An error if it cannot be lowered or run.
     fn holds(&self, kernel: &LoopKernel) -> Result<bool, Diagnostic> {
         let first = |failure: Failure| match failure {
             Failure::Input(mut diagnostics) if !diagnostics.is_empty() => diagnostics.swap_remove(0),

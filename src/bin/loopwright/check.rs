@@ -57,7 +57,7 @@ fn smallest(kernel: &LoopKernel) -> impl Fn(&Name) -> Option<i64> {
 /// `loopwright check`
 pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
-    // What no current device can launch is wrong before there is one.
+    // What no current device can launch is an error even without a device.
     loopwright::runtime::check_device_limits(&program, Device::emulator().limits())?;
     let mut text = String::new();
     // Writing to a string cannot fail.

@@ -48,7 +48,7 @@ impl Explain {
         let mut explained = self.form.pipeline()?.explain(&declared);
         let refusal = explained.refusal().cloned();
         if refusal.is_some() {
-            // It goes where refusals go, with its place.
+            // It is reported like other refusals, with its place.
             explained.steps.pop();
         }
         report::say(&format!("declared\n{}", indented(&declared.to_string())))?;
@@ -82,7 +82,8 @@ impl Compare {
                 .into());
         };
         let (first, second) = (read_pipeline(first)?, read_pipeline(second)?);
-        // Each takes the values that it has a parameter for; a value for neither is refused.
+        // Each takes the values of its parameters; a value that neither has a parameter for is
+        // refused.
         let values = self.form.values()?;
         let bind = |pipeline: &Pipeline, other: &Pipeline| {
             let known = pipeline.parameters();

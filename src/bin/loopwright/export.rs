@@ -13,16 +13,16 @@ use crate::report;
 pub struct Export {
     #[command(flatten)]
     pub form: Form,
-    /// A scalar argument, as `n=1000`.
+    /// A scalar argument, such as `n=1000`.
     #[arg(long = "set", value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// What an open type stands for, as `T=f32`.
+    /// The type that an open type stands for, such as `T=f32`.
     #[arg(long = "type", value_name = "NAME=TYPE")]
     types: Vec<String>,
-    /// The architecture of the binary, as sm_90a.
+    /// The architecture of the binary, such as sm_90a.
     #[arg(long)]
     arch: String,
-    /// The folder that gets `kernel.cubin`, `kernel.cu` and `launches.json`; it is made.
+    /// The folder for `kernel.cubin`, `kernel.cu` and `launches.json`; it is created.
     #[arg(short, long, value_name = "FOLDER")]
     output: PathBuf,
 }

@@ -1,4 +1,4 @@
-//! Reading what the user names: kernels, pipelines, values.
+//! Reading the user's input: kernels, pipelines, values.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -12,7 +12,7 @@ use loopwright::tuner::TunedRecord;
 
 /// Why a command ends without success.
 pub enum Failure {
-    /// Something that was given is wrong.
+    /// The input is wrong.
     Input(Vec<Diagnostic>),
     /// A result is wrong.
     Wrong(String),
@@ -30,26 +30,26 @@ impl From<Diagnostics> for Failure {
     }
 }
 
-/// A kernel and what is done to it.
+/// A kernel and the pipeline applied to it.
 #[derive(ClapArgs)]
 pub struct Form {
     /// The kernel's file; `-` reads standard input.
     pub kernel: String,
     /// The pipeline's file, if any; `-` reads standard input.
     pub pipeline: Option<String>,
-    /// A value for an open parameter of the pipeline, as `block=256`.
+    /// A value for an open parameter of the pipeline, such as `block=256`.
     #[arg(short = 'p', long = "parameter", value_name = "NAME=INTEGER")]
     pub parameters: Vec<String>,
-    /// A file of `tune --record`: values for open parameters that -p does not give. A record of
-    /// something else is not used, and what differs is said.
+    /// A file of `tune --record`: values for open parameters that -p does not give. A record that
+    /// does not match is not used, and what differs is reported.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 }
 
-/// What stays open in a kernel until it is lowered.
+/// What is left open in a kernel until it is lowered.
 #[derive(ClapArgs)]
 pub struct Binding {
-    /// What an open type stands for, as `T=f32`.
+    /// The type that an open type stands for, such as `T=f32`.
     #[arg(long = "type", value_name = "NAME=TYPE")]
     pub types: Vec<String>,
     /// The type of indices: i32 or i64.
@@ -63,12 +63,12 @@ impl Form {
         kernel(&self.kernel)
     }
 
-    /// The pipeline, with its parameters bound. Of records only kernel and pipeline are asked for.
+    /// The pipeline, with its parameters bound. A record only has to match kernel and pipeline.
     pub fn pipeline(&self) -> Result<Pipeline, Failure> {
         self.bound_pipeline(|records, kernel, pipeline| records.find_by_text(kernel, pipeline))
     }
 
-    /// The pipeline for a launch, with its parameters bound: a record has to hold for the arguments
+    /// The pipeline for a launch, with its parameters bound: a record has to match the arguments
     /// and the device too.
     pub fn pipeline_for(
         &self,
@@ -108,7 +108,7 @@ impl Form {
         let Some(record) = &self.record else { return Ok(bound) };
         let records = TunedRecords::load(record)?;
         match find(&records, &self.declared()?, &open) {
-            // What was said outright goes before what was recorded.
+            // Explicit values take precedence over recorded ones.
             Ok(record) => {
                 let left = bound.parameters();
                 let point = record.best.iter().take(1).flat_map(|b| b.point.values());
@@ -141,10 +141,10 @@ impl Form {
         Ok(self.pipeline()?.apply(&declared)?)
     }
 
-    /// The refusals with their places in the kernel's file, as far as it says what they are about.
+    /// The refusals with their places in the kernel's file, as far as they can be found there.
     pub fn locate(&self, failure: Failure) -> Failure {
         let Failure::Input(diagnostics) = failure else { return failure };
-        // Standard input has been read: what it said is gone.
+        // Standard input has been consumed: its text is gone.
         let text = (self.kernel != "-").then(|| read(&self.kernel).ok()).flatten();
         let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
         let (Some(text), Ok(declared)) = (text, self.declared()) else { return Failure::Input(diagnostics) };
@@ -159,7 +159,7 @@ impl Binding {
         types(&self.types)
     }
 
-    /// The type of indices, if it was said.
+    /// The type of indices, if it was given.
     pub fn index(&self) -> Result<Option<DType>, Failure> {
         match self.index.as_deref() {
             None => Ok(None),
@@ -172,7 +172,7 @@ impl Binding {
     }
 }
 
-/// Types as `T=f32`.
+/// Types, each given like `T=f32`.
 pub fn types(given: &[String]) -> Result<BTreeMap<Name, DType>, Failure> {
     given
         .iter()
@@ -188,7 +188,7 @@ pub fn types(given: &[String]) -> Result<BTreeMap<Name, DType>, Failure> {
         .collect()
 }
 
-/// A scalar argument, as `n=1000`.
+/// A scalar argument, such as `n=1000`.
 pub fn scalar(text: &str) -> Result<(&str, ScalarValue), Failure> {
     let (name, text) = pair(text)?;
     let value = ScalarValue::parse(text).ok_or_else(|| {
@@ -210,19 +210,18 @@ pub fn pair(text: &str) -> Result<(&str, &str), Failure> {
         })
 }
 
-/// What diagnostics call a file.
+/// The name of a file in diagnostics.
 pub fn origin(path: &str) -> String {
     if path == "-" { "<stdin>".to_owned() } else { path.to_owned() }
 }
 
-/// No kernel or pipeline is longer; a file that is was named by mistake.
+/// Maximum size of a kernel or pipeline file, in bytes; a longer file was named by mistake.
 const LONGEST: u64 = 16 << 20;
 
-/// The kernel of a file. One that says what it was made from, in a `declared` block, is held to
-/// that.
+/// The kernel of a file. One with a `declared` block is verified against it.
 pub fn kernel(path: &str) -> Result<LoopKernel, Failure> {
     let kernel = LoopKernel::parse_bytes(&origin(path), &read(path)?)?;
-    // A file is read again where a refusal gets its place; what is wrong with it was said by then.
+    // A file is read again to locate a refusal; its own errors have been reported by then.
     static JUDGED: AtomicBool = AtomicBool::new(false);
     if kernel.declared.is_some() && !JUDGED.swap(true, Ordering::Relaxed) {
         match judge_declared(&kernel)? {
@@ -289,8 +288,8 @@ pub fn write(path: &std::path::Path, text: &str) -> Result<(), Failure> {
     std::fs::write(path, text).map_err(|e| unwritable(path, &e))
 }
 
-/// Refuses a file that cannot be written, before the work whose results go there. What it holds
-/// stays as it is.
+/// Refuses a file that cannot be written, before the work whose results go there. Its contents are
+/// not changed.
 pub fn writable(path: &std::path::Path) -> Result<(), Failure> {
     let is_there = path.try_exists().unwrap_or(true);
     std::fs::OpenOptions::new()

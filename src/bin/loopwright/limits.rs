@@ -14,8 +14,8 @@ pub struct Limits {
     /// Logs of `tune --log`; one may hold several searches.
     #[arg(required = true, value_name = "LOG")]
     logs: Vec<PathBuf>,
-    /// The integer argument to show them along, as `len`, or a quotient of two, as `n/nseg`; by
-    /// default the only one in which the searches differ.
+    /// The integer argument on the x axis, such as `len`, or a quotient of two, such as `n/nseg`;
+    /// by default the only one in which the searches differ.
     #[arg(long, value_name = "NAME")]
     by: Option<String>,
     /// Write a page with the plot.

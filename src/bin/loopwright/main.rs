@@ -1,8 +1,8 @@
 //! The command line: a kernel file and an optional pipeline file, printed, checked, shown as CUDA
 //! C, or run.
 //!
-//! Exit status: 0 all went well; 1 a result is wrong; 2 bad input, with one rendered diagnostic for
-//! each thing that is wrong on standard error.
+//! Exit status: 0 success; 1 a result is wrong; 2 bad input, with one rendered diagnostic per error
+//! on standard error.
 
 #![cfg_attr(
     not(test),
@@ -39,7 +39,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Print a kernel, or what a pipeline makes of it.
+    /// Print a kernel, or the kernel that a pipeline makes of it.
     Print {
         #[command(flatten)]
         form: Form,
@@ -47,15 +47,15 @@ enum Command {
         #[arg(long)]
         steps: bool,
     },
-    /// Show each step of a pipeline with its verdict, what that rests on, and what it changed in
+    /// Show each step of a pipeline with its verdict, the grounds for it, and what it changed in
     /// the kernel.
     Explain(explain::Explain),
     /// Apply two pipelines to one kernel and show the first step that makes a difference.
     Compare(explain::Compare),
     /// Find the first step of a pipeline that made a property of the lowered kernel false.
     Bisect(Box<bisect::Bisect>),
-    /// Parse, transform and lower a kernel, and say what was decided: device kernels, grids,
-    /// blocks, barriers.
+    /// Parse, transform and lower a kernel, and report the result: device kernels, grids, blocks,
+    /// barriers.
     Check {
         #[command(flatten)]
         form: Form,
@@ -68,7 +68,7 @@ enum Command {
         form: Form,
         #[command(flatten)]
         binding: input::Binding,
-        /// Compile it as well, for this architecture (sm_80, sm_90a), and report its resources on
+        /// Also compile it for this architecture (sm_80, sm_90a), and report its resources on
         /// standard error.
         #[arg(long, value_name = "ARCH")]
         compile: Option<String>,
@@ -79,13 +79,13 @@ enum Command {
     Run(Box<run::Run>),
     /// Search the open parameters of a pipeline for the fastest form of a kernel.
     Tune(Box<tune::Tune>),
-    /// Show how near the best points of several searches come to the memory's limit, over a size,
-    /// from the logs of `tune --log`.
+    /// Show the fraction of the memory bandwidth limit that the best points of several searches
+    /// reach, over a size, from the logs of `tune --log`.
     Report(limits::Limits),
-    /// Find what is slow by the emulator's counts, each finding with a number and a repair that was
-    /// tried.
+    /// Find what is slow from the emulator's counts, each finding with a number and a repair that
+    /// was tried.
     Lint(Box<lint::Lint>),
-    /// Say what this machine has, and what is missing for what.
+    /// Report what this machine has, and what is missing for which purpose.
     Doctor,
 }
 
@@ -96,7 +96,7 @@ fn main() -> ExitCode {
             report::note(e.render().to_string().trim_end());
             return ExitCode::from(2);
         }
-        // Help and versions are what was asked for.
+        // Help and version output was requested and is not an error.
         Err(e) => report::say(&e.render().to_string()),
     };
     match result {

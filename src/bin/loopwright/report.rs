@@ -1,4 +1,4 @@
-//! What is shown.
+//! Output to the user.
 
 use std::io::{ErrorKind, Write};
 
@@ -7,8 +7,7 @@ use loopwright::program::{BinOp, UnOp, Value, ValueKind};
 
 use crate::input::Failure;
 
-/// Writes to standard output. A reader that went away wants no more, and is no error; what cannot
-/// be written otherwise is one.
+/// Writes to standard output. A closed pipe is not an error; any other failure to write is.
 pub fn say(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -21,17 +20,17 @@ pub fn say(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes a line to standard error. Where that is closed or full, nobody can be told.
+/// Writes a line to standard error. A failure to do so is ignored.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// A diagnostic with the line that it is about.
+/// A diagnostic with the source line that it refers to.
 pub fn render(diagnostic: &Diagnostic) -> String {
     diagnostic.render()
 }
 
-/// A host value as one would write it.
+/// A host value as it would be written in a text.
 pub fn value(v: &Value) -> String {
     written(v, 0)
 }

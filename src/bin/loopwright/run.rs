@@ -17,28 +17,28 @@ pub struct Run {
     pub form: Form,
     #[command(flatten)]
     arguments: Arguments,
-    /// Writes an array after the run, as `out=out.npy`.
+    /// Write an array to a file after the run, such as `out=out.npy`.
     #[arg(long = "output", value_name = "NAME=FILE")]
     outputs: Vec<String>,
-    /// Where: `gpu`, `emulator`, or `best`, a GPU where there is one.
+    /// The device: `gpu`, `emulator`, or `best`, which is a GPU if there is one.
     #[arg(long, default_value = "best")]
     device: String,
-    /// Check the declared facts about data before the run, which is done unless `--trust-facts` is
-    /// said.
+    /// Check the declared facts about data before the run. This is the default unless
+    /// `--trust-facts` is given.
     #[arg(long, conflicts_with = "trust_facts")]
     check_facts: bool,
-    /// Do not check the declared facts about data: where one does not hold, the kernel may read and
+    /// Do not check the declared facts about data: if one does not hold, the kernel may read and
     /// write anywhere.
     #[arg(long)]
     trust_facts: bool,
-    /// Launch so many times more, and report the median time.
+    /// Launch this many more times, and report the median time.
     #[arg(long, value_name = "N")]
     repeat: Option<usize>,
-    /// Compare the result with a plain interpreter of the kernel as it was declared, which is slow;
-    /// exit status 1 if they differ. Integers have to be equal, floating-point elements within this
-    /// of the declared ones, each relative to itself; where terms cancel, within what inputs that
-    /// differ by as much would give. By default 2e-5 for f32, 1e-12 for f64, 4e-3 for f16, 3e-2 for
-    /// bf16.
+    /// Compare the result with a plain interpreter of the declared kernel, which is slow; exit
+    /// status 1 if they differ. Integers have to be equal; each floating-point element has to be
+    /// within this relative tolerance of the declared one or, where terms cancel, within the change
+    /// that inputs perturbed by as much would cause. By default 2e-5 for f32, 1e-12 for f64, 4e-3
+    /// for f16, 3e-2 for bf16.
     #[arg(long, value_name = "TOLERANCE", num_args = 0..=1, default_missing_value = USUAL)]
     verify: Option<String>,
 }
@@ -53,7 +53,7 @@ impl Run {
         let kernel = pipeline.apply(&declared)?;
         let args = self.arguments.args(&kernel, false)?;
         let args = if self.trust_facts { args.trust_facts() } else { args.check_facts() };
-        // Where outputs go is known before anything runs.
+        // The destinations of outputs are checked before anything runs.
         let outputs = self.outputs.iter().map(|o| input::pair(o)).collect::<Result<Vec<_>, _>>()?;
         let arrays = || kernel.args.iter().filter(|a| matches!(a, Arg::Array(_))).map(Arg::name);
         if let Some((name, _)) = outputs.iter().find(|(name, _)| !arrays().any(|a| **a == **name)) {
@@ -112,8 +112,8 @@ impl Run {
     }
 }
 
-/// How a result differs from what the declared kernel gives, if it does. Without a tolerance, that
-/// which is usual for each type.
+/// How a result differs from that of the declared kernel, if it does. Without a tolerance, the
+/// usual one of each type applies.
 pub fn wrong(
     compiled: &Compiled,
     args: &Args,

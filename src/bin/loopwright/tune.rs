@@ -27,30 +27,31 @@ pub struct Tune {
     space: Option<String>,
     #[command(flatten)]
     arguments: Arguments,
-    /// A scalar of the smaller problem that candidates are checked and counted on, as `n=1000`;
-    /// scalars that are not named are those of the problem. Its arrays are random but for those of
-    /// --sample-input.
+    /// A scalar of the smaller problem on which candidates are checked and counted, such as
+    /// `n=1000`; scalars that are not given are those of the problem. Its arrays are random except
+    /// those of --sample-input.
     #[arg(long, value_name = "NAME=VALUE")]
     sample: Vec<String>,
-    /// An array of that smaller problem from a .npy file, as `offsets=few.npy`, in the place of
-    /// that of --input: where times hang on what an array holds, fewer elements of the same kind.
+    /// An array of that smaller problem from a .npy file, such as `offsets=few.npy`, in place of
+    /// that of --input: if times depend on the contents of an array, fewer elements of the same
+    /// kind.
     #[arg(long, value_name = "NAME=FILE")]
     sample_input: Vec<String>,
-    /// `exhaustive`, `random` or `guided`: which points are timed, and on the emulator, where
-    /// nothing is timed, which are counted. --seed is theirs too.
+    /// `exhaustive`, `random` or `guided`: which points are timed or, on the emulator, which are
+    /// counted. --seed applies to these too.
     #[arg(long, default_value = "exhaustive")]
     strategy: String,
-    /// How many points the random and the guided strategy take; by default a fifth of the space.
+    /// Number of points for the random and the guided strategy; by default a fifth of the space.
     #[arg(long, value_name = "N")]
     points: Option<usize>,
-    /// End after so many seconds, with what was found. The results of the declared kernel, which
-    /// come first, are part of them: give a small --sample.
+    /// Stop after this many seconds, with what was found. This includes the results of the declared
+    /// kernel, which are computed first: give a small --sample.
     #[arg(long, value_name = "SECONDS")]
     budget: Option<f64>,
-    /// Keep outcomes in this file, and go on with those it holds.
+    /// Keep outcomes in this file, and resume from those it holds.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Write a page with plots.
+    /// Write an HTML page with plots.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the pipeline with the best values.
@@ -60,31 +61,31 @@ pub struct Tune {
     /// values from.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Check and count candidates, compile them side by side into this folder, print them by their
-    /// static cost, and stop: for `--measure` on a machine with a GPU. None is needed here.
+    /// Check and count candidates, compile them in parallel into this folder, print them by their
+    /// static cost, and stop: for `--measure` on a machine with a GPU. No GPU is needed here.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["measure", "log", "html", "best", "record"])]
     compile_only: Option<PathBuf>,
-    /// What `--compile-only` compiles for, as sm_90a; by default this machine's GPU.
+    /// The architecture that `--compile-only` compiles for, such as sm_90a; by default this
+    /// machine's GPU.
     #[arg(long, value_name = "ARCH", requires = "compile_only")]
     arch: Option<String>,
     /// Check and time the binaries in a folder of `--compile-only`, without the compiler. The
-    /// kernel, the pipeline and the sizes have to be those that it was made with.
+    /// kernel, the pipeline and the sizes have to be those that the folder was made with.
     #[arg(long, value_name = "FOLDER")]
     measure: Option<PathBuf>,
-    /// Search nothing: show what --strategy with --points and --seed would have found in the
-    /// searches of this log of --log, against the best of all their points. No device is needed,
-    /// and no kernel.
+    /// Instead of searching, show what --strategy with --points and --seed would have found in the
+    /// searches of this log of --log, against the best of all their points. Neither a device nor a
+    /// kernel is needed.
     #[arg(long, value_name = "LOG", conflicts_with_all = ["kernel", "log", "html", "best", "record", "compile_only", "measure", "budget"])]
     replay: Option<PathBuf>,
-    /// How many launches a median is of; three for points that take over twice the best time so
-    /// far.
+    /// Number of launches per median; three for points that take over twice the best time so far.
     #[arg(long, value_name = "N", default_value_t = 20)]
     launches: usize,
-    /// Leave out points whose bodies have more statements than this once their loops are unrolled:
-    /// the compiler would take long.
+    /// Leave out points whose bodies have more statements than this after unrolling: the compiler
+    /// would take long.
     #[arg(long, value_name = "N", default_value_t = 6000)]
     most_statements: usize,
-    /// Where: `gpu`, `emulator`, or `best`, a GPU where there is one.
+    /// The device: `gpu`, `emulator`, or `best`, which is a GPU if there is one.
     #[arg(long, default_value = "best")]
     device: String,
 }
@@ -115,8 +116,8 @@ impl Tune {
         Ok(strategy)
     }
 
-    /// The smaller problem, if there is one: scalars and arrays of the problem, with others in
-    /// their place.
+    /// The smaller problem, if there is one: the scalars and arrays of the problem, with some
+    /// replaced.
     fn sample(&self, kernel: &LoopKernel) -> Result<Option<Args>, Failure> {
         if self.sample.is_empty() && self.sample_input.is_empty() {
             return Ok(None);
@@ -151,11 +152,11 @@ impl Tune {
         }
     }
 
-    /// Refuses what results could not be written to, before the search.
+    /// Refuses output files that cannot be written, before the search.
     fn check_files(&self) -> Result<(), Failure> {
         [&self.html, &self.best].into_iter().flatten().try_for_each(|path| input::writable(path))?;
         if let Some(path) = &self.record {
-            // Records are added to those that are there, in a new file beside it.
+            // Records are added to the existing ones, in a new file next to it.
             TunedRecords::load_or_new(path)?;
             let mut beside = path.as_os_str().to_owned();
             beside.push(".new");
@@ -169,7 +170,7 @@ impl Tune {
 
     /// `loopwright tune`
     pub fn run(&self) -> Result<(), Failure> {
-        // How many points there are hangs on the search; what is wrong with the options does not.
+        // The number of points depends on the search; errors in the options do not.
         let known = self.strategy(1)?;
         if let Some(log) = &self.replay {
             return replay::print(log, |points| self.strategy(points).unwrap_or(known));
@@ -189,12 +190,11 @@ impl Tune {
         let strategy = self.strategy(points)?;
         let device = input::device(&self.device)?;
         let sample = self.sample(&kernel)?;
-        // Without a GPU nothing runs on the problem itself, whose arrays may be large: its shapes
-        // are all that is needed.
+        // Without a GPU nothing runs on the problem itself, whose arrays may be large: only its
+        // shapes are needed.
         let fill = (device.is_gpu() && self.compile_only.is_none()) || sample.is_none();
         let args = self.arguments.args(&kernel, fill)?;
-        // Candidates rely on what is declared of the data, and may read anywhere where it is not
-        // so.
+        // Candidates rely on the declared facts, and may read anywhere if one does not hold.
         check_facts(&kernel, &args)?;
         let budget = match self.budget {
             Some(s) => Some(
@@ -232,7 +232,7 @@ impl Tune {
                 smaller(&kernel, &args)?
             ));
         }
-        // Several pipelines of one kernel are told apart by their files.
+        // Several pipelines of one kernel are distinguished by their files.
         if let Some(name) = Path::new(pipeline_file).file_stem().filter(|_| pipeline_file != "-") {
             tuner = tuner.name(name.to_string_lossy());
         }
@@ -279,8 +279,8 @@ impl Tune {
     }
 }
 
-/// Executions of instructions beyond which a search on the problem itself takes long: seconds for
-/// the reference and for each point.
+/// The number of instruction executions beyond which a search on the problem itself takes long:
+/// seconds for the reference and for each point.
 const LARGE: f64 = (1 << 20) as f64;
 
 /// The largest integer argument with a smaller value, as an option.
@@ -290,7 +290,7 @@ fn smaller(kernel: &LoopKernel, args: &Args) -> Result<String, Failure> {
     Ok(largest.map_or_else(|| "NAME=VALUE".to_owned(), |(name, _)| format!("{name}=VALUE")))
 }
 
-/// `name=value` options, with others in the place of those of the same names.
+/// `name=value` options, where `others` replace those of the same names.
 fn replaced(all: &[String], others: &[String]) -> Result<Vec<String>, Failure> {
     let names = others.iter().map(|o| Ok(input::pair(o)?.0)).collect::<Result<Vec<_>, Failure>>()?;
     let mut result = others.to_vec();
@@ -302,7 +302,7 @@ fn replaced(all: &[String], others: &[String]) -> Result<Vec<String>, Failure> {
     Ok(result)
 }
 
-/// How many times more bytes the problem's arrays have than the sample's.
+/// The bytes of the problem's arrays over those of the sample's.
 fn scale(kernel: &LoopKernel, args: &Args, sample: &Args) -> Result<f64, Failure> {
     let bytes = |args: &Args| -> Result<f64, Failure> {
         let arrays = expected_arrays(kernel, args)?;

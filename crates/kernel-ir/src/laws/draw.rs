@@ -1,5 +1,5 @@
-//! Inputs of an operator that its laws are tested on, the same ones each time. Floating-point ones
-//! are held in f64.
+//! The operator inputs on which laws are tested, the same in every run. Floating-point values are
+//! held in f64.
 
 use crate::{DType, Number};
 
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// Small values, which meet each other often.
+/// Small values, which coincide often.
 pub(super) fn few(dtype: DType) -> Vec<Number> {
     match dtype {
         DType::Bool => vec![Number::Bool(false), Number::Bool(true)],
@@ -32,8 +32,8 @@ pub(super) fn few(dtype: DType) -> Vec<Number> {
     }
 }
 
-/// Any value of a type; floating-point ones are multiples of a quarter below 8, of which sums and
-/// products are exact.
+/// Any value of a type; floating-point ones are multiples of 1/4 below 8, whose sums and products
+/// are exact.
 pub(super) fn any(dtype: DType, random: &mut Random) -> Number {
     match dtype {
         DType::Bool => Number::Bool(random.below(2) == 1),
@@ -42,8 +42,8 @@ pub(super) fn any(dtype: DType, random: &mut Random) -> Number {
     }
 }
 
-/// The ends of a type's range. Floating-point ones stay so small that their squares are finite,
-/// unless infinities are asked for.
+/// The ends of a type's range. Floating-point ones are small enough for finite squares, unless
+/// infinities are requested.
 pub(super) fn ends(dtype: DType, infinite: bool) -> Vec<Number> {
     let far = match dtype {
         DType::Bool => return few(dtype),

@@ -1,20 +1,21 @@
-//! Whether a user's operator keeps the laws that every parallel form of a reduction relies on.
+//! Whether a user-defined operator satisfies the laws that every parallel form of a reduction
+//! relies on.
 //!
-//! The laws are asked of the states that a reduction can come to: the neutral one, those that
-//! `lift` makes, and combinations of these. The neutral state changes none of them on either side,
-//! `combine` is associative, and it commutes and is idempotent where the operator says so.
+//! The laws are tested on the states that a reduction can reach: the neutral one, those that `lift`
+//! makes, and combinations of these. The neutral state changes none of them on either side,
+//! `combine` is associative, and it commutes and is idempotent if the operator says so.
 //!
-//! States are drawn, always the same ones: all triples of some small ones, in which values meet and
-//! tie, then random ones, the ends of the ranges of integer types, and for the neutral state far
-//! floating-point values. Infinities are drawn where `combine` only compares and chooses; NaN never
-//! is. Sums and products of what is drawn are exact, so that an operator of `+ * min max` and
-//! selects is held to its laws exactly; any other up to a relative 1e-9 in f64. Two states that
-//! differ count as equal where no result shows it, neither their own nor after one more
+//! States are drawn deterministically: all triples of a few small ones, with many ties, then random
+//! ones, the ends of the ranges of integer types, and for the neutral state floating-point values
+//! of large magnitude. Infinities are drawn only if `combine` merely compares and chooses; NaN is
+//! never drawn. Sums and products of drawn values are exact, so an operator made of `+ * min max`
+//! and selects has to satisfy its laws exactly, any other to a relative 1e-9 in f64. Two different
+//! states count as equal if no result distinguishes them, neither their own nor that after one more
 //! combination.
 //!
-//! A test of about a thousand combinations refutes; it proves nothing. An operator whose laws hold
-//! for the data at hand only, or that calls a device function, says `trusted "why"` and is not
-//! asked.
+//! A test of about a thousand combinations can refute, but not prove. An operator whose laws hold
+//! only for the data at hand, or that calls a device function, says `trusted "why"` and is not
+//! tested.
 
 mod draw;
 mod value;
@@ -31,25 +32,26 @@ use value::{Code, Scope, magnitude, text};
 pub enum Law {
     /// The neutral state changes no other.
     Neutral,
-    /// It does not matter which neighbours are combined first.
+    /// The order in which neighbours are combined does not matter.
     Associative,
-    /// It does not matter which of two states is the earlier one.
+    /// The order of the two states does not matter.
     Commutative,
     /// Combining a state with itself changes nothing.
     Idempotent,
 }
 
-/// What testing an operator's laws came to.
+/// The outcome of testing an operator's laws.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Laws {
-    /// For each law that does not hold, the states that show it, in words.
+    /// For each law that does not hold, the states that violate it, in words.
     pub broken: Vec<(Law, String)>,
-    /// Whether the operator could be computed at all: no part of it calls a device function.
+    /// Whether the operator could be evaluated at all, that is, no part of it calls a device
+    /// function.
     pub tested: bool,
 }
 
 impl Laws {
-    /// What shows that a law does not hold.
+    /// The states that violate a law, if it does not hold.
     pub fn witness(&self, law: Law) -> Option<&str> {
         self.broken.iter().find(|(l, _)| *l == law).map(|(_, witness)| witness.as_str())
     }
@@ -60,7 +62,7 @@ type Known = HashMap<(ReductionOp, Vec<DType>), Arc<Laws>>;
 /// Kernels are validated many times, and their operators stay the same.
 static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
-/// So many operators are remembered.
+/// Capacity of the cache, in operators.
 const MOST: usize = 256;
 
 impl ReductionOp {
@@ -69,10 +71,10 @@ impl ReductionOp {
         let types: Vec<DType> = (0..self.inputs.len())
             .map(|k| inputs.get(k).and_then(Type::known).unwrap_or(DType::F32))
             .collect();
-        // What the operator claims is no part of what holds.
+        // The operator's claims do not affect the outcome of the tests.
         let plain = ReductionOp { commutes: false, idempotent: false, trusted: None, ..self.clone() };
         let key = (plain, types);
-        // Device functions are the only thing beside the operator that its code hangs on.
+        // Apart from the operator itself, its code depends only on device functions.
         let remembers = data.functions.is_empty();
         let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if remembers && let Some(laws) = lock().get(&key) {
@@ -111,8 +113,8 @@ impl KernelData {
         found
     }
 
-    /// What to do about an operator that does not say `commutes`, and does so on all states that
-    /// were drawn.
+    /// The remedy for an operator that does not declare `commutes` but commutes on all drawn
+    /// states.
     pub fn forgotten_commutes(&self, op: &ReductionOp) -> Option<String> {
         let forgets = !op.commutes
             && self.inputs_of(op).iter().all(|inputs| {
@@ -127,7 +129,7 @@ impl KernelData {
 
 type State = Vec<Number>;
 
-/// An operator that can be computed.
+/// An operator that can be evaluated.
 struct Operator {
     names: Vec<Name>,
     inputs: Vec<DType>,
@@ -137,16 +139,17 @@ struct Operator {
     result: Vec<Code>,
 }
 
-/// The states that laws are asked of.
+/// The states on which laws are tested.
 struct Pool {
-    /// Of which all triples are asked.
+    /// All triples of these are tested.
     small: Vec<State>,
     all: Vec<State>,
-    /// Floating-point values that sums with others would round; asked of the neutral state only.
+    /// Floating-point values whose sums with others would be rounded; tested with the neutral state
+    /// only.
     far: Vec<State>,
 }
 
-/// How near two states have to be, relative to the greatest value in sight.
+/// Tolerance for equal states, relative to the greatest magnitude involved.
 const NEAR: f64 = 1e-9;
 
 impl Operator {
@@ -207,7 +210,7 @@ impl Operator {
         let mut far = Vec::new();
         let ends: Vec<Vec<Number>> = self.inputs.iter().map(|t| draw::ends(*t, chooses)).collect();
         for k in 0..8 {
-            // One after the other for all inputs, then beside small values.
+            // First for all inputs in turn, then combined with small values.
             let mut value = |(ends, few): (&Vec<Number>, &Vec<Number>)| match (k < 4, random.below(2)) {
                 (true, _) => ends[k % ends.len()],
                 (false, 0) => ends[random.below(ends.len())],
@@ -216,7 +219,7 @@ impl Operator {
             let inputs = ends.iter().zip(&few).map(&mut value).collect();
             add(&mut far, lift(inputs));
         }
-        // Only floating-point arithmetic minds how far its values are apart.
+        // Only floating-point arithmetic is affected by differences in magnitude.
         let exact = chooses || !far.iter().flatten().any(|v| v.dtype().is_float());
         if exact {
             for state in std::mem::take(&mut far) {
@@ -232,7 +235,7 @@ impl Operator {
         Pool { small, all, far }
     }
 
-    /// Whether two states are one as far as can be seen, among others of this magnitude.
+    /// Whether two states are indistinguishable, at magnitudes up to `scale`.
     fn same(&self, pool: &Pool, a: &[Number], b: &[Number], scale: f64) -> bool {
         let near = |a: &[Number], b: &[Number]| a.iter().zip(b).all(|(x, y)| equal(*x, *y, scale));
         if near(a, b) {
@@ -291,7 +294,7 @@ impl Operator {
             let [a, b, c] = places.map(|k| &pool.all[k]);
             let (ab, bc) = (self.join(a, b)?, self.join(b, c)?);
             let (left, right) = (self.join(&ab, c)?, self.join(a, &bc)?);
-            // Division by zero and the like, between states that only a test brings together.
+            // Division by zero and the like, between states that only a test combines.
             if left.iter().chain(&right).chain(&ab).chain(&bc).any(|v| !is_number(*v)) {
                 return None;
             }
@@ -351,8 +354,8 @@ impl Operator {
     }
 }
 
-/// Neither NaN nor infinite by a division by zero; infinities of operators that only choose are
-/// compared like others.
+/// Neither NaN nor an infinity from a division by zero; infinities of operators that only choose
+/// are compared like other values.
 fn is_number(value: Number) -> bool {
     !matches!(value, Number::F64(v) if v.is_nan())
 }

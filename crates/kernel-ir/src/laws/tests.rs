@@ -98,7 +98,7 @@ fn operators_that_are_wrong_are_told_by_the_law_that_they_break() {
     for (neutral, combine, input, broken) in wrong {
         assert_eq!(laws_of(&simple(neutral, combine), input), broken, "{neutral}, {combine}");
     }
-    // Equal values: the place of the earlier one, which is no place of its own the other way round.
+    // Equal values: the index of the earlier one, which is another one in the opposite order.
     let text = "kernel k(x: f32[8], y: i32[1])
 reduction place(v, i) {
     state s: like v = -inf, k: i32 = 2147483647

@@ -1,9 +1,9 @@
-//! The parts of an operator as expressions that can be computed while its laws are tested.
+//! The parts of an operator as expressions that can be evaluated while its laws are tested.
 //!
 //! Integers wrap in the type of their expression. Floating-point values stand for real numbers:
-//! they are held and computed in f64 whatever their type, since the laws are those of the numbers
-//! that are meant, and rounding is allowed to break them. What an expression means is decided where
-//! it always is, by [`TypeTable::typed`].
+//! they are held and computed in f64 whatever their type, since the laws concern the exact numbers,
+//! and rounding may break them. The meaning of an expression is decided by [`TypeTable::typed`], as
+//! everywhere.
 
 use crate::{
     BinaryOp, DType, Expr, Name, Number, Type, TypeTable, Typed, TypedKind, arithmetic, math_function,
@@ -26,7 +26,7 @@ pub(super) fn text(number: Number) -> String {
     }
 }
 
-/// Its magnitude, of a finite real number; 0 of all others.
+/// The magnitude of a finite real number; 0 for all others.
 pub(super) fn magnitude(number: Number) -> f64 {
     match number {
         Number::F64(v) if v.is_finite() => v.abs(),
@@ -34,7 +34,7 @@ pub(super) fn magnitude(number: Number) -> f64 {
     }
 }
 
-/// Which names the parts of an operator may speak of.
+/// The names that the parts of an operator may use.
 pub(super) struct Scope<'a> {
     pub table: TypeTable<'a>,
     names: Vec<Name>,
@@ -46,8 +46,8 @@ impl<'a> Scope<'a> {
         Scope { table: table.with_scalars(typed), names }
     }
 
-    /// The expression whose value is wanted in this type. None: it is refused, or calls what only a
-    /// device can run.
+    /// The expression, evaluated in the type `wanted`. None if it is refused, or calls a function
+    /// that only a device can run.
     pub fn code(&self, e: &Expr, wanted: DType) -> Option<Code> {
         let tree = self.table.typed(e, held(wanted), None).ok()?;
         let mut computable = true;
@@ -73,8 +73,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// The value where its names have these values, in their order. None where an integer is
-    /// divided by zero.
+    /// The value for these values of its names, in order. None if an integer is divided by zero.
     pub fn value(&self, values: &[Number]) -> Option<Number> {
         self.of(&self.tree, values)
     }
@@ -99,8 +98,8 @@ impl Code {
         })
     }
 
-    /// Whether it only compares, chooses and passes on: what it gives follows from the order of its
-    /// values, infinite ones too.
+    /// Whether it only compares, chooses and copies, so that its result depends only on the order
+    /// of its values, including infinite ones.
     pub fn only_chooses(&self) -> bool {
         let mut chooses = true;
         self.tree.visit(&mut |e| {

@@ -10,11 +10,11 @@ use crate::{
     },
 };
 
-/// How a domain is to be read when it is no conjunction.
+/// The remedy for a domain that is not a conjunction.
 const UNION_HELP: &str = "a domain is one conjunction: declare two domains with different inames, or move the condition to the instruction as `if`";
 
-/// How many comparisons one chain may have: each becomes constraints that every question about the
-/// domain goes through.
+/// The most comparisons in one chain: each becomes constraints that every query about the domain
+/// has to process.
 const CHAIN_LIMIT: usize = 64;
 
 #[derive(Clone, Copy, PartialEq)]
@@ -57,7 +57,7 @@ impl Parser {
         Ok((Domain { inames, constraints }, spans))
     }
 
-    /// Constraints joined by `and`, each with its place.
+    /// Constraints joined by `and`, each with its span.
     pub(crate) fn conjunction(
         &mut self,
         constraints: &mut Vec<Constraint>,
@@ -119,7 +119,8 @@ impl Parser {
         }
     }
 
-    /// `0 <= i, j < n`: every value on one side of a comparison with every one on its other side.
+    /// `0 <= i, j < n`: each value on one side of a comparison is compared with each on the other
+    /// side.
     fn comparison_chain(
         &mut self,
         constraints: &mut Vec<Constraint>,
@@ -155,7 +156,7 @@ impl Parser {
                         Comparison::Lt => Constraint::lt(a, b),
                         Comparison::Ge => Constraint::le(b, a),
                         Comparison::Gt => Constraint::lt(b, a),
-                        // The text of an equality shows negative terms on its left.
+                        // The text of an equality has negative terms on its left.
                         Comparison::Eq => b.sub(a).map(Constraint::zero),
                     };
                     constraints.push(constraint.map_err(|e| self.poly_error(e, span.clone()))?);

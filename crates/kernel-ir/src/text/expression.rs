@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// How strongly operators bind; larger binds tighter.
+/// Binding strength of operators; larger binds tighter.
 pub(crate) mod binding {
     pub const OR: u8 = 1;
     pub const AND: u8 = 2;
@@ -27,7 +27,7 @@ pub(crate) mod binding {
     pub const ATOM: u8 = 12;
 }
 
-/// Longest chain of operators: trees of expressions are walked recursively.
+/// The most operators in one chain: expression trees are walked recursively.
 const CHAIN_LIMIT: usize = 512;
 
 pub(crate) fn binary_binding(op: BinaryOp) -> u8 {
@@ -312,8 +312,8 @@ impl Parser {
         Ok(args)
     }
 
-    /// A call, or a reduction: one whose first argument is a list of inames, or that bears an
-    /// operator's name and whose first argument is a name. [`resolve`] decides afterwards, when all
+    /// A call, or a reduction: one whose first argument is a list of inames, or that has an
+    /// operator's name and a name as its first argument. [`resolve`] decides afterwards, when all
     /// inames are known.
     fn call_or_reduction(&mut self, function: Name, start: std::ops::Range<usize>) -> Parse<Expr> {
         // loopy's `reduce(sum, i, e)`.
@@ -363,7 +363,7 @@ impl Parser {
         Ok(Expr::Reduce(Arc::new(Reduce { op, inames, args })))
     }
 
-    /// A type: one of ours, or an open one with a capital first letter.
+    /// A type: one of ours, or a type parameter, which begins with a capital letter.
     pub(crate) fn dtype(&mut self) -> Parse<Type> {
         let Some(word) = self.word(0) else { return Err(self.unexpected("a type")) };
         // loopy's `np.float32`.
@@ -398,7 +398,7 @@ impl Parser {
     }
 }
 
-/// Our name of a type that C, CUDA or numpy call otherwise.
+/// Our name of a type that has another name in C, CUDA or numpy.
 fn foreign_type(word: &str) -> Option<&'static str> {
     Some(match word {
         "float" | "float32" | "single" => "f32",
@@ -419,7 +419,7 @@ fn foreign_type(word: &str) -> Option<&'static str> {
 }
 
 /// Decides which calls are reductions, now that the inames and the kernel's own operators are
-/// known: `max(i, e)` is one where `i` is an iname.
+/// known: `max(i, e)` is one if `i` is an iname.
 pub(crate) fn resolve(e: &Expr, is_iname: &dyn Fn(&str) -> bool, operators: &[ReductionOp]) -> Expr {
     let e = e.map_children(&mut |child| resolve(child, is_iname, operators));
     match &e {

@@ -1,4 +1,4 @@
-//! Parts of kernels as text of their own, for the arguments of transforms.
+//! Parsers for fragments of kernels, used for the arguments of transforms.
 
 use crate::{Constraint, Diagnostic, Domain, Expr, text::parser::Parser};
 

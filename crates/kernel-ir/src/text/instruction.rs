@@ -116,7 +116,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Lines of loopy that mean something else here.
+    /// loopy lines that are not valid here.
     pub(super) fn foreign_line(&self) -> Option<Box<crate::Diagnostic>> {
         let (what, help) = match (self.word(0), self.tok(1)) {
             (Some(w @ ("for" | "end" | "with" | "elif" | "else")), Tok::Ident | Tok::End) => {

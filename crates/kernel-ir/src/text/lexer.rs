@@ -1,7 +1,7 @@
 //! Text to tokens.
 //!
-//! Never fails: what is no token becomes [`Tok::Unknown`] and the parser, which knows what it
-//! expected, complains. A token knows whether a line break stands before it, since a statement ends
+//! Never fails: what is not a token becomes [`Tok::Unknown`], and the parser, which knows what it
+//! expected, reports it. A token records whether a line break precedes it, since a statement ends
 //! with its line unless a bracket is open.
 //!
 //! The body of a `function` is CUDA C, not kernel text: from the first `{` of such a statement to
@@ -18,9 +18,9 @@ pub(crate) enum Tok {
     Huge,
     Float(f64),
     Punct(&'static str),
-    /// Text between double quotes, on one line; the quotes are in the span.
+    /// Text between double quotes, on one line; the span includes the quotes.
     Quoted,
-    /// The CUDA C between the braces of a function, the braces included.
+    /// The CUDA C body of a function, including its braces.
     Raw,
     /// A function's body without its closing brace.
     OpenRaw,
@@ -32,7 +32,7 @@ pub(crate) enum Tok {
 pub(crate) struct Token {
     pub tok: Tok,
     pub span: Range<usize>,
-    /// A line break stands between this token and the one before.
+    /// A line break precedes this token.
     pub newline: bool,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn lex(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The length of the quoted text at the start, if there is one that ends on its line.
+/// The length of the quoted text at the start, if it is closed on its line.
 fn quoted(bytes: &[u8]) -> Option<usize> {
     if bytes.first() != Some(&b'"') {
         return None;

@@ -1,8 +1,8 @@
-//! The parser's cursor: looking at tokens, consuming them, complaining about them.
+//! The parser's cursor: looking at tokens, consuming them, reporting errors.
 //!
 //! A statement ends with its line unless a bracket is open: outside of brackets the cursor shows
-//! [`Tok::End`] at a token that begins a new line. Nesting is limited, so that no text overflows
-//! the stack.
+//! [`Tok::End`] at a token that begins a new line. Nesting is limited so that no text overflows the
+//! stack.
 
 use std::{ops::Range, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
 /// Boxed, since a diagnostic carries its text.
 pub(crate) type Parse<T> = Result<T, Box<Diagnostic>>;
 
-/// How deep brackets and prefixes may nest.
+/// Nesting limit of brackets and prefix operators.
 const NESTING_LIMIT: usize = 96;
 
 pub(crate) struct Parser {
@@ -24,7 +24,7 @@ pub(crate) struct Parser {
     pos: usize,
     /// The token with which the current statement began; a line break before it does not end it.
     statement: usize,
-    /// How many brackets are open in the statement.
+    /// Number of brackets open in the statement.
     brackets: usize,
     nesting: usize,
     /// Inside `floor(..)`, where `/` divides.
@@ -59,13 +59,12 @@ impl Parser {
         &self.tokens[k]
     }
 
-    /// The token so many ahead, or [`Tok::End`] past the end of the statement.
+    /// The token `ahead` places ahead, or [`Tok::End`] past the end of the statement.
     pub fn tok(&self, ahead: usize) -> Tok {
         self.token(ahead).tok
     }
 
-    /// The span of the next token; at the end of a statement the place right behind what was read
-    /// last.
+    /// The span of the next token; at the end of a statement, the empty span after the last token.
     pub fn span(&self) -> Range<usize> {
         if self.tok(0) == Tok::End {
             let end = self.last_end();
@@ -74,7 +73,7 @@ impl Parser {
         self.tokens[self.pos].span.clone()
     }
 
-    /// Where the last token ended.
+    /// The end of the last token, as a byte offset.
     pub fn last_end(&self) -> usize {
         if self.pos == 0 { 0 } else { self.tokens[self.pos - 1].span.end }
     }
@@ -83,7 +82,7 @@ impl Parser {
         self.pos = (self.pos + 1).min(self.tokens.len() - 1);
     }
 
-    /// The word so many tokens ahead.
+    /// The word `ahead` tokens ahead.
     pub fn word(&self, ahead: usize) -> Option<&str> {
         let token = self.token(ahead);
         (token.tok == Tok::Ident).then(|| &self.text[token.span.clone()])
@@ -93,7 +92,7 @@ impl Parser {
         self.tok(0) == Tok::Ident
     }
 
-    /// Whether the next token follows the one before without a space.
+    /// Whether the next token follows the previous one without a space.
     pub fn touches(&self) -> bool {
         self.span().start == self.last_end()
     }
@@ -152,7 +151,7 @@ impl Parser {
         Ok(())
     }
 
-    /// A name; keywords of expressions are none.
+    /// A name; keywords of expressions are not names.
     pub fn name(&mut self, what: &str) -> Parse<Name> {
         match self.word(0) {
             Some(w) if RESERVED.contains(&w) => Err(self
@@ -168,7 +167,7 @@ impl Parser {
         }
     }
 
-    /// One level deeper.
+    /// Enters one level of nesting.
     pub fn enter(&mut self) -> Parse<()> {
         self.nesting += 1;
         if self.nesting > NESTING_LIMIT {
@@ -268,6 +267,6 @@ impl Parser {
     }
 }
 
-/// Words that no name may be.
+/// Words that are not allowed as names.
 pub(crate) const RESERVED: &[&str] =
     &["and", "or", "not", "if", "cast", "true", "false", "inf", "nan", "domain", "mod", "exists"];

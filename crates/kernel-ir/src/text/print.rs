@@ -9,10 +9,10 @@ use crate::{
     types::UNTYPED,
 };
 
-/// Longer lines are broken where they can be.
+/// Maximum line width, in columns; longer lines are broken where possible.
 const WIDTH: usize = 100;
 
-/// Joined by `and`; where one ends as the next begins, as one chain: `0 <= i < n`.
+/// Constraints joined by `and`; those that share an end are printed as one chain: `0 <= i < n`.
 pub(crate) fn conjunction(constraints: &[Constraint]) -> String {
     let mut text = String::new();
     let mut end = String::new();
@@ -307,13 +307,13 @@ impl Printer<'_> {
     }
 }
 
-/// What an array asks of the caches, each behind a blank.
+/// An array's cache hints, each preceded by a space.
 fn hints(a: &Array) -> String {
     let streaming = if a.streaming { " streaming" } else { "" };
     a.waves.map_or_else(|| streaming.to_string(), |waves| format!("{streaming} {waves}"))
 }
 
-/// Whether the inames of instructions, and whether the tree have to be written because they do not
+/// Whether the inames of instructions, and whether the tree, have to be printed because they do not
 /// follow from the rest.
 fn derived(data: &KernelData) -> (bool, bool) {
     if data.declared.is_some() || !data.definitions.is_empty() || !data.tags.is_empty() {
@@ -333,7 +333,7 @@ fn derived(data: &KernelData) -> (bool, bool) {
     if bare.instructions == data.instructions {
         return (!tree_follows(data), !tree_follows(data));
     }
-    // Some were given by the user; given all of them, does filling in leave them alone?
+    // Some were given by the user; if all are given, does filling in change none of them?
     let mut given = data.clone();
     nest::fill_within(&mut given);
     let follows = given.instructions == data.instructions && tree_follows(data);

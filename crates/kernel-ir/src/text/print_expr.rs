@@ -1,4 +1,4 @@
-//! Expressions as text, with no more parentheses than reading back needs.
+//! Expressions as text, with only the parentheses that reading back needs.
 
 use std::fmt::{self, Write};
 
@@ -37,7 +37,7 @@ impl ExprPrinter<'_> {
         self.above(f, e, binding::OR)
     }
 
-    /// In parentheses where it binds less strongly than `least`.
+    /// In parentheses if it binds less strongly than `least`.
     pub fn above(&self, f: &mut dyn Write, e: &Expr, least: u8) -> fmt::Result {
         if Self::strength(e) < least {
             f.write_char('(')?;
@@ -91,7 +91,7 @@ impl ExprPrinter<'_> {
                     None => "",
                 })?;
                 match args.split_first() {
-                    // In parentheses a name is no iname to reduce over.
+                    // A name in parentheses is not read as an iname to reduce over.
                     Some((Expr::Name(n), rest))
                         if precision.is_none() && ReductionOp::is_library(function) && (self.is_iname)(n) =>
                     {
@@ -148,7 +148,7 @@ impl ExprPrinter<'_> {
         Ok(())
     }
 
-    /// What an instruction writes.
+    /// A target of an instruction.
     pub fn target(&self, f: &mut dyn Write, access: &Access) -> fmt::Result {
         f.write_str(&access.array)?;
         if access.index.is_empty() {

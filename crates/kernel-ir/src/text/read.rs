@@ -21,14 +21,14 @@ impl LoopKernel {
         Self::parse_named("<kernel>", text)
     }
 
-    /// As [`LoopKernel::parse`]; `origin` is what diagnostics call the text, as the name of its
-    /// file.
+    /// As [`LoopKernel::parse`]; `origin` is the name of the text in diagnostics, such as its file
+    /// name.
     pub fn parse_named(origin: &str, text: &str) -> Result<LoopKernel, Diagnostics> {
         let draft = Parser::new(origin, text).whole().map_err(|d| Diagnostics(vec![*d]))?;
         finish(draft)
     }
 
-    /// As [`LoopKernel::parse_named`], of bytes that may be no text at all.
+    /// As [`LoopKernel::parse_named`], for bytes that need not be valid UTF-8.
     pub fn parse_bytes(origin: &str, bytes: &[u8]) -> Result<LoopKernel, Diagnostics> {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::parse_named(origin, text),
@@ -55,7 +55,7 @@ pub(crate) fn map_of_text(origin: &str, text: &str) -> Option<SourceMap> {
     Parser::new(origin, text).whole().ok().map(|draft| draft.map)
 }
 
-/// Ids for the instructions without: `set_` and the first target, numbered from the second on.
+/// Ids for the instructions without one: `set_` plus the first target, numbered from the second on.
 pub(crate) fn fill_ids(instructions: &mut [Instruction]) {
     let mut used: BTreeSet<Name> = instructions.iter().map(|i| i.id.clone()).collect();
     for i in instructions {
@@ -85,7 +85,7 @@ fn resolve_reductions(data: &mut KernelData) {
         fix(&mut i.value);
         i.predicate.iter_mut().for_each(fix);
     }
-    // Where no iname can be meant.
+    // For places where no iname can occur.
     let plain = |e: &mut Expr| *e = resolve(e, &|_| false, &[]);
     for op in &mut data.reductions {
         op.neutral
@@ -119,14 +119,14 @@ fn finish(draft: Draft) -> Result<LoopKernel, Diagnostics> {
     complete(data, has_tree, &|_| Some(map.clone()))
 }
 
-/// Types of temporaries, inames of instructions and the tree, as far as they are open; then
-/// validation. `map` gives the places, and is asked only where something is wrong.
+/// Fills in the types of temporaries, the inames of instructions and the tree where they are
+/// missing, then validates. `map` gives the places and is called only on errors.
 pub(crate) fn complete(
     mut data: KernelData,
     has_tree: bool,
     map: &dyn Fn(&KernelData) -> Option<SourceMap>,
 ) -> Result<LoopKernel, Diagnostics> {
-    // What everything below relies on.
+    // Everything below relies on this.
     let structure = validate::structure(&data);
     if !structure.is_empty() {
         return Err(validate::placed(structure, map(&data).as_ref()));
@@ -155,11 +155,11 @@ pub(crate) fn complete(
     }
 }
 
-/// As [`complete`], of a declared kernel that no text is behind: places are in its print.
+/// As [`complete`], for a declared kernel without a source text: places are in its printed form.
 pub(crate) fn complete_built(mut data: KernelData) -> Result<LoopKernel, Diagnostics> {
     fill_ids(&mut data.instructions);
-    // The places in the print are found by reading it, which fails where a name is none; then there
-    // are no places.
+    // The places in the printed form are found by reading it, which fails if a name is invalid;
+    // then there are no places.
     complete(data, false, &|data: &KernelData| map_of_print(&LoopKernel::from_data(data.clone())))
 }
 

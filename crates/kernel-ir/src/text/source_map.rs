@@ -1,4 +1,4 @@
-//! Where the items of a kernel stand in a text.
+//! The positions of a kernel's items in a text.
 
 use std::{collections::BTreeMap, ops::Range, sync::Arc};
 
@@ -42,8 +42,8 @@ impl SourceMap {
         Place { origin: self.origin.clone(), text: self.text.clone(), span }
     }
 
-    /// The place of an item; inside it, of the first tokens that read like `part`, as far as there
-    /// are such.
+    /// The place of an item, narrowed to the first tokens inside it that match `part`, if there are
+    /// any.
     pub fn locate(&self, item: &Item, part: &str) -> Option<Place> {
         let span = self.spans.get(item).or_else(|| match item {
             Item::Constraint(domain, _) => self.spans.get(&Item::Domain(*domain)),
@@ -57,7 +57,7 @@ impl SourceMap {
     }
 }
 
-/// Where in `text` the tokens of `part` follow each other.
+/// Where the tokens of `part` occur consecutively in `text`.
 fn find(text: &str, part: &str) -> Option<Range<usize>> {
     let part_tokens = lex(part);
     let wanted: Vec<&str> =

@@ -11,11 +11,11 @@ use crate::{
     },
 };
 
-/// What the text said, before names are resolved.
+/// The contents of a text, before names are resolved.
 pub(crate) struct Draft {
     pub data: KernelData,
     pub map: SourceMap,
-    /// A `tree` was given: this is a transformed kernel, whose inames stand with the instructions.
+    /// A `tree` was given: this is a transformed kernel, whose instructions list their inames.
     pub has_tree: bool,
     /// The text of the kernel as it was declared.
     pub declared: Option<Box<Draft>>,
@@ -275,8 +275,8 @@ impl Parser {
         if operators.iter().any(|o| o.starts_with('>')) {
             return Err(unclear(self));
         }
-        // With one comparison, the array is the side that is a name; where both are, validation
-        // asks which is an array.
+        // With one comparison, the array is the side that is a name; if both are, validation finds
+        // out which is an array.
         match (sides.as_slice(), operators.as_slice()) {
             ([low, Expr::Name(array), high], [a, b]) => Ok(Fact::Range {
                 array: array.clone(),

@@ -1,10 +1,10 @@
-//! What is provable in integers: assumptions that can hold, domains that have points, subscripts in
+//! Integer proofs about declared kernels: satisfiable assumptions, non-empty domains, subscripts in
 //! bounds.
 //!
-//! A subscript is asked about where it is affine. A violation is reported with the values that show
-//! it, unless it hangs on what is not known here: values read from data (facts about them are used)
-//! and conditions that are not affine. Those the launch or the emulator checks. Only declared
-//! kernels are asked: transforms keep what they prove.
+//! A subscript is checked if it is affine. A violation is reported with the values that show it,
+//! unless it depends on what is not known here: values read from data (facts about them are used)
+//! and conditions that are not affine. Those are checked by the launch or the emulator. Only
+//! declared kernels are checked: transforms preserve the bounds.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -60,8 +60,8 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
 }
 
-/// What holds for the arguments and for values loaded from arrays: assumptions, lengths that are
-/// not negative, facts.
+/// What holds for the arguments and for values loaded from arrays: assumptions, non-negative
+/// lengths, facts.
 fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
     let data = lookup.kernel();
     let mut context = data.assumptions.clone();
@@ -95,7 +95,7 @@ fn context(lookup: &Lookup<'_>) -> Vec<Constraint> {
     context
 }
 
-/// Integer arguments, which a witness gives values first.
+/// Integer arguments, to which a witness gives values first.
 fn parameters(data: &KernelData) -> Vec<Name> {
     let integers = data.args.iter().filter_map(|a| match a {
         Arg::Scalar(s) if is_integer(&s.dtype) => Some(s.name.clone()),
@@ -107,29 +107,29 @@ fn parameters(data: &KernelData) -> Vec<Name> {
 struct Asked {
     context: Vec<Constraint>,
     parameters: Vec<Name>,
-    /// For the inames of a scope, its system.
+    /// The system of each scope, by its inames.
     systems: HashMap<Vec<Name>, Option<System>>,
-    /// Questions without guards that have been answered.
+    /// Queries without guards that have been answered.
     proved: HashSet<(Vec<Name>, Constraint)>,
 }
 
-/// Where an expression stands.
+/// The context of an expression.
 #[derive(Clone)]
 struct Scope {
     inames: Vec<Name>,
     guards: Vec<Constraint>,
-    /// Comparisons that hold where their integers do not wrap, and their texts.
+    /// Comparisons that hold if their integers do not wrap, and their texts.
     wrapping: Vec<(Constraint, String)>,
-    /// A condition that is not affine guards it too.
+    /// It is also guarded by a condition that is not affine.
     opaque: bool,
-    /// It is in a reduction that stands under a condition.
+    /// It is in a reduction under a condition.
     hoisted: bool,
-    /// What held before any condition inside of the value.
+    /// The scope before any condition inside the value.
     outside: Option<Box<Scope>>,
 }
 
 impl Scope {
-    /// Inside of a condition.
+    /// Enters a condition.
     fn assume(&mut self, lookup: &Lookup<'_>, condition: &Expr) {
         match condition {
             Expr::Binary(BinaryOp::And, a, b) => {
@@ -140,7 +140,7 @@ impl Scope {
         }
     }
 
-    /// Where a condition is false.
+    /// Enters the place where a condition is false.
     fn assume_not(&mut self, lookup: &Lookup<'_>, condition: &Expr) {
         match condition {
             Expr::Binary(BinaryOp::Or, a, b) => {
@@ -152,7 +152,7 @@ impl Scope {
         }
     }
 
-    /// Where a comparison holds, or does not.
+    /// Enters the place where a comparison holds, or does not.
     fn compare(&mut self, lookup: &Lookup<'_>, condition: &Expr, holds: bool) {
         let side = |c: Constraint| match holds {
             true => Some(c),
@@ -173,7 +173,8 @@ impl Scope {
         }
     }
 
-    /// Where the reductions inside run: before the instruction, under its predicate alone.
+    /// The scope in which the reductions inside run: before the instruction, under its predicate
+    /// alone.
     fn of_reductions(&self) -> Scope {
         let Some(outside) = self.outside.as_deref() else { return self.clone() };
         let conditional = self.guards.len() > outside.guards.len()
@@ -183,7 +184,7 @@ impl Scope {
     }
 }
 
-/// The affine form of a comparison of integers, were there no types.
+/// The affine form of a comparison of integers, ignoring types.
 fn comparison(lookup: &Lookup<'_>, condition: &Expr) -> Option<Constraint> {
     let Expr::Binary(op, a, b) = condition else { return None };
     let (a, b) = (integer(lookup, a)?, integer(lookup, b)?);
@@ -231,7 +232,7 @@ fn visit(check: &mut Check<'_>, asked: &mut Asked, k: usize, e: &Expr, scope: &S
             visit(check, asked, k, b, &then);
         }
         Expr::Reduce(r) => {
-            // Conditions around a reduction do not keep it from running.
+            // Conditions around a reduction do not prevent it from running.
             let mut inside = scope.of_reductions();
             inside.inames.extend(r.inames.iter().cloned());
             inside.outside = Some(Box::new(inside.clone()));
@@ -288,7 +289,7 @@ fn access(check: &mut Check<'_>, asked: &mut Asked, k: usize, access: &Access, s
     }
 }
 
-/// A condition that would keep an access in bounds if it were one of integers.
+/// The refusal for a condition that would keep an access in bounds if it could not wrap.
 fn wraps(access: &Access, condition: &str) -> Diagnostic {
     Diagnostic::new(
         "wrapping-condition",
@@ -302,14 +303,13 @@ fn wraps(access: &Access, condition: &str) -> Diagnostic {
 
 /// Why a subscript is not known to be in bounds.
 enum Violation {
-    /// It is not at this point.
+    /// It is out of bounds at this point.
     At(BTreeMap<Name, i64>),
     /// It would be if this condition could not wrap.
     Wraps(String),
 }
 
-/// What is wrong with a constraint that is wanted, or `None` where it is proved or not to be
-/// decided here.
+/// How a required constraint is violated, or `None` if it is proved or cannot be decided here.
 fn violation(
     lookup: &Lookup<'_>,
     asked: &mut Asked,
@@ -342,7 +342,7 @@ fn violation(
     }
     let negated = Constraint::nonneg(wanted.aff.neg().ok()?.add_constant(-1).ok()?);
     let outside = system.with(&[negated]).ok()?;
-    // A value that was read may be another one than any that goes wrong.
+    // A value read from data need not be one that goes wrong.
     if scope.opaque || outside.names().iter().any(|n| lookup.temporary(n).is_some()) {
         return None;
     }

@@ -42,7 +42,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
         array(check, &table, Item::Temporary(k), t);
         match &t.dtype {
             dtype if is_untyped(dtype) => {
-                // A value that is wrong itself says more.
+                // An error in the value itself is more informative.
                 let wrong = !check.lookup.writers(&t.name).is_empty();
                 let help = match wrong {
                     true => format!("give it one: `temp {}: f32`, or correct what is assigned to it", t.name),
@@ -65,7 +65,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     functions(check);
 }
 
-/// Lengths and strides are integers made of arguments.
+/// Lengths and strides are integer expressions of arguments.
 fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
     let sizes = a.axes.iter().map(|x| &x.length).chain(a.axes.iter().filter_map(|x| x.stride.as_ref()));
     for e in sizes {
@@ -91,7 +91,7 @@ fn array(check: &mut Check<'_>, table: &TypeTable<'_>, item: Item, a: &Array) {
     }
 }
 
-/// Requires an integer made of scalar arguments.
+/// Requires an integer expression of scalar arguments.
 fn size(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
     let mut sound = true;
     for name in e.names() {
@@ -180,7 +180,7 @@ fn facts(check: &mut Check<'_>, table: &TypeTable<'_>) {
     }
 }
 
-/// As a size, but it may be negative.
+/// As for a size, but it may be negative.
 fn size_of_fact(check: &mut Check<'_>, table: &TypeTable<'_>, item: &Item, e: &Expr) {
     if e.to_aff().is_none_or(|a| a.as_constant().is_none()) {
         size(check, table, item, e);

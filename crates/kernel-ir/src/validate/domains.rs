@@ -1,5 +1,5 @@
-//! Domains, assumptions, definitions and tags: known names, and a bound on either side of every
-//! iname.
+//! Domains, assumptions, definitions and tags: known names, and a lower and an upper bound for
+//! every iname.
 
 use crate::{
     Aff, Arg, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Term, Type, nest,
@@ -36,7 +36,7 @@ pub(crate) fn is_integer(t: &Type) -> bool {
     t.known().is_some_and(|t| t.is_integer())
 }
 
-/// The names that affine text may speak of.
+/// The names that affine text may use.
 fn integers(data: &KernelData) -> Vec<Name> {
     let args = data.args.iter().filter_map(|a| match a {
         Arg::Scalar(s) if is_integer(&s.dtype) => Some(s.name.clone()),
@@ -48,8 +48,8 @@ fn integers(data: &KernelData) -> Vec<Name> {
         .collect()
 }
 
-/// A complaint about a name in affine text. `inames`: whether inames may stand here; `loaded`:
-/// whether scalar temporaries may.
+/// The error for a name in affine text, if any. `inames`: whether inames are allowed here;
+/// `loaded`: whether scalar temporaries are.
 pub(crate) fn affine_name(
     lookup: &Lookup<'_>,
     name: &Name,
@@ -97,7 +97,7 @@ fn slope(aff: &Aff, name: &str) -> f64 {
         .sum()
 }
 
-/// Which sides a constraint bounds a name on: from below, from above.
+/// Whether a constraint bounds a name from below, and whether from above.
 fn bounds(c: &Constraint, name: &str) -> (bool, bool) {
     let slope = slope(&c.aff, name);
     if slope.abs() < 1e-12 {
@@ -220,7 +220,7 @@ fn tags(check: &mut Check<'_>) {
             check.add(item, iname, d);
             continue;
         }
-        // The text has three axes; data from elsewhere may say anything.
+        // Text has three axes only; data from elsewhere may contain anything.
         if let crate::Tag::Block(axis @ 3..) | crate::Tag::Thread(axis @ 3..) = tag {
             let d = Diagnostic::new("wrong-tag", format!("`{iname}` is on axis {axis}, and there are three"))
                 .help("the axes are 0, 1 and 2, for x, y and z");
@@ -235,7 +235,8 @@ fn tags(check: &mut Check<'_>) {
             check.add(item, iname, d);
             continue;
         }
-        // Threads, lanes and copies of a statement are counted before the kernel runs.
+        // The number of threads, lanes and copies of a statement has to be known before the kernel
+        // runs.
         let counted = tag.thread_axis().is_some() || tag.is_jam() || *tag == crate::Tag::Unroll;
         let loaded = data.domains[domain]
             .constraints

@@ -1,5 +1,5 @@
-//! Instructions: known names, as many subscripts as axes, reductions in their place, types that go
-//! together.
+//! Instructions: known names, as many subscripts as axes, reductions in valid places, compatible
+//! types.
 
 use std::collections::BTreeSet;
 
@@ -71,7 +71,7 @@ fn unknown_iname(check: &mut Check<'_>, item: &Item, iname: &Name) {
 }
 
 /// The iname that the reductions of an instruction are scans along: it is around the instruction,
-/// and its reductions are beside each other.
+/// and the reductions are not nested.
 fn scan(check: &mut Check<'_>, item: &Item, i: &Instruction) {
     let (Some(iname), Some(value), lookup) = (&i.scan, i.scan_value(), check.lookup) else { return };
     let base: Vec<Name> = value.names().iter().flat_map(|n| lookup.base_of(n).to_vec()).collect();
@@ -103,7 +103,7 @@ fn atomic(check: &mut Check<'_>, item: &Item, i: &Instruction) {
     }
 }
 
-/// A name that is nothing.
+/// The error for an unknown name.
 fn unknown(check: &mut Check<'_>, item: &Item, name: &Name) {
     let data = check.data;
     let names = data
@@ -306,8 +306,8 @@ fn type_error(check: &mut Check<'_>, item: &Item, error: TypeError) {
 
 /// The values fit the targets, and the predicate is a truth value.
 fn types(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruction) {
-    // What waits for the type of another temporary that has none has been reported with that
-    // temporary.
+    // If it depends on the type of another temporary that has none, that temporary has been
+    // reported.
     let mut waits = false;
     let mut note = |e: &Expr| {
         if let Expr::Name(n) = e {
@@ -389,8 +389,8 @@ fn wanted(table: &TypeTable<'_>, i: &Instruction) -> Vec<crate::DType> {
     i.targets.iter().filter_map(|t| table.element(&t.array)?.known()).collect()
 }
 
-/// Every value has one type: nothing is left open by the expression, its context and the kernel
-/// together. Open types are asked about when they are bound.
+/// Every value has one type: the expression, its context and the kernel together leave nothing
+/// open. Type parameters are checked when they are bound.
 fn decided(check: &mut Check<'_>, item: &Item, table: &TypeTable<'_>, i: &Instruction) {
     let untyped = |t: &Access| check.lookup.temporary(&t.array).is_some_and(|t| is_untyped(&t.dtype));
     if check.has(item) || i.targets.iter().any(untyped) {

@@ -1,8 +1,8 @@
-//! Validation: everything that is wrong with a kernel, at once.
+//! Validation: reports all errors of a kernel at once.
 //!
 //! Each check is one file and adds to one list of findings; a finding names the item of the kernel
-//! that it is about, and the text gives it its place. A check passes over what an earlier one has
-//! found wanting, so that one mistake is reported once.
+//! that it concerns, and the text gives its place. A check skips what an earlier one has reported,
+//! so that one mistake is reported once.
 
 mod bounds;
 mod data;
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Something wrong, and the item of the kernel that it is about.
+/// An error, and the item of the kernel that it concerns.
 pub(crate) struct Finding {
     diagnostic: Diagnostic,
     item: Item,
@@ -32,12 +32,12 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
-    /// About the tokens `part` inside of an item, or all of it.
+    /// An error in the tokens `part` inside an item, or in all of it.
     pub fn new(diagnostic: Diagnostic, item: Item, part: impl Into<String>) -> Self {
         Finding { diagnostic, item, part: part.into() }
     }
 
-    /// Whether the order of loops may be wrong for this reason alone.
+    /// Whether this error alone may make the order of loops wrong.
     pub fn confuses_loops(&self) -> bool {
         matches!(
             self.diagnostic.code,
@@ -74,19 +74,19 @@ pub(crate) fn placed(findings: Vec<Finding>, map: Option<&SourceMap>) -> Diagnos
     Diagnostics(all)
 }
 
-/// What is found, on its way through the checks.
+/// The findings so far, passed through the checks.
 pub(crate) struct Check<'a> {
     pub data: &'a KernelData,
     pub lookup: &'a Lookup<'a>,
     pub found: Vec<Finding>,
-    /// Instructions that have a finding: not asked further.
+    /// Instructions that have a finding: not checked further.
     pub wrong: BTreeSet<usize>,
-    /// The base inames that the reductions of the instruction in hand are scans along.
+    /// The base inames along which the reductions of the current instruction are scans.
     pub along: Vec<Name>,
 }
 
 impl Check<'_> {
-    /// A finding about the tokens `part` of an item.
+    /// Adds a finding about the tokens `part` of an item.
     pub fn add(&mut self, item: Item, part: &str, diagnostic: Diagnostic) {
         if let Item::Instruction(k) = item {
             self.wrong.insert(k);
@@ -106,7 +106,7 @@ impl Check<'_> {
     }
 }
 
-/// What the walks over a kernel rely on: definitions that end, and inames that one domain owns.
+/// What walks over a kernel rely on: acyclic definitions, and inames that belong to one domain.
 pub(crate) fn structure(data: &KernelData) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut earlier: BTreeSet<&Name> = BTreeSet::new();
@@ -138,15 +138,14 @@ pub(crate) fn check(data: &KernelData) -> Vec<Finding> {
     operators::check(&mut check);
     instructions::check(&mut check);
     order::check(&mut check);
-    // Proofs about a kernel that means something only.
+    // Proofs only make sense for a kernel without errors.
     if check.found.is_empty() {
         bounds::check(&mut check);
     }
     check.found
 }
 
-/// A kernel of instructions whose tree has nothing at all, where one follows from the text or was
-/// given.
+/// An empty tree for a kernel that has instructions.
 pub(crate) fn no_tree(data: &KernelData) -> Option<Finding> {
     let diagnostic = Diagnostic::new("wrong-tree", "the tree is empty, and the kernel has instructions")
         .help("each part of each instruction stands once, in the loops of its sequential inames");
@@ -155,8 +154,8 @@ pub(crate) fn no_tree(data: &KernelData) -> Option<Finding> {
 }
 
 impl LoopKernel {
-    /// Whether the kernel makes sense; if not, everything that is wrong with it. Places are in its
-    /// printed form.
+    /// Checks that the kernel is valid and returns all errors otherwise. Places are in its printed
+    /// form.
     pub fn validate(&self) -> Result<(), Diagnostics> {
         let mut found = structure(self);
         if found.is_empty() {

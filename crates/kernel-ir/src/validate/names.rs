@@ -1,4 +1,4 @@
-//! Names: declared once, spelt as names, and possible in CUDA C.
+//! Names: declared once, valid as names, and usable in CUDA C.
 
 use std::collections::{HashMap, HashSet};
 
@@ -74,7 +74,7 @@ fn bad(name: &Name, what: &str) -> Diagnostic {
         .help("a name is a letter, then letters, digits and underscores, and no word of the language")
 }
 
-/// A name that a refused one can be replaced by: with an underscore behind it where that is enough.
+/// A replacement for a refused name: with an underscore appended, if that suffices.
 fn another(name: &str) -> String {
     let marked = format!("{}_", name.trim_start_matches('_'));
     if is_identifier(&marked) && !cuda_names::is_reserved(&marked) {
@@ -84,8 +84,8 @@ fn another(name: &str) -> String {
     }
 }
 
-/// Refuses what cannot be the name of an argument, a temporary, an iname or a function: what is no
-/// name, and what means something else in CUDA C. `what` says what it would name, as `an iname`.
+/// Refuses what cannot be the name of an argument, a temporary, an iname or a function: invalid
+/// names, and names with a meaning in CUDA C. `what` says what it would name, such as `an iname`.
 pub fn check_name(name: &Name, what: &str) -> Result<(), Diagnostic> {
     if !is_identifier(name) || crate::text::RESERVED.contains(&&**name) {
         return Err(bad(name, what));

@@ -39,7 +39,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     }
 }
 
-/// Each part speaks of its own names only.
+/// Each part uses only the names available to it.
 fn parts(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
     let state: Vec<String> = op.state.iter().map(|s| s.name.to_string()).collect();
     let pairs: Vec<String> = state.iter().flat_map(|s| [format!("a.{s}"), format!("b.{s}")]).collect();
@@ -84,7 +84,7 @@ fn parts(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
     }
 }
 
-/// What the operator claims, by tests on drawn states.
+/// Tests the laws that the operator claims, on drawn states.
 fn laws(check: &mut Check<'_>, item: &Item, op: &ReductionOp) {
     if let Some(reason) = &op.trusted {
         if reason.trim().is_empty() || reason.contains(['"', '\n']) {

@@ -11,7 +11,7 @@ pub(crate) fn check(check: &mut Check<'_>) {
     dependences(check);
     written(check);
     loaded(check);
-    // Where two instructions share an id, nobody knows whose a leaf is.
+    // If two instructions share an id, it is undecided whose a leaf is.
     let ids: BTreeSet<&Name> = check.data.instructions.iter().map(|i| &i.id).collect();
     let distinct = ids.len() == check.data.instructions.len();
     if distinct && (check.data.declared.is_some() || !check.data.tree.is_empty()) {
@@ -44,13 +44,13 @@ fn dependences(check: &mut Check<'_>) {
     }
 }
 
-/// A temporary that is read is written by someone.
+/// A temporary that is read is also written.
 fn written(check: &mut Check<'_>) {
     let data = check.data;
     let mut reported: BTreeSet<Name> = BTreeSet::new();
     for (k, i) in data.instructions.iter().enumerate() {
         for name in i.reads() {
-            // One without a type either has been reported for that.
+            // One that has no type either has already been reported.
             let typed = |t: &crate::Array| !is_untyped(&t.dtype);
             if check.lookup.temporary(&name).is_some_and(typed)
                 && check.lookup.writers(&name).is_empty()
@@ -106,7 +106,7 @@ fn loaded(check: &mut Check<'_>) {
     }
 }
 
-/// What a scan uses stands behind what it adds, in the same iteration of the same loops.
+/// In a scan, uses come after updates, in the same iteration of the same loops.
 fn scans(check: &Check<'_>) -> Vec<(String, Diagnostic)> {
     let (data, lookup) = (check.data, check.lookup);
     let mut found = Vec::new();
@@ -132,7 +132,7 @@ fn scans(check: &Check<'_>) -> Vec<(String, Diagnostic)> {
     found
 }
 
-/// Every part is one leaf, in the loops of its sequential inames.
+/// Every part is exactly one leaf, in the loops of its sequential inames.
 fn tree(check: &mut Check<'_>) {
     let (data, lookup) = (check.data, check.lookup);
     let mut parts: BTreeSet<PartRef> = data.instructions.iter().flat_map(|i| data.parts(i)).collect();

@@ -1,5 +1,5 @@
-//! Functions as they are read from a file, which may say anything: only what the invariants of
-//! [`Aff`] allow becomes one.
+//! Functions as read from a file, which may contain anything: only what satisfies the invariants of
+//! [`Aff`] becomes one.
 
 use serde::Deserialize;
 
@@ -37,7 +37,7 @@ impl TryFrom<StoredAff> for Aff {
 
     fn try_from(stored: StoredAff) -> Result<Self> {
         let StoredAff { terms, constant } = stored;
-        // Searches and sums rely on the order, and on each term being there once with a
+        // Searches and sums rely on the order, and on each term occurring once with a non-zero
         // coefficient.
         let sorted = terms.windows(2).all(|pair| pair[0].0 < pair[1].0);
         if !sorted || terms.iter().any(|(_, coefficient)| *coefficient == 0) {

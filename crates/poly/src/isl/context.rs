@@ -1,18 +1,18 @@
-//! One isl context for each thread, errors as values, and a budget of operations for each question.
+//! One isl context per thread, errors as values, and a budget of operations per query.
 //!
 //! Invariants: a context and its objects never leave their thread (the handles are neither `Send`
-//! nor `Sync`); every handle keeps its context alive, so that the context goes last; an error of
-//! one question is cleared before the next; isl never prints or aborts. The budget counts isl's own
-//! operations, so that running out of it does not depend on the machine.
+//! nor `Sync`); every handle keeps its context alive, so that the context is freed last; an error
+//! of one query is cleared before the next; isl never prints or aborts. The budget counts isl's own
+//! operations, so exhausting it does not depend on the machine.
 
 use std::{cell::Cell, ffi::CStr, rc::Rc};
 
 use super::ffi::{self, Ptr};
 use crate::{Error, Result};
 
-/// Operations of isl (pivots of its simplex tableaus) that one question may take if nothing else is
-/// said. One takes between a microsecond and, with long numbers, a fraction of a millisecond; a
-/// question about a loop nest takes some hundreds.
+/// The default budget of a query, in operations of isl (pivots of its simplex tableaus). One takes
+/// between a microsecond and, with long numbers, a fraction of a millisecond; a query about a loop
+/// nest takes some hundreds.
 pub const DEFAULT_BUDGET: u64 = 100_000;
 
 thread_local! {
@@ -21,9 +21,9 @@ thread_local! {
     static ISL_ONLY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Gives each question that `ask` asks in this thread this many operations of isl, instead of
-/// [`DEFAULT_BUDGET`]. A question that needs more is [`Error::Budget`]. Whether it is does not
-/// depend on the machine or on earlier questions.
+/// Gives each query that `ask` makes in this thread this many operations of isl, instead of
+/// [`DEFAULT_BUDGET`]. A query that needs more is [`Error::Budget`], which does not depend on the
+/// machine or on earlier queries.
 pub fn with_budget<T>(operations: u64, ask: impl FnOnce() -> T) -> T {
     struct Restore(u64);
     impl Drop for Restore {
@@ -35,8 +35,8 @@ pub fn with_budget<T>(operations: u64, ask: impl FnOnce() -> T) -> T {
     ask()
 }
 
-/// Sends every question that `ask` asks in this thread to isl, also where plain Rust would answer
-/// it. For tests that hold the two equal.
+/// Sends every query that `ask` makes in this thread to isl, even if plain Rust would answer it.
+/// For tests that compare the two.
 pub fn with_isl_only<T>(ask: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {
@@ -48,18 +48,18 @@ pub fn with_isl_only<T>(ask: impl FnOnce() -> T) -> T {
     ask()
 }
 
-/// Whether plain Rust is to be passed over.
+/// Whether queries bypass plain Rust.
 pub(crate) fn isl_only() -> bool {
     ISL_ONLY.get()
 }
 
-/// The operations that a question may take now.
+/// The current budget of a query, in operations.
 #[cfg(test)]
 pub(crate) fn budget() -> u64 {
     BUDGET.get()
 }
 
-/// An isl context. Made once for each thread.
+/// An isl context. Created once per thread.
 pub(super) struct Context {
     ptr: Ptr,
 }
@@ -76,7 +76,7 @@ impl Context {
         Context { ptr }
     }
 
-    /// This thread's context, ready for a new question: no old error, a full budget.
+    /// This thread's context, ready for a new query: no pending error, a full budget.
     pub(super) fn start() -> Result<Rc<Context>> {
         let context = CONTEXT.try_with(Rc::clone).map_err(|_| Error::Isl("the thread is ending".into()))?;
         if context.ptr.is_null() {
@@ -141,7 +141,7 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Takes an object that isl gives away; null is the error that isl noted.
+    /// Takes ownership of an object from isl; null means the error that isl recorded.
     pub(super) fn take(
         context: &Rc<Context>,
         ptr: Ptr,
@@ -153,12 +153,12 @@ impl Handle {
         Ok(Handle { ptr, free, context: context.clone() })
     }
 
-    /// The object for a call that keeps it.
+    /// The object, for a call that borrows it.
     pub(super) fn keep(&self) -> Ptr {
         self.ptr
     }
 
-    /// The object for a call that takes it.
+    /// The object, for a call that takes ownership.
     pub(super) fn give(self) -> Ptr {
         let mut this = std::mem::ManuallyDrop::new(self);
         // SAFETY: `this` is never dropped, so that the context is released exactly once, here.

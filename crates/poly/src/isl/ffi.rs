@@ -1,8 +1,8 @@
-//! The functions of isl's C interface that questions use. `isl-rs` builds and links the library.
+//! The functions of isl's C interface that queries use. `isl-rs` builds and links the library.
 //!
 //! The C interface is declared here instead of using the wrappers of `isl-rs`, because those are
-//! `Send` although isl is not, free some objects twice and leak others, and read errors of earlier
-//! calls as failures of later ones.
+//! `Send` although isl is not, free some objects twice and leak others, and report errors of
+//! earlier calls as failures of later ones.
 
 use std::ffi::{c_char, c_int, c_long, c_ulong};
 

@@ -1,10 +1,10 @@
-//! Rows to isl maps and back, without text, and the questions that are asked of them.
+//! Rows to isl maps and back, without text, and the queries on them.
 //!
 //! Everything is an `isl_map`; a set is a map without input dimensions. Parameters are named `p0`,
-//! `p1`, ... by their position, dimensions not at all, so that no name of a user meets isl. A
-//! thread asks one question after the other: a new one resets the errors and the budget of its
-//! context. No handle outlives a question: what isl remembers in an object (a sample point, an
-//! emptiness flag) would make the operations that a later question takes depend on earlier ones.
+//! `p1`, ... by their position, dimensions not at all, so that no user name reaches isl. A thread
+//! makes one query at a time: a new one resets the errors and the budget of its context. No handle
+//! outlives a query: what isl caches in an object (a sample point, an emptiness flag) would make
+//! the cost of a later query depend on earlier ones.
 
 use std::{ffi::CString, rc::Rc};
 
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{Error, Result, rows::Rows};
 
-/// How many parameters, inputs and outputs there are. Columns of rows come in this order, then
+/// The numbers of parameters, inputs and outputs. Columns of rows are in this order, followed by
 /// divisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
@@ -34,19 +34,19 @@ pub(crate) struct Disjunct {
     pub(crate) rows: Rows,
 }
 
-/// A division of a disjunct that came back: `floor(row / denominator)`, over the columns before it.
+/// A division of a returned disjunct: `floor(row / denominator)`, over the columns before it.
 pub(crate) struct Division {
     pub(crate) numerator: Vec<i64>,
     pub(crate) denominator: i64,
 }
 
-/// A disjunct that came back, its extra columns the divisions in their order.
+/// A returned disjunct, whose extra columns are the divisions in order.
 pub(crate) struct Answer {
     pub(crate) rows: Rows,
     pub(crate) divisions: Vec<Division>,
 }
 
-/// A map of isl, for the length of one question.
+/// An isl map, which lives for one query.
 pub(crate) struct IslMap {
     handle: Handle,
     shape: Shape,
@@ -109,12 +109,12 @@ fn number(context: &Rc<Context>, value: Ptr) -> Result<i64> {
 }
 
 impl IslMap {
-    /// The union of disjuncts. Starts a question: errors are cleared and the budget is full again.
+    /// The union of disjuncts. Starts a query: errors are cleared and the budget is full again.
     pub(crate) fn new(shape: Shape, disjuncts: &[Disjunct]) -> Result<Self> {
         Self::within(&Context::start()?, shape, disjuncts)
     }
 
-    /// The union of disjuncts, as a further operand of the question of `self`.
+    /// The union of disjuncts, as a further operand of the query of `self`.
     pub(crate) fn another(&self, shape: Shape, disjuncts: &[Disjunct]) -> Result<Self> {
         Self::within(self.handle.context(), shape, disjuncts)
     }
@@ -191,7 +191,7 @@ impl IslMap {
         self.binary(other, shape, ffi::isl_map_intersect)
     }
 
-    /// The points that the other lacks.
+    /// The points that are not in the other map.
     pub(crate) fn subtract(self, other: IslMap) -> Result<Self> {
         let shape = self.shape;
         self.binary(other, shape, ffi::isl_map_subtract)
@@ -206,14 +206,14 @@ impl IslMap {
         self.binary(other, shape, ffi::isl_map_apply_range)
     }
 
-    /// With fewer and larger disjuncts, where isl finds them.
+    /// The same map with fewer, larger disjuncts if isl finds them.
     pub(crate) fn coalesce(self) -> Result<Self> {
         let shape = self.shape;
         // SAFETY: the map is given away.
         self.unary(shape, |map| unsafe { ffi::isl_map_coalesce(map) })
     }
 
-    /// With disjoint disjuncts.
+    /// The same map with disjoint disjuncts.
     pub(crate) fn make_disjoint(self) -> Result<Self> {
         let shape = self.shape;
         // SAFETY: the map is given away.
@@ -248,7 +248,7 @@ impl IslMap {
         self.truth(unsafe { ffi::isl_map_is_empty(self.handle.keep()) })
     }
 
-    /// Whether the other has every point.
+    /// Whether the other map contains every point.
     pub(crate) fn is_subset(&self, other: &IslMap) -> Result<bool> {
         // SAFETY: both are alive and of one context.
         self.truth(unsafe { ffi::isl_map_is_subset(self.handle.keep(), other.handle.keep()) })

@@ -1,4 +1,5 @@
-//! The only place that knows isl: contexts, errors, budgets, and rows to isl objects and back.
+//! The only module that knows isl: contexts, errors, budgets, and conversion of rows to isl objects
+//! and back.
 
 mod context;
 mod ffi;

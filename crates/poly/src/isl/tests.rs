@@ -1,4 +1,4 @@
-//! Each defect of the bindings that the wrapper is there for, shown to be wrapped away.
+//! The wrapper hides each defect of the bindings for which it exists.
 
 use super::*;
 use crate::{Error, rows::Rows};
@@ -17,7 +17,7 @@ fn interval(low: i64, high: i64) -> Disjunct {
     rows(2, &[(false, &[-low, 1]), (false, &[high, -1])])
 }
 
-/// A question that isl refuses: an intersection of spaces that differ.
+/// A query that isl refuses: an intersection of different spaces.
 fn refused() -> Error {
     let line = IslMap::new(LINE, &[interval(0, 3)]).unwrap();
     let plane = line.another(Shape { outs: 2, ..LINE }, &[rows(3, &[])]).unwrap();
@@ -28,7 +28,7 @@ fn refused() -> Error {
 fn a_refusal_is_an_error_and_does_not_spoil_the_next_question() {
     assert!(matches!(refused(), Error::Isl(_)), "{:?}", refused());
     assert_eq!(IslMap::new(LINE, &[interval(0, 3)]).unwrap().is_empty(), Ok(false));
-    // The same for a question of truth, whose failure isl keeps in the context.
+    // The same for a boolean query, whose failure isl keeps in the context.
     let ask = || {
         let holes: Vec<Disjunct> = (0..20).map(|k| interval(7 * k, 7 * k + 6)).collect();
         let pieces = IslMap::new(LINE, &[interval(0, 139)])?;
@@ -135,7 +135,7 @@ fn existential_columns_come_back_as_divisions() {
     assert_eq!(division.numerator[1].rem_euclid(3), 1);
 }
 
-/// Asks everything that isl refuses, in a process of its own, and looks at what it wrote.
+/// Makes all queries that isl refuses, in a separate process, and checks its output.
 #[test]
 fn nothing_is_written_to_stderr() {
     const CHILD: &str = "LOOPWRIGHT_POLY_REFUSED";
@@ -178,6 +178,6 @@ fn questions_do_not_leak() {
     let Some(before) = resident() else { return };
     (0..20_000).for_each(|k| assert!(ask(k) > 0));
     let grown = resident().unwrap_or(before).saturating_sub(before);
-    // A single object for each question would be several megabytes.
+    // One leaked object per query would be several megabytes.
     assert!(grown < 3 << 20, "{grown} bytes");
 }

@@ -126,7 +126,7 @@ impl Parser {
         let mut equations: Vec<Constraint> = Vec::new();
         loop {
             let name = self.name()?;
-            // No name of a text can be spelt like this.
+            // No name in a text can be spelt like this.
             let column = Name::new(format!("\u{0}e{}", self.bound));
             self.bound += 1;
             if self.eat("=") {
@@ -153,7 +153,7 @@ impl Parser {
                 all.push(conjunction);
                 continue;
             }
-            // What does not mention the bound names stays as it was written.
+            // Constraints without the bound names stay as written.
             let (with, without): (Vec<_>, Vec<_>) =
                 conjunction.into_iter().partition(|c| c.aff.mentions_any(&|n| bound.contains(n)));
             for system in System::new(&with)?.project_exactly(&|n| bound.contains(n))? {

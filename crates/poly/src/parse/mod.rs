@@ -13,9 +13,9 @@
 //!         | "floord(" sum "," number ")" | "ceild(" sum "," number ")"
 //! ```
 //!
-//! Products have one constant factor at most one of them not constant. An entry that is no new name
-//! stands for its value. A quotient outside of a rounding is rational: `i <= n/2` is `2i <= n`. An
-//! `exists` binds as far to the right as it can, and is projected out exactly at once, so that a
+//! At most one factor of a product is not constant. A tuple entry that is not a new name stands for
+//! its value. A quotient outside a rounding is rational: `i <= n/2` is `2i <= n`. An `exists`
+//! extends as far to the right as possible and is projected out exactly and immediately, so a
 //! parsed value has no bound names. A formula becomes alternatives of conjunctions; more than
 //! [`crate::relation::DISJUNCT_LIMIT`] of them are refused, and so are brackets deeper than
 //! [`DEPTH_LIMIT`].
@@ -32,7 +32,7 @@ use crate::{
 use formula::Rational;
 use lexer::{Token, tokens};
 
-/// How deep brackets may nest.
+/// Nesting limit of brackets.
 pub(crate) const DEPTH_LIMIT: usize = 100;
 
 /// A position in the tokens, and the names that are known there.
@@ -40,11 +40,12 @@ struct Parser {
     tokens: Vec<(Token, usize)>,
     at: usize,
     depth: usize,
-    /// For each `(`, whether a comparison or a word of logic stands inside: a formula, no sum.
+    /// For each `(`, whether it contains a comparison or a logical word, so that it is a formula
+    /// rather than a sum.
     formulas: Vec<bool>,
     /// What a name stands for, the innermost last.
     scope: Vec<(String, Name)>,
-    /// How many bound names there have been, so that each gets its own column.
+    /// Number of bound names so far, so that each gets its own column.
     bound: usize,
 }
 
@@ -155,7 +156,7 @@ impl Parser {
         result
     }
 
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     fn name(&mut self) -> Result<String> {
         match self.peek() {
             Token::Word(w) if !KEYWORDS.contains(&w.as_str()) => {

@@ -1,18 +1,18 @@
 //! Runs a kernel for given sizes, declared or transformed, from its text alone: every part for all
 //! its instances, in the order of the loop tree, with values in a hash algebra.
 //!
-//! This is a second reading of what a kernel means, for tests of those that judge steps; it shares
-//! nothing with their models and runs, and asks no question about sets: instances are found by
-//! trying the values of each iname between the bounds that intervals give.
+//! This is an independent semantics of kernels, for tests of the verdicts on steps; it shares
+//! nothing with their models and runs, and makes no queries about sets: instances are found by
+//! trying the values of each iname between bounds from interval arithmetic.
 //!
 //! - A value is a hash of its operation and operands. Integers of inames and parameters are
 //!   computed, so that conditions take their branch. A reduction is the multiset of its terms (a
-//!   set where the operator is idempotent), whatever nest of reductions adds them.
+//!   set if the operator is idempotent), whatever nest of reductions adds them.
 //! - An execution has a place, a coordinate on each axis of the block and the grid; private cells
-//!   belong to a place and a lane, shared ones to a block. What lacks an iname on an axis runs on
-//!   its first place, or on all of them where its target is private.
-//! - Executions of one part at one time read before any of them writes. Where two places touch one
-//!   cell then, one of them writing, that is a race.
+//!   belong to a place and a lane, shared ones to a block. A part without an iname on an axis runs
+//!   at its first place, or at all of them if its target is private.
+//! - Executions of one part at one time read before any of them writes. If two places access one
+//!   cell at that time, at least one of them writing, that is a race.
 
 mod points;
 
@@ -35,14 +35,14 @@ pub type Sizes = BTreeMap<Name, i64>;
 /// An element of an array.
 pub type Cell = (Name, Vec<i64>);
 
-/// Why there is no run.
+/// Why a kernel cannot be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// What happens hangs on data.
+    /// The execution depends on data.
     Data,
     /// It takes too long.
     Large,
-    /// An operator whose terms come in an order.
+    /// A non-commutative operator.
     Ordered,
 }
 
@@ -55,22 +55,22 @@ pub struct Instance {
     pub point: Vec<(Name, i64)>,
 }
 
-/// What a run comes to.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// The cells of arguments that were written, with the hashes of their values.
     pub outputs: BTreeMap<Cell, u64>,
-    /// A cell that different places touch at one time.
+    /// A cell that different places access at one time, at least one of them writing.
     pub race: Option<Cell>,
-    /// All that ran.
+    /// All executed instances.
     pub ran: BTreeSet<Instance>,
-    /// For each read, by reader and cell: who had written it, if somebody had.
+    /// For each read, by reader and cell, the last writer, if any.
     pub seen: BTreeMap<(Instance, Cell), Option<Instance>>,
-    /// Who has written a cell last.
+    /// The last writer of each cell.
     pub last: BTreeMap<Cell, Instance>,
 }
 
-/// Executions at most.
+/// The most executions of a run.
 const LIMIT: usize = 40_000;
 
 const AXES: usize = 6;
@@ -101,7 +101,7 @@ struct Leaf<'k> {
     part: Part,
     inames: Vec<Name>,
     rows: Vec<Constraint>,
-    /// Positions and loops on the way to it.
+    /// Positions and loops on the path to it.
     path: Vec<(i64, Option<Name>)>,
 }
 
@@ -158,7 +158,7 @@ struct Machine<'k> {
     outcome: Outcome,
 }
 
-/// What one execution does.
+/// The effects of one execution.
 #[derive(Default)]
 struct Done {
     reads: Vec<Key>,
@@ -183,8 +183,8 @@ impl<'k> Machine<'k> {
                     *known = (*known).min(*v);
                 }
             }
-            // A coordinate counts from what the iname's own bounds say, where it has them, be the
-            // first points there or not.
+            // A coordinate counts from the iname's own lower bound, if it has one, whether or not
+            // there are points there.
             for n in leaf.inames.iter().filter(|n| self.axis(n).is_some()) {
                 if let Some(low) = own_lower(&leaf.rows, n, &self.sizes) {
                     least.entry(n.clone()).and_modify(|l| *l = low.min(*l));
@@ -235,7 +235,7 @@ impl<'k> Machine<'k> {
         Ok(spread)
     }
 
-    /// Whether all places of an axis run a part, each for itself.
+    /// Whether all places of an axis run a part, independently.
     fn is_replicated(&self, leaf: usize, axis: usize) -> bool {
         let leaf = &self.leaves[leaf];
         if leaf.inames.iter().any(|n| self.axis(n) == Some(axis)) {
@@ -310,7 +310,7 @@ impl<'k> Machine<'k> {
         }
     }
 
-    /// Where a scan stands.
+    /// The position of a scan.
     fn along(&self, x: &Execution) -> i64 {
         let leaf = &self.leaves[x.leaf];
         let value = leaf.instruction.scan_value().and_then(|v| self.lookup.expand(&v).ok());
@@ -328,7 +328,7 @@ impl<'k> Machine<'k> {
         value
     }
 
-    /// The terms of a reduction, as far as they have come.
+    /// The terms of a reduction so far.
     fn terms(&self, x: &Execution, reduce: &Arc<Reduce>) -> Vec<u64> {
         let leaf = &self.leaves[x.leaf];
         let number = leaf.instruction.reductions().iter().position(|r| Arc::ptr_eq(r, reduce)).unwrap_or(0);
@@ -401,7 +401,7 @@ impl<'k> Machine<'k> {
         })
     }
 
-    /// Whether the predicate lets an execution do something.
+    /// Whether the predicate of an execution holds.
     fn is_active(&self, x: &Execution, done: &mut Done) -> Result<bool, Stop> {
         match &self.leaves[x.leaf].instruction.predicate {
             None => Ok(true),
@@ -470,7 +470,7 @@ impl<'k> Machine<'k> {
             writers.next().is_some_and(|(_, w)| by.iter().any(|(_, place)| place != w))
         });
         let races = races.map(|(key, _)| (key.0.clone(), key.2.clone()));
-        // What nobody ever reads is left out.
+        // Cells that are never read are left out.
         let seen = |n: &Name| self.lookup.temporary(n).is_none() || self.is_read(n);
         let race = races.filter(|(n, _)| seen(n)).min();
         self.outcome.race = self.outcome.race.take().or(race);
@@ -556,7 +556,7 @@ pub fn run(kernel: &LoopKernel, sizes: &Sizes) -> Result<Outcome, Stop> {
     };
     let all = machine.executions()?;
     for (k, leaf) in machine.leaves.iter().enumerate() {
-        // A lane that is alone keeps no copy of its own.
+        // A single lane needs no copy.
         let several = |n: &Name| {
             let at = leaf.inames.iter().position(|m| m == n);
             let values: BTreeSet<i64> =

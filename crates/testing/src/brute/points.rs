@@ -1,10 +1,10 @@
-//! The integer points of constraints: values are tried between the bounds that intervals give.
+//! The integer points of constraints: values are tried between bounds from interval arithmetic.
 
 use loopwright_kernel_ir::{Aff, Constraint, Kind, Name, Term};
 
 use super::{LIMIT, Sizes, Stop};
 
-/// The values between which a function lies where each name lies between its own.
+/// The range of a function, given the range of each name.
 fn range(aff: &Aff, of: &dyn Fn(&Name) -> Option<(i64, i64)>, without: Option<&Name>) -> Option<(i64, i64)> {
     let (mut low, mut high) = (aff.constant_term(), aff.constant_term());
     for (term, c) in aff.terms() {
@@ -23,7 +23,7 @@ fn range(aff: &Aff, of: &dyn Fn(&Name) -> Option<(i64, i64)>, without: Option<&N
     Some((low, high))
 }
 
-/// The least value of a name by the constraints that speak of it and of parameters alone.
+/// The least value of a name by the constraints that mention only it and parameters.
 pub(super) fn own_lower(rows: &[Constraint], name: &Name, sizes: &Sizes) -> Option<i64> {
     let own = rows.iter().filter(|c| c.names().iter().all(|n| n == name || sizes.contains_key(n)));
     let low = own.filter(|c| c.kind == Kind::Ge).filter_map(|c| {

@@ -16,18 +16,18 @@ use super::{
 };
 use crate::rng::Rng;
 
-/// What differs.
+/// A disagreement.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Who differs from the page.
+    /// The form that differs from the page.
     pub kind: &'static str,
-    /// What exactly.
+    /// The details.
     pub text: String,
-    /// The kernel, of one statement where that is enough.
+    /// The kernel, reduced to one statement if that suffices.
     pub kernel: Kernel,
 }
 
-/// What was done.
+/// Statistics of a run.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Count {
@@ -40,13 +40,13 @@ pub struct Count {
     pub errors: usize,
     /// Texts that were compiled.
     pub texts: usize,
-    /// What could not be asked, by reason.
+    /// Numbers of statements that could not be compared, by reason.
     pub left_out: BTreeMap<String, usize>,
     pub failures: Vec<Failure>,
 }
 
 impl Count {
-    /// Both together.
+    /// The sum of both.
     pub fn with(mut self, other: Count) -> Count {
         self.kernels += other.kernels;
         self.expressions += other.expressions;
@@ -69,7 +69,7 @@ impl Count {
 /// Compiles printed texts; without one, they are left out.
 pub type Texts<'a> = Option<&'a Checker>;
 
-/// Pipelines that split the loop around the statements and spread its positions.
+/// Pipelines that split the loop around the statements and distribute its iterations.
 const PIPELINES: [&str; 6] = [
     "split_iname(i, 16)\ntag_inames(i_outer: block.x, i_inner: thread.x)",
     "split_iname(i, 7)\ntag_inames(i_outer: block.x, i_inner: thread.x)",
@@ -105,7 +105,7 @@ fn with_statement(kernel: &Kernel, s: Statement) -> Kernel {
     all.with(&needed(&all, last))
 }
 
-/// A statement and those whose temporaries it reads, one by way of another.
+/// A statement and those whose temporaries it reads, transitively.
 pub fn needed(kernel: &Kernel, k: usize) -> Vec<usize> {
     let mut keep = BTreeSet::from([k]);
     for at in (0..=k).rev() {
@@ -121,12 +121,13 @@ pub fn needed(kernel: &Kernel, k: usize) -> Vec<usize> {
     keep.into_iter().collect()
 }
 
-/// Refusals of what the page accepts that are about proofs and not about values.
+/// Whether a refusal of what the page accepts concerns proofs rather than values.
 fn proof(code: &str) -> bool {
     ["out-of-bounds", "bounds", "unproved-bounds"].contains(&code)
 }
 
-/// Checks the statements of a kernel: those that stop are checked one by one, the others together.
+/// Checks the statements of a kernel: those that raise an error are checked one by one, the others
+/// together.
 pub fn check(kernel: &Kernel, seed: u64, texts: Texts, count: &mut Count) {
     let mut keep: BTreeSet<usize> = (0..kernel.statements.len()).collect();
     let parsed = loop {
@@ -228,7 +229,7 @@ fn fails(kernel: &Kernel, arguments: &Arguments, count: &mut Count) {
         count.failures.push(failure("the interpreter divides by zero and says nothing"));
         return;
     }
-    // Of 64-bit indices, which hold the bounds of all.
+    // With 64-bit indices, which hold all bounds.
     let Ok(program) = lower(&parsed, LowerOptions { index: DType::I64 }) else { return };
     if let Err(fault) = loopwright_emulator::run(&program, &mut emulated(arguments), &options()) {
         match fault.kind {
@@ -257,7 +258,7 @@ fn emulated(arguments: &Arguments) -> loopwright_emulator::Arguments {
     result
 }
 
-/// Runs a kernel whose statements all have values; how many texts were compiled.
+/// Runs a kernel whose statements all have values; returns the number of compiled texts.
 pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -> Result<usize, Failure> {
     let fail = |kind, text: String| Failure { kind, text, kernel: kernel.clone() };
     let mine = data_of(kernel, arguments);
@@ -279,7 +280,7 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
             0 => (parsed.clone(), "as declared".to_string()),
             1 => (parsed.clone(), "with 64-bit indices".to_string()),
             _ => {
-                // A step that is refused is no matter here.
+                // A refused step does not matter here.
                 let Ok(after) = Pipeline::parse(pipeline).and_then(|p| p.apply(&parsed)) else { continue };
                 (after, format!("after\n{pipeline}"))
             }
@@ -289,7 +290,7 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
             lower(&kernel_form, options_of).map_err(|d| fail("lowering", format!("{place}: {d}")))?;
         let scalar = |name: &Name| mine.scalars.get(name).and_then(|v| v.as_i64());
         if index == DType::I32 && index_range::check(&program, &scalar).is_err() {
-            // A launch takes the program of 64-bit indices.
+            // A launch uses the program with 64-bit indices.
             continue;
         }
         let mut arguments = emulated(&mine);
@@ -309,7 +310,7 @@ pub fn run(kernel: &Kernel, arguments: &Arguments, seed: u64, compiler: Texts) -
     Ok(texts)
 }
 
-/// The arguments that the kernel has, of all that there are.
+/// The subset of the arguments that the kernel has.
 fn data_of(kernel: &Kernel, arguments: &Arguments) -> Arguments {
     let mut mine = arguments.clone();
     let written =
@@ -366,8 +367,8 @@ fn compare(
     Ok(())
 }
 
-/// The same bits, where any NaN is as good as another; a library's function may be two units in the
-/// last place away.
+/// The same bits, except that all NaN count as equal; a library function may differ by two units in
+/// the last place.
 fn same(want: Number, found: Number, inexact: bool) -> bool {
     let (a, b) = (want.as_f64(), found.as_f64());
     if want == found || (want.dtype().is_float() && a.is_nan() && b.is_nan()) {
@@ -382,8 +383,8 @@ fn same(want: Number, found: Number, inexact: bool) -> bool {
     inexact && !a.is_nan() && !b.is_nan() && (order(want) - order(found)).abs() <= 2
 }
 
-/// A smaller kernel that fails alike: expressions replaced by their parts, as long as that can be
-/// asked.
+/// A smaller kernel that fails in the same way: expressions are replaced by their parts as long as
+/// they can be compared.
 pub fn shrink(failure: &Failure, seed: u64, texts: Texts, budget: usize) -> Failure {
     let mut best = failure.clone();
     let mut budget = budget;

@@ -1,5 +1,5 @@
 //! Arguments: the ends of all ranges, zeros of both signs, the least and greatest numbers,
-//! infinities and NaN, and what is random.
+//! infinities and NaN, and random values.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::rng::Rng;
 /// The arguments of a kernel.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
-    /// Arrays, those that are written too.
+    /// Arrays, including those that are written.
     pub arrays: BTreeMap<Name, Buffer>,
     /// Scalars.
     pub scalars: BTreeMap<Name, Number>,
 }
 
-/// The arguments of this seed: the same for a name, whatever else the kernel has.
+/// The arguments of this seed: the same for a name, whatever other arguments the kernel has.
 pub fn arguments(kernel: &Kernel, seed: u64) -> Arguments {
     let mut found = Arguments::default();
     let of = |name: &Name| Rng::new(name.bytes().fold(seed, |h, b| h.wrapping_mul(31) ^ u64::from(b)));
@@ -93,7 +93,7 @@ pub fn number(rng: &mut Rng, t: DType) -> Number {
             1 => Value::Float(DType::F64, (rng.below(4001) as f64 - 2000.0) / 16.0).to(t).number(),
             2 => Value::Float(DType::F64, rng.below(200) as f64 - 100.0).to(t).number(),
             _ => match Number::from_bits(t, rng.bits()) {
-                // Of NaN only one is given: which of them comes out is not defined.
+                // Only one NaN is used: which NaN results is undefined.
                 any if any.as_f64().is_nan() => Value::Float(DType::F64, f64::NAN).to(t).number(),
                 any => any,
             },

@@ -10,7 +10,7 @@ use super::{
     types::{Own, Scope, Stop, at_least_32, refuse},
 };
 
-/// What is known where an expression is evaluated.
+/// The environment in which an expression is evaluated.
 #[derive(Clone, Debug)]
 pub struct Machine<'a> {
     /// Types.
@@ -19,13 +19,13 @@ pub struct Machine<'a> {
     pub values: BTreeMap<Name, Value>,
     arrays: &'a BTreeMap<Name, Buffer>,
     loops: &'a [Loop],
-    /// Whether only types are asked for: all branches are taken, and values are no matter.
+    /// Whether only types are needed: all branches are taken, and values do not matter.
     dry: bool,
 }
 
 type Found = Result<Value, Stop>;
 
-/// Whether an expression of its own type may stand where the context wants a type.
+/// Checks that an expression of type `own` is allowed where the context wants type `to`.
 pub fn assigns(own: Own, to: DType) -> Result<(), Stop> {
     let fits = match own {
         Own::Of(DType::Bool) => to == DType::Bool,
@@ -37,7 +37,7 @@ pub fn assigns(own: Own, to: DType) -> Result<(), Stop> {
 }
 
 impl<'a> Machine<'a> {
-    /// The type that an expression is computed in where nothing, or this type, is wanted of it.
+    /// The type in which an expression is computed if this type, or none, is wanted of it.
     fn settle(&self, own: Own, want: Option<DType>) -> Result<DType, Stop> {
         match (own, want) {
             (Own::Of(t), _) => Ok(t),
@@ -48,7 +48,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// As [`Machine::settle`] of an operation, which is widened to the integer type that is wanted.
+    /// As [`Machine::settle`], for an operation, which is widened to the wanted integer type.
     fn operation(&self, own: Own, want: Option<DType>) -> Result<DType, Stop> {
         let t = at_least_32(self.settle(own, want)?);
         Ok(match want {
@@ -141,7 +141,7 @@ impl<'a> Machine<'a> {
             }
             Expr::If(c, a, b) => {
                 let t = self.settle(own, None).or_else(|stop| want.ok_or(stop))?;
-                // Of f16 and bf16 in f32; what stores it rounds.
+                // f16 and bf16 are computed in f32; the store rounds.
                 let t = match want.unwrap_or(t) {
                     DType::F16 | DType::BF16 => DType::F32,
                     t => t,
@@ -157,7 +157,7 @@ impl<'a> Machine<'a> {
             }
             Expr::Cast(t, a) => {
                 let Some(t) = t.known() else { return refuse("an open type") };
-                // What is open takes the type of the cast.
+                // An open value takes the type of the cast.
                 let context = match self.scope.own(a)? {
                     Own::Int | Own::End if t != DType::Bool => Some(t),
                     Own::Float if t.is_float() => Some(t),
@@ -189,8 +189,8 @@ impl<'a> Machine<'a> {
         let meeting = self.scope.arguments(args)?;
         let t = match function {
             "isnan" => self.settle(meeting, None)?,
-            // What has a type is not widened: arguments have no context but the type in which they
-            // meet.
+            // A typed value is not widened: arguments have no context other than the type in which
+            // they meet.
             _ => at_least_32(self.settle(own, want)?),
         };
         let mut ints = Vec::new();
@@ -213,7 +213,7 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// An integer of any size.
+    /// An integer of unlimited size.
     pub fn exact(&self, e: &Expr) -> Result<i128, Stop> {
         use BinaryOp::*;
         Ok(match e {
@@ -245,11 +245,11 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// Runs the reductions of what is not evaluated where it stands.
+    /// Runs the reductions of an expression that is itself not evaluated.
     fn reductions(&self, e: &Expr) -> Result<(), Stop> {
         for r in e.reductions() {
             match self.reduce(&r, None) {
-                // Its type follows from what stands around it, which has been found to be one.
+                // Its type follows from the surrounding expression, which has been checked.
                 Err(Stop::Refused(_)) => self.reduce(&r, Some(DType::F64))?,
                 found => found?,
             };
@@ -257,7 +257,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// What a reduction delivers, each in the type that it has or that is wanted.
+    /// The results of a reduction, each in its own type or the wanted one.
     fn reduce(&self, r: &Reduce, want: Option<DType>) -> Result<Vec<Value>, Stop> {
         let typed = self.scope.reduction(r, want)?;
         let of = |own: Own| self.settle(own, want);
@@ -273,7 +273,7 @@ impl<'a> Machine<'a> {
             }
             let mut lifted = Vec::new();
             for (e, own) in typed.op.lift.iter().zip(&typed.state) {
-                // A library's operator lifts truth values to the numbers that it adds.
+                // A library operator lifts truth values to the numbers that it adds.
                 lifted.push(match inner.scope.own(e)? {
                     Own::Of(DType::Bool) => inner.value(e, None)?.to(of(*own)?),
                     _ => inner.value(e, Some(of(*own)?))?,
@@ -320,7 +320,7 @@ impl<'a> Machine<'a> {
         Ok(found)
     }
 
-    /// The type of an iname: of 64 bits where a bound is.
+    /// The type of an iname: 64 bits if one of its bounds has 64 bits.
     fn iname(&self, l: &Loop) -> DType {
         let mut wide = false;
         for bound in [&l.lower, &l.upper] {
@@ -335,7 +335,7 @@ impl<'a> Machine<'a> {
     }
 }
 
-/// Types as at the first position: what statements are checked with.
+/// The types with which statements are checked.
 pub fn typing(kernel: &Kernel) -> Scope {
     let arrays = BTreeMap::new();
     let mut machine =
@@ -347,7 +347,7 @@ pub fn typing(kernel: &Kernel) -> Scope {
     machine.scope
 }
 
-/// The type of a temporary that is assigned this value and has none in the text.
+/// The type of a temporary that is assigned this value and has no type in the text.
 pub fn temporary(scope: &Scope, value: &Expr) -> Result<DType, Stop> {
     match scope.own(value)? {
         Own::Of(t) => Ok(t),
@@ -357,8 +357,8 @@ pub fn temporary(scope: &Scope, value: &Expr) -> Result<DType, Stop> {
     }
 }
 
-/// What a kernel's arrays hold after it, and for each statement why it stopped, if it did; `parsed`
-/// has the expressions that the text says.
+/// The contents of a kernel's arrays after it, and for each statement its error, if any; `parsed`
+/// has the expressions of the text.
 pub fn run(
     kernel: &Kernel,
     parsed: &LoopKernel,
@@ -498,7 +498,8 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
         ("round", [a]) => a.round(),
         ("copysign", [a, b]) => a.copysign(*b),
         ("fmod", [a, b]) => a % b,
-        // Of 53 digits, twice the 24 of f32 and two more, a square root may be rounded again.
+        // With 53 bits, which is more than twice the 24 of f32 plus two, a square root may be
+        // rounded twice.
         ("sqrt", [a]) => a.sqrt(),
         ("fma", [a, b, c]) if t == DType::F64 => a.mul_add(*b, *c),
         ("fma", [a, b, c]) => f64::from((*a as f32).mul_add(*b as f32, *c as f32)),
@@ -530,7 +531,7 @@ fn library(t: DType, function: &str, x: &[f64]) -> Result<f64, Stop> {
     Ok(round(t, exact))
 }
 
-/// Whether everything in an expression has a type, where this one is wanted of it.
+/// Checks that everything in an expression has a type if the type `want` is wanted of it.
 pub fn settled(scope: &Scope, loops: &[Loop], e: &Expr, want: DType) -> Result<(), Stop> {
     let arrays = BTreeMap::new();
     let machine =

@@ -1,5 +1,5 @@
-//! Random statements: every operator and function over operands of every type, as the page lets
-//! them meet.
+//! Random statements: every operator and function over operands of every type that meet according
+//! to the page.
 
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +20,7 @@ const INTEGERS: [DType; 8] =
 /// Functions whose values are exact or correctly rounded.
 const EXACT: [&str; 8] = ["floor", "ceil", "round", "trunc", "sqrt", "fmod", "fma", "copysign"];
 
-/// Operators of a user, associative over all states.
+/// User-defined operators, associative over all states.
 const OPERATORS: &[&str] = &[
     "reduction exclusive(x) {\n    state v: i64 = 0\n    lift v = x\n    combine v = a.v ^ b.v\n    result v\n    commutes\n}\n",
     "reduction squares(x) {\n    state v: i64 = 0\n    lift v = x*x\n    combine v = a.v + b.v\n    result v\n    commutes\n}\n",
@@ -30,7 +30,7 @@ const OPERATORS: &[&str] = &[
     "reduction spread(x) {\n    state low: like x = highest(), high: like x = lowest()\n    lift low = x, high = x\n    combine low = min(a.low, b.low), high = max(a.high, b.high)\n    result high - low\n    commutes\n}\n",
 ];
 
-/// The user's operators with their texts.
+/// The user-defined operators with their texts.
 fn operators() -> &'static [(ReductionOp, String)] {
     static FOUND: OnceLock<Vec<(ReductionOp, String)>> = OnceLock::new();
     FOUND.get_or_init(|| {
@@ -43,7 +43,7 @@ fn operators() -> &'static [(ReductionOp, String)] {
     })
 }
 
-/// What an expression is to be.
+/// The kind of expression to generate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Int,
@@ -58,13 +58,13 @@ struct Generator {
     kernel: Kernel,
     /// Floating-point types of the kernel.
     floats: Vec<DType>,
-    /// Inames whose values, this much taken away, lie in 0..40.
+    /// Inames and their offsets: the value minus the offset lies in 0..40.
     inames: Vec<(Name, i64)>,
-    /// Whether a reduction may be begun.
+    /// Whether a reduction may be generated.
     reduces: bool,
 }
 
-/// The kernel of this seed, and statements that the page refuses, each to be alone in it.
+/// The kernel of this seed, and statements that the page refuses, each to be tested alone in it.
 pub fn kernel(seed: u64, statements: usize) -> (Kernel, Vec<Statement>) {
     let mut rng = Rng::new(seed);
     use DType::*;
@@ -212,14 +212,14 @@ impl Generator {
         }
     }
 
-    /// A number that may be of any kind.
+    /// A number of any kind.
     fn mixed(&mut self, depth: usize) -> Expr {
         let kind = if self.floats.is_empty() || self.rng.chance(20) { Kind::Int } else { Kind::Float };
         self.expr(kind, depth)
     }
 
-    /// The operands, the second one cast where they do not meet; one time in fifty they are left as
-    /// they are.
+    /// The operands, with the second one cast if they do not meet; one time in fifty they are left
+    /// unchanged.
     fn joined(&mut self, a: Expr, b: Expr) -> (Expr, Expr) {
         let owns = (self.scope.own(&a), self.scope.own(&b));
         match owns {
@@ -315,7 +315,7 @@ impl Generator {
                     call("fma", vec![a, b, c])
                 }
                 1 => call("fmod", vec![a, self.mixed(depth - 1)]),
-                // The sign of a NaN that was computed is not defined.
+                // The sign of a computed NaN is undefined.
                 _ => call("copysign", vec![a, self.leaf(Kind::Float)]),
             },
             _ => {
@@ -448,7 +448,7 @@ impl Generator {
         let i = Expr::name("i");
         let from = self.inames[0].1;
         let (lower, upper, shift, outer) = match self.rng.below(6) {
-            // Bounds of 32 bits do not lead beyond them.
+            // 32-bit bounds do not lead beyond 32 bits.
             0 if from != 2_147_483_607 => {
                 (i.clone(), Expr::binary(BinaryOp::Add, i, Expr::Int(5)), from, vec![Name::new("i")])
             }

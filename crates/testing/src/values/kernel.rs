@@ -17,12 +17,12 @@ pub struct Loop {
     pub outer: Vec<Name>,
 }
 
-/// What a statement writes.
+/// The target of a statement.
 #[derive(Clone, Debug)]
 pub enum Target {
     /// The array of this name and type, at the loop's position.
     Array(Name, DType),
-    /// A scalar temporary, with its type where the text says it.
+    /// A scalar temporary, with its type if the text gives one.
     Temporary(Name, Option<DType>),
 }
 
@@ -33,7 +33,7 @@ pub struct Statement {
     pub target: Target,
     pub value: Expr,
     pub predicate: Option<Expr>,
-    /// Its value is the kernel's one inexact function, applied to exact operands.
+    /// Whether its value is the kernel's only inexact function, applied to exact operands.
     pub inexact: bool,
 }
 
@@ -45,20 +45,20 @@ pub struct Kernel {
     pub arrays: Vec<(Name, DType)>,
     /// The loop around all statements.
     pub around: Loop,
-    /// The loops of reductions, and loops that nothing else is in.
+    /// The loops of reductions, and further loops of single statements.
     pub loops: Vec<Loop>,
     pub operators: Vec<(ReductionOp, String)>,
     pub statements: Vec<Statement>,
     pub float: Option<DType>,
 }
 
-/// Elements of an argument that is read.
+/// Number of elements of an argument that is read.
 pub const LENGTH: i64 = 64;
-/// Positions of the loop around statements.
+/// Number of iterations of the loop around all statements.
 pub const POSITIONS: i64 = 40;
 
 impl Kernel {
-    /// What names stand for, temporaries aside: those are added where they are assigned.
+    /// The meaning of names except temporaries, which are added when they are assigned.
     pub fn scope(&self) -> Scope {
         let mut scope = Scope {
             arrays: Arc::new(self.arrays.iter().cloned().collect()),
@@ -72,7 +72,7 @@ impl Kernel {
         scope
     }
 
-    /// The same with these statements only, and without what they do not mention.
+    /// The kernel with these statements only, and without what they do not mention.
     pub fn with(&self, keep: &[usize]) -> Kernel {
         let mut small = self.clone();
         small.statements = keep.iter().map(|k| self.statements[*k].clone()).collect();
@@ -83,7 +83,7 @@ impl Kernel {
         small.operators.retain(|(op, _)| mentions(&text, op.name.as_str()));
         small.loops.retain(|l| mentions(&text, l.name.as_str()));
         let text = small.inner();
-        // What is open is of the floating-point types of the whole kernel.
+        // Open values take the floating-point type of the whole kernel.
         small.arrays.retain(|(name, t)| t.is_float() || mentions(&text, name.as_str()));
         small.scalars.retain(|(name, _)| mentions(&text, name.as_str()));
         small
@@ -107,7 +107,7 @@ impl Kernel {
             if let Some(p) = &s.predicate {
                 text += &format!(" if {p}");
             }
-            // A temporary that mentions no iname has one value for each position all the same.
+            // A temporary that mentions no iname still has one value per iteration.
             let inames = matches!(s.target, Target::Temporary(..))
                 && s.value.names().iter().all(|n| n.as_str() != "i");
             text += if inames { " {inames=i}\n" } else { "\n" };

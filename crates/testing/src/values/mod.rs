@@ -1,6 +1,6 @@
 //! What expressions mean, by a second evaluator: written from the page `kernel-ir/values.md` alone,
 //! it shares no code with the validator, the plain interpreter, lowering, the emulator or the
-//! printer, and judges them all over random typed expressions.
+//! printer, and checks all of them on random typed expressions.
 
 pub mod compare;
 pub mod data;

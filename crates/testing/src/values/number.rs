@@ -3,8 +3,8 @@
 use half::{bf16, f16};
 use loopwright_kernel_ir::{DType, Number};
 
-/// A value of a known type. A floating-point value of a narrower type is held in f64, which has all
-/// of them.
+/// A value of a known type. A floating-point value of a narrower type is held in f64, which
+/// represents all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Value {
@@ -13,7 +13,7 @@ pub enum Value {
     Float(DType, f64),
 }
 
-/// How many bits an integer type has.
+/// The number of bits of an integer type.
 pub fn bits(t: DType) -> u32 {
     t.bytes() as u32 * 8
 }
@@ -26,7 +26,7 @@ pub fn range(t: DType) -> (i128, i128) {
     }
 }
 
-/// The one integer of the type that is congruent.
+/// The congruent integer of the type.
 pub fn wrap(t: DType, v: i128) -> i128 {
     let low = v & ((1 << bits(t)) - 1);
     if low > range(t).1 { low - (1 << bits(t)) } else { low }
@@ -37,8 +37,8 @@ pub fn round(t: DType, v: f64) -> f64 {
     match t {
         DType::F64 => v,
         DType::F32 => f64::from(v as f32),
-        // By way of an f32 that is exact or odd, so that the second rounding sees on which side of
-        // a tie the value lies.
+        // Via an f32 that is exact or odd, so that the second rounding knows on which side of a tie
+        // the value lies.
         DType::F16 => f16::from_f32(odd(v)).to_f64(),
         _ => bf16::from_f32(odd(v)).to_f64(),
     }
@@ -49,8 +49,7 @@ fn odd(v: f64) -> f32 {
     if f64::from(near) == v || v.is_nan() || near.to_bits() % 2 == 1 {
         return near;
     }
-    // Its neighbour on the other side of the value. An infinity that it was rounded to is even as
-    // well.
+    // Its neighbour on the other side of the value. An infinity from rounding counts as even.
     let towards_zero = f64::from(near).abs() > v.abs();
     f32::from_bits(if towards_zero { near.to_bits() - 1 } else { near.to_bits() + 1 })
 }

@@ -1,13 +1,13 @@
-//! The type that an expression has of its own, and where operands meet.
+//! The own type of an expression, and the type in which operands meet.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{BinaryOp, DType, Expr, Name, Reduce, ReductionOp, StateType, UnaryOp};
 
-/// A type, or what is left open.
+/// A type, or an open one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
-    /// Open to any number; alone `i32`.
+    /// Open to any number; `i32` without context.
     Int,
     /// Open to any floating-point type.
     Float,
@@ -22,22 +22,22 @@ pub enum Own {
 pub enum Stop {
     /// The page refuses it.
     Refused(String),
-    /// The page does not say what it means.
+    /// The page does not define it.
     Unsaid(String),
     /// It is an error where it is evaluated: a division by zero.
     Error,
 }
 
-/// What names stand for.
+/// The types of names.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Inames, scalars, temporaries, parts of a state.
     pub names: BTreeMap<Name, Own>,
     /// Elements of arrays.
     pub arrays: Arc<BTreeMap<Name, DType>>,
-    /// The user's operators.
+    /// The user-defined operators.
     pub operators: Arc<Vec<ReductionOp>>,
-    /// The kernel's one floating-point type.
+    /// The kernel's only floating-point type, if there is exactly one.
     pub float: Option<DType>,
 }
 
@@ -55,7 +55,7 @@ pub fn at_least_32(t: DType) -> DType {
     }
 }
 
-/// Where two operands meet.
+/// The type in which two operands meet.
 pub fn meet(a: Own, b: Own) -> Result<Own, Stop> {
     use Own::*;
     Ok(match (a, b) {
@@ -207,12 +207,12 @@ impl Scope {
         }
     }
 
-    /// Where two operands meet.
+    /// The type in which two operands meet.
     pub fn meet(&self, a: &Expr, b: &Expr) -> Result<Own, Stop> {
         meet(self.own(a)?, self.own(b)?)
     }
 
-    /// Where the arguments of a function meet.
+    /// The type in which the arguments of a function meet.
     pub fn arguments(&self, args: &[Expr]) -> Result<Own, Stop> {
         let mut own = self.own(&args[0])?.number()?;
         for e in &args[1..] {

@@ -5,7 +5,7 @@
 use loopwright_kernel_ir::{DType, Name, Part, PartRef, Precision, Role};
 use loopwright_program::*;
 
-/// A program of one kernel: arrays as parameters, scalars behind them.
+/// A program of one kernel: arrays as parameters, followed by scalars.
 pub struct Builder {
     pub program: Program,
 }

@@ -1,5 +1,4 @@
-//! Programs that between them use every statement and every type, with arguments and what they have
-//! to compute.
+//! Programs that together use every statement and every type, with arguments and expected results.
 
 #![allow(dead_code)]
 
@@ -10,7 +9,7 @@ use loopwright_text_check::Arguments;
 
 use crate::common::*;
 
-/// A program, what it is run over, and the bytes that arrays have afterwards.
+/// A program, its arguments, and the expected bytes of arrays.
 pub struct Case {
     pub name: String,
     pub program: Program,
@@ -125,7 +124,7 @@ pub fn shuffles(shape: [u32; 3]) -> Case {
         let from = b.array(&x, dtype, int(threads.into()), false);
         let content: Vec<u8> = match dtype {
             DType::Bool => (0..threads).map(|k| (k % 3 == 0) as u8).collect(),
-            // Numbers that are no NaN whatever the type.
+            // Numbers that are not NaN in any type.
             _ => pattern(threads as usize * size).into_iter().map(|byte| byte & 0x3f).collect(),
         };
         arguments = arguments.array(&*x, content.clone());
@@ -241,7 +240,7 @@ fn number16(bits: u16, half: bool) -> u16 {
     if nan { 0 } else { bits }
 }
 
-/// The nearest f16, of two the one with an even last bit: by comparing neighbours.
+/// The nearest f16, ties to even, by comparing neighbours.
 fn nearest16(value: f64) -> f16 {
     let guess = f16::from_f64(value).to_bits();
     let distance = |bits: &u16| (f16::from_bits(*bits).to_f64() - value).abs();
@@ -297,7 +296,7 @@ pub fn dynamic_shared() -> Case {
     }
 }
 
-/// A host loop around two kernels, with a scratch array of the launch's and 64-bit indices.
+/// A host loop around two kernels, with a scratch array of the launch and 64-bit indices.
 pub fn host_loop() -> Case {
     let w = DType::I64;
     let wide = |v| Value::int(w, v);
@@ -504,7 +503,7 @@ pub fn statements() -> Case {
     ];
     b.kernel().body = body;
     let values: Vec<f32> = (0..300).map(|k| ((k * 31) % 300) as f32 - 400.0).collect();
-    // The greatest is 299 - 400; thread 0 reads x[63] = 153 - 400, halves it and takes one away.
+    // The maximum is 299 - 400; thread 0 reads x[63] = 153 - 400, halves it and subtracts one.
     let results = [-101.0, (153.0 - 400.0) / 2.0 - 1.0, f32::NAN, f32::INFINITY];
     // 0xf0f0f0f0 ^ 255 = 0xf0f0f00f, shifted by 4 and masked: 0. The loop adds -1 + 0 - 1 + 2 = 0;
     // one more is added.
@@ -530,7 +529,7 @@ pub fn statements() -> Case {
     }
 }
 
-/// A function of the user's, and quotients with floor semantics in both widths.
+/// A user-defined function, and quotients with floor semantics in both widths.
 pub fn functions() -> Case {
     let mut b = Builder::new("functions", I, [16, 1, 1]);
     let x = b.array("x", DType::I32, int(16), false);
@@ -572,7 +571,7 @@ pub fn functions() -> Case {
     }
 }
 
-/// All of them.
+/// All cases.
 pub fn cases() -> Vec<Case> {
     vec![
         vector_copies(),

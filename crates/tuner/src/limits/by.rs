@@ -1,4 +1,4 @@
-//! Along which size searches are shown.
+//! The size along which searches are shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,14 +32,14 @@ impl By {
         std::iter::once(&self.above).chain(&self.below)
     }
 
-    /// Its value; no number where there is none.
+    /// Its value; NaN if there is none.
     pub fn of(&self, sizes: &BTreeMap<Name, i64>) -> f64 {
         let value = |name: &Name| sizes.get(name).map_or(f64::NAN, |v| *v as f64);
         value(&self.above) / self.below.as_ref().map_or(1.0, value)
     }
 }
 
-/// A value in full where it is whole.
+/// A value as text, in full if it is an integer.
 pub(super) fn written(size: f64) -> String {
     if size.fract() == 0.0 { format!("{size}") } else { format!("{size:.2}") }
 }
@@ -55,7 +55,7 @@ fn listed<'n>(names: impl IntoIterator<Item = &'n Name>) -> String {
     names.into_iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The size that was named, or the only one that all searches have and in which they differ.
+/// The named size, or else the only one that all searches have and in which they differ.
 pub(super) fn size_to_show_by(searches: &[Search], by: Option<&str>) -> Result<By, Diagnostic> {
     let refused = |message: String| Diagnostic::new("report-size", message);
     let Some(first) = searches.first() else {

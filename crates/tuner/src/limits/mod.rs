@@ -1,20 +1,20 @@
-//! How near the best points of several searches come to the limit of the memory, over a size.
+//! The fraction of the memory's limit that the best points of several searches reach, over a size.
 //!
-//! A search is of one shape. Its log, or the [`Tuning`] itself, tells what its points took and what
-//! the memory needs at least; the report puts several of them side by side:
+//! A search is for one shape. Its log, or the [`Tuning`] itself, has the times of its points and
+//! the lower bound of the memory; the report compares several searches:
 //!
-//! 1. Records of one kernel, pipeline, problem and machine are one search; of a point the last one
-//!    holds, as in a log that is gone on with.
-//! 2. Searches that agree in everything but sizes are one [`Series`], drawn as one line. What was
-//!    found with another kernel, pipeline, type, device, driver, compiler or version of this
-//!    library is never mixed with it, and the label of each says in what they differ.
-//! 3. The size along which they are shown is the one integer argument in which they differ, or the
-//!    one that is named, or a quotient of two: `n/nseg` is the mean length of segments. Where a
-//!    series has several shapes of one such size, the other sizes make it several series; where it
-//!    has one shape from several logs, the logs do.
+//! 1. Records of one kernel, pipeline, problem and machine are one search; the last record of a
+//!    point counts, as in a log that is resumed.
+//! 2. Searches that agree in everything but sizes are one [`Series`], drawn as one line. Results
+//!    for another kernel, pipeline, type, device, driver, compiler or version of this library are
+//!    never mixed with it, and the labels say how the series differ.
+//! 3. The size along which they are shown is the only integer argument in which they differ, or the
+//!    one that is named, or a quotient of two: `n/nseg` is the mean length of segments. A series
+//!    with several shapes of one such size is split by the other sizes; one with the same shape
+//!    from several logs is split by log.
 //!
-//! A search without times has the estimate of its best point, which is marked as such and never
-//! joined to what was measured. The best of a log is the point with the least median: the
+//! A search without times shows the estimate of its best point, which is marked as such and never
+//! connected to measured points. The best of a log is the point with the least median: the
 //! alternation of the finalists is not in the log.
 
 mod by;
@@ -71,38 +71,38 @@ use crate::{Bottleneck, Key, Point, Tuning, basis};
 pub struct LimitReport {
     by: By,
     series: Vec<Series>,
-    /// Sizes that are the same in all shapes.
+    /// Sizes common to all shapes.
     fixed: BTreeMap<Name, i64>,
 }
 
 /// Searches that differ in sizes alone: a line of the plot.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What tells it from the others.
+    /// What distinguishes it from the others.
     pub label: String,
     /// What its searches depend on; the problem is that of the first.
     pub key: Key,
-    /// The machine that its costs are an estimate for, as [`Record::basis`](crate::Record::basis)
-    /// tells it; empty in old logs.
+    /// The machine for which its costs are an estimate, from
+    /// [`Record::basis`](crate::Record::basis); empty in old logs.
     pub machine: String,
-    /// What was searched, in the order of the size.
+    /// The searched shapes, ordered by size.
     pub shapes: Vec<Reached>,
 }
 
-/// What a search of one shape has reached.
+/// The result of a search for one shape.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
     /// The size along which it is shown.
     pub size: f64,
     /// All integer arguments.
     pub sizes: BTreeMap<Name, i64>,
-    /// The best point; none where no point is legal.
+    /// The best point; none if no point is legal.
     pub best: Option<Best>,
-    /// How many points were timed.
+    /// Number of points timed.
     pub timed: usize,
-    /// How many were counted and not timed.
+    /// Number of points counted but not timed.
     pub counted: usize,
-    /// How many were refused or gave wrong results.
+    /// Number of points refused or with wrong results.
     pub failed: usize,
 }
 
@@ -111,21 +111,21 @@ pub struct Reached {
 pub struct Best {
     /// The point.
     pub point: Point,
-    /// What it took, or what it is estimated to take.
+    /// Its measured or estimated time, in milliseconds.
     pub milliseconds: f64,
-    /// Whether that was measured.
+    /// Whether that time was measured.
     pub measured: bool,
     /// The least time in which the memory moves what must move, over the time of the point; more
     /// than 1 where caches held data.
     pub fraction: f64,
-    /// The memory's limit, bytes a second.
+    /// The memory's limit, in bytes per second.
     pub bandwidth: f64,
-    /// What takes the largest part of its time by the counts.
+    /// The resource that dominates its estimate.
     pub bottleneck: Bottleneck,
 }
 
 impl LimitReport {
-    /// The report of logs, along a size, as `len` or `n/nseg`, or the only one in which they
+    /// The report of logs, along a size such as `len` or `n/nseg`, or the only one in which they
     /// differ.
     pub fn read<P: AsRef<Path>>(
         logs: impl IntoIterator<Item = P>,
@@ -136,8 +136,8 @@ impl LimitReport {
         LimitReport::new(searches::of_logs(&paths)?, by)
     }
 
-    /// The report of searches that are still at hand; the best points are those that the finalists'
-    /// alternation named.
+    /// The report of searches in memory; the best points are those named by the alternation of the
+    /// finalists.
     pub fn of<'t>(
         tunings: impl IntoIterator<Item = &'t Tuning>,
         by: Option<&str>,
@@ -160,7 +160,7 @@ impl LimitReport {
         Ok(LimitReport { by, series, fixed })
     }
 
-    /// The size along which the searches are shown, as it was found or named: `len`, `n/nseg`.
+    /// The size along which the searches are shown, inferred or named: `len`, `n/nseg`.
     pub fn by(&self) -> &str {
         self.by.as_str()
     }
@@ -170,7 +170,7 @@ impl LimitReport {
         &self.series
     }
 
-    /// The sizes of a shape that are not the same everywhere, the one that is shown along first.
+    /// The sizes of a shape that differ between shapes, the one on the x axis first.
     fn shape(&self, reached: &Reached) -> String {
         let others =
             reached.sizes.iter().filter(|(n, _)| n.as_str() != self.by() && !self.fixed.contains_key(*n));
@@ -179,7 +179,7 @@ impl LimitReport {
         text
     }
 
-    /// `n=4 m=7`, of the sizes that are the same everywhere, besides the one that is shown along.
+    /// The sizes common to all shapes, without the one on the x axis: `n=4 m=7`.
     fn everywhere(&self) -> Option<String> {
         let parts: Vec<String> = self
             .fixed
@@ -196,7 +196,7 @@ impl Series {
         self.shapes.iter().filter_map(|s| s.best.as_ref())
     }
 
-    /// The limit of the memory that the fractions are of, and how it is known; none where no point
+    /// The memory's limit to which the fractions refer, and where it comes from; none if no point
     /// has a figure.
     fn limit(&self) -> Option<String> {
         let bandwidths = self.bests().map(|b| b.bandwidth / 1e12);
@@ -205,7 +205,7 @@ impl Series {
         let (low, high) = (format!("{low:.2}"), format!("{high:.2}"));
         let rate = if low == high { format!("{low} TB/s") } else { format!("{low} to {high} TB/s") };
         let known = match self.machine.as_str() {
-            // Old logs do not say.
+            // Unknown in old logs.
             "" => "",
             machine if basis::is_measured(machine) => ", measured",
             machine if basis::device(machine) == basis::EMULATED => ", assumed",
@@ -214,7 +214,7 @@ impl Series {
         self.bests().next().map(|_| format!("{rate}{known}"))
     }
 
-    /// Whether nothing, all or some of it was measured.
+    /// Whether none, all or some of it was measured.
     fn measured(&self) -> Measured {
         match (self.bests().any(|b| b.measured), self.bests().any(|b| !b.measured)) {
             (true, false) => Measured::All,
@@ -233,7 +233,7 @@ enum Measured {
 }
 
 impl Measured {
-    /// What a reader has to know, if anything.
+    /// A note for the reader, if needed.
     fn note(self) -> Option<&'static str> {
         match self {
             Measured::All => None,

@@ -1,4 +1,5 @@
-//! The report as one self-contained page: the plot as inline SVG, no script, nothing fetched.
+//! The report as one self-contained page: the plot as inline SVG, no scripts, no external
+//! resources.
 
 use std::fmt::Write;
 
@@ -11,10 +12,10 @@ const LEFT: f64 = 58.0;
 const BOTTOM: f64 = 48.0;
 const TOP: f64 = 14.0;
 const RIGHT: f64 = 18.0;
-/// Between marks of the axis of sizes, at least.
+/// Minimum distance between marks of the size axis, in pixels.
 const APART: f64 = 48.0;
 
-/// Colours of the lines; after the last one the first comes again, with other marks.
+/// Colours of the lines, reused cyclically with other marks.
 const LIGHT: [&str; 8] =
     ["#0969da", "#bc4c00", "#1a7f37", "#8250df", "#bf3989", "#9a6700", "#1b7c83", "#57606a"];
 const DARK: [&str; 8] =
@@ -29,7 +30,7 @@ ul.legend li{display:flex;align-items:center;gap:.5rem}ul.legend svg{width:34px;
 td.said,th.said{text-align:left}td.said{white-space:nowrap}tr.group td{text-align:left;font-weight:600;background:#f6f8fa}h3{font-size:1rem;margin-bottom:.3rem}
 @media (prefers-color-scheme:dark){:root{--paper:#0d1117}tr.group td{background:#161b22}svg .limit{stroke:#ff7b72}}\n";
 
-/// Of a size, as it stands beside the axis.
+/// A size as text next to the axis.
 fn of_size(size: f64) -> String {
     const KI: f64 = 1024.0;
     match size {
@@ -40,8 +41,8 @@ fn of_size(size: f64) -> String {
     }
 }
 
-/// The marks of the axis of sizes: the sizes themselves where there is room, otherwise powers of
-/// two where all of them are such.
+/// The marks of the size axis: the sizes themselves if there is room, otherwise powers of two if
+/// all sizes are.
 fn size_marks(sizes: &[f64], scale: &Scale) -> Vec<(f64, String)> {
     let placed = |s: f64| (scale.place(s), of_size(s));
     let exact: Vec<(f64, String)> = sizes.iter().map(|s| placed(*s)).collect();
@@ -57,7 +58,7 @@ fn size_marks(sizes: &[f64], scale: &Scale) -> Vec<(f64, String)> {
     scale.ticks().into_iter().map(|v| (scale.place(v), number(v))).collect()
 }
 
-/// A mark of the plot: filled where it was measured.
+/// A mark of the plot: filled if it was measured.
 fn mark(out: &mut String, series: usize, measured: bool, (x, y): (f64, f64), title: &str) {
     let class = if measured { "mark" } else { "mark estimate" };
     let title = if title.is_empty() { String::new() } else { format!("<title>{}</title>", escape(title)) };
@@ -77,7 +78,7 @@ fn colour(series: usize) -> usize {
     series % LIGHT.len()
 }
 
-/// On an axis that is logarithmic.
+/// Whether it can be shown on a logarithmic axis.
 fn has_place(shape: &Reached) -> bool {
     shape.size > 0.0 && shape.size.is_finite()
 }
@@ -88,7 +89,7 @@ fn shown(series: &Series) -> impl Iterator<Item = (&Reached, &Best)> {
 }
 
 impl LimitReport {
-    /// The page: the plot, a table of what was reached, and what each line is of.
+    /// The page: the plot, a table of results, and a description of each line.
     pub fn html(&self) -> String {
         let title = format!("Fraction of the memory's limit by {}", self.by());
         let rules = |palette: [&str; 8]| -> String {
@@ -162,7 +163,7 @@ impl LimitReport {
             let _ = write!(out, "<g class=\"s{}\">", colour(k));
             let place = |(shape, best): &(&Reached, &Best)| (xs.place(shape.size), ys.place(best.fraction));
             let all: Vec<(&Reached, &Best)> = shown(series).collect();
-            // What was measured is not joined to what was not.
+            // Measured points are not connected to estimates.
             for run in all.chunk_by(|a, b| a.1.measured == b.1.measured).filter(|run| run.len() > 1) {
                 let class = if run[0].1.measured { "line" } else { "line estimate" };
                 let corners: Vec<String> =
@@ -194,7 +195,7 @@ impl LimitReport {
         );
     }
 
-    /// What a mark says.
+    /// The text of a mark.
     fn sentence(&self, shape: &Reached, best: &Best) -> String {
         let Best { point, milliseconds, measured, fraction, bandwidth, .. } = best;
         let (of, how) = (100.0 * fraction, if *measured { "" } else { ", estimated, not timed" });
@@ -256,7 +257,7 @@ impl LimitReport {
 }
 
 impl Reached {
-    /// What became of the points: `70 timed, 4 refused or wrong`.
+    /// The outcomes of the points: `70 timed, 4 refused or wrong`.
     fn points(&self) -> String {
         let counts = [(self.timed, "timed"), (self.counted, "counted"), (self.failed, "refused or wrong")];
         let said =

@@ -1,4 +1,4 @@
-//! What logs and tunings hold, as searches of one shape each.
+//! The contents of logs and tunings, as searches of one shape each.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ impl Search {
         }
     }
 
-    /// Adds an outcome, which takes the place of an earlier one of the same point.
+    /// Adds an outcome, which replaces an earlier one of the same point.
     fn add(&mut self, places: &mut BTreeMap<Point, usize>, point: Point, outcome: Outcome) {
         match places.get(&point) {
             Some(at) => self.candidates[*at].1 = Some(outcome),
@@ -44,7 +44,7 @@ impl Search {
         }
     }
 
-    /// Its points with what became of them, each once, in the order of the log.
+    /// Its points with their outcomes, each once, in the order of the log.
     pub fn outcomes(&self) -> impl Iterator<Item = (&Point, &Outcome)> {
         self.candidates.iter().filter_map(|(point, outcome)| Some((point, outcome.as_ref()?)))
     }
@@ -82,7 +82,7 @@ fn best(point: &Point, outcome: &Outcome) -> Option<Best> {
     })
 }
 
-/// The searches of logs, those of a file named twice once. In a file, records of one key and one
+/// The searches of logs; a file named twice counts once. In a file, records of one key and one
 /// machine are one search.
 pub(crate) fn of_logs(paths: &[&Path]) -> Result<Vec<Search>, Diagnostic> {
     let mut found: Vec<Search> = Vec::new();
@@ -112,7 +112,7 @@ pub(crate) fn of_logs(paths: &[&Path]) -> Result<Vec<Search>, Diagnostic> {
     Ok(found)
 }
 
-/// What a log is called: its name without the end, or the whole path where names are alike.
+/// The name of a log: its file name without the extension, or the whole path if names coincide.
 fn source(path: &Path, all: &[&Path]) -> String {
     let alike = all.iter().filter(|p| p.file_stem() == path.file_stem()).count();
     let name = path.file_stem().filter(|_| alike == 1).unwrap_or(path.as_os_str());

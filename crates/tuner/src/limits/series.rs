@@ -1,4 +1,4 @@
-//! Which searches make a line, and what the line is called.
+//! Which searches form a line, and the label of the line.
 
 use loopwright_kernel_ir::Name;
 
@@ -7,7 +7,7 @@ use super::searches::Search;
 use super::{Reached, Series};
 use crate::tuned::first_difference;
 
-/// What makes searches different lines, each part as it may stand in a label.
+/// What separates searches into lines; each part as it may appear in a label.
 #[derive(Clone, PartialEq, Eq)]
 struct Identity {
     kernel: String,
@@ -18,14 +18,14 @@ struct Identity {
     compiler: String,
     library: String,
     machine: String,
-    /// Other sizes, where a line would have several shapes of one size.
+    /// Other sizes, if a line would otherwise have several shapes of one size.
     sizes: String,
-    /// The log, and the data that searches hang on, where a line would have one shape several
-    /// times.
+    /// The log, and the data on which searches depend, if a line would otherwise have one shape
+    /// several times.
     source: String,
 }
 
-/// A line that is being made.
+/// A line under construction.
 struct Group {
     identity: Identity,
     searches: Vec<Search>,
@@ -46,7 +46,7 @@ pub(super) fn group(searches: Vec<Search>, by: &By) -> Vec<Series> {
         source: String::new(),
     };
     let whole = regroup(searches, identity);
-    // Several shapes of one size: the other sizes tell them apart.
+    // Several shapes of one size: the other sizes distinguish them.
     let by_sizes = whole.into_iter().flat_map(|group| {
         let of = |s: &Search| by.of(&s.sizes);
         if !group.has_two(|a, b| of(a) == of(b) && a.sizes != b.sizes) {
@@ -66,7 +66,8 @@ pub(super) fn group(searches: Vec<Search>, by: &By) -> Vec<Series> {
             Identity { sizes: sizes.join(" "), ..identity(s) }
         })
     });
-    // One shape several times: the logs tell them apart, and what arrays as offsets hold.
+    // One shape several times: the logs, and the contents of arrays such as offsets, distinguish
+    // them.
     let by_source = by_sizes.flat_map(|group| {
         if !group.has_two(|a, b| a.sizes == b.sizes) {
             return vec![group];
@@ -111,13 +112,13 @@ impl Group {
         (0..all.len()).any(|k| all[..k].iter().any(|s| alike(s, &all[k])))
     }
 
-    /// What it is called where names tell: that of the first search that has one.
+    /// Its name: that of the first search that has one.
     fn name(&self) -> &str {
         self.searches.iter().map(|s| s.name.as_str()).find(|n| !n.is_empty()).unwrap_or_default()
     }
 }
 
-/// What each line is called: what differs between them, and no more.
+/// The label of each line: only what differs between them.
 fn labels(groups: &[Group]) -> Vec<String> {
     let mut labels: Vec<Vec<String>> = vec![Vec::new(); groups.len()];
     let mut say = |part: &dyn Fn(&Group) -> String| {
@@ -128,7 +129,7 @@ fn labels(groups: &[Group]) -> Vec<String> {
     let differs = |field: &dyn Fn(&Identity) -> &String| {
         groups.iter().any(|g| field(&g.identity) != field(&groups[0].identity))
     };
-    // The emulator has no driver, which needs no saying.
+    // The emulator has no driver, which need not be shown.
     let differs_on_a_device = |field: fn(&Identity) -> &String| {
         groups.iter().any(|a| {
             let other = |b: &Group| {
@@ -175,7 +176,7 @@ fn labels(groups: &[Group]) -> Vec<String> {
     labels
 }
 
-/// Where names are alike, kernels and pipelines are told apart by what they are.
+/// If names coincide, kernels and pipelines are distinguished by their contents.
 fn tell_apart(mut labels: Vec<String>, groups: &[Group]) -> Vec<String> {
     let plain = labels.clone();
     for k in 0..labels.len() {

@@ -16,7 +16,7 @@ impl Columns {
         for row in &self.0 {
             let mut line = String::new();
             for (c, cell) in row.iter().enumerate() {
-                // Words to the left, figures to the right.
+                // Words are left-aligned, figures right-aligned.
                 let _ = match c {
                     1 | 3 => write!(line, "  {cell:>0$}", widths[c]),
                     _ => write!(line, "  {cell:<0$}", widths[c]),
@@ -29,8 +29,8 @@ impl Columns {
 }
 
 impl LimitReport {
-    /// A table for each series: a line a shape, with the best point, its time, the part of the
-    /// memory's limit that it reaches, and what takes longest by the counts.
+    /// One table per series: one line per shape, with the best point, its time, the fraction of the
+    /// memory's limit that it reaches, and its bottleneck by the counts.
     pub fn table(&self) -> String {
         let everywhere = self.everywhere().map_or_else(String::new, |sizes| format!("; {sizes}"));
         let mut text = format!("fraction of the memory's limit by {}{everywhere}\n", self.by());
@@ -76,7 +76,8 @@ impl Reached {
 }
 
 impl Series {
-    /// Where it ran, and what its fractions are of: `on NVIDIA H200; limit 4.53 TB/s, measured`.
+    /// Where it ran, and the limit to which its fractions refer:
+    /// `on NVIDIA H200; limit 4.53 TB/s, measured`.
     pub(super) fn on(&self) -> String {
         let limit = self.limit().map_or_else(String::new, |limit| format!("; limit {limit}"));
         let on = match self.bests().any(|b| b.measured) {

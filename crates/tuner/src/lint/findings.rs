@@ -1,4 +1,4 @@
-//! The kinds of findings: when they speak, and the number that tells how bad it is.
+//! The kinds of findings: when they are reported, and the number that measures their severity.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use loopwright_program::Place;
 use super::LintPlace;
 use super::measured::Measured;
 
-/// What a finding is about; its number can be asked of another form of the kernel too.
+/// What a finding is about; its number can also be computed for another form of the kernel.
 #[derive(Clone, Debug)]
 pub(super) enum Kind {
     /// Of a shared array.
@@ -31,15 +31,14 @@ pub(super) struct Finding {
     pub unit: &'static str,
 }
 
-/// Conflicts of a request from which on they are worth a word: a second pass for every other
-/// request.
+/// Conflicts per request from which they are reported: a second pass for every other request.
 const CONFLICTS: f64 = 0.5;
-/// Sectors over the least from which on an access is called uncoalesced. Misaligned rows need a
+/// Sectors over the minimum from which an access counts as uncoalesced. Misaligned rows need a
 /// quarter more.
 const SCATTERED: f64 = 1.5;
-/// The part of all sectors below which an access does not matter.
+/// The fraction of all sectors below which an access does not matter.
 const PART: f64 = 0.02;
-/// The part of the lanes that may idle.
+/// The fraction of the lanes that may idle.
 const IDLE: f64 = 0.125;
 
 impl Kind {
@@ -54,7 +53,7 @@ impl Kind {
         }
     }
 
-    /// How bad it is: lower is better, 0 where there is nothing.
+    /// The severity: lower is better, 0 if there is no finding.
     pub fn number(&self, m: &Measured) -> f64 {
         match self {
             Kind::BankConflicts(array) => {
@@ -89,11 +88,11 @@ fn worst<'a>(
     accesses.map(|a| (a, of(a))).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The device kernel whose lanes idle most, with the part that does.
+/// The device kernel with the most idle lanes, with their fraction.
 fn idle(m: &Measured) -> Option<(&Name, f64)> {
     let parts = m.report.kernels.iter().map(|(name, c)| {
         let lanes = (c.active_lanes + c.idle_lanes).max(1);
-        // A kernel that hardly runs does not matter.
+        // A kernel with little work does not matter.
         let all = (m.report.total.active_lanes + m.report.total.idle_lanes).max(1);
         let matters = lanes as f64 >= PART * all as f64;
         (name, if matters { c.idle_lanes as f64 / lanes as f64 } else { 0.0 })
@@ -101,8 +100,8 @@ fn idle(m: &Measured) -> Option<(&Name, f64)> {
     parts.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// The device kernel that lacks most bytes in flight: its number, what it lacks, what it has. A
-/// kernel that hardly loads does not count.
+/// The device kernel that lacks the most bytes in flight: its number, the missing bytes, the bytes
+/// it has. A kernel with few loads does not count.
 fn missing_bytes(m: &Measured) -> Option<(usize, f64, f64)> {
     let needed = needed_bytes(m);
     let all = m.sectors();
@@ -114,13 +113,13 @@ fn missing_bytes(m: &Measured) -> Option<(usize, f64, f64)> {
     lacking.max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
-/// By Little's law: what a multiprocessor has to have under way for its part of the memory's
-/// bandwidth.
+/// By Little's law: the bytes that a multiprocessor must have in flight for its share of the
+/// memory's bandwidth.
 fn needed_bytes(m: &Measured) -> f64 {
     m.machine.bandwidth * m.machine.latency / f64::from(m.machine.multiprocessors.max(1))
 }
 
-/// The device kernel with most sectors, with its blocks in one launch.
+/// The device kernel with the most sectors, with its blocks in one launch.
 fn fewest_blocks(m: &Measured) -> Option<(&Name, u64)> {
     let busiest =
         m.report.kernels.iter().max_by_key(|(_, c)| c.global_loads.sectors + c.global_stores.sectors)?;
@@ -225,7 +224,7 @@ fn accesses(m: &Measured, shared: bool, found: &mut Vec<Finding>) {
     }
 }
 
-/// Guards; which of them these sizes do not need is only known once a repair was tried.
+/// Guards; which of them these sizes do not need is only known after trying a repair.
 fn guards(m: &Measured, found: &mut Vec<Finding>) {
     let explained = m.program.explain();
     let guards: Vec<_> = explained.entries.iter().filter(|e| e.place == Place::Guard).collect();

@@ -1,4 +1,4 @@
-//! A kernel with what the emulator counted of it.
+//! A kernel with the emulator's counts.
 
 use indexmap::IndexMap;
 use loopwright_emulator::{CountedAccess, Report};
@@ -12,16 +12,16 @@ use crate::cost::held;
 use crate::judge::Judge;
 use crate::under_way::UnderWay;
 
-/// What findings are read from.
+/// The data from which findings are derived.
 pub(super) struct Measured {
-    /// After the pipeline.
+    /// The kernel after the pipeline.
     pub kernel: LoopKernel,
     pub program: Program,
     pub report: Report,
     pub machine: Machine,
     pub known: Known,
-    /// Bytes that resident threads of a multiprocessor have under way, by device kernel; none where
-    /// it loads nothing.
+    /// Bytes that the resident threads of a multiprocessor have in flight, by device kernel; none
+    /// if it loads nothing.
     pub under_way: Vec<Option<f64>>,
     judge: Judge,
     results: IndexMap<Name, loopwright_runtime::Tensor>,
@@ -63,7 +63,7 @@ impl Measured {
         self.judge.wrong(&other.results, None).ok().flatten()
     }
 
-    /// Sectors of global memory in all.
+    /// Total sectors of global memory.
     pub fn sectors(&self) -> f64 {
         (self.report.total.global_loads.sectors + self.report.total.global_stores.sectors) as f64
     }
@@ -79,7 +79,7 @@ impl Measured {
         self.report.accesses.iter().filter(move |a| a.shared == shared)
     }
 
-    /// Guards in the text that a partial tile is the reason of.
+    /// Guards in the text that are due to partial tiles.
     pub fn guards(&self) -> usize {
         self.program.explain().entries.iter().filter(|e| e.place == Place::Guard).count()
     }

@@ -1,5 +1,5 @@
-//! Lints: what the analysis of a kernel on the emulator finds slow, each with a number, and with a
-//! repair that has been tried.
+//! Lints: what the analysis of a kernel on the emulator finds slow, each with a number and a repair
+//! that has been tried.
 //!
 //! ```
 //! use loopwright_kernel_ir::{DType, LoopKernel};
@@ -30,13 +30,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! 1. The kernel is made, lowered and run on the emulator for the given arguments: the counts are
-//!    of these sizes.
-//! 2. Each kind of finding ([`CODES`]) reads the counts and gives a number that is better where it
-//!    is lower.
+//! 1. The kernel is transformed, lowered and run on the emulator for the given arguments: the
+//!    counts are for these sizes.
+//! 2. Each kind of finding ([`CODES`]) derives a number from the counts; lower is better.
 //! 3. For each finding, changed pipelines are proposed (`repairs`), applied, judged, and run in the
-//!    same way. The one that makes the number lowest is the repair, if it computes the same results
-//!    and moves no more sectors than before. What was tried in vain is kept with its reason.
+//!    same way. The one with the lowest number is the repair, if it computes the same results and
+//!    moves at most a twentieth more sectors than before. Changes that did not help are kept with
+//!    the reason.
 
 mod findings;
 mod measured;
@@ -55,7 +55,7 @@ use findings::{Finding, Kind};
 use measured::Measured;
 use repairs::Proposal;
 
-/// The codes of lints, with what each is about in a line.
+/// The codes of lints, each with a one-line description.
 pub const CODES: [(&str, &str); 6] = [
     ("bank-conflicts", "lanes of a warp want different words of one bank of shared memory"),
     ("uncoalesced-access", "lanes of a warp touch more sectors of global memory than their bytes fill"),
@@ -65,7 +65,7 @@ pub const CODES: [(&str, &str); 6] = [
     ("guard-not-needed", "a guard is tested that these sizes never need"),
 ];
 
-/// Where a lint is.
+/// The place of a lint in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LintPlace {
     /// The device kernel.
@@ -86,10 +86,10 @@ impl fmt::Display for LintPlace {
     }
 }
 
-/// A change of the pipeline that was tried and helps.
+/// A change of the pipeline that was tried and helped.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Repair {
-    /// What it does, in words.
+    /// The change, in words.
     pub what: String,
     /// The steps that are new or changed.
     pub steps: Vec<String>,
@@ -101,31 +101,31 @@ pub struct Repair {
     pub pipeline: String,
 }
 
-/// A change of the pipeline that was tried and does not help.
+/// A change of the pipeline that was tried and did not help.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Attempt {
-    /// What it would have done.
+    /// The change, in words.
     pub what: String,
-    /// Why it is no repair.
+    /// Why it is not a repair.
     pub why: String,
 }
 
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Lint {
-    /// Stable; one of [`CODES`].
+    /// A stable code, one of [`CODES`].
     pub code: &'static str,
-    /// What is found, in a sentence.
+    /// The finding, in a sentence.
     pub message: String,
-    /// Where.
+    /// Its place in the kernel.
     pub place: LintPlace,
     /// The number that a repair has to lower.
     pub number: f64,
-    /// What the number counts.
+    /// The unit of the number.
     pub unit: &'static str,
     /// The change that lowers the number most, if one does.
     pub repair: Option<Repair>,
-    /// What was tried in vain.
+    /// The changes that were tried and did not help.
     pub tried: Vec<Attempt>,
 }
 
@@ -147,13 +147,13 @@ impl fmt::Display for Lint {
     }
 }
 
-/// A number with as many digits as it needs.
+/// A number as text, with as many digits as it needs.
 fn figure(v: f64) -> String {
     if (v - v.round()).abs() < 1e-9 { format!("{v:.0}") } else { format!("{v:.2}") }
 }
 
-/// Analyses what a pipeline makes of a kernel, for these arguments and with the limits of a
-/// machine, and tries a repair of each finding. Open parameters of the pipeline have to be bound.
+/// Analyses the kernel that a pipeline makes, for these arguments and the limits of a machine, and
+/// tries repairs of each finding. Open parameters of the pipeline have to be bound.
 pub fn lint(
     kernel: &LoopKernel,
     pipeline: &Pipeline,
@@ -168,14 +168,14 @@ pub fn lint(
             let proposals = repairs::proposals(&finding, pipeline, &measured);
             try_repairs(kernel, args, machine, &measured, finding, proposals)
         })
-        // A guard is known not to be needed by the repair alone.
+        // Only a repair shows that a guard is not needed.
         .filter(|lint| lint.code != Kind::Guards.lint_code() || lint.repair.is_some())
         .collect())
 }
 
-/// How much lower than the number a repaired number has to be.
+/// The most that a repaired number may be, relative to the number before.
 const HELPS: f64 = 0.9;
-/// How much more work of the memories a repair may bring.
+/// The most memory traffic of a repair, relative to that before.
 const MORE: f64 = 1.05;
 
 fn try_repairs(
@@ -199,7 +199,7 @@ fn try_repairs(
                 let (from, to) = (figure(finding.number), figure(number));
                 return Err(format!("{from} {} to {to}", finding.unit));
             }
-            // Scattered accesses of one array are not to be traded for those of another.
+            // Scattered accesses of one array must not be traded for those of another.
             let most = if matches!(finding.kind, Kind::Uncoalesced(_)) { HELPS } else { MORE };
             if after.sectors() > most * before.sectors() {
                 let (from, to) = (figure(before.sectors()), figure(after.sectors()));
@@ -209,7 +209,7 @@ fn try_repairs(
         });
         match verdict {
             Ok((number, burden)) => {
-                // Of equal ones the first, which changes least.
+                // Ties go to the first, which changes least.
                 let better =
                     best.as_ref().is_none_or(|(n, b, _)| number < *n || (number == *n && MORE * burden < *b));
                 if better {

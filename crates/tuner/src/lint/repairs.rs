@@ -1,4 +1,4 @@
-//! Changed pipelines that may repair a finding. Whether they do, and whether they are legal, is
+//! Changed pipelines that may repair a finding. Whether they help, and whether they are legal, is
 //! found out by trying.
 
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ pub(super) struct Proposal {
     pub pipeline: Pipeline,
 }
 
-/// What to try for a finding: of those that help alike, the first is taken.
+/// The changes to try for a finding: among equally good ones, the first is taken.
 pub(super) fn proposals(finding: &Finding, pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     let all = match &finding.kind {
         Kind::BankConflicts(array) => padded(pipeline, m, array),
@@ -42,7 +42,7 @@ fn step_texts(before: &Pipeline, after: &Pipeline) -> Vec<String> {
     after.steps().iter().map(Step::to_string).filter(|s| !known.contains(s)).collect()
 }
 
-/// A proposal, unless its text is no pipeline: an iname of odd name, say.
+/// A proposal, unless its text is not a valid pipeline, for example because of an unusual iname.
 fn proposal(what: String, before: &Pipeline, after: Result<Pipeline, impl Sized>) -> Option<Proposal> {
     let pipeline = after.ok()?;
     Some(Proposal { what, steps: step_texts(before, &pipeline), pipeline })
@@ -70,7 +70,7 @@ fn padded(pipeline: &Pipeline, m: &Measured, array: &Name) -> Vec<Proposal> {
     let axes = m.kernel.array(array).map_or(0, |a| a.axes.len());
     let mut all = Vec::new();
     for axis in 0..axes {
-        // One word puts rows into other banks; four keep rows of whole vectors whole.
+        // One word shifts rows to other banks; four keep rows of whole vectors aligned.
         for by in [1, 4] {
             let after = with_steps(pipeline, &format!("pad_array_axis({array}, {axis}, {by})")).ok_or(());
             all.extend(proposal(format!("pad axis {axis} of `{array}` by {by}"), pipeline, after));
@@ -116,8 +116,7 @@ fn coalesced(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     all
 }
 
-/// The lanes of a warp along a sequential loop instead of what they are along now, of which there
-/// are as many fewer.
+/// Moves the lanes of a warp to a sequential loop; their present iname gets as many fewer threads.
 fn along(pipeline: &Pipeline, m: &Measured, inner: &Name) -> Option<(String, Pipeline)> {
     let (now, _) = m.kernel.tags.iter().find(|(_, tag)| tag.thread_axis() == Some(0))?;
     if m.kernel.tags.values().any(|tag| tag.thread_axis() == Some(1)) {
@@ -160,7 +159,7 @@ fn change_tags(pipeline: &Pipeline, change: &dyn Fn(Tag) -> Tag) -> Pipeline {
     steps.collect()
 }
 
-/// For each array argument that is read, the inames within a block that its subscripts hang on.
+/// For each array argument that is read, the inames within a block on which its subscripts depend.
 fn tiles(m: &Measured) -> Vec<(Name, Vec<Name>)> {
     let within = |name: &Name| {
         let tag = m.kernel.tag(name);
@@ -218,7 +217,7 @@ fn other_lengths(
     all
 }
 
-/// Several iterations of a loop at once, each with an accumulator of its own.
+/// Several iterations of a loop at once, each with its own accumulator.
 fn more_in_flight(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     let mut all = Vec::new();
     for name in loops(m) {
@@ -252,7 +251,8 @@ fn chunks(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     all
 }
 
-/// What these sizes fulfil, said before the splits: other sizes are refused at launch from then on.
+/// An assumption that these sizes satisfy, before the splits: other sizes are then refused at
+/// launch.
 fn assumed(pipeline: &Pipeline, m: &Measured) -> Vec<Proposal> {
     let lengths: BTreeSet<i64> = pipeline
         .steps()

@@ -1,4 +1,4 @@
-//! Limits of devices that need not be here.
+//! Limits of devices that need not be present.
 
 use loopwright_runtime::{Device, cuda::DeviceInfo};
 
@@ -7,7 +7,7 @@ pub fn h200() -> DeviceInfo {
     Device::emulator().limits().clone()
 }
 
-/// The limits of an A100, as its driver tells them.
+/// The limits of an A100, as reported by its driver.
 pub fn a100() -> DeviceInfo {
     DeviceInfo {
         name: "an A100".into(),
