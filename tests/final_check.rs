@@ -68,11 +68,7 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
             }
         }
     }
-    // A gap: first values and updates of a state of several values are a leaf each, and the check
-    // sees that a leaf runs for its instances, not that each of its values is stored. Nothing else
-    // passes.
-    let gap: Vec<String> = (0..4).map(|k| format!("log_sum_exp/block_vec4: NoStatement {k}")).collect();
-    assert_eq!(passed, gap);
+    assert!(passed.is_empty(), "{passed:?}");
 }
 
 fn program(kernel: &str, pipeline: &str) -> Program {

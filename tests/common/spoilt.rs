@@ -1,6 +1,6 @@
 //! Programs that run something too often or not often enough, by one change each.
 
-use loopwright_lowering::program::{BinOp, Memory, Program, Step, Stmt, Value, ValueKind, Writes};
+use loopwright_lowering::program::{BinOp, Program, Purpose, Step, Stmt, Value, ValueKind};
 
 /// What is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +40,8 @@ pub fn variants(program: &Program, spoil: Spoil) -> Vec<Program> {
         for number in 0.. {
             let mut variant = program.clone();
             let mut left = number;
-            let in_memory = |leaf: usize| {
-                program.leaves[leaf].instances.as_ref().is_some_and(|i| i.writes == Writes::Memory)
-            };
-            change(&mut variant.kernels[kernel].body, spoil, &in_memory, &mut left);
+            let gives = |leaf: usize| matches!(program.leaves[leaf].purpose, Purpose::Value(_));
+            change(&mut variant.kernels[kernel].body, spoil, &gives, &mut left);
             if left != usize::MAX {
                 break;
             }
@@ -117,7 +115,7 @@ fn narrow(cond: &mut Value) -> bool {
     }
 }
 
-fn change(body: &mut Vec<Stmt>, spoil: Spoil, in_memory: &dyn Fn(usize) -> bool, left: &mut usize) {
+fn change(body: &mut Vec<Stmt>, spoil: Spoil, gives: &dyn Fn(usize) -> bool, left: &mut usize) {
     let mut k = 0;
     while k < body.len() && *left != usize::MAX {
         let here = match (&mut body[k], spoil) {
@@ -135,11 +133,7 @@ fn change(body: &mut Vec<Stmt>, spoil: Spoil, in_memory: &dyn Fn(usize) -> bool,
                 has_parts(body) && is_here(left)
             }
             (Stmt::Set { leaf: Some(_), .. }, Spoil::NoStatement) => is_here(left),
-            (Stmt::Store { to, leaf: Some(leaf), .. }, Spoil::NoStatement) => {
-                // What a vector is put together from is not written to memory.
-                let of_vector = matches!(to.memory, Memory::Private(_)) && in_memory(leaf.0);
-                !of_vector && is_here(left)
-            }
+            (Stmt::Store { leaf: Some(leaf), .. }, Spoil::NoStatement) => gives(leaf.0) && is_here(left),
             _ => false,
         };
         if here {
@@ -160,10 +154,10 @@ fn change(body: &mut Vec<Stmt>, spoil: Spoil, in_memory: &dyn Fn(usize) -> bool,
             return;
         }
         match &mut body[k] {
-            Stmt::For { body, .. } => change(body, spoil, in_memory, left),
+            Stmt::For { body, .. } => change(body, spoil, gives, left),
             Stmt::If { body, otherwise, .. } => {
-                change(body, spoil, in_memory, left);
-                change(otherwise, spoil, in_memory, left);
+                change(body, spoil, gives, left);
+                change(otherwise, spoil, gives, left);
             }
             _ => {}
         }

@@ -45,23 +45,30 @@ impl Lines {
     }
 }
 
-/// The one leaf that all statements in a body come from, if it is one.
-fn only_leaf(body: &[Stmt]) -> Option<LeafId> {
-    let mut leaves = Vec::new();
-    Stmt::visit(body, &mut |stmt| {
-        leaves.extend(stmt.leaf());
-    });
-    let first = *leaves.first()?;
-    leaves.iter().all(|leaf| *leaf == first).then_some(first)
-}
-
 impl Context<'_> {
+    /// Whether two leaves are of one part.
+    fn same_part(&self, a: LeafId, b: LeafId) -> bool {
+        let part = |leaf: LeafId| self.program.leaves.get(leaf.0).map(|leaf| &leaf.part);
+        a == b || part(a) == part(b)
+    }
+
+    /// A leaf of the one part that all statements in a body come from, if it is one.
+    pub(crate) fn only_leaf(&self, body: &[Stmt]) -> Option<LeafId> {
+        let mut leaves = Vec::new();
+        Stmt::visit(body, &mut |stmt| {
+            leaves.extend(stmt.leaf());
+        });
+        let first = *leaves.first()?;
+        leaves.iter().all(|leaf| self.same_part(*leaf, first)).then_some(first)
+    }
+
     /// The statements of a body.
     pub(crate) fn body(&self, body: &[Stmt], indent: usize, out: &mut Lines) {
         let mut commented = None;
         for stmt in body {
             let leaf = stmt.leaf();
-            if leaf.is_some() && leaf != commented {
+            let known = leaf.zip(commented).is_some_and(|(a, b)| self.same_part(a, b));
+            if leaf.is_some() && !known {
                 self.copy_comment(stmt, leaf, indent, out);
             }
             commented = leaf.or(commented);
@@ -142,7 +149,7 @@ impl Context<'_> {
 
     fn for_loop(&self, stmt: &Stmt, indent: usize, out: &mut Lines) {
         let Stmt::For { var, lower, upper, step, unroll, body, note } = stmt else { return };
-        let leaf = only_leaf(body);
+        let leaf = self.only_leaf(body);
         let name = self.var(*var);
         let advance = match step {
             Step::Add(1) => format!("++{name}"),
@@ -174,7 +181,7 @@ impl Context<'_> {
         let mut stmt = stmt;
         let mut before = "";
         while let Stmt::If { cond, body, otherwise, note } = stmt {
-            let leaf = only_leaf(body);
+            let leaf = self.only_leaf(body);
             // The comment of the first condition stands above it, that of a later one inside.
             if before.is_empty() {
                 out.comment(&note.text, indent, leaf);
@@ -194,9 +201,9 @@ impl Context<'_> {
                     stmt = next;
                 }
                 otherwise => {
-                    out.push("} else {", indent, only_leaf(otherwise));
+                    out.push("} else {", indent, self.only_leaf(otherwise));
                     self.body(otherwise, indent + 4, out);
-                    return out.push("}", indent, only_leaf(otherwise));
+                    return out.push("}", indent, self.only_leaf(otherwise));
                 }
             }
         }

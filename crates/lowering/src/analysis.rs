@@ -25,7 +25,7 @@ use loopwright_poly::{System, Table};
 use crate::{
     dead::dead_instructions,
     paths::{Paths, paths},
-    program::{Atomic, Instances, Writes},
+    program::{Atomic, Instances},
 };
 
 /// A constraint as declared and over canonical names.
@@ -69,12 +69,11 @@ impl PartInfo {
     pub fn instances(&self, analysis: &Analysis<'_>) -> Instances {
         let allowed = if self.beyond { &self.execution.constraints } else { &self.instances };
         let instruction = analysis.instruction(self);
-        let in_memory =
-            |t: &Element| analysis.lookup.array(&t.array).is_some_and(|a| a.space != AddressSpace::Private);
-        let writes = match self.execution.part.part {
-            Part::Init(_) | Part::Update(_) => Writes::Computed,
-            Part::Whole | Part::Finish if instruction.targets.iter().any(in_memory) => Writes::Memory,
-            _ => Writes::Computed,
+        let values = match self.execution.part.part {
+            Part::Init(n) | Part::Update(n) => reduction(instruction, n)
+                .and_then(|r| analysis.kernel.operator(&r.op))
+                .map_or(0, |operator| operator.state.len()),
+            Part::Whole | Part::Finish => instruction.targets.len(),
         };
         // An accumulator has a copy for each lane that is around it or reduced over.
         let mut constraints = self.instances.clone();
@@ -98,7 +97,7 @@ impl PartInfo {
             threads: self.execution.threads,
             blocks: self.execution.blocks,
             conditional: instruction.predicate.is_some(),
-            writes,
+            values: (0..values).filter_map(|k| u8::try_from(k).ok()).collect(),
         }
     }
 }

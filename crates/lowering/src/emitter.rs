@@ -16,7 +16,7 @@ use crate::{
     fold::{add, mul},
     layout::{constant_dims, storage_order},
     loop_bounds::LoopBounds,
-    program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Value, ValueKind, Var, VarId},
+    program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Purpose, Value, ValueKind, Var, VarId},
 };
 
 /// Where a private scalar, an accumulator's value or an array lives.
@@ -64,6 +64,7 @@ pub(crate) struct Emitter<'a, 'k> {
     pub piece: Option<Piece>,
     names: BTreeSet<String>,
     leaf_ids: Table<LeafKey, LeafId>,
+    leaf_keys: BTreeMap<LeafId, LeafKey>,
 }
 
 /// Some instances of a part, which have a loop of their own (see `partial`).
@@ -77,8 +78,8 @@ pub(crate) struct Piece {
     pub ends_of: Option<LoopBounds>,
 }
 
-/// The number of a part, and its inames of one value.
-type LeafKey = (usize, Vec<(Name, Aff)>);
+/// The number of a part, its inames of one value, and what its statements are for.
+type LeafKey = (usize, Vec<(Name, Aff)>, Purpose);
 
 /// What an emitter has made at some point.
 pub(crate) struct Mark {
@@ -92,6 +93,7 @@ pub(crate) struct Mark {
     data: BTreeSet<Name>,
     names: BTreeSet<String>,
     leaf_ids: Table<LeafKey, LeafId>,
+    leaf_keys: BTreeMap<LeafId, LeafKey>,
 }
 
 impl<'a, 'k> Emitter<'a, 'k> {
@@ -120,6 +122,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             piece: None,
             names,
             leaf_ids: Table::default(),
+            leaf_keys: BTreeMap::new(),
         }
     }
 
@@ -144,6 +147,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
             data: self.data.clone(),
             names: self.names.clone(),
             leaf_ids: self.leaf_ids.clone(),
+            leaf_keys: self.leaf_keys.clone(),
         }
     }
 
@@ -159,6 +163,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         self.data = mark.data;
         self.names = mark.names;
         self.leaf_ids = mark.leaf_ids;
+        self.leaf_keys = mark.leaf_keys;
     }
 
     pub fn index(&self) -> DType {
@@ -214,7 +219,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
 
     /// As [`Self::leaf`], where these inames have one value each.
     pub fn leaf_at(&mut self, part: usize, only: BTreeMap<Name, Aff>) -> LeafId {
-        let key = (part, only.into_iter().collect::<Vec<_>>());
+        let key = (part, only.into_iter().collect::<Vec<_>>(), Purpose::Support);
         if let Some(id) = self.leaf_ids.get(&key) {
             return *id;
         }
@@ -223,6 +228,7 @@ impl<'a, 'k> Emitter<'a, 'k> {
         self.shared_state.leaves.push(Leaf {
             part: info.execution.part.clone(),
             role: instruction.role.clone(),
+            purpose: Purpose::Support,
             made_by: instruction.made_by.clone(),
             text: {
                 let targets: Vec<String> = instruction.targets.iter().map(ToString::to_string).collect();
@@ -233,6 +239,23 @@ impl<'a, 'k> Emitter<'a, 'k> {
             flattened: false,
         });
         let id = LeafId(self.shared_state.leaves.len() - 1);
+        self.leaf_keys.insert(id, key.clone());
+        self.leaf_ids.insert(key, id);
+        id
+    }
+
+    /// As this leaf, for what gives the part's value of this number.
+    pub fn giving(&mut self, leaf: LeafId, value: usize) -> LeafId {
+        let purpose = Purpose::Value(u8::try_from(value).unwrap_or(u8::MAX));
+        let Some((part, only, _)) = self.leaf_keys.get(&leaf).cloned() else { return leaf };
+        let key = (part, only, purpose);
+        if let Some(id) = self.leaf_ids.get(&key) {
+            return *id;
+        }
+        let leaves = &mut self.shared_state.leaves;
+        let like = Leaf { purpose, ..leaves[leaf.0].clone() };
+        leaves.push(like);
+        let id = LeafId(leaves.len() - 1);
         self.leaf_ids.insert(key, id);
         id
     }

@@ -51,7 +51,7 @@ impl Emitter<'_, '_> {
             if let Some(filling) = &info.filling {
                 value = self.filled(value, filling, env)?;
             }
-            stmts.push(self.assign(target, value, leaf, env)?);
+            stmts.push(self.assign(target, value, (leaf, 0), env)?);
         } else {
             let Expr::Reduce(_) = &instruction.value else {
                 return Err(Diagnostic::new(
@@ -72,7 +72,7 @@ impl Emitter<'_, '_> {
                         ),
                     )
                 })?;
-                stmts.push(self.assign(target, value.cast(dtype), leaf, env)?);
+                stmts.push(self.assign(target, value.cast(dtype), (leaf, k), env)?);
             }
         }
         if let Some(atomic) = analysis.update(info) {
@@ -118,7 +118,14 @@ impl Emitter<'_, '_> {
         known(&array.dtype, &target.array)
     }
 
-    fn assign(&mut self, target: &Access, value: Value, leaf: LeafId, env: &Env) -> Result<Stmt, Diagnostic> {
+    /// Gives the value of this number of a leaf's part to its target.
+    fn assign(
+        &mut self,
+        target: &Access,
+        value: Value,
+        (leaf, number): (LeafId, usize),
+        env: &Env,
+    ) -> Result<Stmt, Diagnostic> {
         if let Some((access, number, lanes)) = &env.stored
             && access == target
         {
@@ -127,6 +134,7 @@ impl Emitter<'_, '_> {
             let dtype = self.target_type(target)?;
             return Ok(Stmt::Store { to, value: value.cast(dtype), leaf: Some(leaf) });
         }
+        let leaf = self.giving(leaf, number);
         Ok(match self.element(target, env)? {
             Target::Var(var) => Stmt::Set { var, value, leaf: Some(leaf) },
             Target::Element(to, dtype) => Stmt::Store { to, value: value.cast(dtype), leaf: Some(leaf) },
@@ -267,7 +275,10 @@ impl Emitter<'_, '_> {
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let neutral = self.neutral_values(operator, cells, env)?;
-        Ok(cells.iter().zip(neutral).map(|((cell, _), value)| cell.set(value, leaf)).collect())
+        let set = |(k, ((cell, _), value)): (usize, (&(Cell, DType), Value))| {
+            cell.set(value, leaf.map(|leaf| self.giving(leaf, k)))
+        };
+        Ok(cells.iter().zip(neutral).enumerate().map(set).collect())
     }
 
     /// Where a scan in rounds keeps what earlier rounds have joined: as its accumulator, but one
@@ -439,8 +450,8 @@ impl Emitter<'_, '_> {
                 value
             });
         }
-        for ((cell, _), value) in cells.iter().zip(combined) {
-            stmts.push(cell.set(value, leaf));
+        for (k, ((cell, _), value)) in cells.iter().zip(combined).enumerate() {
+            stmts.push(cell.set(value, leaf.map(|leaf| self.giving(leaf, k))));
         }
         Ok(stmts)
     }

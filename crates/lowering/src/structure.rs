@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
-    AddressSpace, Aff, Arg, Constraint, Diagnostic, Flat, LoopKernel, Name, PartRef, Tag, Tree,
+    AddressSpace, Aff, Arg, Constraint, Diagnostic, Flat, LoopKernel, Name, Part, PartRef, Tag, Tree,
 };
 use loopwright_legality::{BLOCK_COORDINATES, Meeting, THREAD_COORDINATES, Time, flat_nest};
 use loopwright_poly::System;
@@ -32,8 +32,8 @@ use crate::{
     loop_bounds::{LoopBounds, LoopEnd, Side},
     private,
     program::{
-        Atomic, DeviceKernel, Global, HostStmt, Note, Owner, Param, Program, ProgramArg, ScalarArg, Stmt,
-        Value, ValueKind, Writes,
+        Atomic, DeviceKernel, Global, HostStmt, LeafId, Note, Owner, Param, Program, ProgramArg, Purpose,
+        ScalarArg, Stmt, Value, ValueKind,
     },
     ranges::with_coordinates,
     sync,
@@ -539,34 +539,47 @@ impl State<'_, '_> {
         body.extend(emitter.coordinate_lets(&parts, &mut env)?);
         body.extend(emitter.emit_items(&items, &mut env)?);
         let mut draft = Draft::of(emitter, body);
-        self.loaded_results(&draft.body);
-        let written = Stmt::results(&draft.body, &self.shared.leaves);
+        let given = Stmt::given(&draft.body, &self.shared.leaves);
         draft.finish();
-        // Values of a thread that nothing reads are gone by now, and need not be computed.
-        let kept = Stmt::results(&draft.body, &self.shared.leaves);
-        for leaf in written.difference(&kept) {
-            let leaf = &mut self.shared.leaves[leaf.0];
-            if leaf.instances.as_ref().is_some_and(|i| i.writes != Writes::Memory) {
-                leaf.instances = None;
-            }
-        }
+        let kept = Stmt::given(&draft.body, &self.shared.leaves);
+        self.leave_out(&given, &kept);
         let of = (analysis, self.shared.globals.as_slice());
         self.kernels.push(draft.kernel((name, grid, block), of, around, &exchanged));
         Ok(HostStmt::Launch(self.kernels.len() - 1))
     }
 
-    /// What a part writes is a load where nothing else has come out: of an element as it is, of
-    /// `x[i] + 0`, of a scalar in memory.
-    fn loaded_results(&mut self, body: &[Stmt]) {
-        let written = Stmt::results(body, &self.shared.leaves);
-        let mut emitted = BTreeSet::new();
-        Stmt::visit(body, &mut |s| emitted.extend(s.leaf()));
-        for leaf in emitted.difference(&written) {
-            if let Some(instances) = &mut self.shared.leaves[leaf.0].instances
-                && instances.writes == Writes::Computed
-            {
-                instances.writes = Writes::Loaded;
+    /// Values of a thread that nothing reads are gone by now, and need not be computed.
+    fn leave_out(&mut self, given: &BTreeSet<LeafId>, kept: &BTreeSet<LeafId>) {
+        let value = |shared: &Shared, leaf: LeafId| {
+            let leaf = &shared.leaves[leaf.0];
+            match leaf.purpose {
+                Purpose::Value(number) => Some((leaf.part.clone(), number)),
+                Purpose::Support => None,
+            }
+        };
+        let kept: BTreeSet<_> = kept.iter().filter_map(|leaf| value(&self.shared, *leaf)).collect();
+        for (part, number) in given.iter().filter_map(|leaf| value(&self.shared, *leaf)).collect::<Vec<_>>() {
+            if kept.contains(&(part.clone(), number)) || !self.is_private(&part, number) {
+                continue;
+            }
+            for leaf in self.shared.leaves.iter_mut().filter(|leaf| leaf.part == part) {
+                if let Some(instances) = &mut leaf.instances {
+                    instances.values.retain(|v| *v != number);
+                }
             }
         }
+    }
+
+    /// Whether a value of a part belongs to a thread.
+    fn is_private(&self, part: &PartRef, number: u8) -> bool {
+        let lookup = &self.analysis.lookup;
+        let target = match part.part {
+            Part::Init(_) | Part::Update(_) => return true,
+            Part::Whole | Part::Finish => {
+                lookup.instruction(&part.instruction).and_then(|i| i.targets.get(usize::from(number)))
+            }
+        };
+        let array = target.and_then(|t| lookup.array(&t.array));
+        array.is_some_and(|array| array.space == AddressSpace::Private)
     }
 }

@@ -213,6 +213,8 @@ impl Emitter<'_, '_> {
             note: crate::program::Note::default(),
         });
         if let Some((target, buffer)) = write_buffer {
+            let number = self.analysis.instruction(info).targets.iter().position(|t| *t == target);
+            let leaf = self.giving(leaf, number.unwrap_or(0));
             body.extend(self.vector_copies(&target, buffer, &[], lanes, true, &at_first, leaf)?);
         }
         self.guarded_vector(number, &guards, body, env).map(Some)

@@ -34,5 +34,5 @@ pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
 pub use program::{Global, HostStmt, Owner, Program, ProgramArg, ScalarArg};
 pub use reason::{Condition, Dependence, End, Example, Note, Reason};
-pub use stmt::{Atomic, Instances, Join, Leaf, LeafId, Scope, Step, Stmt, Writes};
+pub use stmt::{Atomic, Instances, Join, Leaf, LeafId, Purpose, Scope, Step, Stmt};
 pub use value::{BinOp, MemRef, Memory, ShuffleMode, UnOp, Value, ValueKind};

@@ -5,19 +5,23 @@ use std::collections::BTreeSet;
 use loopwright_kernel_ir::{Aff, Constraint, DType, Name, PartRef, Role, has_update};
 use loopwright_legality::Presence;
 
-use super::{MemRef, Memory, Note, Value, ValueKind, VarId};
+use crate::{MemRef, Note, Value, VarId};
 
 /// The number of a [`Leaf`] in [`crate::Program::leaves`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LeafId(pub usize);
 
-/// What a statement comes from: the part of an instruction, and its role to the declared kernel.
+/// What statements come from, and what they are for: the part of an instruction, and its role to
+/// the declared kernel. A part has a leaf for each purpose, and for each set of values of inames
+/// without a loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
     /// The part.
     pub part: PartRef,
     /// What it is to the declared kernel.
     pub role: Role,
+    /// What its statements are for.
+    pub purpose: Purpose,
     /// The transform that made the instruction, if one did.
     pub made_by: Option<Name>,
     /// The instruction's text, for comments and reports.
@@ -52,19 +56,20 @@ pub struct Instances {
     pub blocks: [Presence; 3],
     /// Whether a condition on data decides besides.
     pub conditional: bool,
-    /// What its statements write in the end.
-    pub writes: Writes,
+    /// The values of the part that statements have to give: see [`Purpose::Value`]. A value of a
+    /// thread that nothing reads is not among them.
+    pub values: Vec<u8>,
 }
 
-/// What the statements of a part write in the end; besides, they may write what they load ahead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Writes {
-    /// Shared or global memory.
-    Memory,
-    /// A value of the thread that is computed, as that of an accumulator.
-    Computed,
-    /// A value of the thread that is loaded as it is.
-    Loaded,
+/// What statements are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// They give a value of the part: an assignment that of its target of this number, a part of a
+    /// reduction that of the operator's state.
+    Value(u8),
+    /// They are on the way to a value: what is loaded ahead or computed once, and vectors that are
+    /// put together.
+    Support,
 }
 
 /// Among whom a synchronisation is.
@@ -244,31 +249,19 @@ impl Stmt {
         }
     }
 
-    /// Whether it writes what its part is for, not something that is loaded ahead.
-    pub fn is_result(&self, leaves: &[Leaf]) -> bool {
-        let Some(leaf) = self.leaf() else { return false };
-        let Some(instances) = leaves.get(leaf.0).and_then(|l| l.instances.as_ref()) else { return true };
-        // Values of the thread are not loaded ahead.
-        let loads = |value: &Value| match &value.kind {
-            ValueKind::Load(element) => !matches!(element.memory, Memory::Private(_)),
-            _ => false,
-        };
-        match (instances.writes, self) {
-            (
-                Writes::Memory,
-                Stmt::Store { to, .. } | Stmt::Update { to, .. } | Stmt::VectorCopy { to, .. },
-            ) => !matches!(to.memory, Memory::Private(_)),
-            (Writes::Memory, _) => false,
-            (Writes::Loaded, _) | (Writes::Computed, Stmt::Set { .. }) => true,
-            (Writes::Computed, Stmt::Let { value, .. } | Stmt::Store { value, .. }) => !loads(value),
-            (Writes::Computed, _) => false,
+    /// The leaf and the number of the value of its part that it gives, if it gives one.
+    pub fn gives(&self, leaves: &[Leaf]) -> Option<(LeafId, u8)> {
+        let leaf = self.leaf()?;
+        match leaves.get(leaf.0)?.purpose {
+            Purpose::Value(number) => Some((leaf, number)),
+            Purpose::Support => None,
         }
     }
 
-    /// The parts whose results are written in a body.
-    pub fn results(body: &[Stmt], leaves: &[Leaf]) -> BTreeSet<LeafId> {
+    /// The leaves of which a body gives values.
+    pub fn given(body: &[Stmt], leaves: &[Leaf]) -> BTreeSet<LeafId> {
         let mut found = BTreeSet::new();
-        Stmt::visit(body, &mut |s| found.extend(s.leaf().filter(|_| s.is_result(leaves))));
+        Stmt::visit(body, &mut |s| found.extend(s.gives(leaves).map(|(leaf, _)| leaf)));
         found
     }
 }

@@ -124,6 +124,7 @@ pub fn leaf(id: &str, text: &str) -> Leaf {
         made_by: None,
         text: text.to_owned(),
         instances: None,
+        purpose: Purpose::Value(0),
         only: Vec::new(),
         flattened: false,
     }

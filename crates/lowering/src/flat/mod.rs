@@ -485,7 +485,8 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
                     Diagnostic::new("tuple", format!("`{}` delivers too few values", self.operator.name))
                 })?,
             };
-            stmts.push(Stmt::Store { to, value: value.cast(dtype), leaf: Some(self.finish) });
+            let leaf = Some(self.emitter.giving(self.finish, k));
+            stmts.push(Stmt::Store { to, value: value.cast(dtype), leaf });
         }
         Ok(stmts)
     }

@@ -17,7 +17,7 @@
 //! on data decides, instances may be lost to it.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet, hash_map::Entry},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::Entry},
     rc::Rc,
 };
 
@@ -78,7 +78,7 @@ impl<'r, 'p> Coverage<'r, 'p> {
 
     /// The first statement that does not run for exactly the instances of its part. The leaves that
     /// are found are added to `seen`.
-    pub fn check(&mut self, seen: &mut HashSet<LeafId>) -> Result<Option<Misfit>> {
+    pub fn check(&mut self, seen: &mut HashSet<(LeafId, u8)>) -> Result<Option<Misfit>> {
         let reading = self.reading;
         for named in &reading.named {
             if let Some(misfit) = self.named(named)? {
@@ -87,29 +87,29 @@ impl<'r, 'p> Coverage<'r, 'p> {
         }
         // A part may have several leaves, which differ in the values of inames without a loop.
         let first = first_of_part(reading.program);
-        let mut asked: HashSet<(LeafId, ScopeId)> = HashSet::new();
-        let mut together: HashMap<LeafId, Vec<ScopeId>> = HashMap::new();
-        for done in reading.done.iter().filter(|d| d.is_result) {
-            let Some(part) = first.get(done.leaf.0).copied() else { continue };
-            let scopes = together.entry(part).or_default();
+        let mut asked: HashSet<(LeafId, Option<u8>, ScopeId)> = HashSet::new();
+        let mut together: BTreeMap<(LeafId, u8), Vec<ScopeId>> = BTreeMap::new();
+        for done in &reading.done {
+            let (Some(part), Some(value)) = (first.get(done.leaf.0).copied(), done.value) else { continue };
+            let scopes = together.entry((part, value)).or_default();
             if !scopes.contains(&done.scope) {
                 scopes.push(done.scope);
             }
         }
         let counted =
             |leaf: &LeafId| reading.program.leaves.get(leaf.0).is_some_and(|l| l.instances.is_some());
-        together.retain(|leaf, scopes| scopes.len() > 1 && counted(leaf));
-        for (leaf, scopes) in std::mem::take(&mut together) {
+        together.retain(|(leaf, _), scopes| scopes.len() > 1 && counted(leaf));
+        for (value, scopes) in std::mem::take(&mut together) {
             if self.alternatives(&scopes)? {
-                together.insert(leaf, scopes);
+                together.insert(value, scopes);
             }
         }
+        // What serves such a part is where it is needed.
+        let apart: BTreeSet<LeafId> = together.keys().map(|(part, _)| *part).collect();
         for done in &reading.done {
             let Some(part) = first.get(done.leaf.0).copied() else { continue };
-            if done.is_result {
-                seen.insert(part);
-            }
-            if !asked.insert((part, done.scope)) {
+            seen.extend(done.value.map(|value| (part, value)));
+            if !asked.insert((part, done.value, done.scope)) {
                 continue;
             }
             let leaf = &reading.program.leaves[done.leaf.0];
@@ -117,9 +117,11 @@ impl<'r, 'p> Coverage<'r, 'p> {
             let scope = reading.scope(done.scope);
             let is_init = matches!(leaf.part.part, Part::Init(_));
             if !instances.conditional {
-                let misfit = match together.get(&part).map(Vec::as_slice) {
+                let scopes = done.value.and_then(|value| together.get(&(part, value)));
+                let misfit = match scopes.map(Vec::as_slice) {
+                    None if done.value.is_none() && apart.contains(&part) => None,
                     None => self.lost(done.leaf, instances, scope)?,
-                    // Asked once, of what writes the result.
+                    // Asked once of all.
                     Some(scopes) if scopes.first() == Some(&done.scope) => {
                         self.lost_to_all(done.leaf, instances, scopes)?
                     }

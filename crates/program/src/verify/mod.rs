@@ -108,7 +108,7 @@ fn launches<'p>(
     body: &'p [HostStmt],
     around: &mut Vec<HostLoop<'p>>,
     questions: &mut usize,
-    seen: &mut HashSet<LeafId>,
+    seen: &mut HashSet<(LeafId, u8)>,
 ) -> Result<Option<Finding>> {
     for stmt in body {
         let found = match stmt {
@@ -135,7 +135,7 @@ fn launch(
     number: usize,
     around: &[HostLoop<'_>],
     questions: &mut usize,
-    seen: &mut HashSet<LeafId>,
+    seen: &mut HashSet<(LeafId, u8)>,
 ) -> Result<Option<Finding>> {
     let kernel = &program.kernels[number];
     let context = context(program)?;
@@ -173,13 +173,14 @@ fn launch(
     meeting.map(|m| describe(&reading, &m)).transpose()
 }
 
-/// The first part that has instances, and no statement in any kernel.
-fn forgotten(program: &Program, seen: &HashSet<LeafId>) -> Result<Option<Finding>> {
+/// The first part that has instances, and no statement in any kernel for one of its values.
+fn forgotten(program: &Program, seen: &HashSet<(LeafId, u8)>) -> Result<Option<Finding>> {
     let context = context(program)?;
     let first = instances::first_of_part(program);
     for (k, leaf) in program.leaves.iter().enumerate() {
         let Some(instances) = leaf.instances.as_ref().filter(|i| !i.conditional) else { continue };
-        if seen.contains(&first[k]) {
+        // The leaves of a part say the same.
+        if first[k] != LeafId(k) || instances.values.iter().all(|value| seen.contains(&(LeafId(k), *value))) {
             continue;
         }
         let case = System::new(&Coverage::instances(instances, &context, None)?)?;

@@ -69,8 +69,8 @@ impl Rows {
 pub(super) struct Done {
     pub leaf: LeafId,
     pub scope: ScopeId,
-    /// Whether it writes what the part is for, not something that is loaded ahead.
-    pub is_result: bool,
+    /// The number of the value that it gives, if it does.
+    pub value: Option<u8>,
 }
 
 /// A named index or a loop, to be held to what it means.
@@ -365,9 +365,9 @@ impl<'p> Reading<'p> {
         let mut nodes = Vec::new();
         for stmt in body {
             if let Some(leaf) = stmt.leaf() {
-                let is_result = stmt.is_result(&self.program.leaves);
+                let value = stmt.gives(&self.program.leaves).map(|(_, number)| number);
                 let scope = self.scope_of(leaf)?;
-                self.done.push(Done { leaf, scope, is_result });
+                self.done.push(Done { leaf, scope, value });
             }
             match stmt {
                 Stmt::Declare(_) => {}

@@ -89,6 +89,7 @@ impl Builder {
             made_by,
             text,
             instances: None,
+            purpose: Purpose::Value(0),
             only: Vec::new(),
             flattened: false,
         });
