@@ -11,7 +11,7 @@ use crate::cache::Cache;
 use crate::cuda::{CudaError, Device, DeviceInfo, driver_version};
 use crate::disasm::Disassembler;
 use crate::nvrtc::{self, Library, NotFound};
-use crate::tools;
+use loopwright_cuda::tools;
 
 /// What a machine has.
 #[derive(Clone, Debug, PartialEq, Eq)]

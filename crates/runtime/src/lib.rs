@@ -30,16 +30,9 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
-pub mod arch;
-pub mod cache;
-pub mod cuda;
-pub mod disasm;
-pub mod dlpack;
 pub mod doctor;
-pub mod nvrtc;
 mod session;
-mod tools;
 
-pub use arch::Arch;
-pub use cache::Cache;
+pub use loopwright_cuda::{Arch, Cache};
+pub use loopwright_cuda::{arch, cache, disasm, dlpack, driver as cuda, nvrtc};
 pub use session::*;

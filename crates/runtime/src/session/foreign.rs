@@ -206,7 +206,8 @@ impl DeviceTensor {
             strides: layout.strides.iter().map(|s| i64::try_from(*s).unwrap_or(i64::MAX)).collect(),
             read_only: false,
         };
-        Ok(Shared::ours(description, Box::new(self.clone())))
+        // SAFETY: the description is that of the array, and a handle keeps its memory.
+        Ok(unsafe { Shared::lend(description, Box::new(self.clone())) })
     }
 }
 
@@ -226,7 +227,8 @@ impl Tensor {
             strides: layout.strides.iter().map(|s| i64::try_from(*s).unwrap_or(i64::MAX)).collect(),
             read_only: false,
         };
-        Ok(Shared::ours(description, Box::new(words)))
+        // SAFETY: `words` holds the elements, row after row, and moves with its box.
+        Ok(unsafe { Shared::lend(description, Box::new(words)) })
     }
 
     /// A copy of the elements of another library's array on the host, whatever its strides.
@@ -242,14 +244,7 @@ impl Tensor {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
     /// ```
     pub fn from_shared(array: &Shared) -> Result<Tensor, Diagnostic> {
-        let Description { place, dtype, shape, .. } = array.description();
-        if !matches!(place.kind, Place::HOST | Place::CUDA_HOST) {
-            return Err(Diagnostic::new(
-                "other-device",
-                format!("the array is on device {} of kind {}, not on the host", place.number, place.kind),
-            )
-            .help("borrow it on its device with `Device::borrow`"));
-        }
+        let Description { dtype, shape, .. } = array.description();
         elements(shape, *dtype)?;
         let bytes = array.host_bytes()?;
         let buffer = Buffer::from_bytes(*dtype, bytes).ok_or_else(|| {

@@ -39,7 +39,6 @@ mod compiled;
 mod device;
 mod device_tensor;
 mod emulate;
-mod errors;
 mod export;
 mod export_files;
 mod facts;

@@ -5,13 +5,13 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// The program of this name on the search path.
-pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(name)).find(|file| is_executable(file))
 }
 
 /// The first program of this name: on the search path, in a toolkit, or among the Python packages.
-pub(crate) fn find_tool(name: &str) -> Option<PathBuf> {
+pub fn find_tool(name: &str) -> Option<PathBuf> {
     on_path(name).or_else(|| {
         let toolkits = toolkit_roots().into_iter().map(|root| root.join("bin"));
         let packages = package_roots().into_iter().map(|root| root.join("nvidia/cu13/bin"));

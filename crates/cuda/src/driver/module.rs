@@ -7,8 +7,8 @@ use cudarc::driver::{CudaFunction, CudaModule};
 use cudarc::nvrtc::Ptx;
 
 use super::device::Device;
-use super::driver;
 use super::error::{CudaError, Doing};
+use super::library;
 use crate::nvrtc::Compiled;
 
 /// A binary, loaded. Cloning gives another handle to the same.
@@ -134,7 +134,7 @@ impl Function {
 }
 
 fn parameter_sizes(function: &CudaFunction, count: Option<usize>) -> Option<Vec<usize>> {
-    if !driver::has_symbol(c"cuFuncGetParamInfo") {
+    if !library::has_symbol(c"cuFuncGetParamInfo") {
         return None;
     }
     let mut sizes = Vec::new();

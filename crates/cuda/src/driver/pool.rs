@@ -10,8 +10,8 @@ use std::sync::Arc;
 use cudarc::driver::sys::{self, CUmemPool_attribute as A};
 use cudarc::driver::{CudaContext, CudaStream, result};
 
-use super::driver;
 use super::error::{CudaError, Doing};
+use super::library;
 
 /// A pool of one device.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl Pool {
     /// None where the device or the driver has no pools, or cannot make one: memory is then the
     /// driver's own.
     pub fn new(context: &Arc<CudaContext>) -> Option<Pool> {
-        let pools = context.has_async_alloc() && driver::has_symbol(c"cuMemAllocFromPoolAsync");
+        let pools = context.has_async_alloc() && library::has_symbol(c"cuMemAllocFromPoolAsync");
         pools.then(|| Pool::make(context).ok()).flatten()
     }
 

@@ -2,27 +2,26 @@
 //! [DLPack](https://dmlc.github.io/dlpack/latest/).
 //!
 //! A [`Shared`] array is memory with a description and an owner. It comes from another library
-//! ([`Shared::from_raw`], [`Shared::from_raw_versioned`]) or from here
-//! ([`DeviceTensor::share`](crate::DeviceTensor::share), [`Tensor::share`](crate::Tensor::share)),
+//! ([`Shared::from_raw`], [`Shared::from_raw_versioned`]) or from this process ([`Shared::lend`]),
 //! and goes to another library as either structure ([`Shared::into_raw`],
 //! [`Shared::into_raw_versioned`]). Whoever holds the structure calls its deleter once; a `Shared`
 //! that goes nowhere does so when it is dropped.
 //!
-//! Strides are in elements, by the convention. The order of work on the memory is no part of the
-//! structures: Python's protocol hands a stream beside them, and so do the functions here.
+//! Strides are in elements, by the convention. The structures say nothing about when the memory is
+//! ready: Python's protocol passes a stream beside them, and so must the callers of this module.
 
 use std::any::Any;
 use std::ffi::c_void;
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
-/// Where memory is (`DLDevice`).
+/// The device that memory belongs to (`DLDevice`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The kind of device, as [`Place::HOST`] and [`Place::CUDA`].
     pub kind: i32,
-    /// The number of the device.
+    /// The number of the device among those of its kind, counted from 0.
     pub number: i32,
 }
 
@@ -46,16 +45,17 @@ impl Place {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElementType {
-    /// Integer 0, unsigned 1, floating 2, bfloat 4, truth value 6.
+    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat, 6: bool. Other codes have no
+    /// [`DType`].
     pub code: u8,
-    /// Bits of one number.
+    /// Bits of one lane.
     pub bits: u8,
-    /// Numbers of one element.
+    /// Lanes of one element: 1 unless elements are vectors.
     pub lanes: u16,
 }
 
 impl ElementType {
-    /// As the convention writes a type.
+    /// The encoding of a type.
     pub fn of(dtype: DType) -> ElementType {
         let code = match dtype {
             DType::Bool => 6,
@@ -67,7 +67,7 @@ impl ElementType {
         ElementType { code, bits: (8 * dtype.bytes()) as u8, lanes: 1 }
     }
 
-    /// The type here, if there is one.
+    /// The [`DType`] with this encoding, if there is one.
     pub fn dtype(self) -> Option<DType> {
         DType::ALL.iter().copied().find(|dtype| ElementType::of(*dtype) == self)
     }
@@ -77,19 +77,19 @@ impl ElementType {
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawTensor {
-    /// The beginning of the memory.
+    /// The beginning of the allocation; elements begin `byte_offset` after it.
     pub data: *mut c_void,
-    /// Where it is.
+    /// The device that the memory belongs to.
     pub place: Place,
-    /// Axes.
+    /// The number of axes, and so the length of `shape` and `strides`.
     pub rank: i32,
     /// The type of the elements.
     pub element: ElementType,
     /// The length of each axis.
     pub shape: *mut i64,
-    /// Elements between neighbours on each axis; null: row after row.
+    /// Distance in elements between neighbours along each axis; null for row-major without gaps.
     pub strides: *mut i64,
-    /// Where the first element is, in bytes from `data`.
+    /// Distance of the first element from `data`, bytes.
     pub byte_offset: u64,
 }
 
@@ -99,9 +99,9 @@ pub struct RawTensor {
 pub struct RawManaged {
     /// The elements.
     pub tensor: RawTensor,
-    /// The owner's.
+    /// Reserved for the owner.
     pub context: *mut c_void,
-    /// What gives them back; null where there is nothing to do.
+    /// Gives the array back to its owner; null if there is nothing to do.
     pub deleter: Option<unsafe extern "C" fn(*mut RawManaged)>,
 }
 
@@ -109,13 +109,13 @@ pub struct RawManaged {
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawVersioned {
-    /// The version of the structure: major, minor.
+    /// The version of the structure: major, minor. Another major version has another layout.
     pub version: [u32; 2],
-    /// The owner's.
+    /// Reserved for the owner.
     pub context: *mut c_void,
-    /// What gives them back; null where there is nothing to do.
+    /// Gives the array back to its owner; null if there is nothing to do.
     pub deleter: Option<unsafe extern "C" fn(*mut RawVersioned)>,
-    /// By bits, as [`RawVersioned::READ_ONLY`].
+    /// A bit set of [`RawVersioned::READ_ONLY`] and flags that are ignored here.
     pub flags: u64,
     /// The elements.
     pub tensor: RawTensor,
@@ -128,24 +128,24 @@ impl RawVersioned {
     pub const READ_ONLY: u64 = 1;
 }
 
-/// What is known of shared elements.
+/// Where the elements of a shared array lie, and their type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The address of the first element.
     pub address: u64,
-    /// Where it is.
+    /// The device that the memory belongs to.
     pub place: Place,
     /// The type of the elements.
     pub dtype: DType,
     /// The length of each axis.
     pub shape: Vec<usize>,
-    /// Elements between neighbours on each axis.
+    /// Distance in elements between neighbours along each axis; may be negative.
     pub strides: Vec<i64>,
     /// Whether they must not be written.
     pub read_only: bool,
 }
 
-/// An array in the hands of whoever has this value.
+/// An array shared between libraries, owned by this value.
 #[derive(Debug)]
 pub struct Shared {
     description: Description,
@@ -153,11 +153,11 @@ pub struct Shared {
 }
 
 enum Owner {
-    /// Memory of this library, freed with its last owner.
+    /// Memory of this process, freed with its last owner.
     Ours(Box<dyn Any + Send>),
     Raw(*mut RawManaged),
     Versioned(*mut RawVersioned),
-    /// Given on.
+    /// Already handed over or given back.
     None,
 }
 
@@ -176,13 +176,17 @@ impl std::fmt::Debug for Owner {
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// Memory of this library.
-    pub(crate) fn ours(description: Description, owner: Box<dyn Any + Send>) -> Shared {
+    /// Memory of this process; `owner` is dropped when nobody uses the array any more.
+    ///
+    /// # Safety
+    ///
+    /// All elements that `description` speaks of lie in memory that may be read, and written unless
+    /// it says otherwise, until `owner` is dropped, which may happen in any thread.
+    pub unsafe fn lend(description: Description, owner: Box<dyn Any + Send>) -> Shared {
         Shared { description, owner: Owner::Ours(owner) }
     }
 
-    /// Takes over what another library gives away. A structure that is refused is given back to its
-    /// owner.
+    /// Takes over an array from another library. If it is refused, it is given back to its owner.
     ///
     /// # Safety
     ///
@@ -235,19 +239,28 @@ impl Shared {
         }
     }
 
-    /// What is shared.
+    /// Where the elements lie, and their type.
     pub fn description(&self) -> &Description {
         &self.description
     }
 
-    /// The elements of an array on the host, row by row.
-    pub(crate) fn host_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
-        let Description { address, dtype, shape, strides, .. } = &self.description;
+    /// A copy of the elements, row by row, whatever the strides. Refused unless the host can read
+    /// the memory.
+    pub fn host_bytes(&self) -> Result<Vec<u8>, Diagnostic> {
+        let Description { address, place, dtype, shape, strides, .. } = &self.description;
+        if !matches!(place.kind, Place::HOST | Place::CUDA_HOST) {
+            return Err(Diagnostic::new(
+                "other-device",
+                format!("the array is on device {} of kind {}, not on the host", place.number, place.kind),
+            )
+            .help("borrow it on its device with `Device::borrow`"));
+        }
         let size = dtype.bytes();
-        let count: usize = shape.iter().product();
+        let count = shape.iter().fold(1, |count: usize, length| count.saturating_mul(*length));
+        let total = count.saturating_mul(size);
         let mut bytes = Vec::new();
-        bytes.try_reserve_exact(count * size).map_err(|_| {
-            Diagnostic::new("out-of-memory", format!("the host has no {} bytes of memory left", count * size))
+        bytes.try_reserve_exact(total).map_err(|_| {
+            Diagnostic::new("out-of-memory", format!("the host has no {total} bytes of memory left"))
                 .help("work on smaller pieces")
         })?;
         let base: *const u8 = std::ptr::with_exposed_provenance(*address as usize);
@@ -255,7 +268,7 @@ impl Shared {
         for _ in 0..count {
             let offset: i64 = index.iter().zip(strides).map(|(i, stride)| *i as i64 * stride).sum();
             // SAFETY: the element is one of those described, which lie where they are said to be by
-            // the promise of `from_raw`, or are of this library.
+            // the promise of `from_raw` or `lend`.
             bytes.extend_from_slice(unsafe {
                 std::slice::from_raw_parts(base.offset(offset as isize * size as isize), size)
             });
@@ -270,7 +283,7 @@ impl Shared {
         Ok(bytes)
     }
 
-    /// Gives it away: the receiver has to call the deleter once, from any thread.
+    /// Hands it over as `DLManagedTensor`. The receiver must call the deleter once, from any thread.
     pub fn into_raw(self) -> *mut RawManaged {
         let mut lent = Box::new(Lent::new(self));
         let raw =
@@ -278,8 +291,8 @@ impl Shared {
         Box::into_raw(Box::new(RawManaged { context: Box::into_raw(lent).cast(), ..raw }))
     }
 
-    /// As [`Shared::into_raw`], with the structure that has a version and says what must not be
-    /// written.
+    /// As [`Shared::into_raw`], with the versioned structure, which also tells whether the elements
+    /// may be written.
     pub fn into_raw_versioned(self) -> *mut RawVersioned {
         let flags = if self.description.read_only { RawVersioned::READ_ONLY } else { 0 };
         let mut lent = Box::new(Lent::new(self));
@@ -326,7 +339,7 @@ impl Owner {
     }
 }
 
-/// What a structure that was given away points to.
+/// What the `context` of a structure made here points to.
 struct Lent {
     shared: Shared,
     shape: Box<[i64]>,

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use cudarc::driver::sys;
 
-use super::driver::has_symbol;
 use super::error::{CudaError, Doing};
 use super::launch::Arguments;
+use super::library::has_symbol;
 use super::module::{Function, FunctionInfo};
 use super::shape::LaunchShape;
 use super::stream::Stream;

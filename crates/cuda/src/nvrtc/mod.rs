@@ -15,4 +15,4 @@ pub use compile::{CompileError, CompileOptions, Compiled, Header, compile};
 pub use library::{Library, NotFound, library};
 pub(crate) use library::{fingerprint, is_loaded, situation};
 pub use log::{KernelResources, Message, Severity};
-pub(crate) use warm_up::warm_up_beside;
+pub use warm_up::warm_up_beside;

@@ -13,7 +13,7 @@ use crate::arch::Arch;
 
 /// What the work gives. Beside its first call in a process, NVRTC is loaded and compiles a source
 /// of nothing, where there is an NVRTC; whether it could is told by the first that needs it.
-pub(crate) fn warm_up_beside<R>(work: impl FnOnce() -> R) -> R {
+pub fn warm_up_beside<R>(work: impl FnOnce() -> R) -> R {
     static DONE: Once = Once::new();
     let mut first = false;
     DONE.call_once(|| first = true);

@@ -2,8 +2,8 @@
 
 use loopwright_kernel_ir::Diagnostic;
 
-use crate::cuda::CudaError;
 use crate::disasm::DisasmError;
+use crate::driver::CudaError;
 use crate::nvrtc::CompileError;
 
 /// The sentence of an error that shows its remedy at its end, without it.

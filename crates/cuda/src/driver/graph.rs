@@ -8,8 +8,8 @@ use cudarc::driver::{result, sys};
 
 use super::buffer::Buffer;
 use super::device::Device;
-use super::driver;
 use super::error::{CudaError, Doing};
+use super::library;
 use super::prepared::Prepared;
 use super::stream::Stream;
 
@@ -77,7 +77,7 @@ impl Device {
     /// As for [`Function::launch`](super::Function::launch), for every launch among them; what two
     /// nodes do at the same time must not conflict.
     pub unsafe fn graph(&self, nodes: Vec<Node>) -> Result<Graph, CudaError> {
-        driver::require_function(c"cuGraphAddKernelNode_v2", "graphs", "12.0")?;
+        library::require_function(c"cuGraphAddKernelNode_v2", "graphs", "12.0")?;
         self.bind()?;
         let mut raw = std::ptr::null_mut();
         // SAFETY: the pointer is to a live place, and the flags have to be 0.

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use cudarc::driver::{CudaContext, result, sys};
 
 use super::device_info::DeviceInfo;
-use super::driver;
 use super::error::{CudaError, Doing};
+use super::library;
 use super::pool::{Pool, PoolUse};
 use super::queues::Queues;
 
@@ -34,7 +34,7 @@ static OPEN: Mutex<BTreeMap<usize, Weak<Inner>>> = Mutex::new(BTreeMap::new());
 impl Device {
     /// How many devices this machine has; 0 also where there is no driver.
     pub fn count() -> usize {
-        driver::require()
+        library::require()
             .ok()
             .and_then(|()| result::device::get_count().ok())
             .map_or(0, |count| count.max(0) as usize)
@@ -43,7 +43,7 @@ impl Device {
     /// The device of this number, counted from 0. Opening one that is open gives another handle to
     /// it.
     pub fn open(ordinal: usize) -> Result<Device, CudaError> {
-        driver::require()?;
+        library::require()?;
         let count = Device::count();
         if count == 0 {
             return Err(CudaError::NoDevice);
@@ -104,8 +104,8 @@ impl Device {
         self.inner.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether both are one device.
-    pub(crate) fn is(&self, other: &Device) -> bool {
+    /// Whether both are handles to the same device.
+    pub fn is(&self, other: &Device) -> bool {
         self.inner.context == other.inner.context
     }
 
