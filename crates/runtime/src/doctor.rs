@@ -354,6 +354,11 @@ mod tests {
     #[test]
     fn this_machine_can_be_examined() {
         let report = examine();
-        assert!(report.cores > 0 && report.render().contains("NVRTC"));
+        let text = report.render();
+        assert!(report.cores > 0 && text.contains("NVRTC"));
+        // Where there is a GPU, it is in the report.
+        if let Ok(device) = Device::first() {
+            assert!(report.devices.contains(device.info()) && text.contains(&device.info().name), "{text}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The stand-in for the driver, from the side of the tests.
+//! Starting a process with the stand-in in the place of the driver, and asking the stand-in.
 
 use std::ffi::{CStr, CString, c_char, c_long, c_uint, c_void};
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ pub struct StandIn {
     library: Library,
 }
 
-/// Where the tests stand.
-pub enum Entry {
+/// Which of the two processes this is.
+pub(crate) enum Entry {
     /// Here they run.
     Inside(StandIn),
     /// They ran in another process, which ended so.
@@ -32,7 +32,7 @@ pub enum Entry {
 
 /// Compiles the stand-in and starts this program again with it in the place of the driver: a
 /// process looks for its libraries' folders only when it begins.
-pub fn enter() -> Entry {
+pub(crate) fn enter() -> Entry {
     if let Some(folder) = std::env::var_os(INSIDE) {
         // SAFETY: compiled from the source beside this file; its initialiser makes a lock.
         return match unsafe { Library::new(Path::new(&folder).join(NAME)) } {
@@ -137,7 +137,7 @@ impl StandIn {
         unsafe { ask(device) }
     }
 
-    /// What happened first that must not happen.
+    /// The first thing that happened and must not happen.
     pub fn violation(&self) -> Option<String> {
         let ask: unsafe extern "C" fn() -> *const c_char = self.symbol("stand_in_violation");
         // SAFETY: null or a text that ends with a zero.
@@ -171,7 +171,7 @@ impl StandIn {
         unsafe { copy(to, from, bytes, stream) };
     }
 
-    /// Forgets it.
+    /// Forgets any violation so far.
     pub fn forgive(&self) {
         let ask: unsafe extern "C" fn() = self.symbol("stand_in_forgive");
         // SAFETY: it takes nothing.

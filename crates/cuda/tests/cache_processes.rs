@@ -3,8 +3,8 @@
 
 use std::{env, fs, path::Path, process::Command};
 
-use loopwright_runtime::cache::{Cache, Lookup};
-use loopwright_runtime::{Arch, nvrtc};
+use loopwright_cuda::cache::{Cache, Lookup};
+use loopwright_cuda::{Arch, nvrtc};
 
 const FOLDER: &str = "LOOPWRIGHT_TEST_CACHE_FOLDER";
 const SOURCE: &str = "extern \"C\" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }\n";
