@@ -26,7 +26,7 @@ pub struct Arch {
     pub major: u32,
     /// Minor compute capability: 0 in `sm_90a`.
     pub minor: u32,
-    /// The suffix.
+    /// The suffix, which limits where binaries run.
     pub variant: Variant,
 }
 
@@ -76,10 +76,10 @@ impl fmt::Display for Arch {
     }
 }
 
-/// A text that names no architecture.
+/// A text that does not name an architecture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseArchError {
-    /// The text.
+    /// The rejected text.
     pub text: String,
 }
 

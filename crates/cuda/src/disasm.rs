@@ -1,4 +1,4 @@
-//! The machine code of a binary, through a disassembler where this machine has one.
+//! The machine code of a binary, by a disassembler if this machine has one.
 
 use std::fmt;
 use std::io::Write;
@@ -10,7 +10,7 @@ use crate::tools;
 /// A program that prints machine code.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disassembler {
-    /// The program: `nvdisasm` or `cuobjdump`.
+    /// The path of `nvdisasm` or `cuobjdump`.
     pub program: PathBuf,
     arguments: &'static [&'static str],
 }
@@ -22,9 +22,9 @@ pub enum DisasmError {
     NotFound,
     /// The disassembler could not be run, or failed.
     Failed {
-        /// The program.
+        /// The path of the disassembler.
         program: PathBuf,
-        /// What it, or the system, said.
+        /// Its standard error or exit status, or the error of the system.
         reason: String,
     },
 }
@@ -77,7 +77,7 @@ impl Disassembler {
     }
 }
 
-/// The machine code of a binary, by whichever disassembler this machine has.
+/// The machine code of a binary as text, by the disassembler that [`Disassembler::find`] finds.
 pub fn disassemble(cubin: &[u8]) -> Result<String, DisasmError> {
     Disassembler::find().ok_or(DisasmError::NotFound)?.disassemble(cubin)
 }

@@ -1,10 +1,10 @@
-//! Programs and folders of this machine: the search path, toolkits, and the folder that the setup
-//! script fills.
+//! Programs and CUDA toolkits of this machine: on the search path, in the usual folders, and in the
+//! folder that the setup script fills.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The program of this name on the search path.
+/// The first executable file of this name on the search path.
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
     env::split_paths(&path).map(|folder| folder.join(name)).find(|file| is_executable(file))

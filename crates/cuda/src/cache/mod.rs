@@ -43,7 +43,7 @@ pub struct Cache {
     folder: Option<PathBuf>,
 }
 
-/// How a compilation met the cache.
+/// What a compilation found in the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup {
     /// The binary was there.
@@ -52,17 +52,17 @@ pub enum Lookup {
     Miss,
     /// An entry was there but damaged; it was compiled again and replaced.
     Rebuilt {
-        /// What was wrong with the entry.
+        /// The check that the entry failed, as a clause.
         damage: String,
     },
     /// The cache was not asked.
     Bypassed {
-        /// Why not.
+        /// What keeps this compilation out of the cache.
         reason: &'static str,
     },
     /// The binary was compiled but could not be kept.
     NotKept {
-        /// Why not.
+        /// The file and the error of writing it.
         reason: String,
     },
 }
@@ -95,7 +95,7 @@ impl Cache {
         Cache { folder: None }
     }
 
-    /// The folder.
+    /// The folder of the entries; none if the cache is off.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
@@ -219,7 +219,7 @@ impl Cache {
 /// Extension of an entry's file.
 const EXTENSION: &str = "cubin-entry";
 
-/// What a compilation is known by.
+/// A hash of everything that a compilation depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(blake3::Hash);
 

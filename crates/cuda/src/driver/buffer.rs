@@ -1,9 +1,9 @@
-//! Memory of a device, and memory of the host that copies go through without waiting.
+//! Memory of a device, and pinned memory of the host.
 //!
 //! A buffer is freed when the last handle to it is dropped, after the work that may still use it: a
-//! scratch buffer in the order of its stream, any other after all work of the device, without
-//! waiting for it. Memory that others use or own is waited for: it goes back to its owner when
-//! nothing here uses it any more.
+//! scratch buffer in the order of its stream, any other after all work of the device, and nobody
+//! waits for that. Memory that other libraries use or own is different: dropping the last handle to
+//! it waits until the device is idle.
 
 use std::any::Any;
 use std::ops::{Deref, DerefMut, Range};
@@ -16,7 +16,7 @@ use super::device::Device;
 use super::error::{CudaError, Doing};
 use super::stream::Stream;
 
-/// Bytes in a device's memory. Cloning gives another handle to the same bytes.
+/// Bytes in a device's memory. Clones are handles to the same bytes.
 #[derive(Clone, Debug)]
 pub struct Buffer {
     pub(super) memory: Arc<Memory>,
@@ -28,21 +28,21 @@ pub(super) struct Memory {
     bytes: usize,
     device: Device,
     source: Source,
-    /// Whether another library was told of it, whose streams the device does not know.
+    /// Whether another library may use it, on streams that the device does not know of.
     shared: AtomicBool,
 }
 
-/// Where memory comes from, and so where it goes back to.
+/// Where memory came from, which decides how it is freed.
 #[derive(Debug)]
 enum Source {
     /// The device's pool.
     Pool,
-    /// The pool, for the work of one stream alone.
+    /// The device's pool, for one stream only.
     Scratch(Stream),
-    /// The driver, where there are no pools; with the only stream that may use it, for scratch
-    /// memory.
+    /// The driver, on devices without a pool. Scratch memory has the only stream that may use it.
     Driver(Option<Stream>),
-    /// Somebody else, who is let go of in the end; never locked, the lock only lets it be shared.
+    /// An owner outside of this crate, dropped with the memory. The mutex is never locked; it makes
+    /// the owner `Sync`.
     Owner { _owner: Mutex<Box<dyn Any + Send>> },
 }
 
@@ -90,8 +90,8 @@ impl Buffer {
         }
     }
 
-    /// Notes that another library uses it, so that it is not freed before all work of the device is
-    /// done, whoever put it there.
+    /// Marks it as used by another library: it is then freed only when the device is idle, whoever
+    /// put the work there.
     pub fn share(&self) {
         self.memory.shared.store(true, Ordering::Relaxed);
     }
@@ -123,7 +123,7 @@ impl Buffer {
         Buffer::new(device, Ok(address), bytes, Source::Owner { _owner: Mutex::new(owner) })
     }
 
-    /// How many bytes it has.
+    /// Its length in bytes.
     pub fn bytes(&self) -> usize {
         self.memory.bytes
     }
@@ -133,12 +133,12 @@ impl Buffer {
         &self.memory.device
     }
 
-    /// Its address on the device.
+    /// The address of its first byte on the device.
     pub fn address(&self) -> u64 {
         self.memory.pointer
     }
 
-    /// The bytes from `offset` on, if there are so many.
+    /// The range of `bytes` bytes from `offset`, if it lies in the buffer.
     pub(super) fn range(&self, offset: usize, bytes: usize) -> Result<Range<usize>, CudaError> {
         match offset.checked_add(bytes) {
             Some(end) if end <= self.memory.bytes => Ok(offset..end),
@@ -147,20 +147,19 @@ impl Buffer {
     }
 }
 
-/// Refuses what no memory of the device can hold: a pool is not asked for it.
 impl Device {
-    /// Memory of this many bytes, whose content is undefined.
+    /// Allocates this many bytes, uninitialised.
     pub fn alloc(&self, bytes: usize) -> Result<Buffer, CudaError> {
         Buffer::alloc(self, bytes)
     }
 
-    /// Memory that somebody else owns, who is dropped when the last handle to the buffer is gone
-    /// and all work of the device is done.
+    /// Memory owned outside of this crate. `owner` is dropped once the last handle to the buffer is
+    /// gone and the device is idle.
     ///
     /// # Safety
     ///
-    /// So many bytes at this address are memory of this device until `owner` is dropped, and nobody
-    /// else uses them in a way that conflicts with work that is put on them here.
+    /// `bytes` bytes at `address` are memory of this device until `owner` is dropped, and until then
+    /// nobody else uses them in a way that conflicts with work on this buffer.
     pub unsafe fn borrow(
         &self,
         address: u64,
@@ -173,13 +172,14 @@ impl Device {
 }
 
 impl Stream {
-    /// Memory for the work of this stream alone, whose content is undefined. Getting it and giving
-    /// it back are work of the stream as well, so that neither waits for anything.
+    /// Allocates this many bytes, uninitialised, that only this stream may use. With a pool, both the
+    /// allocation and the free are ordered on the stream, and neither waits.
     pub fn scratch(&self, bytes: usize) -> Result<Buffer, CudaError> {
         Buffer::scratch(self, bytes)
     }
 }
 
+/// Refuses sizes beyond the memory of the device without asking its pool.
 fn check_size(device: &Device, bytes: usize) -> Result<(), CudaError> {
     if bytes as u64 > device.info().memory_bytes {
         return Err(CudaError::OutOfMemory { bytes, free: device.free_memory().ok() });
@@ -226,8 +226,7 @@ impl Drop for Memory {
     }
 }
 
-/// Bytes in the host's memory that are kept in place, so that a device copies them while the host
-/// goes on.
+/// Pinned memory of the host, which a device copies from and to without blocking the host.
 #[derive(Debug)]
 pub struct HostBuffer {
     pointer: *mut u8,
@@ -241,7 +240,7 @@ unsafe impl Send for HostBuffer {}
 unsafe impl Sync for HostBuffer {}
 
 impl HostBuffer {
-    /// This many zeros.
+    /// Allocates this many bytes, all zero.
     pub fn new(device: &Device, bytes: usize) -> Result<HostBuffer, CudaError> {
         device.bind()?;
         // SAFETY: the context is current.

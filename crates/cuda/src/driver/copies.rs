@@ -1,4 +1,4 @@
-//! Copies by a stream: to and from the host, waited for or not, between buffers, and filling them.
+//! Copies on a stream, to and from the host and between buffers, and filling buffers.
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use cudarc::driver::result;
@@ -8,14 +8,14 @@ use super::error::{CudaError, Doing};
 use super::stream::{Event, Stream};
 
 impl Stream {
-    /// A new buffer with these values.
+    /// Allocates a buffer with these values.
     pub fn upload<T: NoUninit>(&self, values: &[T]) -> Result<Buffer, CudaError> {
         let buffer = self.device().alloc(std::mem::size_of_val(values))?;
         self.write(&buffer, 0, values)?;
         Ok(buffer)
     }
 
-    /// All of a buffer, which has to be a whole number of values.
+    /// Copies a whole buffer to the host. Its length must be a multiple of the size of `T`.
     pub fn download<T: AnyBitPattern + NoUninit>(&self, buffer: &Buffer) -> Result<Vec<T>, CudaError> {
         let size = size_of::<T>().max(1);
         if !buffer.bytes().is_multiple_of(size) {
@@ -30,7 +30,7 @@ impl Stream {
         Ok(values)
     }
 
-    /// Copies values into a buffer, from byte `offset` on, and waits for it.
+    /// Copies values into a buffer at byte `offset`, and waits until they are there.
     pub fn write<T: NoUninit>(&self, buffer: &Buffer, offset: usize, values: &[T]) -> Result<(), CudaError> {
         let bytes: &[u8] = bytemuck::cast_slice(values);
         let range = self.range(buffer, offset, bytes.len())?;
@@ -44,7 +44,7 @@ impl Stream {
         self.synchronize()
     }
 
-    /// Copies values out of a buffer, from byte `offset` on, and waits for it.
+    /// Copies values out of a buffer at byte `offset`, and waits until they are there.
     pub fn read<T: AnyBitPattern + NoUninit>(
         &self,
         buffer: &Buffer,
@@ -64,7 +64,7 @@ impl Stream {
         self.synchronize()
     }
 
-    /// Copies all of a host buffer into a buffer, from byte `offset` on, while the host goes on.
+    /// Copies a whole host buffer into a buffer at byte `offset`, without waiting.
     pub fn write_async(
         &self,
         buffer: &Buffer,
@@ -83,8 +83,7 @@ impl Stream {
         self.transfer(buffer, host)
     }
 
-    /// Copies as many bytes out of a buffer, from byte `offset` on, as the host buffer has, while
-    /// the host goes on.
+    /// Fills a whole host buffer from a buffer at byte `offset`, without waiting.
     pub fn read_async(
         &self,
         buffer: &Buffer,
@@ -119,9 +118,9 @@ impl Stream {
         }
     }
 
-    /// Copies bytes from one buffer to another. Between two devices the stream is of one of them;
-    /// the copy is then work of both, but in order with this stream alone: other streams of either
-    /// [wait](Stream::wait) for an event behind it.
+    /// Copies bytes from one buffer to another. Between two devices, the stream must belong to one of
+    /// them. Freeing memory and [`Device::synchronize`](super::Device::synchronize) of either device
+    /// wait for the copy; other streams must [wait](Stream::wait) for an event behind it.
     pub fn copy(
         &self,
         from: &Buffer,
@@ -146,7 +145,7 @@ impl Stream {
             .doing("copying on the device")
     }
 
-    /// Sets every byte of a buffer.
+    /// Sets every byte of a buffer to `byte`.
     pub fn fill(&self, buffer: &Buffer, byte: u8) -> Result<(), CudaError> {
         let range = self.range(buffer, 0, buffer.bytes())?;
         if range.is_empty() {
@@ -188,7 +187,7 @@ impl Stream {
     }
 }
 
-/// A copy under way, which owns the memory of the host that it uses.
+/// A pending copy, which owns the memory of the host that it uses.
 #[derive(Debug)]
 pub struct Transfer {
     done: Event,
@@ -197,13 +196,14 @@ pub struct Transfer {
 }
 
 impl Transfer {
-    /// Waits until the copy is done and gives the host's memory back; after a failure it is lost.
+    /// Waits until the copy is done and returns the memory of the host. After a failure that memory
+    /// is leaked: the copy may still be using it.
     pub fn wait(mut self) -> Result<HostBuffer, CudaError> {
         self.done.synchronize()?;
         self.host.take().ok_or(CudaError::Foreign { what: "the copy was already waited for" })
     }
 
-    /// Whether the copy is done, without waiting.
+    /// Whether the copy is done. Does not wait.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         self.done.is_done()
     }

@@ -1,4 +1,4 @@
-//! Devices.
+//! Devices: opening them, their memory, waiting for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,7 +11,7 @@ use super::library;
 use super::pool::{Pool, PoolUse};
 use super::queues::Queues;
 
-/// A GPU. Cloning gives another handle to the same one.
+/// A GPU. Clones are handles to the same one.
 #[derive(Clone, Debug)]
 pub struct Device {
     pub(super) inner: Arc<Inner>,
@@ -22,17 +22,17 @@ pub(super) struct Inner {
     pub(super) info: DeviceInfo,
     queues: Mutex<Queues>,
     pub(super) pool: Option<Pool>,
-    /// The devices whose pools it was let into, or asked to be.
+    /// Ordinals of the devices whose pools this one was given access to, or tried to get it.
     pub(super) reached: Mutex<BTreeSet<usize>>,
     pub(super) context: Arc<CudaContext>,
 }
 
-/// The devices that are open, by number: one value for each, whose streams and memory know of each
-/// other.
+/// The open devices by ordinal. There is one value for each device, so that all of its streams and
+/// memory know of each other.
 static OPEN: Mutex<BTreeMap<usize, Weak<Inner>>> = Mutex::new(BTreeMap::new());
 
 impl Device {
-    /// How many devices this machine has; 0 also where there is no driver.
+    /// The number of devices of this machine; 0 without a driver.
     pub fn count() -> usize {
         library::require()
             .ok()
@@ -40,8 +40,8 @@ impl Device {
             .map_or(0, |count| count.max(0) as usize)
     }
 
-    /// The device of this number, counted from 0. Opening one that is open gives another handle to
-    /// it.
+    /// Opens the device of this number, counted from 0. If it is open already, the result is another
+    /// handle to it.
     pub fn open(ordinal: usize) -> Result<Device, CudaError> {
         library::require()?;
         let count = Device::count();
@@ -64,42 +64,42 @@ impl Device {
         Ok(Device { inner })
     }
 
-    /// The first device.
+    /// Opens device 0.
     pub fn first() -> Result<Device, CudaError> {
         Device::open(0)
     }
 
-    /// What it is and what it can do.
+    /// Its properties and limits.
     pub fn info(&self) -> &DeviceInfo {
         &self.inner.info
     }
 
-    /// Memory free at the moment, bytes.
+    /// Memory that is free at the moment, bytes.
     pub fn free_memory(&self) -> Result<usize, CudaError> {
         Ok(self.inner.context.mem_get_info().doing("asking for free memory")?.0)
     }
 
-    /// Waits until all work on the device is done, and reports what went wrong in it.
+    /// Waits until the device is idle. Returns the error of earlier work, if some failed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.inner.context.synchronize().doing("waiting for the device")
     }
 
-    /// What its pool holds; nothing where there are no pools.
+    /// Use of its memory pool; zeros if it has none.
     pub fn pool_use(&self) -> Result<PoolUse, CudaError> {
         let Some(pool) = &self.inner.pool else { return Ok(PoolUse::default()) };
         self.bind()?;
         pool.usage()
     }
 
-    /// Gives memory of its pool that no buffer uses back to the driver, for other libraries, until
-    /// so many bytes are left. Waits for work that still uses buffers which were dropped.
+    /// Returns unused memory of its pool to the driver, for other libraries, until at most `keep`
+    /// bytes are reserved, or no more is unused. Waits for work that uses dropped buffers.
     pub fn trim(&self, keep: usize) -> Result<(), CudaError> {
         let Some(pool) = &self.inner.pool else { return Ok(()) };
         self.bind()?;
         pool.trim(keep)
     }
 
-    /// The streams that work may be under way on.
+    /// The streams with work that may be pending.
     pub(super) fn queues(&self) -> MutexGuard<'_, Queues> {
         self.inner.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -109,13 +109,12 @@ impl Device {
         self.inner.context == other.inner.context
     }
 
-    /// Makes the device's context current in this thread, which the driver's plain functions rely
-    /// on.
+    /// Makes the device's context current in this thread, as most functions of the driver need.
     pub(super) fn bind(&self) -> Result<(), CudaError> {
         self.inner.context.bind_to_thread().doing("selecting the device")
     }
 
-    /// As [`Device::bind`], for launches: nothing but to ask whether it is current already.
+    /// As [`Device::bind`], for launches: only asks whether the context is current already.
     pub(super) fn make_current(&self) -> Result<(), CudaError> {
         let wanted = self.inner.context.cu_ctx();
         let mut current = std::ptr::null_mut();

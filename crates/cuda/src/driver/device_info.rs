@@ -1,63 +1,64 @@
-//! What devices can do.
+//! Properties and limits of devices.
 
 use cudarc::driver::{CudaContext, sys::CUdevice_attribute as A};
 
 use super::error::{CudaError, Doing};
 use crate::arch::Arch;
 
-/// What a device is and what it can do. Plain data: it can be written down for a device that is
-/// elsewhere.
+/// Properties and limits of a device. Plain data, so that it can also describe a device that this
+/// machine does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceInfo {
-    /// Its number among the devices of the machine.
+    /// Its number among the devices of the machine, counted from 0.
     pub ordinal: usize,
-    /// Its name.
+    /// Its name, as the driver reports it.
     pub name: String,
-    /// Its compute capability: major, minor.
+    /// Compute capability: major, minor.
     pub compute_capability: (u32, u32),
-    /// Multiprocessors.
+    /// Number of multiprocessors.
     pub multiprocessors: u32,
-    /// Threads in a warp.
+    /// Threads per warp.
     pub warp_size: u32,
-    /// Threads in a block, at most.
+    /// Most threads per block.
     pub max_threads_per_block: u32,
-    /// Threads resident on a multiprocessor, at most.
+    /// Most threads resident on a multiprocessor.
     pub max_threads_per_multiprocessor: u32,
-    /// Blocks resident on a multiprocessor, at most.
+    /// Most blocks resident on a multiprocessor.
     pub max_blocks_per_multiprocessor: u32,
-    /// Extent of a block, at most, by axis.
+    /// Most threads of a block along x, y and z.
     pub max_block: [u32; 3],
-    /// Extent of a grid, at most, by axis.
+    /// Most blocks of a grid along x, y and z.
     pub max_grid: [u32; 3],
-    /// 32-bit registers of a block, at most.
+    /// Most 32-bit registers per block.
     pub registers_per_block: u32,
-    /// 32-bit registers of a multiprocessor.
+    /// 32-bit registers per multiprocessor.
     pub registers_per_multiprocessor: u32,
-    /// Shared memory of a block that a kernel gets without asking, bytes.
+    /// Shared memory per block available without opting in, bytes.
     pub shared_per_block: u32,
-    /// Shared memory of a block, at most, bytes: beyond `shared_per_block` it has to be dynamic and
-    /// asked for.
+    /// Most shared memory per block, bytes. What exceeds `shared_per_block` must be dynamic, and a
+    /// kernel has to opt in.
     pub shared_per_block_optin: u32,
-    /// Shared memory of a multiprocessor, bytes.
+    /// Shared memory per multiprocessor, bytes.
     pub shared_per_multiprocessor: u32,
-    /// Shared memory of each block that the system keeps for itself, bytes.
+    /// Shared memory per block reserved by the system, bytes.
     pub shared_reserved_per_block: u32,
-    /// Highest clock of the multiprocessors, kHz; 0 where the driver does not say.
+    /// Highest clock of the multiprocessors, kHz; 0 if the driver does not report it.
     pub clock_khz: u32,
-    /// Highest clock of the memory, kHz; 0 where the driver does not say.
+    /// Highest clock of the memory, kHz; 0 if the driver does not report it.
     pub memory_clock_khz: u32,
-    /// Width of the memory's bus, bits.
+    /// Width of the memory bus, bits.
     pub memory_bus_bits: u32,
-    /// Second-level cache, bytes.
+    /// Size of the L2 cache, bytes.
     pub l2_bytes: u64,
-    /// Memory, bytes.
+    /// Size of the device memory, bytes.
     pub memory_bytes: u64,
-    /// Constant memory, bytes.
+    /// Constant memory available to a kernel, bytes.
     pub constant_bytes: u32,
 }
 
 impl DeviceInfo {
-    /// Whether a launch can be started before the one ahead of it has ended.
+    /// Whether a launch can start before the one ahead of it has ended (programmatic stream
+    /// serialization).
     pub fn starts_early(&self) -> bool {
         self.arch().starts_early()
     }
@@ -67,14 +68,14 @@ impl DeviceInfo {
         Arch::native(self.compute_capability.0, self.compute_capability.1)
     }
 
-    /// What the memory can move at most, in bytes a second: two transfers a clock over the whole
-    /// bus. None where the clock is not known.
+    /// Peak memory bandwidth in bytes per second: two transfers per clock over the whole bus. None if
+    /// the clock is not known.
     pub fn peak_bandwidth(&self) -> Option<f64> {
         let bandwidth = 2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits) / 8.0;
         (bandwidth > 0.0).then_some(bandwidth)
     }
 
-    /// Asks the driver.
+    /// Queries the driver.
     pub(super) fn query(context: &CudaContext) -> Result<DeviceInfo, CudaError> {
         let number = |attribute: A| -> Result<u32, CudaError> {
             let value = context.attribute(attribute).doing("asking for the device's properties")?;

@@ -1,4 +1,4 @@
-//! What can go wrong on a GPU.
+//! Errors of the driver, and requests refused before the driver is asked.
 
 use std::fmt;
 
@@ -7,79 +7,79 @@ use cudarc::driver::DriverError;
 use super::limit_error::LimitError;
 use crate::arch::Arch;
 
-/// A failure of a device, of the driver, or of a request that they were not even asked.
+/// A failure reported by the driver, or a request refused before the driver was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CudaError {
     /// The driver's library could not be loaded.
     NoDriver,
-    /// The driver is there and finds no device.
+    /// The driver is installed and finds no device.
     NoDevice,
-    /// The driver is too old for something.
+    /// The driver lacks a function that was added in a later version.
     OldDriver {
-        /// For what.
+        /// What needs the function, in the plural; the message begins with it.
         for_what: &'static str,
-        /// The version of CUDA whose drivers have it.
+        /// The first version of CUDA whose drivers have it, such as `12.0`.
         since: &'static str,
     },
-    /// There are fewer devices than that.
+    /// No device has this number.
     NoSuchDevice {
-        /// The number asked for, counted from 0.
+        /// The number asked for; devices count from 0.
         ordinal: usize,
-        /// How many there are.
+        /// The number of devices of this machine.
         count: usize,
     },
-    /// The binary is for another architecture, or is not a whole binary.
+    /// The binary is for another architecture, or incomplete.
     BadBinary {
-        /// What it was compiled for.
+        /// The architecture that the binary was compiled for.
         arch: Arch,
-        /// What is wrong with it on this device.
+        /// Why this device cannot load it, as a clause.
         reason: String,
     },
     /// The binary has no kernel of this name.
     NoSuchKernel {
-        /// The name.
+        /// The name asked for.
         name: String,
     },
     /// A launch breaks a limit.
     Limit(LimitError),
     /// A kernel was given arguments that do not fit its parameters.
     Arguments {
-        /// The kernel.
+        /// The name of the kernel.
         kernel: String,
-        /// What does not fit.
+        /// The first mismatch in count or size, as a clause.
         reason: String,
     },
-    /// Bytes outside of a buffer were asked for.
+    /// A range of bytes ends beyond the end of its buffer.
     Range {
-        /// The first byte asked for.
+        /// The offset of the first byte asked for.
         offset: usize,
-        /// How many were asked for.
+        /// The length of the range, bytes.
         bytes: usize,
-        /// How many the buffer has.
+        /// The length of the buffer, bytes.
         length: usize,
     },
-    /// Two things of one request belong to different devices, or scratch memory is used outside of
-    /// its stream.
+    /// A request mixes objects of different devices, or uses scratch memory on another stream than
+    /// its own.
     Foreign {
-        /// Which two.
+        /// The two that do not belong together, as a clause.
         what: &'static str,
     },
-    /// Work that needs to be done now was put on a stream that is being captured.
+    /// A copy between devices was put on a stream that is being captured.
     Captured,
-    /// The device has not that much memory left.
+    /// The device does not have this much memory left.
     OutOfMemory {
         /// Bytes asked for.
         bytes: usize,
-        /// Bytes free at that moment, where the driver says so.
+        /// Bytes free at that moment, if the driver reports them.
         free: Option<usize>,
     },
     /// The driver reported an error.
     Driver {
-        /// What was being done.
+        /// The operation that failed, as in "loading a binary".
         doing: &'static str,
         /// The driver's name for the error, such as `CUDA_ERROR_ILLEGAL_ADDRESS`.
         name: String,
-        /// The driver's sentence about it.
+        /// The driver's description of the error.
         text: String,
     },
 }
@@ -95,7 +95,8 @@ impl CudaError {
         CudaError::Driver { doing, name, text: say(error.error_string()) }
     }
 
-    /// What to do about it, where there is something.
+    /// How to fix it, as an imperative clause, if a fix is known. [`Display`](fmt::Display) ends with
+    /// it.
     pub fn remedy(&self) -> Option<String> {
         let text = match self {
             CudaError::NoDriver => "install NVIDIA's driver (libcuda.so.1), or run on the emulator",
@@ -174,7 +175,7 @@ impl From<LimitError> for CudaError {
     }
 }
 
-/// Adds to an error of the driver what was being done.
+/// Turns an error of the driver into one that names the operation that failed.
 pub(super) trait Doing<T> {
     fn doing(self, doing: &'static str) -> Result<T, CudaError>;
 }

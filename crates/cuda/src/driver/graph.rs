@@ -13,22 +13,22 @@ use super::library;
 use super::prepared::Prepared;
 use super::stream::Stream;
 
-/// Work of one node of a graph.
+/// The work of one node of a graph.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// A launch; the stream that it was prepared for means nothing here.
+    /// A launch. The stream that it was prepared for plays no role here.
     Launch(Prepared),
     /// A copy of bytes between two buffers of one device.
     Copy {
-        /// Where they come from.
+        /// The buffer copied from.
         from: Buffer,
-        /// From which byte on.
+        /// Offset of the first byte in `from`.
         from_offset: usize,
-        /// Where they go.
+        /// The buffer copied to.
         to: Buffer,
-        /// From which byte on.
+        /// Offset of the first byte in `to`.
         to_offset: usize,
-        /// How many.
+        /// Length of the copy, bytes; 0 makes a node without work.
         bytes: usize,
     },
 }
@@ -36,14 +36,14 @@ pub enum Work {
 /// One node of a graph.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// What it does.
+    /// The launch or copy.
     pub work: Work,
-    /// The numbers of earlier nodes that it waits for, each once.
+    /// Indices of the earlier nodes that it waits for, without duplicates.
     pub after: Vec<usize>,
 }
 
-/// A sequence of work, ready to be started as a whole. It keeps everything alive that its work
-/// uses.
+/// Launches and copies that are started as a whole. It keeps alive the buffers and kernels that
+/// they use.
 #[derive(Debug)]
 pub struct Graph {
     device: Device,
@@ -57,7 +57,7 @@ unsafe impl Send for Graph {}
 // SAFETY: a shared graph cannot be used for anything.
 unsafe impl Sync for Graph {}
 
-/// The driver's graph while it is put together.
+/// The driver's graph while nodes are added.
 struct Draft(sys::CUgraph);
 
 impl Drop for Draft {
@@ -69,8 +69,8 @@ impl Drop for Draft {
 }
 
 impl Device {
-    /// A graph of these nodes. A node may run at the same time as any other that it does not,
-    /// directly or not, wait for.
+    /// Makes a graph of these nodes. Two nodes may run at the same time unless one waits for the
+    /// other, directly or through others.
     ///
     /// # Safety
     ///
@@ -174,7 +174,7 @@ impl Device {
 }
 
 impl Graph {
-    /// Puts all of its work on a stream, as one piece of work of the stream. Allocates nothing.
+    /// Puts the whole graph on a stream as one piece of work. Allocates nothing on the host.
     ///
     /// # Safety
     ///
@@ -188,7 +188,7 @@ impl Graph {
         unsafe { sys::cuGraphLaunch(self.exec, stream.raw.cu_stream()) }.result().doing("launching a graph")
     }
 
-    /// The device.
+    /// The device that it was made on.
     pub fn device(&self) -> &Device {
         &self.device
     }

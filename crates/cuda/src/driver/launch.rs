@@ -12,8 +12,8 @@ use super::module::Function;
 use super::shape::LaunchShape;
 use super::stream::Stream;
 
-/// The arguments of a kernel, in the order of its parameters. They keep their buffers alive and can
-/// be launched with any number of times.
+/// The arguments of a kernel, in the order of its parameters. They keep their buffers alive, and
+/// may be used for any number of launches.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
     /// Each value at the beginning of a slot of its own, which is as aligned as any parameter
@@ -79,7 +79,7 @@ impl Arguments {
         self.slots.iter().map(|slot| std::ptr::from_ref(&slot.value).cast_mut().cast()).collect()
     }
 
-    /// How many there are.
+    /// The number of arguments.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -91,7 +91,7 @@ impl Arguments {
 }
 
 impl Slot {
-    /// Of at most 16 bytes.
+    /// `bytes` has at most 16 bytes.
     fn new(bytes: &[u8]) -> Slot {
         let mut value = Aligned([0; 16]);
         value.0[..bytes.len()].copy_from_slice(bytes);
@@ -110,11 +110,10 @@ impl Function {
     ///
     /// # Safety
     ///
-    /// The kernel gets the memory of the device in its hands: it must access nothing but the
-    /// buffers among its arguments, within their bounds, and its parameters must have the types of
-    /// the arguments. Launches at the same time on other streams must not conflict with it. A
-    /// kernel that misbehaves makes the device unusable for this process, or changes other buffers'
-    /// contents.
+    /// The kernel must access only the buffers among its arguments, within their bounds, and its
+    /// parameters must have the types of the arguments. Launches that may run at the same time on
+    /// other streams must not conflict with it. A kernel that violates this can corrupt other
+    /// buffers or make the device unusable for the process.
     pub unsafe fn launch(
         &self,
         stream: &Stream,
@@ -146,7 +145,7 @@ impl Function {
         .doing("launching a kernel")
     }
 
-    /// Everything that can be checked of a launch.
+    /// All checks of a launch: limits, arguments, and that everything is of one device.
     pub(super) fn check_launch(
         &self,
         stream: &Stream,

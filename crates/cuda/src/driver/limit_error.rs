@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// A limit that a launch breaks.
+/// A launch that exceeds a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitError {
-    /// The kernel.
+    /// The name of the kernel.
     pub kernel: String,
-    /// Which limit.
+    /// The first limit exceeded, in the order of [`check`](super::limits::check).
     pub limit: Limit,
-    /// What the launch asks for.
+    /// What the launch asks for, in threads, blocks or bytes as the limit is.
     pub asked: u64,
-    /// What there is at most; at least, for an empty block.
+    /// The greatest value allowed; for [`Limit::EmptyBlock`] the least.
     pub allowed: u64,
 }
 
@@ -20,15 +20,15 @@ pub struct LimitError {
 pub enum Limit {
     /// A block has at least one thread along each axis.
     EmptyBlock,
-    /// Extent of a block along an axis: 0, 1 or 2 for x, y or z.
+    /// Threads of a block along an axis: 0, 1 or 2 for x, y or z.
     BlockExtent(usize),
     /// Threads of a block, on this device.
     BlockThreads,
     /// Threads of a block, given the registers of this kernel and its launch bounds.
     KernelThreads,
-    /// Extent of a grid along an axis.
+    /// Blocks of a grid along an axis: 0, 1 or 2 for x, y or z.
     GridExtent(usize),
-    /// Shared memory of a block, declared and dynamic.
+    /// Shared memory of a block, static and dynamic, in bytes.
     SharedMemory,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for LimitError {
 }
 
 impl LimitError {
-    /// What to do about it.
+    /// How to bring the launch within the limit, as an imperative clause.
     pub fn remedy(&self) -> &'static str {
         match self.limit {
             Limit::EmptyBlock | Limit::BlockExtent(_) | Limit::BlockThreads => {

@@ -1,12 +1,11 @@
-//! GPUs: devices and their limits, memory, streams, modules, launches, times. Everything here goes
-//! through the CUDA driver.
+//! The CUDA driver: devices and their limits, memory, streams, modules, launches, graphs, times.
 //!
-//! A [`Device`] is a shared handle; whatever was made on it keeps it alive. Work is put on a
-//! [`Stream`] and runs in order there; different streams run at the same time unless one
-//! [waits](Stream::wait) for an [`Event`] of the other. A [`Buffer`] may be used from any stream, a
-//! [scratch buffer](Stream::scratch) only from its own. Its memory goes back to the device's pool
-//! behind all work that may use it, and nobody waits for that. A copy between two devices is work
-//! of both. Host memory that a copy may still be using is owned by its [`Transfer`].
+//! A [`Device`] is a shared handle, kept alive by everything made on it. Work put on a [`Stream`]
+//! runs in order; different streams run concurrently unless one [waits](Stream::wait) for an
+//! [`Event`] of the other. A [`Buffer`] may be used on any stream, a
+//! [scratch buffer](Stream::scratch) only on its own. Its memory returns to the device's pool behind
+//! all work that may use it, and nobody waits for that. A copy between two devices counts as work of
+//! both. A pending copy's host memory is owned by its [`Transfer`].
 //!
 //! Every launch is checked against the limits of the device and of the function *before* it is
 //! tried; see [`limits`].

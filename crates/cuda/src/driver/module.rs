@@ -11,7 +11,7 @@ use super::error::{CudaError, Doing};
 use super::library;
 use crate::nvrtc::Compiled;
 
-/// A binary, loaded. Cloning gives another handle to the same.
+/// A loaded binary. Clones are handles to the same one.
 #[derive(Clone, Debug)]
 pub struct Module {
     device: Device,
@@ -19,7 +19,7 @@ pub struct Module {
 }
 
 impl Device {
-    /// The kernels of a binary.
+    /// Loads a binary, after checking that it is complete and for this device.
     pub fn load(&self, compiled: &Compiled) -> Result<Module, CudaError> {
         Module::load(self, compiled)
     }
@@ -48,8 +48,8 @@ impl Module {
         self.find(name, None)
     }
 
-    /// As [`Module::function`], for a kernel that is known to take so many parameters. The driver
-    /// is then asked about no parameter that does not exist: memory checkers report every refused
+    /// As [`Module::function`], for a kernel known to have this number of parameters. The driver is
+    /// then never asked about a parameter that does not exist; memory checkers report every refused
     /// call.
     pub fn function_of(&self, name: &str, parameters: usize) -> Result<Function, CudaError> {
         self.find(name, Some(parameters))
@@ -90,26 +90,26 @@ impl Module {
     }
 }
 
-/// What a kernel takes of the device, as the driver tells it.
+/// The resources that a kernel uses, as reported by the driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FunctionInfo {
-    /// Its name.
+    /// Its name in the binary.
     pub name: String,
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Shared memory that it declares, bytes a block.
+    /// Shared memory that it declares statically, bytes per block.
     pub shared_bytes: u32,
-    /// Local memory, bytes a thread: spilled registers and indexed private arrays.
+    /// Local memory, bytes per thread: spilled registers and indexed private arrays.
     pub local_bytes: u32,
     /// Constant memory, bytes.
     pub constant_bytes: u32,
-    /// Threads of a block, at most, given its registers and launch bounds.
+    /// Most threads that a block may have, given the kernel's registers and launch bounds.
     pub max_threads_per_block: u32,
-    /// The size of each parameter, bytes; none where the driver (before 12.4) does not tell.
+    /// The size of each parameter in bytes; none with drivers before 12.4, which do not report it.
     pub parameters: Option<Vec<usize>>,
 }
 
-/// A kernel, ready to be launched. Cloning gives another handle to the same.
+/// A kernel of a loaded binary. Clones are handles to the same one.
 #[derive(Clone, Debug)]
 pub struct Function {
     pub(super) device: Device,
@@ -118,13 +118,13 @@ pub struct Function {
 }
 
 impl Function {
-    /// What it takes of the device.
+    /// Its resource usage.
     pub fn info(&self) -> &FunctionInfo {
         &self.info
     }
 
-    /// How many blocks of so many threads, with so much dynamic shared memory, are resident on a
-    /// multiprocessor at once.
+    /// Blocks resident on a multiprocessor at once, for blocks of `threads` threads with
+    /// `dynamic_shared` bytes of dynamic shared memory.
     pub fn resident_blocks(&self, threads: u32, dynamic_shared: u32) -> Result<u32, CudaError> {
         self.device.bind()?;
         self.raw

@@ -1,4 +1,4 @@
-//! How many blocks are resident on a multiprocessor at once, computed without a device.
+//! Occupancy: the blocks resident on a multiprocessor at once, computed without a device.
 //!
 //! Four resources bound it. Blocks and warps are counted. Registers are given to a warp in pieces
 //! of 256, and warps to the four partitions of a multiprocessor evenly, so that warps come in
@@ -7,34 +7,34 @@
 
 use super::device_info::DeviceInfo;
 
-/// What bounds the number of resident blocks.
+/// A resource that bounds the number of resident blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// The most blocks that a multiprocessor takes.
+    /// Blocks per multiprocessor.
     Blocks,
-    /// The most threads that it takes, in warps.
+    /// Warps per multiprocessor.
     Warps,
-    /// Its registers.
+    /// Registers per multiprocessor.
     Registers,
-    /// Its shared memory.
+    /// Shared memory per multiprocessor, or per block.
     SharedMemory,
 }
 
-/// How full a multiprocessor gets.
+/// Blocks and warps resident on a multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Occupancy {
     /// Blocks resident at once; 0 for a block that does not fit at all.
     pub blocks: u32,
     /// Warps resident at once.
     pub warps: u32,
-    /// Warps that a multiprocessor takes at most.
+    /// Limit of resident warps.
     pub max_warps: u32,
-    /// What allows no further block.
+    /// The resource that leaves no room for another block.
     pub limited_by: Resource,
 }
 
 impl Occupancy {
-    /// Resident warps as a fraction of the most.
+    /// Resident warps divided by `max_warps`: 0 to 1.
     pub fn fraction(&self) -> f64 {
         f64::from(self.warps) / f64::from(self.max_warps.max(1))
     }

@@ -13,7 +13,7 @@ use cudarc::driver::{CudaContext, CudaStream, result};
 use super::error::{CudaError, Doing};
 use super::library;
 
-/// A pool of one device.
+/// The memory pool of one device.
 #[derive(Debug)]
 pub(super) struct Pool {
     raw: sys::CUmemoryPool,
@@ -26,18 +26,18 @@ unsafe impl Send for Pool {}
 // SAFETY: as above.
 unsafe impl Sync for Pool {}
 
-/// What a device's pool holds, in bytes.
+/// Memory of a device's pool, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolUse {
-    /// In buffers.
+    /// In use by buffers.
     pub used: u64,
-    /// Taken from the driver, for buffers now and to come.
+    /// Taken from the driver, for these buffers and later ones; at least `used`.
     pub reserved: u64,
 }
 
 impl Pool {
-    /// None where the device or the driver has no pools, or cannot make one: memory is then the
-    /// driver's own.
+    /// None if the device or the driver has no pools, or cannot make one. Memory then comes from the
+    /// driver directly.
     pub fn new(context: &Arc<CudaContext>) -> Option<Pool> {
         let pools = context.has_async_alloc() && library::has_symbol(c"cuMemAllocFromPoolAsync");
         pools.then(|| Pool::make(context).ok()).flatten()
@@ -69,8 +69,8 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Lets another device into what is in it now and later. Where the driver refuses, copies to
-    /// and from that device go through the host.
+    /// Gives another device access to the pool's memory, present and future. If the driver refuses,
+    /// copies to and from that device go through the host.
     pub fn let_in(&self, device: sys::CUdevice) {
         let access = sys::CUmemAccessDesc {
             location: sys::CUmemLocation {
@@ -100,7 +100,7 @@ impl Pool {
         Ok(value)
     }
 
-    /// Memory that any stream may use from now on. The device's context is current.
+    /// Allocates memory that any stream may use. The device's context must be current.
     pub fn get(&self, bytes: usize) -> Result<sys::CUdeviceptr, result::DriverError> {
         let pointer = self.get_on(bytes, &self.get)?;
         // Nothing else is on this stream.
@@ -108,7 +108,7 @@ impl Pool {
         Ok(pointer)
     }
 
-    /// Memory that this stream may use for the work that follows on it.
+    /// Allocates memory for later work of this stream. The device's context must be current.
     pub fn get_on(&self, bytes: usize, stream: &CudaStream) -> Result<sys::CUdeviceptr, result::DriverError> {
         // SAFETY: pool and stream are live and of the current context.
         let get = || unsafe { result::mem_pool::alloc_async(self.raw, bytes, stream.cu_stream()) };
@@ -124,7 +124,7 @@ impl Pool {
         })
     }
 
-    /// What it holds.
+    /// Bytes in use and bytes reserved.
     pub fn usage(&self) -> Result<PoolUse, CudaError> {
         Ok(PoolUse {
             used: self.number(A::CU_MEMPOOL_ATTR_USED_MEM_CURRENT)?,
@@ -132,15 +132,16 @@ impl Pool {
         })
     }
 
-    /// Gives memory that no buffer uses back to the driver, until so many bytes are left. Waits for
-    /// what is being freed.
+    /// Returns unused memory to the driver until at most `keep` bytes are reserved, or no more is
+    /// unused. Waits for pending frees.
     pub fn trim(&self, keep: usize) -> Result<(), CudaError> {
         self.free.synchronize().doing("waiting for memory that is being freed")?;
         // SAFETY: the pool is live.
         unsafe { result::mem_pool::trim_to(self.raw, keep) }.doing("giving memory back")
     }
 
-    /// Takes memory back on a stream that `after_everything` has put behind all work until now.
+    /// Frees memory on the pool's own stream, once `after_everything` has ordered that stream behind
+    /// all work put on the device so far.
     pub fn free(
         &self,
         pointer: sys::CUdeviceptr,

@@ -18,9 +18,8 @@ use super::module::{Function, FunctionInfo};
 use super::shape::LaunchShape;
 use super::stream::Stream;
 
-/// A launch of a kernel on a stream with its arguments: everything is checked, and putting it on
-/// the stream again allocates nothing, looks nothing up and locks nothing. Cloning gives another
-/// handle to the same.
+/// A checked launch of a kernel on a stream with its arguments. Putting it on the stream allocates
+/// nothing, looks nothing up and takes no lock. Clones are handles to the same launch.
 #[derive(Clone, Debug)]
 pub struct Prepared {
     inner: Arc<Inner>,
@@ -30,7 +29,7 @@ pub struct Prepared {
 struct Inner {
     function: Function,
     stream: Stream,
-    /// Whether the grid is empty: the driver refuses such a launch, here it is one of nothing.
+    /// Whether the grid is empty. The driver refuses such launches; here they do nothing.
     empty: bool,
     grid: [u32; 3],
     block: [u32; 3],
@@ -50,7 +49,7 @@ unsafe impl Send for Inner {}
 unsafe impl Sync for Inner {}
 
 impl Function {
-    /// Checks a launch as [`Function::launch`] does, and keeps it.
+    /// Checks a launch as [`Function::launch`] does, and keeps it for any number of times.
     pub fn prepare(
         &self,
         stream: &Stream,
@@ -194,7 +193,7 @@ impl Prepared {
         .doing("launching a kernel")
     }
 
-    /// What its kernel takes of the device.
+    /// The resource usage of its kernel.
     pub fn info(&self) -> &FunctionInfo {
         self.inner.function.info()
     }
@@ -214,7 +213,7 @@ impl Prepared {
         &self.inner.function.device
     }
 
-    /// What a node of a graph takes. The pointers are valid as long as this launch.
+    /// The launch as a node of a graph. Its pointers are valid as long as `self`.
     pub(super) fn node(&self) -> sys::CUDA_KERNEL_NODE_PARAMS {
         let launch = &*self.inner;
         let ([x, y, z], [bx, by, bz]) = (launch.grid, launch.block);

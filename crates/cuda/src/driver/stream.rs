@@ -1,4 +1,4 @@
-//! Streams: work in order. Waiting, times.
+//! Streams and events: ordering work, waiting for it, timing it.
 
 use std::sync::Arc;
 
@@ -8,26 +8,26 @@ use super::device::Device;
 use super::error::{CudaError, Doing};
 use super::queue::Queue;
 
-/// A queue of work of one device. Cloning gives another handle to the same queue.
+/// A queue of work of one device, run in order. Clones are handles to the same queue.
 #[derive(Clone, Debug)]
 pub struct Stream {
     device: Device,
     pub(super) raw: Arc<CudaStream>,
-    /// Tells the device of it.
+    /// Keeps the stream known to its device.
     _queue: Arc<Queue>,
 }
 
 impl Device {
-    /// A new stream, which waits for no other.
+    /// Makes a stream that is not synchronised with any other.
     pub fn stream(&self) -> Result<Stream, CudaError> {
         Stream::new(self)
     }
 
-    /// A stream that somebody else owns.
+    /// A stream owned outside of this crate, by its driver handle.
     ///
     /// # Safety
     ///
-    /// The handle is a stream of this device as long as a handle to the value lives.
+    /// `handle` is a stream of this device for as long as the result or a clone of it lives.
     pub unsafe fn borrow_stream(&self, handle: u64) -> Stream {
         // SAFETY: the caller's promise.
         unsafe { Stream::borrowed(self, handle) }
@@ -52,7 +52,7 @@ impl Stream {
         Stream { device: device.clone(), raw, _queue: queue }
     }
 
-    /// The device.
+    /// The device that it belongs to.
     pub fn device(&self) -> &Device {
         &self.device
     }
@@ -62,24 +62,24 @@ impl Stream {
         self.raw.cu_stream().expose_provenance() as u64
     }
 
-    /// Waits until all of its work is done, and reports what went wrong in it.
+    /// Waits until all of its work is done. Returns the error of earlier work, if some failed.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.raw.synchronize().doing("waiting for a stream")
     }
 
-    /// Marks this place in the queue.
+    /// Records an event behind all work put on the stream so far.
     pub fn record(&self) -> Result<Event, CudaError> {
         let raw = self.raw.record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).doing("recording an event")?;
         Ok(Event { raw })
     }
 
-    /// Lets the work that follows wait for an event, of this or another stream.
+    /// Makes later work of this stream wait for an event of this or another stream.
     pub fn wait(&self, event: &Event) -> Result<(), CudaError> {
         self.raw.wait(&event.raw).doing("waiting for an event")
     }
 
-    /// How long the work takes that `work` puts on this stream, in milliseconds: once for each of
-    /// `repeats` times, after `warm_up` times that are not counted.
+    /// Times the work that `work` puts on this stream, in milliseconds: one result for each of
+    /// `repeats` calls, after `warm_up` calls that are not timed.
     pub fn time(
         &self,
         warm_up: usize,
@@ -100,25 +100,26 @@ impl Stream {
     }
 }
 
-/// A place in the queue of a stream.
+/// A point in the queue of a stream.
 #[derive(Debug)]
 pub struct Event {
     raw: CudaEvent,
 }
 
 impl Event {
-    /// Waits until the stream has come here.
+    /// Waits until the stream has reached it.
     pub fn synchronize(&self) -> Result<(), CudaError> {
         self.raw.synchronize().doing("waiting for an event")
     }
 
-    /// Whether the stream has come here, without waiting.
+    /// Whether the stream has reached it. Does not wait.
     pub fn is_done(&self) -> Result<bool, CudaError> {
         self.raw.context().bind_to_thread().doing("selecting the device")?;
         self.raw.try_is_complete().doing("asking for an event")
     }
 
-    /// Milliseconds from here to a later event. Waits for both.
+    /// Milliseconds from this event to a later one, with a resolution of about half a microsecond.
+    /// Waits for both.
     pub fn elapsed_ms(&self, later: &Event) -> Result<f32, CudaError> {
         self.raw.elapsed_ms(&later.raw).doing("measuring a time")
     }

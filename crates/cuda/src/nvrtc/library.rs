@@ -37,14 +37,14 @@ pub struct Library {
 /// NVRTC could not be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFound {
-    /// What happened, in one sentence.
+    /// Why not, as a clause.
     pub reason: String,
-    /// The places that were looked at.
+    /// The files and folders that were searched.
     pub searched: Vec<PathBuf>,
 }
 
 impl NotFound {
-    /// What to do about it.
+    /// How to install it, as an imperative clause.
     pub fn remedy(&self) -> String {
         format!(
             "run `make setup`, which unpacks NVRTC into .build/nvrtc, or install a CUDA toolkit (12 or 13), or set {} to a folder with libnvrtc.so.13",
@@ -69,7 +69,7 @@ pub fn library() -> Result<&'static Library, NotFound> {
 
 static LOADED: OnceLock<Result<Library, NotFound>> = OnceLock::new();
 
-/// Whether it was asked for already.
+/// Whether this process has loaded NVRTC, or tried to.
 pub(crate) fn is_loaded() -> bool {
     LOADED.get().is_some()
 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-/// How bad a message is.
+/// The severity of a message, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// A remark, which needs no action.
@@ -31,7 +31,7 @@ impl fmt::Display for Severity {
 /// One message of the compiler about the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The line of the source, counted from 1, where the message has one.
     pub line: Option<u32>,
@@ -49,22 +49,22 @@ impl fmt::Display for Message {
     }
 }
 
-/// What one kernel takes of the device, as the assembler reports it.
+/// The resource usage of one kernel, as reported by the assembler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelResources {
     /// The kernel's name in the binary.
     pub name: String,
-    /// Registers a thread.
+    /// Registers per thread.
     pub registers: u32,
-    /// Named barriers a block.
+    /// Named barriers per block.
     pub barriers: u32,
-    /// Shared memory that the kernel declares, bytes a block; what a launch adds is not in it.
+    /// Shared memory that the kernel declares statically, bytes per block.
     pub shared_bytes: u32,
-    /// Stack, bytes a thread.
+    /// Stack, bytes per thread.
     pub stack_bytes: u32,
-    /// Stores to spill registers, bytes a thread.
+    /// Stores of spilled registers, bytes per thread.
     pub spill_store_bytes: u32,
-    /// Loads of spilled registers, bytes a thread.
+    /// Loads of spilled registers, bytes per thread.
     pub spill_load_bytes: u32,
     /// Constant memory, bytes.
     pub constant_bytes: u32,

@@ -6,13 +6,19 @@
 //! at. No GPU is needed.
 
 mod compile;
+mod compiled;
+mod error;
 mod library;
 mod locate;
 mod log;
+mod options;
 mod warm_up;
 
-pub use compile::{CompileError, CompileOptions, Compiled, Header, compile};
+pub use compile::compile;
+pub use compiled::Compiled;
+pub use error::CompileError;
 pub use library::{Library, NotFound, library};
 pub(crate) use library::{fingerprint, is_loaded, situation};
 pub use log::{KernelResources, Message, Severity};
+pub use options::{CompileOptions, Header};
 pub use warm_up::warm_up_beside;

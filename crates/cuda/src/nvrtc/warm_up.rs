@@ -7,12 +7,14 @@
 
 use std::sync::Once;
 
-use super::compile::{CompileOptions, compile};
+use super::compile::compile;
 use super::library::library;
+use super::options::CompileOptions;
 use crate::arch::Arch;
 
-/// What the work gives. Beside its first call in a process, NVRTC is loaded and compiles a source
-/// of nothing, where there is an NVRTC; whether it could is told by the first that needs it.
+/// Does the work and returns its result. The first call in a process loads NVRTC meanwhile, in
+/// another thread, and compiles an empty source. Failures of that are ignored: the first
+/// compilation reports them.
 pub fn warm_up_beside<R>(work: impl FnOnce() -> R) -> R {
     static DONE: Once = Once::new();
     let mut first = false;
