@@ -1,6 +1,6 @@
-//! What NVRTC makes of printed programs: that it takes them, and the machine code. Without NVRTC, or
-//! without a disassembler for those that read machine code, tests are listed as ignored with the
-//! reason.
+//! What NVRTC makes of printed programs: whether it accepts them, and the machine code. Without
+//! NVRTC, or without a disassembler for tests that read machine code, tests are listed as ignored
+//! with the reason.
 
 use std::process::ExitCode;
 
@@ -18,6 +18,7 @@ use rayon::prelude::*;
 const ARCHITECTURES: [Arch; 3] = [Arch::SM_80, Arch::SM_90A, Arch::SM_100A];
 
 type Outcome = Result<Completion, Failed>;
+type Test = (&'static str, fn() -> Outcome);
 
 fn check(holds: bool, message: impl Into<String>) -> Result<(), Failed> {
     if holds { Ok(()) } else { Err(Failed::from(message.into())) }
@@ -176,7 +177,7 @@ fn the_wait_for_the_launch_ahead_comes_first() -> Outcome {
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let missing = nvrtc::library().is_err().then_some("there is no NVRTC");
-    let tests: [(&str, fn() -> Outcome); 3] = [
+    let tests: [Test; 3] = [
         ("stores_in_waves_of_every_type", stores_in_waves_of_every_type),
         ("conversions_to_integers_keep_to_the_range", conversions_to_integers_keep_to_the_range),
         ("the_wait_for_the_launch_ahead_comes_first", the_wait_for_the_launch_ahead_comes_first),

@@ -161,7 +161,8 @@ impl Shared {
         Ok(bytes)
     }
 
-    /// Hands it over as `DLManagedTensor`. The receiver must call the deleter once, from any thread.
+    /// Hands it over as `DLManagedTensor`. The receiver must call the deleter once, from any
+    /// thread.
     pub fn into_raw(self) -> *mut RawManaged {
         let mut lent = Box::new(Lent::new(self));
         let raw =

@@ -34,8 +34,8 @@ impl Place {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElementType {
-    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat, 6: bool. Other codes have no
-    /// [`DType`].
+    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat, 6: bool. Other codes have
+    /// no [`DType`].
     pub code: u8,
     /// Bits of one lane.
     pub bits: u8,

@@ -158,8 +158,8 @@ impl Device {
     ///
     /// # Safety
     ///
-    /// `bytes` bytes at `address` are memory of this device until `owner` is dropped, and until then
-    /// nobody else uses them in a way that conflicts with work on this buffer.
+    /// `bytes` bytes at `address` are memory of this device until `owner` is dropped, and until
+    /// then nobody else uses them in a way that conflicts with work on this buffer.
     pub unsafe fn borrow(
         &self,
         address: u64,
@@ -172,8 +172,8 @@ impl Device {
 }
 
 impl Stream {
-    /// Allocates this many bytes, uninitialised, that only this stream may use. With a pool, both the
-    /// allocation and the free are ordered on the stream, and neither waits.
+    /// Allocates this many bytes, uninitialised, that only this stream may use. With a pool, both
+    /// the allocation and the free are ordered on the stream, and neither waits.
     pub fn scratch(&self, bytes: usize) -> Result<Buffer, CudaError> {
         Buffer::scratch(self, bytes)
     }

@@ -118,9 +118,9 @@ impl Stream {
         }
     }
 
-    /// Copies bytes from one buffer to another. Between two devices, the stream must belong to one of
-    /// them. Freeing memory and [`Device::synchronize`](super::Device::synchronize) of either device
-    /// wait for the copy; other streams must [wait](Stream::wait) for an event behind it.
+    /// Copies bytes from one buffer to another. Between two devices, the stream must belong to one
+    /// of them. Freeing memory and [`Device::synchronize`](super::Device::synchronize) of either
+    /// device wait for the copy; other streams must [wait](Stream::wait) for an event behind it.
     pub fn copy(
         &self,
         from: &Buffer,

@@ -40,8 +40,8 @@ impl Device {
             .map_or(0, |count| count.max(0) as usize)
     }
 
-    /// Opens the device of this number, counted from 0. If it is open already, the result is another
-    /// handle to it.
+    /// Opens the device of this number, counted from 0. If it is open already, the result is
+    /// another handle to it.
     pub fn open(ordinal: usize) -> Result<Device, CudaError> {
         library::require()?;
         let count = Device::count();

@@ -68,8 +68,8 @@ impl DeviceInfo {
         Arch::native(self.compute_capability.0, self.compute_capability.1)
     }
 
-    /// Peak memory bandwidth in bytes per second: two transfers per clock over the whole bus. None if
-    /// the clock is not known.
+    /// Peak memory bandwidth in bytes per second: two transfers per clock over the whole bus. None
+    /// if the clock is not known.
     pub fn peak_bandwidth(&self) -> Option<f64> {
         let bandwidth = 2.0 * f64::from(self.memory_clock_khz) * 1e3 * f64::from(self.memory_bus_bits) / 8.0;
         (bandwidth > 0.0).then_some(bandwidth)

@@ -95,8 +95,8 @@ impl CudaError {
         CudaError::Driver { doing, name, text: say(error.error_string()) }
     }
 
-    /// How to fix it, as an imperative clause, if a fix is known. [`Display`](fmt::Display) ends with
-    /// it.
+    /// How to fix it, as an imperative clause, if a fix is known. [`Display`](fmt::Display) ends
+    /// with it.
     pub fn remedy(&self) -> Option<String> {
         let text = match self {
             CudaError::NoDriver => "install NVIDIA's driver (libcuda.so.1), or run on the emulator",

@@ -2,9 +2,9 @@
 //!
 //! A [`Device`] is a shared handle, kept alive by everything made on it. Work put on a [`Stream`]
 //! runs in order; different streams run concurrently unless one [waits](Stream::wait) for an
-//! [`Event`] of the other. A [`Buffer`] may be used on any stream, a
-//! [scratch buffer](Stream::scratch) only on its own. Its memory returns to the device's pool behind
-//! all work that may use it, and nobody waits for that. A copy between two devices counts as work of
+//! [`Event`] of the other. A [`Buffer`] may be used on any stream, a [scratch
+//! buffer](Stream::scratch) only on its own. Its memory returns to the device's pool behind all
+//! work that may use it, and nobody waits for that. A copy between two devices counts as work of
 //! both. A pending copy's host memory is owned by its [`Transfer`].
 //!
 //! Every launch is checked against the limits of the device and of the function *before* it is

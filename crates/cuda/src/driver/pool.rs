@@ -36,8 +36,8 @@ pub struct PoolUse {
 }
 
 impl Pool {
-    /// None if the device or the driver has no pools, or cannot make one. Memory then comes from the
-    /// driver directly.
+    /// None if the device or the driver has no pools, or cannot make one. Memory then comes from
+    /// the driver directly.
     pub fn new(context: &Arc<CudaContext>) -> Option<Pool> {
         let pools = context.has_async_alloc() && library::has_symbol(c"cuMemAllocFromPoolAsync");
         pools.then(|| Pool::make(context).ok()).flatten()
@@ -140,8 +140,8 @@ impl Pool {
         unsafe { result::mem_pool::trim_to(self.raw, keep) }.doing("giving memory back")
     }
 
-    /// Frees memory on the pool's own stream, once `after_everything` has ordered that stream behind
-    /// all work put on the device so far.
+    /// Frees memory on the pool's own stream, once `after_everything` has ordered that stream
+    /// behind all work put on the device so far.
     pub fn free(
         &self,
         pointer: sys::CUdeviceptr,

@@ -3,8 +3,8 @@
 /// The grid and block of a launch, and its dynamic shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaunchShape {
-    /// Blocks along x, y and z. 64 bits wide, so that a computed extent that is too large is refused
-    /// by its value and never wraps.
+    /// Blocks along x, y and z. 64 bits wide, so that a computed extent that is too large is
+    /// refused by its value and never wraps.
     pub grid: [u64; 3],
     /// Threads of a block along x, y and z.
     pub block: [u32; 3],
