@@ -1,6 +1,6 @@
-//! What this machine has, and what is missing for what.
+//! The driver, compilers and devices of this machine, and what is missing for which task.
 //!
-//! [`examine`] looks, and never fails: what cannot be had is a finding with a remedy. The report is
+//! [`examine`] never fails: whatever is missing becomes a finding with a remedy. The report is
 //! data; [`Report::render`] is the text that the command line prints.
 
 use std::fmt::Write;
@@ -11,42 +11,41 @@ use crate::cache::Cache;
 use crate::cuda::{CudaError, Device, DeviceInfo, driver_version};
 use crate::disasm::Disassembler;
 use crate::nvrtc::{self, Library, NotFound};
-use crate::tools;
+use loopwright_cuda::tools;
 
-/// What a machine has.
+/// The driver, compilers and devices of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The newest CUDA that the driver supports.
+    /// The newest CUDA version that the driver supports: major, minor.
     pub driver: Result<(u32, u32), CudaError>,
-    /// The devices, in the driver's order.
+    /// The devices that could be opened, in the driver's order.
     pub devices: Vec<DeviceInfo>,
-    /// Why a device, or all of them, is not among `devices`.
+    /// The last error of opening a device; none if all could be opened.
     pub device_error: Option<CudaError>,
-    /// The compiler of CUDA C.
+    /// NVRTC, the compiler of CUDA C.
     pub nvrtc: Result<Library, NotFound>,
-    /// The C++ compiler of the system: its program and the first line that it says about its
-    /// version.
+    /// The C++ compiler of the system: its path and the first line of its `--version`.
     pub cxx: Option<(PathBuf, String)>,
-    /// The disassembler.
+    /// The path of the disassembler.
     pub disassembler: Option<PathBuf>,
     /// The folder of compiled binaries; none if the cache is turned off.
     pub cache: Option<PathBuf>,
-    /// Processor cores, which the emulator runs blocks on.
+    /// The number of processor cores, which the emulator runs blocks on.
     pub cores: usize,
 }
 
-/// Something that cannot be done on this machine, and what would change that.
+/// A task that this machine cannot do, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// What cannot be done.
+    /// The task, as a gerund phrase.
     pub task: &'static str,
-    /// Why not.
+    /// What is missing, as a clause.
     pub reason: String,
-    /// What to do about it.
+    /// How to provide it, as an imperative clause.
     pub remedy: String,
 }
 
-/// Looks at this machine.
+/// Examines this machine.
 pub fn examine() -> Report {
     let driver = driver_version();
     let mut devices = Vec::new();
@@ -78,7 +77,8 @@ fn cxx() -> Option<(PathBuf, String)> {
 }
 
 impl Report {
-    /// What cannot be done here. Printing, checking and emulating kernels need nothing.
+    /// The tasks that this machine cannot do. Printing, checking and emulating kernels are never
+    /// among them.
     pub fn missing(&self) -> Vec<Missing> {
         let mut missing = Vec::new();
         let error = self.driver.as_ref().err().or(self.device_error.as_ref());
@@ -354,6 +354,11 @@ mod tests {
     #[test]
     fn this_machine_can_be_examined() {
         let report = examine();
-        assert!(report.cores > 0 && report.render().contains("NVRTC"));
+        let text = report.render();
+        assert!(report.cores > 0 && text.contains("NVRTC"));
+        // Where there is a GPU, it is in the report.
+        if let Ok(device) = Device::first() {
+            assert!(report.devices.contains(device.info()) && text.contains(&device.info().name), "{text}");
+        }
     }
 }

@@ -1,9 +1,5 @@
-//! What the host asks of the driver, seen by a stand-in for the driver: no GPU is needed, a C
+//! What bound kernels ask of the driver, seen by a stand-in for the driver: no GPU is needed, a C
 //! compiler and NVRTC are.
-//!
-//! The stand-in (`driver/stand_in.c`) has three devices in the host's memory and puts work off as
-//! long as it may, so that what is given back too early or not waited for shows every time. Each
-//! test ends with the question whether something happened that must not.
 
 #[path = "driver/borrowing.rs"]
 mod borrowing;
@@ -11,35 +7,21 @@ mod borrowing;
 mod counting;
 #[path = "driver/launching.rs"]
 mod launching;
-#[path = "driver/memory.rs"]
-mod memory;
 #[path = "driver/order.rs"]
 mod order;
 #[path = "driver/several_devices.rs"]
 mod several_devices;
-#[path = "driver/stand_in.rs"]
-mod stand_in;
+#[path = "driver/transfers.rs"]
+mod transfers;
 
 use std::ffi::{c_uint, c_void};
 use std::process::ExitCode;
-use std::sync::Arc;
 
-use libtest_mimic::{Arguments as Options, Completion, Failed, Trial};
+use libtest_mimic::Failed;
+use loopwright_driver_stand_in::{Outcome, StandIn, check, ok, run};
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_runtime::{Args, Bound, Device, DeviceTensor, Tensor, nvrtc};
 use loopwright_transforms::Pipeline;
-use stand_in::{Entry, StandIn};
-
-type Outcome = Result<(), Failed>;
-type Test = fn(&StandIn) -> Outcome;
-
-fn ok<T, E: std::fmt::Display>(result: Result<T, E>) -> Result<T, Failed> {
-    result.map_err(|d| Failed::from(d.to_string()))
-}
-
-fn check(holds: bool, message: impl Into<String>) -> Outcome {
-    if holds { Ok(()) } else { Err(Failed::from(message.into())) }
-}
 
 /// The refusal has exactly this text.
 fn refused<T>(result: Result<T, Diagnostic>, text: &str) -> Outcome {
@@ -126,63 +108,40 @@ fn bind_twice(device: &Device, x: &DeviceTensor, y: &DeviceTensor) -> Result<Bou
 }
 
 fn main() -> ExitCode {
-    // One after the other: the stand-in's counts are of the whole process.
-    let options = Options { test_threads: Some(1), ..Options::from_args() };
-    let driver = match stand_in::enter() {
-        Entry::Inside(driver) => match nvrtc::library() {
-            Ok(_) => Ok(Arc::new(driver)),
-            Err(_) => Err("there is no NVRTC"),
-        },
-        Entry::Ran(code) => return code,
-        Entry::Nowhere(reason) => Err(reason),
-    };
-    if let Ok(driver) = &driver {
+    let prepare = |driver: &StandIn| {
         driver.kernel("axpy", &[8, 8, 4, 4], axpy);
         driver.kernel("twice", &[8, 8, 4], twice);
-    }
-    let tests: [(&str, Test); 16] = [
-        (
-            "launching_allocates_nothing_and_asks_nothing",
-            launching::launching_allocates_nothing_and_asks_nothing,
-        ),
-        (
-            "launches_behind_others_of_their_program_may_start_early",
-            launching::launches_behind_others_of_their_program_may_start_early,
-        ),
-        ("launching_a_graph_allocates_nothing", launching::launching_a_graph_allocates_nothing),
-        ("arguments_stay_where_they_are", launching::arguments_stay_where_they_are),
-        ("nothing_is_freed_under_pending_work", memory::nothing_is_freed_under_pending_work),
-        (
-            "memory_goes_back_to_its_pool_without_waiting",
-            memory::memory_goes_back_to_its_pool_without_waiting,
-        ),
-        ("streams_wait_for_events", order::streams_wait_for_events),
-        ("copies_own_the_memory_of_the_host", memory::copies_own_the_memory_of_the_host),
-        ("graphs_keep_the_order_of_conflicts", order::graphs_keep_the_order_of_conflicts),
-        ("several_devices_are_kept_apart", several_devices::several_devices_are_kept_apart),
-        ("copies_between_devices_are_work_of_both", several_devices::copies_between_devices_are_work_of_both),
-        (
-            "what_cannot_be_copied_between_devices_is_refused",
-            several_devices::what_cannot_be_copied_between_devices_is_refused,
-        ),
-        ("borrowed_memory_is_used_in_its_place", borrowing::borrowed_memory_is_used_in_its_place),
-        ("what_cannot_be_borrowed_is_refused", borrowing::what_cannot_be_borrowed_is_refused),
-        ("overlapping_pieces_are_refused", borrowing::overlapping_pieces_are_refused),
-        ("shared_arrays_stay_until_both_are_done", borrowing::shared_arrays_stay_until_both_are_done),
-    ];
-    let trials = tests.map(|(name, test)| {
-        let driver = driver.clone();
-        Trial::ignorable_test(name, move || match driver {
-            Err(reason) => Ok(Completion::ignored_with(reason)),
-            Ok(driver) => {
-                driver.forgive();
-                test(&driver)?;
-                match driver.violation() {
-                    None => Ok(Completion::Completed),
-                    Some(text) => Err(text.into()),
-                }
-            }
-        })
-    });
-    libtest_mimic::run(&options, trials.into()).exit_code()
+        nvrtc::library().map(|_| ()).map_err(|_| "there is no NVRTC")
+    };
+    run(
+        [
+            (
+                "launching_allocates_nothing_and_asks_nothing",
+                launching::launching_allocates_nothing_and_asks_nothing,
+            ),
+            (
+                "launches_behind_others_of_their_program_may_start_early",
+                launching::launches_behind_others_of_their_program_may_start_early,
+            ),
+            ("launching_a_graph_allocates_nothing", launching::launching_a_graph_allocates_nothing),
+            ("arguments_stay_where_they_are", launching::arguments_stay_where_they_are),
+            ("streams_wait_for_events", order::streams_wait_for_events),
+            (
+                "transfers_run_beside_the_host_in_the_order_of_their_stream",
+                transfers::transfers_run_beside_the_host_in_the_order_of_their_stream,
+            ),
+            ("graphs_keep_the_order_of_conflicts", order::graphs_keep_the_order_of_conflicts),
+            ("several_devices_are_kept_apart", several_devices::several_devices_are_kept_apart),
+            ("arrays_are_copied_to_any_device", several_devices::arrays_are_copied_to_any_device),
+            (
+                "what_cannot_be_copied_between_devices_is_refused",
+                several_devices::what_cannot_be_copied_between_devices_is_refused,
+            ),
+            ("borrowed_memory_is_used_in_its_place", borrowing::borrowed_memory_is_used_in_its_place),
+            ("what_cannot_be_borrowed_is_refused", borrowing::what_cannot_be_borrowed_is_refused),
+            ("overlapping_pieces_are_refused", borrowing::overlapping_pieces_are_refused),
+            ("shared_arrays_stay_until_both_are_done", borrowing::shared_arrays_stay_until_both_are_done),
+        ],
+        prepare,
+    )
 }

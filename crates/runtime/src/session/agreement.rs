@@ -24,7 +24,8 @@ use loopwright_reference::{Inputs, Mode};
 use super::reference;
 use super::{Args, Compiled, Device, Tensor};
 
-/// How far a sum in another order may be off, relative to the magnitude of what it is made of.
+/// The usual relative tolerance of results of a type: how much a sum in another order may differ.
+/// 0 for integers and `bool`.
 pub fn usual_tolerance(dtype: DType) -> f64 {
     match dtype {
         DType::F16 => 4e-3,
@@ -45,36 +46,38 @@ fn least(dtype: DType) -> f64 {
     }
 }
 
-/// So many drawn inputs: that changes of all of them cancel in an element is out of the question.
+/// Number of perturbed inputs. It is practically impossible that the changes cancel in an element
+/// for all of them.
 const DRAWS: u64 = 4;
 
 type Arrays = IndexMap<Name, Tensor>;
 /// For each array, how much each element moved.
 type Moved = BTreeMap<Name, Vec<f64>>;
 
-/// What is expected of results, and how near they have to be.
+/// The results of the declared kernel, to compare other results with.
 pub struct Expectation {
     expected: Arrays,
     asked: Option<Asked>,
 }
 
-/// What can be computed beside, where it is needed.
+/// What further comparisons need, computed on demand.
 struct Asked {
     device: Device,
     kernel: LoopKernel,
     args: Args,
     own: OnceLock<Result<Arrays, Diagnostic>>,
-    /// By the bits of the tolerance.
+    /// How far elements move, by the bits of the tolerance.
     moved: Mutex<BTreeMap<u64, Arc<Moved>>>,
 }
 
 impl Compiled {
-    /// What the declared kernel gives on these arguments, to compare results with.
+    /// Runs the declared kernel on these arguments by the plain interpreter, to compare results
+    /// with.
     pub fn expectation(&self, args: &Args) -> Result<Expectation, Diagnostic> {
         self.expectation_until(args, None)
     }
 
-    /// As [`Compiled::expectation`], given up at a moment with the refusal `out-of-time`.
+    /// As [`Compiled::expectation`], refused as `out-of-time` if it is not done by the deadline.
     pub fn expectation_until(
         &self,
         args: &Args,
@@ -92,13 +95,13 @@ impl Compiled {
 }
 
 impl Expectation {
-    /// Of results that are right.
+    /// Takes these results as the right ones.
     pub fn of_results(expected: IndexMap<Name, Tensor>) -> Expectation {
         Expectation { expected, asked: None }
     }
 
-    /// The first element that differs, as a sentence; arrays that are not among the results are
-    /// passed over. Without a tolerance, that which is usual for each array's type.
+    /// The first element that differs, as a sentence; none if all agree. Arrays that are not among
+    /// the results are skipped. The tolerance is relative; by default it is [`usual_tolerance`].
     pub fn difference(
         &self,
         results: &IndexMap<Name, Tensor>,

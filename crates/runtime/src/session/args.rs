@@ -18,11 +18,11 @@ pub struct Args {
     pub(super) scalars: IndexMap<Name, ScalarValue>,
     pub(super) types: BTreeMap<Name, DType>,
     pub(super) facts: CheckedFacts,
-    /// A name that was given twice.
+    /// The first name that was given twice.
     pub(super) twice: Option<Name>,
 }
 
-/// Of which arrays the declared facts are checked.
+/// The arrays whose declared facts are checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum CheckedFacts {
     None,
@@ -59,9 +59,9 @@ impl Args {
         Args::default()
     }
 
-    /// With an array of the host, which is copied to the device when bound. What the kernel writes
+    /// Adds an array of the host, which is copied to the device when bound. What the kernel writes
     /// is read back from the launch ([`Bound::read`](super::Bound::read),
-    /// [`Outputs`](super::Outputs)); the tensor itself stays as it is.
+    /// [`Outputs`](super::Outputs)); the tensor itself never changes.
     pub fn tensor(mut self, name: impl Into<Name>, tensor: &Tensor) -> Args {
         self.note_name(name.into(), |args, name| {
             args.arrays.insert(name, ArrayArg::Host(tensor.clone()));
@@ -69,7 +69,7 @@ impl Args {
         self
     }
 
-    /// With an array that stays on the device. What the kernel writes is in it afterwards.
+    /// Adds an array on the device. The kernel writes its results there.
     pub fn device_tensor(mut self, name: impl Into<Name>, tensor: &DeviceTensor) -> Args {
         self.note_name(name.into(), |args, name| {
             args.arrays.insert(name, ArrayArg::Device(tensor.clone()));
@@ -77,7 +77,7 @@ impl Args {
         self
     }
 
-    /// With a number.
+    /// Adds a scalar. It must be representable in the type of the kernel's argument.
     pub fn scalar(mut self, name: impl Into<Name>, value: impl Into<ScalarValue>) -> Args {
         let value = value.into();
         self.note_name(name.into(), |args, name| {
@@ -86,23 +86,22 @@ impl Args {
         self
     }
 
-    /// With the type that an open type of the kernel stands for; only needed where no argument
-    /// tells.
+    /// Binds an open type of the kernel. Needed only if it follows from no argument.
     pub fn bind_type(mut self, name: impl Into<Name>, dtype: DType) -> Args {
         self.types.insert(name.into(), dtype);
         self
     }
 
-    /// Has the declared facts about data (ranges, monotone and injective arrays) checked of arrays
-    /// on the device too, which are copied to the host for it each time they are bound. Those of
-    /// arrays of the host are checked without being asked for, once for each array.
+    /// Checks declared facts about data (ranges, monotone and injective arrays) for arrays on the
+    /// device too, which are copied to the host for that each time they are bound. Arrays of the
+    /// host are checked anyway, once for each array.
     pub fn check_facts(mut self) -> Args {
         self.facts = CheckedFacts::All;
         self
     }
 
-    /// Has no declared fact about data checked: where one does not hold, the kernel may read and
-    /// write anywhere.
+    /// Checks no declared facts about data. If one does not hold, the kernel may read and write
+    /// anywhere.
     pub fn trust_facts(mut self) -> Args {
         self.facts = CheckedFacts::None;
         self
@@ -120,12 +119,12 @@ impl Args {
         Ok(args)
     }
 
-    /// The arrays that were given: name, type and shape, in the order in which they were given.
+    /// Name, type and shape of each array, in the order in which they were added.
     pub fn arrays(&self) -> impl Iterator<Item = (&Name, DType, &[usize])> {
         self.arrays.iter().map(|(name, array)| (name, array.dtype(), array.shape()))
     }
 
-    /// The array of the host that was given under a name.
+    /// The array of the host with this name.
     pub fn host_tensor(&self, name: &str) -> Option<&Tensor> {
         match self.arrays.get(name)? {
             ArrayArg::Host(tensor) => Some(tensor),
@@ -133,8 +132,8 @@ impl Args {
         }
     }
 
-    /// The values of an array that was given, downloaded where it is on a device; none where it was
-    /// not given.
+    /// The values of an array, downloaded if it is on a device; none if there is no array of this
+    /// name.
     pub fn values(&self, name: &str) -> Result<Option<Tensor>, Diagnostic> {
         Ok(match self.arrays.get(name) {
             Some(ArrayArg::Host(tensor)) => Some(tensor.clone()),

@@ -15,11 +15,11 @@ use super::variant::Variant;
 use super::{Compiled, Device, DeviceTensor, Tensor};
 use crate::cuda;
 
-/// A kernel with its arguments. Everything is checked; launching again allocates nothing and looks
-/// nothing up.
+/// A kernel bound to its arguments. Binding has checked everything; a launch allocates nothing and
+/// looks nothing up.
 ///
-/// Global temporaries belong to it: two of them may run at once on different streams, as long as
-/// they do not share arrays that one of them writes.
+/// Global temporaries belong to it: two bound kernels may run at the same time on different streams
+/// as long as they share no array that one of them writes.
 #[derive(Debug)]
 pub struct Bound {
     compiled: Compiled,
@@ -78,7 +78,7 @@ impl Bound {
         }
     }
 
-    /// The type of index arithmetic that the arguments need: I32 or I64.
+    /// The type of index arithmetic that the arguments need: [`DType::I32`] or [`DType::I64`].
     pub fn index(&self) -> DType {
         self.index
     }
@@ -93,8 +93,8 @@ impl Bound {
         self.scalars.get(name).copied()
     }
 
-    /// Puts the work of one launch on the stream. A GPU reports what goes wrong in it with the next
-    /// call that waits, the emulator at once, and then no array has changed.
+    /// Puts one launch on the stream. A GPU reports errors of the work in the next call that waits.
+    /// The emulator reports them in this call, and then no array has changed.
     pub fn launch(&self) -> Result<(), Diagnostic> {
         match &self.execution {
             Execution::Cuda { launches, .. } => {
@@ -116,13 +116,13 @@ impl Bound {
         Ok(())
     }
 
-    /// Waits until all launches are done, and reports what went wrong in them.
+    /// Waits until all launches are done. Returns the error of earlier work, if some failed.
     pub fn wait(&self) -> Result<(), Diagnostic> {
         self.stream.synchronize()
     }
 
-    /// Launches so many times and gives the milliseconds of each: on a GPU by events, after one
-    /// launch that is not counted, on the emulator by the clock.
+    /// Launches this many times and returns the milliseconds of each launch: by events on a GPU,
+    /// after one launch that is not timed; by the clock on the emulator.
     pub fn time(&self, repeats: usize) -> Result<Vec<f64>, Diagnostic> {
         match &self.execution {
             Execution::Cuda { stream, launches } => {
@@ -139,10 +139,10 @@ impl Bound {
         }
     }
 
-    /// Launches these in turn, so many rounds, and gives the milliseconds of each launch, in the
-    /// order of the launches: for candidates that are compared in alternation, and for one kernel
-    /// on several sets of arrays, so that none is still in a cache. All have to be bound to one
-    /// stream. One round goes before that is not counted.
+    /// Launches these in turn for this many rounds, and returns the milliseconds of each launch, in
+    /// the order of the launches. Alternation compares candidates under the same conditions; one
+    /// kernel on several sets of arrays finds none of them in a cache. All must be bound to one
+    /// stream. An additional first round is not timed.
     pub fn time_in_turn(bounds: &[&Bound], rounds: usize) -> Result<Vec<f64>, Diagnostic> {
         let Some(first) = bounds.first() else { return Ok(Vec::new()) };
         let Execution::Cuda { stream, .. } = &first.execution else {
@@ -193,7 +193,7 @@ impl Bound {
         self.program().globals.iter().filter(|g| g.owner == Owner::Caller && g.written).map(|g| &g.name)
     }
 
-    /// What the emulator counted in the last launch; nothing on a GPU.
+    /// The emulator's counts of the last launch; none on a GPU, or before the first launch.
     pub fn report(&self) -> Option<Report> {
         match &self.execution {
             Execution::Cuda { .. } => None,
@@ -232,18 +232,18 @@ fn unknown_array(name: &str, known: &[&str]) -> Diagnostic {
     }
 }
 
-/// What one launch gave.
+/// Results of one launch, copied to the host.
 #[derive(Clone, Debug)]
 pub struct Outputs {
     /// The arrays that the kernel writes, in the order of the arguments.
     pub arrays: IndexMap<Name, Tensor>,
-    /// What the emulator counted; nothing on a GPU.
+    /// The emulator's counts; none on a GPU.
     pub report: Option<Report>,
-    /// How long the launch took.
+    /// Duration of the launch: by events on a GPU, by the clock on the emulator.
     pub milliseconds: f64,
-    /// The device that it ran on.
+    /// The name of the device that it ran on.
     pub device: String,
-    /// The type of index arithmetic that was used.
+    /// The type of index arithmetic: [`DType::I32`] or [`DType::I64`].
     pub index: DType,
 }
 

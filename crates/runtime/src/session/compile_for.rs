@@ -12,19 +12,19 @@ use super::variant::compile_source;
 use crate::cache::Lookup;
 use crate::{Arch, nvrtc};
 
-/// A kernel compiled for an architecture, which may be absent.
+/// A kernel compiled for an architecture; no device of it is needed.
 #[derive(Clone, Debug)]
 pub struct Binary {
-    /// The CUDA C.
+    /// The printed CUDA C.
     pub source: CudaSource,
-    /// The binary, PTX, log and resources.
+    /// The binary, with its PTX, log and resource usage.
     pub compiled: nvrtc::Compiled,
-    /// How the cache was met.
+    /// Whether the binary came from the cache.
     pub lookup: Lookup,
 }
 
-/// Prints a kernel and compiles it for an architecture; no GPU is needed. `types` says what open
-/// types stand for.
+/// Prints a kernel and compiles it for an architecture; no GPU is needed. `types` binds the open
+/// types of the kernel.
 pub fn compile_for(
     kernel: &LoopKernel,
     arch: Arch,

@@ -16,16 +16,16 @@ use crate::nvrtc;
 
 type Slot = Arc<OnceLock<Result<Arc<Variant>, Diagnostic>>>;
 
-/// The kernel after a step.
+/// A kernel after a step of its pipeline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// The step's text.
+    /// The step, as a line of a pipeline file.
     pub step: String,
     /// The kernel after it.
     pub kernel: LoopKernel,
 }
 
-/// A kernel compiled for a device. Cloning gives another handle to the same.
+/// A kernel compiled for a device. Clones are handles to the same one.
 #[derive(Clone)]
 pub struct Compiled {
     inner: Arc<Inner>,
@@ -100,13 +100,13 @@ impl Compiled {
         })
     }
 
-    /// The width that is tried first.
+    /// The index type that is tried first.
     pub(super) fn first_index(&self) -> DType {
         self.inner.options.index.unwrap_or(DType::I32)
     }
 
-    /// The form for these types and this width, made when first asked for; others who ask meanwhile
-    /// wait for it.
+    /// The form for these types and this index type. The first call makes it; concurrent calls
+    /// wait.
     pub(super) fn variant(&self, key: &Key) -> Result<Arc<Variant>, Diagnostic> {
         let slot = {
             let mut variants = self.inner.variants.lock().unwrap_or_else(PoisonError::into_inner);
@@ -118,17 +118,17 @@ impl Compiled {
         .clone()
     }
 
-    /// The device.
+    /// The device that it was compiled for.
     pub fn device(&self) -> &Device {
         &self.inner.device
     }
 
-    /// The kernel as it was compiled.
+    /// The kernel that was compiled, after all steps.
     pub fn kernel(&self) -> &LoopKernel {
         &self.inner.kernel
     }
 
-    /// The choices it was compiled with.
+    /// The options that it was compiled with.
     pub fn options(&self) -> &CompileOptions {
         &self.inner.options
     }
@@ -137,7 +137,7 @@ impl Compiled {
         &self.inner.steps
     }
 
-    /// How many forms were made so far: one for each binding of open types and index width that was
+    /// The number of forms made so far: one for each binding of open types and index type that was
     /// asked for.
     pub fn forms(&self) -> usize {
         self.inner.variants.lock().unwrap_or_else(PoisonError::into_inner).len()
@@ -160,9 +160,9 @@ impl Device {
         Compiled::new(self, kernel, Vec::new(), options)
     }
 
-    /// Takes a binary that was made elsewhere ([`compile_for`](super::compile_for)) of this very
-    /// kernel, whose types are known, with indices of this type. It is the caller who knows that
-    /// they belong together. No compiler is asked; the emulator has no use for it.
+    /// Loads a binary that was compiled elsewhere ([`compile_for`](super::compile_for)) from this
+    /// very kernel, which has no open types, with indices of this type. That they belong together
+    /// is the caller's to know. No compiler is needed. The emulator refuses binaries.
     pub fn load_binary(
         &self,
         kernel: &LoopKernel,
@@ -186,8 +186,8 @@ impl Device {
         Compiled::new(self, &last, steps, options)
     }
 
-    /// Compiles kernels side by side, one thread a core. The results are in the order of the
-    /// kernels.
+    /// Compiles kernels in parallel, one thread per core. The results are in the order of
+    /// `kernels`.
     pub fn compile_all(
         &self,
         kernels: &[LoopKernel],

@@ -1,4 +1,4 @@
-//! The two kinds of devices.
+//! Devices: GPUs, and the emulator.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use super::{DeviceTensor, Tensor};
 use crate::cuda::{self, DeviceInfo, PoolUse};
 use crate::nvrtc;
 
-/// What runs kernels: a GPU, or the emulator on this machine's cores. Cloning gives another handle
-/// to the same one.
+/// What runs kernels: a GPU, or the emulator on the processor's cores. Clones are handles to the
+/// same device.
 #[derive(Clone)]
 pub struct Device {
     pub(super) inner: Arc<Inner>,
@@ -21,7 +21,7 @@ pub struct Device {
 pub(super) enum Inner {
     Cuda {
         device: cuda::Device,
-        /// Where work goes that names no stream.
+        /// The stream of work that names no stream.
         stream: cuda::Stream,
     },
     Emulator {
@@ -37,13 +37,13 @@ impl fmt::Debug for Device {
 }
 
 impl Device {
-    /// The first GPU where there is one that works, otherwise the emulator.
+    /// GPU 0 if it can be opened, otherwise the emulator.
     pub fn best() -> Device {
         Device::cuda(0).unwrap_or_else(|_| Device::emulator())
     }
 
-    /// The GPU of this number, counted from 0. The first time in a process, the compiler is loaded
-    /// beside, so that the first kernel does not wait for it.
+    /// Opens the GPU of this number, counted from 0. The first call in a process also loads NVRTC,
+    /// in another thread, so that the first kernel does not wait for that.
     pub fn cuda(ordinal: usize) -> Result<Device, Diagnostic> {
         let device = if ordinal < cuda::Device::count() {
             nvrtc::warm_up_beside(|| cuda::Device::open(ordinal))?
@@ -59,8 +59,8 @@ impl Device {
         Device::emulator_with(emulator::Options::default())
     }
 
-    /// The emulator with choices of its own: which checks, whether to count, the user's device
-    /// functions.
+    /// The emulator with these options: which checks it makes, whether it counts, which device
+    /// functions of the user it knows.
     pub fn emulator_with(options: emulator::Options) -> Device {
         let cores =
             options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
@@ -87,8 +87,8 @@ impl Device {
         Device { inner: Arc::new(Inner::Emulator { info, options }) }
     }
 
-    /// An emulator that also knows this device function of the user's; a GPU stays as it is, since
-    /// it has the function's CUDA C.
+    /// The emulator with one more device function of the user. A GPU is returned unchanged: it
+    /// compiles the function's CUDA C.
     pub fn with_function(
         &self,
         name: impl Into<Name>,
@@ -104,7 +104,7 @@ impl Device {
         }
     }
 
-    /// What it is called.
+    /// The GPU's name as the driver reports it, or `emulator` with its number of cores.
     pub fn name(&self) -> &str {
         &self.limits().name
     }
@@ -114,7 +114,7 @@ impl Device {
         matches!(&*self.inner, Inner::Cuda { .. })
     }
 
-    /// What it can do at most. The emulator has the limits of current GPUs.
+    /// Its properties and limits. The emulator has the limits of current GPUs.
     pub fn limits(&self) -> &DeviceInfo {
         match &*self.inner {
             Inner::Cuda { device, .. } => device.info(),
@@ -122,7 +122,7 @@ impl Device {
         }
     }
 
-    /// The GPU behind it.
+    /// The GPU, for direct use of the driver; none for the emulator.
     pub fn as_cuda(&self) -> Option<&cuda::Device> {
         match &*self.inner {
             Inner::Cuda { device, .. } => Some(device),
@@ -130,7 +130,7 @@ impl Device {
         }
     }
 
-    /// Whether both are one device.
+    /// Whether both are the same device.
     pub(super) fn is(&self, other: &Device) -> bool {
         match (&*self.inner, &*other.inner) {
             (Inner::Cuda { device: a, .. }, Inner::Cuda { device: b, .. }) => {
@@ -147,12 +147,13 @@ impl Device {
         DeviceTensor::upload(self, &self.default_stream(), tensor)
     }
 
-    /// An array on the device that has no values yet.
+    /// Allocates an array without values on the device.
     pub fn uninit(&self, shape: &[usize], dtype: DType) -> Result<DeviceTensor, Diagnostic> {
         DeviceTensor::uninit(self, shape, dtype)
     }
 
-    /// A queue of work that runs in order. On the emulator work is done when it is asked for.
+    /// Makes a stream: a queue of work that runs in order. The emulator runs work when it is put
+    /// there.
     pub fn stream(&self) -> Result<Stream, Diagnostic> {
         Ok(Stream(match &*self.inner {
             Inner::Cuda { device, .. } => Some(device.stream()?),
@@ -160,7 +161,7 @@ impl Device {
         }))
     }
 
-    /// Where work goes that names no stream.
+    /// The stream of work that names no stream.
     pub fn default_stream(&self) -> Stream {
         Stream(match &*self.inner {
             Inner::Cuda { stream, .. } => Some(stream.clone()),
@@ -168,7 +169,7 @@ impl Device {
         })
     }
 
-    /// What the pool that its arrays come from holds, in bytes; nothing on the emulator.
+    /// Use of the memory pool that its arrays come from; zeros on the emulator.
     pub fn pool_use(&self) -> Result<PoolUse, Diagnostic> {
         match &*self.inner {
             Inner::Cuda { device, .. } => Ok(device.pool_use()?),
@@ -176,8 +177,8 @@ impl Device {
         }
     }
 
-    /// Gives memory of its pool that no array uses back to the driver, for other libraries, until
-    /// so many bytes are left.
+    /// Returns unused memory of its pool to the driver, for other libraries, until at most `keep`
+    /// bytes are reserved, or no more is unused.
     pub fn trim(&self, keep: usize) -> Result<(), Diagnostic> {
         match &*self.inner {
             Inner::Cuda { device, .. } => Ok(device.trim(keep)?),
@@ -185,7 +186,7 @@ impl Device {
         }
     }
 
-    /// Waits until all work is done, and reports what went wrong in it.
+    /// Waits until all work is done. Returns the error of earlier work, if some failed.
     pub fn synchronize(&self) -> Result<(), Diagnostic> {
         if let Inner::Cuda { device, .. } = &*self.inner {
             device.synchronize()?;

@@ -13,8 +13,7 @@ use super::tensor::elements;
 use super::{Device, Tensor};
 use crate::cuda;
 
-/// An array that stays on a device between launches. Cloning gives another handle to the same
-/// elements.
+/// An array that stays on a device between launches. Clones are handles to the same elements.
 #[derive(Clone)]
 pub struct DeviceTensor {
     inner: Arc<Stored>,
@@ -93,7 +92,7 @@ impl DeviceTensor {
         DeviceTensor { inner: Arc::new(Stored { device: device.clone(), dtype, layout, storage }) }
     }
 
-    /// The device.
+    /// The device that it is on.
     pub fn device(&self) -> &Device {
         &self.inner.device
     }
@@ -108,7 +107,7 @@ impl DeviceTensor {
         &self.inner.layout.shape
     }
 
-    /// How many elements of the storage lie between neighbours on each axis.
+    /// Distance between neighbours along each axis, in elements of the storage.
     pub fn strides(&self) -> &[usize] {
         &self.inner.layout.strides
     }
@@ -117,12 +116,12 @@ impl DeviceTensor {
         &self.inner.layout
     }
 
-    /// Whether both are the same memory.
+    /// Whether both are handles to the same elements.
     pub(super) fn is(&self, other: &DeviceTensor) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Whether both have memory in common, as borrowed pieces of one array can.
+    /// Whether both have memory in common, as borrowed pieces of one allocation can.
     pub(super) fn overlaps(&self, other: &DeviceTensor) -> bool {
         let (a, b) = (self.extent(), other.extent());
         self.is(other) || (a.0 < b.1 && b.0 < a.1)
@@ -252,7 +251,7 @@ impl DeviceTensor {
         }
     }
 
-    /// Whether a copy from here to there is one of all elements.
+    /// Refuses targets of another type, shape or strides.
     pub(super) fn check_copy(&self, to: &DeviceTensor) -> Result<(), Diagnostic> {
         if self.dtype() != to.dtype() || !self.layout().same_places(to.layout()) {
             return Err(Diagnostic::new(
@@ -272,7 +271,7 @@ impl DeviceTensor {
         Ok(())
     }
 
-    /// Whether its elements lie row after row without gaps, as those of the host do.
+    /// Refuses layouts other than row-major without gaps, which arrays of the host have.
     pub(super) fn check_rows(&self) -> Result<(), Diagnostic> {
         if self.layout().is_rows() {
             return Ok(());
@@ -284,7 +283,7 @@ impl DeviceTensor {
         .help("copy it with `write` and `download`, which rearrange the elements"))
     }
 
-    /// Where its memory begins and ends, for telling whether two arrays share some.
+    /// The half-open range of addresses of its memory.
     pub(super) fn extent(&self) -> (u64, u64) {
         match &self.inner.storage {
             Storage::Cuda(buffer) => (buffer.address(), buffer.address() + buffer.bytes() as u64),
@@ -292,7 +291,7 @@ impl DeviceTensor {
         }
     }
 
-    /// The GPU's memory.
+    /// Its buffer on a GPU; refused on the emulator.
     pub(super) fn cuda_buffer(&self) -> Result<&cuda::Buffer, Diagnostic> {
         match &self.inner.storage {
             Storage::Cuda(buffer) => Ok(buffer),
@@ -300,7 +299,7 @@ impl DeviceTensor {
         }
     }
 
-    /// The emulator's elements.
+    /// Its elements on the emulator, locked.
     pub(super) fn emulated(&self) -> Result<MutexGuard<'_, ArrayArgument>, Diagnostic> {
         match &self.inner.storage {
             Storage::Cuda(_) => Err(other_device()),
@@ -309,7 +308,7 @@ impl DeviceTensor {
         }
     }
 
-    /// An order in which several can be locked.
+    /// A number by which several are locked in one order, against deadlocks.
     pub(super) fn address(&self) -> usize {
         Arc::as_ptr(&self.inner).addr()
     }

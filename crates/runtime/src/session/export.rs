@@ -32,9 +32,9 @@ pub struct Export {
     /// The CUDA C that it was made from.
     #[serde(skip)]
     pub source: String,
-    /// The arrays, by name.
+    /// The arrays by name: arguments of the kernel and temporaries of the launches.
     pub arrays: IndexMap<String, ExportedArray>,
-    /// The launches, in their order, on one stream.
+    /// The launches in their order, to be put on one stream.
     pub launches: Vec<ExportedLaunch>,
 }
 
@@ -43,11 +43,11 @@ pub struct Export {
 pub struct ExportedArray {
     /// The type of its elements, as `f32`.
     pub dtype: &'static str,
-    /// Its lengths.
+    /// The length of each axis.
     pub shape: Vec<usize>,
-    /// The steps between neighbours on each axis, in elements.
+    /// Distance in elements between neighbours along each axis.
     pub strides: Vec<usize>,
-    /// The bytes of its storage.
+    /// The size of its storage, bytes.
     pub bytes: usize,
     /// Whether a launch writes it.
     pub written: bool,
@@ -61,12 +61,12 @@ pub struct ExportedArray {
 pub struct ExportedLaunch {
     /// The name of the kernel in the binary.
     pub kernel: String,
-    /// Blocks on x, y, z.
+    /// Blocks along x, y and z.
     pub grid: [u64; 3],
-    /// Threads of a block on x, y, z.
+    /// Threads of a block along x, y and z.
     pub block: [u32; 3],
-    /// Bytes of dynamic shared memory; above 48 KiB the host has to allow them to the function
-    /// first.
+    /// Dynamic shared memory, bytes per block. Above 48 KiB the host has to opt in first
+    /// (`CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES`).
     pub dynamic_shared: u64,
     /// Whether the host may launch it with programmatic stream serialization (an attribute of
     /// `cuLaunchKernelEx`): it waits by itself for the launch ahead of it in this list, which saves

@@ -9,9 +9,9 @@ use loopwright_kernel_ir::Diagnostic;
 use super::export::Export;
 
 impl Export {
-    /// Writes `kernel.cubin`, `kernel.cu` and `launches.json` into a folder, which is made where
-    /// there is none. What cannot be written whole leaves the folder as it was. Gives the files
-    /// with their lengths.
+    /// Writes `kernel.cubin`, `kernel.cu` and `launches.json` into a folder, which is created if
+    /// necessary. If one of them cannot be written, the folder is left as it was. Returns the files
+    /// with their lengths in bytes.
     pub fn write_to(&self, folder: impl AsRef<Path>) -> Result<Vec<(PathBuf, usize)>, Diagnostic> {
         let mut list = serde_json::to_vec_pretty(self)
             .map_err(|e| Diagnostic::new("write-file", format!("the launches cannot be written: {e}")))?;

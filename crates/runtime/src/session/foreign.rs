@@ -1,11 +1,11 @@
-//! Memory of others: arrays and streams that another library owns, used here where they are, and
-//! arrays of this library handed to others.
+//! Memory of other libraries: arrays and streams that they own are used in place, and arrays of
+//! this library are handed to them.
 //!
-//! Two things have to hold for memory that two libraries use: it stays until both are done, and
-//! each one's work on it comes in an order. The first is the owner's part of a [`Shared`] array.
-//! For the second, the memory is ready in the order of a stream (`ready_on`); work of the device's
-//! own stream waits for that, and work of any other stream has to ([`Stream::wait`]). Before the
-//! memory goes back to its owner, all work of the device is waited for.
+//! Memory that two libraries use must stay until both are done, and the work of both on it must be
+//! ordered. The first is ensured by the owner inside of a [`Shared`] array. For the second, the
+//! memory is ready in the order of a stream (`ready_on`): the default stream of the device waits
+//! for that, and every other stream has to ([`Stream::wait`]). Before the memory goes back to its
+//! owner, all work of the device is waited for.
 
 use std::any::Any;
 
@@ -19,7 +19,7 @@ use super::{Device, DeviceTensor, Tensor};
 use crate::cuda;
 use crate::dlpack::{Description, Place, Shared};
 
-/// Memory of a device that somebody else owns.
+/// An array in memory of a device that another library owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawArray {
     /// The address of the first element.
@@ -28,19 +28,19 @@ pub struct RawArray {
     pub dtype: DType,
     /// The length of each axis.
     pub shape: Vec<usize>,
-    /// Elements between neighbours on each axis; none: row after row.
+    /// Distance in elements between neighbours along each axis; none for row-major without gaps.
     pub strides: Option<Vec<usize>>,
 }
 
 impl Device {
-    /// An array in memory that somebody else owns, without a copy. `owner` is dropped when the last
-    /// handle to the array is gone and the work of the device is done; it may be `()`.
+    /// An array in memory that somebody else owns, without a copy. `owner`, which may be `()`, is
+    /// dropped when the last handle to the array is gone and the device is idle.
     ///
     /// # Safety
     ///
-    /// The elements lie at these places in memory of this device and stay there until `owner` is
-    /// dropped. They are ready in the order of `ready_on`. Until then nobody else writes them while
-    /// work put on them here may run, nor reads what such work writes. Elements of `bool` are bytes
+    /// The elements lie at these places in memory of this device until `owner` is dropped, and are
+    /// ready in the order of `ready_on`. Until then, nobody else writes elements that pending work
+    /// of this library uses, or reads elements that such work writes. Elements of `bool` are bytes
     /// of 0 or 1.
     pub unsafe fn borrow_raw(
         &self,
@@ -57,9 +57,9 @@ impl Device {
     }
 
     /// An array of another library in the memory of this device, without a copy. It goes back to
-    /// its owner when the last handle to it is gone and the work of the device is done. `ready_on`
-    /// is the stream in whose order its library has made it ready: the one whose handle was given
-    /// to Python's `__dlpack__(stream=...)`.
+    /// its owner when the last handle to it is gone and the device is idle. `ready_on` is the
+    /// stream in whose order its library has made it ready: the one whose handle was given to
+    /// Python's `__dlpack__(stream=...)`.
     pub fn borrow(&self, array: Shared, ready_on: &Stream) -> Result<DeviceTensor, Diagnostic> {
         let Description { address, place, dtype, shape, strides, .. } = array.description().clone();
         let ordinal = i32::try_from(self.limits().ordinal).unwrap_or(i32::MAX);
@@ -127,13 +127,13 @@ impl Device {
         Ok(DeviceTensor::of_cuda(self, dtype, layout, buffer))
     }
 
-    /// A stream that another library owns: work put on it here comes in one order with the other's.
-    /// Handles 0, 1 and 2 are the driver's own default streams.
+    /// A stream that another library owns: work of both libraries runs on it in one order. Handles
+    /// 0, 1 and 2 are the driver's own default streams.
     ///
     /// # Safety
     ///
-    /// The handle is a stream of this device, and stays so as long as a handle to the value or
-    /// anything bound to it lives.
+    /// `handle` is a stream of this device for as long as the result, a clone of it, or anything
+    /// bound to it lives.
     pub unsafe fn borrow_stream(&self, handle: u64) -> Result<Stream, Diagnostic> {
         match &*self.inner {
             // SAFETY: the caller's promise.
@@ -169,17 +169,16 @@ impl DeviceTensor {
         self.cuda_buffer().ok().map(cuda::Buffer::address)
     }
 
-    /// Hands the array to another library, in its place: both use the same memory, which stays
-    /// until both are done with it. Waits for all work of the device, so that the elements are
-    /// there for whoever reads them.
+    /// Hands the array to another library without a copy: the memory stays until both are done with
+    /// it. Waits for all work of the device, so that the receiver can read the elements at once.
     pub fn share(&self) -> Result<Shared, Diagnostic> {
         let shared = self.to_shared()?;
         self.device().synchronize()?;
         Ok(shared)
     }
 
-    /// As [`DeviceTensor::share`], without waiting: the stream of the receiver
-    /// ([`Device::borrow_stream`]) waits for the work that was put on `produced_on` until now.
+    /// As [`DeviceTensor::share`], without waiting on the host: the stream of the receiver
+    /// ([`Device::borrow_stream`]) waits for the work put on `produced_on` so far.
     pub fn share_on(&self, produced_on: &Stream, receiver: &Stream) -> Result<Shared, Diagnostic> {
         let shared = self.to_shared()?;
         if produced_on.handle() != receiver.handle() {
@@ -206,7 +205,8 @@ impl DeviceTensor {
             strides: layout.strides.iter().map(|s| i64::try_from(*s).unwrap_or(i64::MAX)).collect(),
             read_only: false,
         };
-        Ok(Shared::ours(description, Box::new(self.clone())))
+        // SAFETY: the description is that of the array, and a handle keeps its memory.
+        Ok(unsafe { Shared::lend(description, Box::new(self.clone())) })
     }
 }
 
@@ -226,7 +226,8 @@ impl Tensor {
             strides: layout.strides.iter().map(|s| i64::try_from(*s).unwrap_or(i64::MAX)).collect(),
             read_only: false,
         };
-        Ok(Shared::ours(description, Box::new(words)))
+        // SAFETY: `words` holds the elements, row after row, and moves with its box.
+        Ok(unsafe { Shared::lend(description, Box::new(words)) })
     }
 
     /// A copy of the elements of another library's array on the host, whatever its strides.
@@ -242,14 +243,7 @@ impl Tensor {
     /// # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
     /// ```
     pub fn from_shared(array: &Shared) -> Result<Tensor, Diagnostic> {
-        let Description { place, dtype, shape, .. } = array.description();
-        if !matches!(place.kind, Place::HOST | Place::CUDA_HOST) {
-            return Err(Diagnostic::new(
-                "other-device",
-                format!("the array is on device {} of kind {}, not on the host", place.number, place.kind),
-            )
-            .help("borrow it on its device with `Device::borrow`"));
-        }
+        let Description { dtype, shape, .. } = array.description();
         elements(shape, *dtype)?;
         let bytes = array.host_bytes()?;
         let buffer = Buffer::from_bytes(*dtype, bytes).ok_or_else(|| {

@@ -1,9 +1,9 @@
 //! Sequences of launches and copies that are recorded once and started as a whole.
 //!
 //! A [`Sequence`] is recorded, not run: nothing reaches the device before the [`Graph`] is
-//! launched. Two pieces of work that touch the same memory, one of them writing, keep the order in
-//! which they were recorded; all others may run at the same time. That is decided from the arrays
-//! of each launch, of which the kernel says which it writes, and not from streams.
+//! launched. Two pieces of work that touch the same memory, at least one of them writing, keep the
+//! order in which they were recorded; all others may run at the same time. What a launch reads and
+//! writes follows from its arrays and its kernel; streams play no role.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::stream::Stream;
 use super::{Bound, Device, DeviceTensor};
 use crate::cuda;
 
-/// Launches and copies in the order in which they are to be done; see [`Device::record`].
+/// Launches and copies in the order in which they were recorded; see [`Device::record`].
 #[derive(Debug)]
 pub struct Sequence {
     device: Device,
@@ -28,7 +28,7 @@ pub struct Sequence {
 #[derive(Debug)]
 struct Piece {
     work: Work,
-    /// The memory that it uses.
+    /// The memory that it reads or writes.
     touches: Vec<Touch>,
 }
 
@@ -71,7 +71,9 @@ impl Device {
     /// # use loopwright_runtime::{Args, Device, Tensor};
     /// # use loopwright_kernel_ir::LoopKernel;
     /// # let device = Device::emulator();
-    /// # let kernel = LoopKernel::parse("kernel twice(x: f32[n], n: i32)\ndomain { [i] : 0 <= i < n }\nx[i] = 2.0 * x[i]")?;
+    /// # let kernel = LoopKernel::parse(
+    /// #     "kernel twice(x: f32[n], n: i32)\n{ [i] : 0 <= i < n }\nx[i] = 2.0 * x[i]",
+    /// # )?;
     /// let x = device.upload(&Tensor::from_vec(&[2], vec![1.0f32, 3.0])?)?;
     /// let twice = device.compile(&kernel)?.bind(&Args::new().device_tensor("x", &x))?;
     /// let mut graph = device.record(|sequence| {
@@ -94,8 +96,8 @@ impl Device {
 }
 
 impl Sequence {
-    /// Adds one launch of a bound kernel. The stream that it is bound to means nothing here. The
-    /// graph uses the arrays as they are when it is launched, and keeps them alive.
+    /// Adds one launch of a bound kernel, whose stream plays no role here. The graph keeps the
+    /// arrays alive, and uses the values that they have when it is launched.
     pub fn launch(&mut self, bound: &Bound) -> Result<(), Diagnostic> {
         if !bound.device().is(&self.device) {
             return Err(self.other_device("the kernel is bound on"));
@@ -129,7 +131,7 @@ impl Sequence {
         Ok(())
     }
 
-    /// How many launches and copies were recorded.
+    /// The number of launches and copies recorded so far.
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
@@ -159,8 +161,8 @@ impl Sequence {
     }
 }
 
-/// For each piece the pieces that it waits for: those it conflicts with, less those that another of
-/// them waits for already.
+/// For each piece the earlier pieces that it waits for: those that it conflicts with, unless
+/// another of them waits for them already.
 fn dependences(pieces: &[Piece]) -> Vec<Vec<usize>> {
     let words = pieces.len().div_ceil(64);
     // For each piece, by bits, all that come before it in time.
@@ -215,7 +217,7 @@ fn nodes(pieces: &[Piece]) -> Result<Vec<cuda::Node>, Diagnostic> {
     Ok(nodes)
 }
 
-/// A recorded sequence, ready to be started any number of times. It keeps its kernels and arrays
+/// A recorded sequence, which can be launched any number of times. It keeps its kernels and arrays
 /// alive.
 #[derive(Debug)]
 pub struct Graph {
@@ -230,8 +232,8 @@ enum Replay {
 }
 
 impl Graph {
-    /// Puts all of it on the device's own stream, as one piece of work. A GPU reports what goes
-    /// wrong with the next call that waits, the emulator at once.
+    /// Puts the whole graph on the device's default stream as one piece of work. A GPU reports
+    /// errors of the work in the next call that waits, the emulator in this one.
     pub fn launch(&mut self) -> Result<(), Diagnostic> {
         let stream = self.device.default_stream();
         self.launch_on(&stream)
@@ -256,7 +258,7 @@ impl Graph {
         }
     }
 
-    /// The device.
+    /// The device that it was recorded for.
     pub fn device(&self) -> &Device {
         &self.device
     }

@@ -1,4 +1,4 @@
-//! What a launch costs the host, beside what the driver's own call costs.
+//! The host time of a launch, compared with that of the driver's own call.
 
 use std::time::Instant;
 
@@ -7,8 +7,8 @@ use loopwright_kernel_ir::Diagnostic;
 use super::Bound;
 use super::bound::Execution;
 
-/// Nanoseconds of the host for each launch, a number a round. In each round all three take their
-/// turn, in an order that changes.
+/// Nanoseconds of host time per launch, one value per round. Each round measures all three, in an
+/// order that changes from round to round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostCost {
     /// [`Bound::launch`].
@@ -16,14 +16,14 @@ pub struct HostCost {
     /// `cuLaunchKernel` of the same functions with the same sizes, stream and packed parameters,
     /// and nothing else.
     pub bare: Vec<f64>,
-    /// The same once more: how much a measurement differs from itself.
+    /// The same once more, to show how much two measurements of the same differ.
     pub bare_again: Vec<f64>,
 }
 
 impl Bound {
-    /// Measures what a launch costs the host on a GPU: so many rounds, each of so many launches of
-    /// each kind. The device is waited for between them, so that the driver's queue is never full,
-    /// and that time does not count.
+    /// Measures the host time of launches on a GPU, in this many rounds of this many launches of
+    /// each kind. Between measurements it waits for the device, so that the driver's queue never
+    /// fills; that time is not counted.
     pub fn host_cost(&self, rounds: usize, launches: usize) -> Result<HostCost, Diagnostic> {
         let Execution::Cuda { launches: prepared, .. } = self.execution() else {
             return Err(Diagnostic::new("no-device", "what the driver's call costs is measured on a GPU")

@@ -2,9 +2,9 @@
 //! launched.
 //!
 //! ```text
-//! Device::compile(&LoopKernel) -> Compiled       forms are made when needed: one for each binding of open types and index width
-//! Compiled::bind(&Args)        -> Bound          everything about the arguments is checked here, once
-//! Bound::launch()                                 nothing is checked, looked up or allocated any more
+//! Device::compile(&LoopKernel) -> Compiled    one form per binding of open types and index width
+//! Compiled::bind(&Args)        -> Bound       checks everything about the arguments, once
+//! Bound::launch()                             checks, looks up and allocates nothing
 //! ```
 //!
 //! | module | what it decides |
@@ -13,7 +13,8 @@
 //! | `tensor`, `npy`, `device_tensor` | data on the host, in files, and on a device |
 //! | `args`, `scalar` | what a caller hands over |
 //! | `resolve` | open types, scalars that follow from shapes, shapes |
-//! | `facts`, `properties`, `layout` | what is declared and found of data, and how a tensor lies in the kernel's storage |
+//! | `facts`, `properties` | what is declared of data, and what is found in them |
+//! | `layout` | how a tensor lies in the kernel's storage |
 //! | `variant`, `compiled` | the forms of a kernel: lowered, printed, compiled |
 //! | `bind`, `bound` | a kernel with its arguments, ready to be launched |
 //! | `stream` | the order of work: streams, and events between them |
@@ -23,7 +24,8 @@
 //! | `ask` | what a kernel expects, before there are arguments |
 //! | `export` | a binary and its launches, for hosts that are not written in Rust |
 //! | `host_cost` | what a launch costs the host |
-//! | `reference`, `agreement` | what the declared kernel computes, by the plain interpreter, and whether results are that |
+//! | `reference` | what the declared kernel computes, by the plain interpreter |
+//! | `agreement` | whether results are those |
 //! | `stages` | every form on the way, to be looked at |
 //!
 //! Refusals are [`Diagnostic`](loopwright_kernel_ir::Diagnostic)s. The GPU and the emulator refuse
@@ -39,7 +41,6 @@ mod compiled;
 mod device;
 mod device_tensor;
 mod emulate;
-mod errors;
 mod export;
 mod export_files;
 mod facts;

@@ -1,23 +1,24 @@
-//! Choices of compilation.
+//! Options of compilation.
 
 use loopwright_kernel_ir::DType;
 
 use crate::{Arch, Cache};
 
-/// Choices of compilation.
+/// Options of compilation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
-    /// NVRTC's `--use_fast_math`, everywhere; single calls are chosen in the kernel.
+    /// NVRTC's `--use_fast_math`, for the whole kernel. Single calls are chosen in the kernel's
+    /// text.
     pub fast_math: bool,
     /// Ties machine code to lines of the CUDA C, which is kept in a file, for the profiler and the
     /// sanitizer.
     pub line_info: bool,
-    /// Compile anew instead of asking the cache of binaries.
+    /// Compile without looking into the cache of binaries.
     pub no_cache: bool,
-    /// Another architecture than the device's own.
+    /// The architecture to compile for, if it is not the device's own.
     pub arch: Option<Arch>,
-    /// I32 or I64 for all launches, instead of what each one's arguments need. 32-bit indices that
-    /// do not suffice are refused.
+    /// [`DType::I32`] or [`DType::I64`] for all launches; by default the narrower one that suffices
+    /// for the arguments of each. 32-bit indices that do not suffice are refused.
     pub index: Option<DType>,
 }
 

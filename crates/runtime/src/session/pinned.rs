@@ -1,7 +1,7 @@
-//! Copies between the host and a device that run while the host goes on.
+//! Copies between the host and a device that do not block the host.
 //!
-//! The host's side of such a copy is memory that the driver keeps in place. While a copy runs, its
-//! [`Transfer`] owns that memory: it cannot be read, written or freed before the copy is done.
+//! The host's side of such a copy is pinned memory. While a copy is pending, its [`Transfer`] owns
+//! that memory: it cannot be read, written or freed before the copy is done.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::tensor::elements;
 use super::{Device, DeviceTensor, Tensor};
 use crate::cuda;
 
-/// An array on the host, row after row, in memory that a device copies from and to on its own.
+/// An array on the host, row-major, in pinned memory.
 pub struct PinnedTensor {
     shape: Vec<usize>,
     dtype: DType,
@@ -23,7 +23,7 @@ pub struct PinnedTensor {
 #[derive(Debug)]
 enum Memory {
     Cuda(cuda::HostBuffer),
-    /// On the emulator any memory does.
+    /// Ordinary memory, which is enough for the emulator.
     Emulator(Vec<u8>),
 }
 
@@ -34,7 +34,7 @@ impl fmt::Debug for PinnedTensor {
 }
 
 impl Device {
-    /// An array of zeros on the host for copies that run while the host goes on.
+    /// Allocates an array of zeros in pinned memory of the host.
     pub fn pinned(&self, shape: &[usize], dtype: DType) -> Result<PinnedTensor, Diagnostic> {
         let bytes = elements(shape, dtype)? * dtype.bytes();
         let memory = match &*self.inner {
@@ -52,7 +52,7 @@ impl Device {
         Ok(PinnedTensor { shape: shape.to_vec(), dtype, memory })
     }
 
-    /// The elements of an array, copied to memory for copies that run while the host goes on.
+    /// Copies an array to pinned memory of the host.
     pub fn pin(&self, tensor: &Tensor) -> Result<PinnedTensor, Diagnostic> {
         let mut pinned = self.pinned(tensor.shape(), tensor.dtype())?;
         pinned.bytes_mut().copy_from_slice(tensor.buffer().bytes());
@@ -71,7 +71,7 @@ impl PinnedTensor {
         self.dtype
     }
 
-    /// The bytes of the elements, row after row.
+    /// The bytes of the elements in row-major order.
     pub fn bytes(&self) -> &[u8] {
         match &self.memory {
             Memory::Cuda(buffer) => buffer,
@@ -79,7 +79,7 @@ impl PinnedTensor {
         }
     }
 
-    /// The bytes of the elements, to be written. A bool is a byte of 0 or 1.
+    /// The bytes of the elements in row-major order, to be written. A bool is a byte of 0 or 1.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.memory {
             Memory::Cuda(buffer) => buffer,
@@ -87,7 +87,7 @@ impl PinnedTensor {
         }
     }
 
-    /// A copy of the elements.
+    /// Copies the elements to a tensor.
     pub fn to_tensor(&self) -> Result<Tensor, Diagnostic> {
         let buffer = Buffer::from_bytes(self.dtype, self.bytes().to_vec()).ok_or_else(|| {
             Diagnostic::new("tensor-bool", "a truth value is neither 0 nor 1")
@@ -116,8 +116,7 @@ impl PinnedTensor {
 }
 
 impl Stream {
-    /// Copies all elements to an array on the device, in the order of this stream, while the host
-    /// goes on.
+    /// Copies all elements to an array on the device, in the order of this stream, without waiting.
     ///
     /// ```
     /// # use loopwright_runtime::{Device, Tensor};
@@ -127,7 +126,7 @@ impl Stream {
     /// let values = device.pin(&Tensor::from_vec(&[3], vec![1.0f32, 2.0, 3.0])?)?;
     /// let up = stream.upload_from(values, &there)?;
     /// let down = stream.download_to(&there, device.pinned(&[3], DType::F32)?)?;
-    /// // The host has its hands free here.
+    /// // The host can do something else here.
     /// assert_eq!(down.wait()?.to_tensor()?, up.wait()?.to_tensor()?);
     /// # Ok::<(), loopwright_kernel_ir::Diagnostic>(())
     /// ```
@@ -153,7 +152,7 @@ impl Stream {
     }
 
     /// Copies all elements of an array on the device to the host, in the order of this stream,
-    /// while the host goes on.
+    /// without waiting.
     pub fn download_to(&self, from: &DeviceTensor, to: PinnedTensor) -> Result<Transfer, Diagnostic> {
         to.check(from)?;
         let PinnedTensor { shape, dtype, memory } = to;
@@ -171,8 +170,7 @@ impl Stream {
     }
 }
 
-/// A copy under way, which owns the memory of the host that it uses. Dropping it waits for the
-/// copy.
+/// A pending copy, which owns the memory of the host that it uses. Dropping it waits for the copy.
 #[derive(Debug)]
 pub struct Transfer {
     shape: Vec<usize>,
@@ -187,7 +185,7 @@ enum UnderWay {
 }
 
 impl Transfer {
-    /// Waits until the copy is done and gives the host's memory back.
+    /// Waits until the copy is done and returns the memory of the host.
     pub fn wait(self) -> Result<PinnedTensor, Diagnostic> {
         let memory = match self.under_way {
             UnderWay::Cuda(transfer) => Memory::Cuda(transfer.wait()?),
@@ -196,7 +194,7 @@ impl Transfer {
         Ok(PinnedTensor { shape: self.shape, dtype: self.dtype, memory })
     }
 
-    /// Whether the copy is done, without waiting.
+    /// Whether the copy is done. Does not wait.
     pub fn is_done(&self) -> Result<bool, Diagnostic> {
         match &self.under_way {
             UnderWay::Cuda(transfer) => Ok(transfer.is_done()?),

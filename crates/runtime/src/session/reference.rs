@@ -28,8 +28,8 @@ impl Compiled {
         self.reference_in_f64_until(args, None)
     }
 
-    /// As [`Compiled::reference_in_f64`], which is slow on purpose, given up at a moment with the
-    /// refusal `out-of-time`.
+    /// As [`Compiled::reference_in_f64`], refused as `out-of-time` if it is not done by the
+    /// deadline.
     pub fn reference_in_f64_until(
         &self,
         args: &Args,

@@ -1,4 +1,4 @@
-//! Every form of a kernel on its way to the device, to be looked at.
+//! Every form of a kernel, from its declaration to the binary, to be looked at.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::Arch;
 use crate::disasm;
 use crate::nvrtc::{self, KernelResources};
 
-/// Every form on the way. What needs a compiler is absent where there is none; see
-/// [`Stages::not_compiled`].
+/// Every form of a kernel, from its declaration to the binary. Without a compiler there is no
+/// binary; see [`Stages::not_compiled`].
 #[derive(Clone, Debug)]
 pub struct Stages {
     /// The kernel as it was declared.
@@ -30,21 +30,21 @@ pub struct Stages {
     pub program: Arc<Program>,
     /// The CUDA C, with the map from lines to instructions.
     pub cuda: Arc<CudaSource>,
-    /// What the compiler made of it: binary, PTX, log, registers and shared memory.
+    /// The binary, with its PTX, log and resource usage.
     pub compiled: Option<nvrtc::Compiled>,
-    /// Why there is no `compiled`.
+    /// The refusal of compilation; none if `compiled` is there.
     pub not_compiled: Option<Diagnostic>,
 }
 
 impl Compiled {
-    /// Every form on the way, for the types and widths that these arguments ask for.
+    /// Every form of the kernel, for the types and index type that these arguments need.
     pub fn stages_for(&self, args: &Args) -> Result<Stages, Diagnostic> {
         let key = key_for(self, args)?;
         Stages::of(self, &key)
     }
 
-    /// Every form on the way, for 32-bit indices unless the options say otherwise. The kernel's
-    /// types have to be known.
+    /// Every form of the kernel, for 32-bit indices unless the options say otherwise. Refused for
+    /// kernels with open types.
     pub fn stages(&self) -> Result<Stages, Diagnostic> {
         if let Some(open) = self.kernel().open_types().first() {
             return Err(Diagnostic::new(

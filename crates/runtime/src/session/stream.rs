@@ -1,7 +1,7 @@
 //! The order of work on a device: streams, and events between them.
 //!
-//! On the emulator work is done when it is asked for, in the thread that asks, so that every order
-//! of streams and events holds by itself.
+//! The emulator runs work when it is put on a stream, in the calling thread, so that every order of
+//! streams and events holds by itself.
 
 use std::time::Instant;
 
@@ -10,12 +10,12 @@ use loopwright_kernel_ir::Diagnostic;
 use super::DeviceTensor;
 use crate::cuda;
 
-/// A queue of work of a device, done in order. Cloning gives another handle to the same queue.
+/// A queue of work of a device, run in order. Clones are handles to the same queue.
 #[derive(Clone, Debug)]
 pub struct Stream(pub(super) Option<cuda::Stream>);
 
 impl Stream {
-    /// Waits until all of its work is done, and reports what went wrong in it.
+    /// Waits until all of its work is done. Returns the error of earlier work, if some failed.
     pub fn synchronize(&self) -> Result<(), Diagnostic> {
         match &self.0 {
             Some(stream) => Ok(stream.synchronize()?),
@@ -23,7 +23,7 @@ impl Stream {
         }
     }
 
-    /// Marks this place in the queue.
+    /// Records an event behind all work put on the stream so far.
     pub fn record(&self) -> Result<Event, Diagnostic> {
         Ok(Event(match &self.0 {
             Some(stream) => Mark::Cuda(stream.record()?),
@@ -31,7 +31,7 @@ impl Stream {
         }))
     }
 
-    /// Lets the work that follows wait for an event of another stream; the host goes on.
+    /// Makes later work of this stream wait for an event of another. The host does not wait.
     pub fn wait(&self, event: &Event) -> Result<(), Diagnostic> {
         if let (Some(stream), Mark::Cuda(event)) = (&self.0, &event.0) {
             stream.wait(event)?;
@@ -42,10 +42,11 @@ impl Stream {
     /// Copies all elements from one array to another of the same type, shape and strides, in the
     /// order of this stream.
     ///
-    /// The arrays can be on two GPUs; the stream is of one of them. The other device's streams know
-    /// nothing of that order: they [wait](Stream::wait) for an event before they use either array.
-    /// What waits for all work of either device, as [`DeviceTensor::download`] does, waits for the
-    /// copy as well. While the stream is being captured it takes no such copy.
+    /// The arrays can be on two GPUs; the stream must then belong to one of them. Streams of the
+    /// other device are not ordered with the copy: they have to [wait](Stream::wait) for an event
+    /// before they use either array. What waits for all work of either device, as
+    /// [`DeviceTensor::download`] does, waits for the copy as well. A stream that is being captured
+    /// refuses copies between devices.
     ///
     /// ```no_run
     /// # use loopwright_runtime::{Device, Tensor};
@@ -70,7 +71,7 @@ impl Stream {
     }
 }
 
-/// A place in a queue.
+/// A point in the queue of a stream.
 #[derive(Debug)]
 pub struct Event(Mark);
 
@@ -81,7 +82,7 @@ enum Mark {
 }
 
 impl Event {
-    /// Waits until the stream has come here, and reports what went wrong before.
+    /// Waits until the stream has reached it. Returns the error of earlier work, if some failed.
     pub fn synchronize(&self) -> Result<(), Diagnostic> {
         match &self.0 {
             Mark::Cuda(event) => Ok(event.synchronize()?),
@@ -89,7 +90,7 @@ impl Event {
         }
     }
 
-    /// Whether the stream has come here, without waiting.
+    /// Whether the stream has reached it. Does not wait.
     pub fn is_done(&self) -> Result<bool, Diagnostic> {
         match &self.0 {
             Mark::Cuda(event) => Ok(event.is_done()?),
@@ -97,7 +98,7 @@ impl Event {
         }
     }
 
-    /// The time from here to a later event of the same device, in milliseconds. Waits for both.
+    /// Milliseconds from this event to a later one of the same device. Waits for both.
     pub fn milliseconds_to(&self, later: &Event) -> Result<f64, Diagnostic> {
         match (&self.0, &later.0) {
             (Mark::Cuda(from), Mark::Cuda(to)) => Ok(from.elapsed_ms(to)?.into()),

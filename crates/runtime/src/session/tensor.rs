@@ -13,7 +13,7 @@ pub struct Tensor {
     shape: Vec<usize>,
     buffer: Arc<Buffer>,
     initialised: bool,
-    /// What was found about the elements.
+    /// What was found about the elements, shared by all clones.
     properties: Arc<Properties>,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// Elements of a shape.
+/// The number of elements of a shape, or a refusal if memory cannot hold them.
 pub(super) fn elements(shape: &[usize], dtype: DType) -> Result<usize, Diagnostic> {
     shape
         .iter()
@@ -65,17 +65,17 @@ fn zeros(shape: &[usize], dtype: DType) -> Result<Buffer, Diagnostic> {
 }
 
 impl Tensor {
-    /// These elements, row by row.
+    /// An array of these elements, in row-major order.
     pub fn from_vec<T: Element>(shape: &[usize], values: Vec<T>) -> Result<Tensor, Diagnostic> {
         Tensor::from_slice(shape, &values)
     }
 
-    /// These elements, row by row.
+    /// An array of these elements, in row-major order.
     pub fn from_slice<T: Element>(shape: &[usize], values: &[T]) -> Result<Tensor, Diagnostic> {
         Tensor::from_buffer(shape, Buffer::from_slice(values))
     }
 
-    /// The elements of a buffer, row by row.
+    /// An array of the elements of a buffer, in row-major order.
     pub fn from_buffer(shape: &[usize], buffer: Buffer) -> Result<Tensor, Diagnostic> {
         let needed = elements(shape, buffer.dtype())?;
         if needed != buffer.len() {
@@ -93,13 +93,13 @@ impl Tensor {
         })
     }
 
-    /// Each element from its number in row-major order.
+    /// An array of `f(k)` for the element with number `k` in row-major order.
     pub fn from_fn<T: Element>(shape: &[usize], f: impl FnMut(usize) -> T) -> Result<Tensor, Diagnostic> {
         let values: Vec<T> = (0..elements(shape, T::DTYPE)?).map(f).collect();
         Tensor::from_slice(shape, &values)
     }
 
-    /// Zeros.
+    /// An array of zeros, or `false`.
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Tensor, Diagnostic> {
         let buffer = zeros(shape, dtype)?;
         Ok(Tensor {
@@ -110,8 +110,8 @@ impl Tensor {
         })
     }
 
-    /// No values yet: for what a kernel writes. The emulator reports a read of an element that was
-    /// never written.
+    /// An array without values, for a kernel to write. The emulator reports reads of elements that
+    /// were never written.
     pub fn uninit(shape: &[usize], dtype: DType) -> Result<Tensor, Diagnostic> {
         Ok(Tensor { initialised: false, ..Tensor::zeros(shape, dtype)? })
     }
@@ -155,22 +155,22 @@ impl Tensor {
         self.buffer.dtype()
     }
 
-    /// How many elements.
+    /// The number of elements: the product of the lengths.
     pub fn len(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Whether there are none.
+    /// Whether it has no elements.
     pub fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// The elements, row by row.
+    /// The elements in row-major order.
     pub fn buffer(&self) -> &Buffer {
         &self.buffer
     }
 
-    /// What is known of the elements, which is found when it is asked for.
+    /// Properties of the elements, found on demand.
     pub(super) fn properties(&self) -> &Properties {
         &self.properties
     }
@@ -180,7 +180,7 @@ impl Tensor {
         self.initialised
     }
 
-    /// The elements, row by row. Refused for another type than theirs.
+    /// The elements in row-major order. Refused if `T` is not their type.
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, Diagnostic> {
         self.buffer.to_vec().ok_or_else(|| {
             Diagnostic::new(
@@ -196,7 +196,7 @@ impl Tensor {
         self.buffer.numbers().map(Number::as_f64).collect()
     }
 
-    /// The elements converted.
+    /// A copy with the elements converted to a type.
     pub fn cast(&self, dtype: DType) -> Tensor {
         let mut buffer = Buffer::zeros(dtype, self.len());
         for (k, number) in self.buffer.numbers().enumerate() {
@@ -210,7 +210,7 @@ impl Tensor {
         }
     }
 
-    /// The same elements under another shape.
+    /// The same elements under another shape with as many elements.
     pub fn reshape(&self, shape: &[usize]) -> Result<Tensor, Diagnostic> {
         let needed = elements(shape, self.dtype())?;
         if needed != self.len() {

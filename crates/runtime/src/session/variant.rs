@@ -17,7 +17,7 @@ use crate::Arch;
 use crate::cache::Lookup;
 use crate::{cuda, nvrtc};
 
-/// What tells the forms of one kernel apart.
+/// What distinguishes the forms of one kernel: bound types and index type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub types: BTreeMap<Name, DType>,
@@ -35,7 +35,7 @@ pub(super) struct Variant {
     emulator: OnceLock<Result<Emulator, Diagnostic>>,
 }
 
-/// The form on a GPU.
+/// The binary of a form, loaded on a GPU.
 #[derive(Debug)]
 pub(super) struct Gpu {
     pub compiled: nvrtc::Compiled,
@@ -97,13 +97,13 @@ impl Variant {
         Ok(Gpu { compiled, functions })
     }
 
-    /// The code of the emulator, with the choices of the device that this is for.
+    /// The code of the emulator, made with these options by the first call.
     pub fn emulator(&self, options: &emulator::Options) -> Result<&Emulator, Diagnostic> {
         let made = || Emulator::new(&self.program, options).map_err(Diagnostic::from);
         self.emulator.get_or_init(made).as_ref().map_err(Clone::clone)
     }
 
-    /// The CUDA C.
+    /// The printed CUDA C.
     pub fn source(&self) -> Result<Arc<CudaSource>, Diagnostic> {
         self.source.get_or_init(|| cuda_source(&self.program).map(Arc::new)).clone()
     }

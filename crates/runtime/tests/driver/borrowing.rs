@@ -10,9 +10,7 @@ use loopwright_runtime::dlpack::{ElementType, Place, RawManaged, RawTensor, RawV
 use loopwright_runtime::{Args, Device, DeviceTensor, RawArray};
 use loopwright_transforms::Pipeline;
 
-use super::{
-    Outcome, TWICE, bind_twice, check, kernel, ok, refused, stand_in::StandIn, twice, upload, values,
-};
+use super::{Outcome, StandIn, TWICE, bind_twice, check, kernel, ok, refused, twice, upload, values};
 
 /// What another library does with memory of its own: it is told when it gets it back.
 struct Lender {

@@ -7,7 +7,7 @@ use loopwright_kernel_ir::LoopKernel;
 use loopwright_runtime::{Args, Bound, Device};
 use loopwright_transforms::Pipeline;
 
-use super::{AXPY, Outcome, bind_axpy, check, counting::TAKEN, ok, stand_in::StandIn, upload, values};
+use super::{AXPY, Outcome, StandIn, bind_axpy, check, counting::TAKEN, ok, upload, values};
 
 pub(super) fn launching_allocates_nothing_and_asks_nothing(driver: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;

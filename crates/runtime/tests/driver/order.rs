@@ -2,7 +2,7 @@
 
 use loopwright_runtime::{Args, Device};
 
-use super::{Outcome, TWICE, bind_axpy, check, kernel, ok, refused, stand_in::StandIn, upload, values};
+use super::{Outcome, StandIn, TWICE, bind_axpy, check, kernel, ok, refused, upload, values};
 
 pub(super) fn streams_wait_for_events(_: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;

@@ -1,0 +1,118 @@
+//! The structures of the convention, as C lays them out.
+
+use std::ffi::c_void;
+
+use loopwright_kernel_ir::DType;
+
+/// The device that memory belongs to (`DLDevice`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The kind of device, as [`Place::HOST`] and [`Place::CUDA`].
+    pub kind: i32,
+    /// The number of the device among those of its kind, counted from 0.
+    pub number: i32,
+}
+
+impl Place {
+    /// The kind of the host's memory.
+    pub const HOST: i32 = 1;
+    /// The kind of a GPU's memory.
+    pub const CUDA: i32 = 2;
+    /// The kind of memory of the host that CUDA keeps in place.
+    pub const CUDA_HOST: i32 = 3;
+    /// The kind of memory that CUDA moves between the host and the devices.
+    pub const CUDA_MANAGED: i32 = 13;
+
+    /// The host.
+    pub fn host() -> Place {
+        Place { kind: Place::HOST, number: 0 }
+    }
+}
+
+/// The type of elements (`DLDataType`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElementType {
+    /// 0: signed integer, 1: unsigned integer, 2: IEEE float, 4: bfloat, 6: bool. Other codes have
+    /// no [`DType`].
+    pub code: u8,
+    /// Bits of one lane.
+    pub bits: u8,
+    /// Lanes of one element: 1 unless elements are vectors.
+    pub lanes: u16,
+}
+
+impl ElementType {
+    /// The encoding of a type.
+    pub fn of(dtype: DType) -> ElementType {
+        let code = match dtype {
+            DType::Bool => 6,
+            DType::BF16 => 4,
+            t if t.is_float() => 2,
+            t if t.is_unsigned() => 1,
+            _ => 0,
+        };
+        ElementType { code, bits: (8 * dtype.bytes()) as u8, lanes: 1 }
+    }
+
+    /// The [`DType`] with this encoding, if there is one.
+    pub fn dtype(self) -> Option<DType> {
+        DType::ALL.iter().copied().find(|dtype| ElementType::of(*dtype) == self)
+    }
+}
+
+/// Elements in memory (`DLTensor`).
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawTensor {
+    /// The beginning of the allocation; elements begin `byte_offset` after it.
+    pub data: *mut c_void,
+    /// The device that the memory belongs to.
+    pub place: Place,
+    /// The number of axes, and so the length of `shape` and `strides`.
+    pub rank: i32,
+    /// The type of the elements.
+    pub element: ElementType,
+    /// The length of each axis.
+    pub shape: *mut i64,
+    /// Distance in elements between neighbours along each axis; null for row-major without gaps.
+    pub strides: *mut i64,
+    /// Distance of the first element from `data`, bytes.
+    pub byte_offset: u64,
+}
+
+/// Elements with their owner (`DLManagedTensor`).
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawManaged {
+    /// The elements.
+    pub tensor: RawTensor,
+    /// Reserved for the owner.
+    pub context: *mut c_void,
+    /// Gives the array back to its owner; null if there is nothing to do.
+    pub deleter: Option<unsafe extern "C" fn(*mut RawManaged)>,
+}
+
+/// Elements with their owner, and what may be done with them (`DLManagedTensorVersioned`).
+#[repr(C)]
+#[derive(Debug)]
+pub struct RawVersioned {
+    /// The version of the structure: major, minor. Another major version has another layout.
+    pub version: [u32; 2],
+    /// Reserved for the owner.
+    pub context: *mut c_void,
+    /// Gives the array back to its owner; null if there is nothing to do.
+    pub deleter: Option<unsafe extern "C" fn(*mut RawVersioned)>,
+    /// A bit set of [`RawVersioned::READ_ONLY`] and flags that are ignored here.
+    pub flags: u64,
+    /// The elements.
+    pub tensor: RawTensor,
+}
+
+impl RawVersioned {
+    /// The version of the structures here.
+    pub const VERSION: [u32; 2] = [1, 1];
+    /// The flag of elements that must not be written.
+    pub const READ_ONLY: u64 = 1;
+}

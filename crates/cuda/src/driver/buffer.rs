@@ -1,0 +1,280 @@
+//! Memory of a device, and pinned memory of the host.
+//!
+//! A buffer is freed when the last handle to it is dropped, after the work that may still use it: a
+//! scratch buffer in the order of its stream, any other after all work of the device, and nobody
+//! waits for that. Memory that other libraries use or own is different: dropping the last handle to
+//! it waits until the device is idle.
+
+use std::any::Any;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use cudarc::driver::{result, sys};
+
+use super::device::Device;
+use super::error::{CudaError, Doing};
+use super::stream::Stream;
+
+/// Bytes in a device's memory. Clones are handles to the same bytes.
+#[derive(Clone, Debug)]
+pub struct Buffer {
+    pub(super) memory: Arc<Memory>,
+}
+
+#[derive(Debug)]
+pub(super) struct Memory {
+    pointer: sys::CUdeviceptr,
+    bytes: usize,
+    device: Device,
+    source: Source,
+    /// Whether another library may use it, on streams that the device does not know of.
+    shared: AtomicBool,
+}
+
+/// Where memory came from, which decides how it is freed.
+#[derive(Debug)]
+enum Source {
+    /// The device's pool.
+    Pool,
+    /// The device's pool, for one stream only.
+    Scratch(Stream),
+    /// The driver, on devices without a pool. Scratch memory has the only stream that may use it.
+    Driver(Option<Stream>),
+    /// An owner outside of this crate, dropped with the memory. The mutex is never locked; it makes
+    /// the owner `Sync`.
+    Owner { _owner: Mutex<Box<dyn Any + Send>> },
+}
+
+impl Buffer {
+    pub(super) fn alloc(device: &Device, bytes: usize) -> Result<Buffer, CudaError> {
+        device.bind()?;
+        check_size(device, bytes)?;
+        let (pointer, source) = match &device.inner.pool {
+            Some(pool) => (pool.get(bytes.max(1)), Source::Pool),
+            // SAFETY: the context is current. The driver refuses to give zero bytes.
+            None => (unsafe { result::malloc_sync(bytes.max(1)) }, Source::Driver(None)),
+        };
+        Buffer::new(device, pointer, bytes, source)
+    }
+
+    pub(super) fn scratch(stream: &Stream, bytes: usize) -> Result<Buffer, CudaError> {
+        let device = stream.device();
+        device.bind()?;
+        check_size(device, bytes)?;
+        let (pointer, source) = match &device.inner.pool {
+            Some(pool) => (pool.get_on(bytes.max(1), &stream.raw), Source::Scratch(stream.clone())),
+            // SAFETY: as above.
+            None => (unsafe { result::malloc_sync(bytes.max(1)) }, Source::Driver(Some(stream.clone()))),
+        };
+        Buffer::new(device, pointer, bytes, source)
+    }
+
+    fn new(
+        device: &Device,
+        pointer: Result<sys::CUdeviceptr, result::DriverError>,
+        bytes: usize,
+        source: Source,
+    ) -> Result<Buffer, CudaError> {
+        let pointer = pointer.map_err(|error| memory_error(device, bytes, error))?;
+        let memory =
+            Memory { pointer, bytes, device: device.clone(), source, shared: AtomicBool::new(false) };
+        Ok(Buffer { memory: Arc::new(memory) })
+    }
+
+    /// The only stream that may use it, for scratch memory.
+    pub(super) fn home(&self) -> Option<&Stream> {
+        match &self.memory.source {
+            Source::Scratch(stream) | Source::Driver(Some(stream)) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// Marks it as used by another library: it is then freed only when the device is idle, whoever
+    /// put the work there.
+    pub fn share(&self) {
+        self.memory.shared.store(true, Ordering::Relaxed);
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Device::borrow`].
+    pub(super) unsafe fn borrowed(
+        device: &Device,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<Buffer, CudaError> {
+        device.bind()?;
+        if bytes > 0 {
+            let mut ordinal: i32 = -1;
+            // SAFETY: the driver knows or refuses the address; the attribute is an integer.
+            let asked = unsafe {
+                sys::cuPointerGetAttribute(
+                    std::ptr::from_mut(&mut ordinal).cast(),
+                    sys::CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                    address,
+                )
+            };
+            if asked != sys::CUresult::CUDA_SUCCESS || usize::try_from(ordinal) != Ok(device.info().ordinal) {
+                return Err(CudaError::Foreign { what: "the memory to be borrowed is not of this device" });
+            }
+        }
+        Buffer::new(device, Ok(address), bytes, Source::Owner { _owner: Mutex::new(owner) })
+    }
+
+    /// Its length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.memory.bytes
+    }
+
+    /// The device that it is on.
+    pub fn device(&self) -> &Device {
+        &self.memory.device
+    }
+
+    /// The address of its first byte on the device.
+    pub fn address(&self) -> u64 {
+        self.memory.pointer
+    }
+
+    /// The range of `bytes` bytes from `offset`, if it lies in the buffer.
+    pub(super) fn range(&self, offset: usize, bytes: usize) -> Result<Range<usize>, CudaError> {
+        match offset.checked_add(bytes) {
+            Some(end) if end <= self.memory.bytes => Ok(offset..end),
+            _ => Err(CudaError::Range { offset, bytes, length: self.memory.bytes }),
+        }
+    }
+}
+
+impl Device {
+    /// Allocates this many bytes, uninitialised.
+    pub fn alloc(&self, bytes: usize) -> Result<Buffer, CudaError> {
+        Buffer::alloc(self, bytes)
+    }
+
+    /// Memory owned outside of this crate. `owner` is dropped once the last handle to the buffer is
+    /// gone and the device is idle.
+    ///
+    /// # Safety
+    ///
+    /// `bytes` bytes at `address` are memory of this device until `owner` is dropped, and until
+    /// then nobody else uses them in a way that conflicts with work on this buffer.
+    pub unsafe fn borrow(
+        &self,
+        address: u64,
+        bytes: usize,
+        owner: Box<dyn Any + Send>,
+    ) -> Result<Buffer, CudaError> {
+        // SAFETY: the caller's promise.
+        unsafe { Buffer::borrowed(self, address, bytes, owner) }
+    }
+}
+
+impl Stream {
+    /// Allocates this many bytes, uninitialised, that only this stream may use. With a pool, both
+    /// the allocation and the free are ordered on the stream, and neither waits.
+    pub fn scratch(&self, bytes: usize) -> Result<Buffer, CudaError> {
+        Buffer::scratch(self, bytes)
+    }
+}
+
+/// Refuses sizes beyond the memory of the device without asking its pool.
+fn check_size(device: &Device, bytes: usize) -> Result<(), CudaError> {
+    if bytes as u64 > device.info().memory_bytes {
+        return Err(CudaError::OutOfMemory { bytes, free: device.free_memory().ok() });
+    }
+    Ok(())
+}
+
+fn memory_error(device: &Device, bytes: usize, error: result::DriverError) -> CudaError {
+    if error.0 == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+        CudaError::OutOfMemory { bytes, free: device.free_memory().ok() }
+    } else {
+        CudaError::driver("allocating memory", error)
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // Nothing can be done about a failure here; one of an earlier launch is reported by the
+        // next call that can.
+        if self.device.bind().is_err() {
+            return;
+        }
+        if *self.shared.get_mut() {
+            let _ = result::ctx::synchronize();
+        }
+        match (&self.source, &self.device.inner.pool) {
+            (Source::Pool, Some(pool)) => {
+                pool.free(self.pointer, |stream| self.device.queues().after_everything(stream))
+            }
+            // SAFETY: got from the pool for this stream, and freed once, after its work by its
+            // order.
+            (Source::Scratch(stream), _) => unsafe {
+                let _ = result::free_async(self.pointer, stream.raw.cu_stream());
+            },
+            (Source::Owner { .. }, _) => {
+                let _ = result::ctx::synchronize();
+            }
+            (Source::Driver(_) | Source::Pool, _) => {
+                let _ = result::ctx::synchronize();
+                // SAFETY: got from the driver and freed once, when no work is left.
+                let _ = unsafe { result::free_sync(self.pointer) };
+            }
+        }
+    }
+}
+
+/// Pinned memory of the host, which a device copies from and to without blocking the host.
+#[derive(Debug)]
+pub struct HostBuffer {
+    pointer: *mut u8,
+    bytes: usize,
+    device: Device,
+}
+
+// SAFETY: plain memory with one owner; the driver lets any thread free it.
+unsafe impl Send for HostBuffer {}
+// SAFETY: shared access only reads.
+unsafe impl Sync for HostBuffer {}
+
+impl HostBuffer {
+    /// Allocates this many bytes, all zero.
+    pub fn new(device: &Device, bytes: usize) -> Result<HostBuffer, CudaError> {
+        device.bind()?;
+        // SAFETY: the context is current.
+        let pointer = unsafe { result::malloc_host(bytes.max(1), 0) }
+            .doing("allocating memory of the host")?
+            .cast::<u8>();
+        // SAFETY: the memory was just given, of at least this many bytes.
+        unsafe { pointer.write_bytes(0, bytes.max(1)) };
+        Ok(HostBuffer { pointer, bytes, device: device.clone() })
+    }
+}
+
+impl Deref for HostBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: owned, initialised memory of this many bytes, which no copy is using: a transfer
+        // owns the buffer meanwhile.
+        unsafe { std::slice::from_raw_parts(self.pointer, self.bytes) }
+    }
+}
+
+impl DerefMut for HostBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer, self.bytes) }
+    }
+}
+
+impl Drop for HostBuffer {
+    fn drop(&mut self) {
+        if self.device.bind().is_ok() {
+            // SAFETY: given by `malloc_host` and freed once.
+            let _ = unsafe { result::free_host(self.pointer.cast()) };
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! CUDA, as far as a host needs it: devices and their memory, streams and graphs through the
+//! driver, binaries from NVRTC and a cache of them, and arrays exchanged with other libraries by
+//! DLPack.
+//!
+//! This crate deals in text, bytes and numbers. CUDA C source and options go in; a binary with its
+//! log and resource usage comes out. Buffers are bytes, and a launch is a function, a grid, a block
+//! and packed argument values. How a source was produced, and what its arguments mean, is for the
+//! callers to know.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`arch`] | which devices a binary runs on |
+//! | [`driver`] | devices, buffers, streams, modules, launches, graphs, times |
+//! | [`nvrtc`] | where NVRTC is, and what it makes of a source |
+//! | [`cache`] | whether a source has been compiled before |
+//! | [`disasm`] | the machine code of a binary |
+//! | [`dlpack`] | arrays that change hands between libraries without a copy |
+//! | [`tools`] | where programs and CUDA toolkits are installed |
+//!
+//! Principles:
+//!
+//! - **Nothing is required.** The driver and NVRTC are loaded on first use. If one is missing, the
+//!   caller gets an error with a remedy, never a panic.
+//! - **What was compiled is what runs.** Binaries are compiled for the real architecture of a
+//!   device and never translated again by the driver, so the registers, shared memory and spills
+//!   in the compiler's log are those of the launch.
+//! - **A launch that cannot work is refused before it is tried**, and the error names the limit it
+//!   breaks.
+//!
+//! Errors are enums of their own ([`CudaError`](driver::CudaError),
+//! [`CompileError`](nvrtc::CompileError), [`DisasmError`](disasm::DisasmError)); each converts to a
+//! [`Diagnostic`](loopwright_kernel_ir::Diagnostic) with a stable code.
+
+#![cfg_attr(
+    not(test),
+    deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
+)]
+
+pub mod arch;
+pub mod cache;
+mod diagnostic;
+pub mod disasm;
+pub mod dlpack;
+pub mod driver;
+pub mod nvrtc;
+pub mod tools;
+
+pub use arch::Arch;
+pub use cache::Cache;
