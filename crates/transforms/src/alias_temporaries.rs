@@ -6,8 +6,11 @@ use loopwright_kernel_ir::{Access, Diagnostic, Expr, LoopKernel, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Transform, add_prefetch::replace_accesses, call::Args, edit::map_expressions, names,
-    privatize_temporary::require_temporary, step::BuiltIn,
+    Transform,
+    call::Args,
+    names,
+    rewrite::{map_expressions, replace_accesses, require_temporary},
+    step::BuiltIn,
 };
 
 /// `alias_temporaries([a, b])`: makes one temporary of several.

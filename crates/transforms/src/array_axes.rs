@@ -2,11 +2,16 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Array, Diagnostic, Expr, KernelData, LoopKernel, Name, parse_expression};
+use loopwright_kernel_ir::{Diagnostic, Expr, LoopKernel, Name, parse_expression};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, Transform, add_prefetch::require_array, call::Args, step::BuiltIn};
+use crate::{
+    Number, Transform,
+    call::Args,
+    rewrite::{change_array, require_array},
+    step::BuiltIn,
+};
 
 /// Where one axis of an array lies in its storage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -165,18 +170,6 @@ impl BuiltIn for TagArrayAxes {
         }
         TagArrayAxes::parse(array, &texts.join(","))
     }
-}
-
-/// Changes an array, argument or temporary, in place.
-fn change_array(data: &mut KernelData, name: &Name, change: impl Fn(&mut Array)) {
-    for arg in &mut data.args {
-        if let loopwright_kernel_ir::Arg::Array(a) = arg
-            && a.name == *name
-        {
-            change(a);
-        }
-    }
-    data.temporaries.iter_mut().filter(|t| t.name == *name).for_each(change);
 }
 
 impl Transform for TagArrayAxes {

@@ -2,12 +2,16 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Arg, Constraint, Diagnostic, KernelData, LoopKernel, Name, parse_constraints};
+use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, parse_constraints};
 use loopwright_legality::Judgement;
-use loopwright_poly::System;
 use serde::{Deserialize, Serialize};
 
-use crate::{Transform, call::Args, names, step::BuiltIn};
+use crate::{
+    Transform,
+    call::Args,
+    rewrite::{check_consistent, require_parameter},
+    step::BuiltIn,
+};
 
 /// `assume(n >= 1 and n % 16 = 0)`: writes down what holds for the parameters.
 ///
@@ -98,33 +102,6 @@ impl BuiltIn for Assume {
         }
         Assume::parse(&text).map_err(|d| args.error(format!("`{text}`: {}", d.message)))
     }
-}
-
-/// Refuses assumptions that no values fulfil.
-pub(crate) fn check_consistent(data: &KernelData) -> Result<(), Diagnostic> {
-    if System::new(&data.assumptions)?.is_empty()? {
-        let all = data.assumptions.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-        return Err(Diagnostic::new("assumption-contradicts", format!("no parameters fulfil {all}")));
-    }
-    Ok(())
-}
-
-/// The names of the scalar arguments.
-pub(crate) fn parameters(data: &KernelData) -> Vec<&Name> {
-    data.args.iter().filter(|a| matches!(a, Arg::Scalar(_))).map(Arg::name).collect()
-}
-
-/// The refusal of a name that is no scalar argument.
-pub(crate) fn require_parameter(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
-    let known = parameters(data);
-    if known.contains(&name) {
-        return Ok(());
-    }
-    let d = Diagnostic::new("unknown-argument", format!("the kernel has no scalar argument `{name}`"));
-    Err(match names::nearest(name, known.iter().map(|n| n.as_str())) {
-        Some(near) => d.help(format!("did you mean `{near}`?")),
-        None => d.help(format!("its scalar arguments are {}", names::list(known.iter().map(|n| n.as_str())))),
-    })
 }
 
 impl Transform for Assume {

@@ -10,12 +10,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    add_prefetch::{add_instruction, buffered, parse_space, replace_accesses, require_array, site},
+    add_prefetch::parse_space,
     call::Args,
-    edit::{fresh, map_expressions, require_fresh, require_iname},
-    extent::last_part,
-    footprint::{self, Read, Span, affine_subscript},
-    names, place, spread,
+    names,
+    rewrite::{
+        add_instruction, buffered,
+        extent::last_part,
+        footprint::{self, Read, Span, affine_subscript},
+        fresh, map_expressions, replace_accesses, require_array, require_fresh, require_iname, site, spread,
+        tree,
+    },
     step::BuiltIn,
 };
 
@@ -296,7 +300,7 @@ impl Transform for BufferArray {
                     data.domains.push(Domain { inames: inames.clone(), constraints });
                 }
                 let leaf = Tree::Leaf(last_part_of(&copy));
-                for tree in place::nest(&inames, vec![leaf]) {
+                for tree in tree::nest(&inames, vec![leaf]) {
                     insert_behind(&mut data.tree, &site.loops, &site.readers, tree);
                 }
                 let last = data
@@ -309,10 +313,7 @@ impl Transform for BufferArray {
         })?;
         let mut kernel = changed;
         for copies in loops {
-            kernel = match self.space {
-                AddressSpace::Private => spread::unrolled(&kernel, &copies)?,
-                _ => spread::over_threads(&kernel, &copies)?,
-            };
+            kernel = spread::for_space(&kernel, &copies, self.space)?;
         }
         Ok(kernel)
     }

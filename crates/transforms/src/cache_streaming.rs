@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{AddressSpace, Arg, Array, Diagnostic, LoopKernel, Name};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
-use crate::{Transform, add_prefetch::require_array, call::Args, step::BuiltIn};
+use crate::{Transform, call::Args, rewrite::edit_global, step::BuiltIn};
 
 /// `cache_streaming(x)`: loads and stores of an array in global memory ask the caches to give its
 /// lines up first.
@@ -69,30 +69,6 @@ impl BuiltIn for CacheStreaming {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
         Ok(CacheStreaming { array: args.name("the array")? })
     }
-}
-
-/// The kernel with an array in global memory that is changed so.
-pub(crate) fn edit_global(
-    kernel: &LoopKernel,
-    name: &Name,
-    mut change: impl FnMut(&mut Array),
-) -> Result<LoopKernel, Diagnostic> {
-    let array = require_array(kernel, name)?;
-    if array.space != AddressSpace::Global {
-        return Err(Diagnostic::new(
-            "not-global",
-            format!("`{name}` is {}: caches are asked for what is in global memory", array.space),
-        )
-        .help(format!("`make_global({name})` moves it there")));
-    }
-    kernel.edit(|data| {
-        let arguments = data.args.iter_mut().filter_map(|a| match a {
-            Arg::Array(array) => Some(array),
-            Arg::Scalar(_) => None,
-        });
-        arguments.chain(&mut data.temporaries).filter(|a| a.name == *name).for_each(&mut change);
-        Ok(())
-    })
 }
 
 impl Transform for CacheStreaming {

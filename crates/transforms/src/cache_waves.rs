@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Waves};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, Transform, cache_streaming::edit_global, call::Args, step::BuiltIn};
+use crate::{Number, Transform, call::Args, rewrite::edit_global, step::BuiltIn};
 
 /// `cache_waves(out, window=335872, windows=8)`: stores to an array in global memory reach the
 /// memory in waves.

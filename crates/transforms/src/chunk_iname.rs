@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Number, Transform,
     call::Args,
-    edit::{replace_in_lists, require_iname, require_untagged},
-    extent,
-    split_iname::split_names,
+    rewrite::{extent, replace_in_lists, require_iname, require_untagged, split_names},
     step::BuiltIn,
 };
 

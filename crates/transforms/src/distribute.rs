@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    add_prefetch::unknown_instruction,
     call::Args,
-    edit::{fresh, require_fresh, require_iname, require_untagged},
     names,
-    own_inames::give_own_inames,
-    reorder::body_of,
+    rewrite::{
+        body_of, fresh, give_own_inames, require_fresh, require_iname, require_untagged, tree,
+        unknown_instruction,
+    },
     step::BuiltIn,
 };
 
@@ -167,20 +167,6 @@ impl BuiltIn for Distribute {
     }
 }
 
-/// The trees with one loop replaced by several.
-pub(crate) fn replace_by(trees: &[Tree], iname: &Name, by: &[Tree]) -> Vec<Tree> {
-    trees
-        .iter()
-        .flat_map(|tree| match tree {
-            Tree::Loop { iname: here, .. } if here == iname => by.to_vec(),
-            Tree::Loop { iname: here, body } => {
-                vec![Tree::Loop { iname: here.clone(), body: replace_by(body, iname, by) }]
-            }
-            Tree::Leaf(_) => vec![tree.clone()],
-        })
-        .collect()
-}
-
 impl Transform for Distribute {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let iname = &self.iname;
@@ -226,7 +212,7 @@ impl Transform for Distribute {
                 }
                 loops.push(Tree::Loop { iname: new, body });
             }
-            data.tree = replace_by(&data.tree, iname, &loops);
+            data.tree = tree::replace_loop(&data.tree, iname, &|_| loops.clone());
             Ok(())
         })
     }

@@ -11,12 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{fresh, require_iname},
-    own_inames::give_own_inames,
-    peel::ends_of,
-    place,
-    privatize_temporary::{map_accesses, require_temporary, touches},
-    reorder::{body_of, path_to},
+    rewrite::{
+        body_of, ends_of, fresh, give_own_inames, map_accesses, path_to, require_iname, require_temporary,
+        touches, tree,
+    },
     step::BuiltIn,
 };
 
@@ -259,7 +257,7 @@ impl Transform for DoubleBuffer {
                 format!("the first value of `{k}` is not one function of loops around it and parameters"),
             ));
         };
-        let loops: Vec<Name> = place::path_of(&kernel.tree, &leaf).split_off(path.len());
+        let loops: Vec<Name> = tree::path_of(&kernel.tree, &leaf).split_off(path.len());
         let others: Vec<Name> = kernel
             .instructions
             .iter()
@@ -381,29 +379,12 @@ impl Transform for DoubleBuffer {
                 .filter_map(|n| pairs.iter().find(|(old, _)| old == n).map(|(_, new)| new.clone()))
                 .collect();
             let leaf = Tree::Leaf(PartRef { instruction: ahead_id.clone(), part: Part::Whole });
-            let nest = place::nest(&renamed, vec![leaf]);
-            data.tree = insert_in_front(&data.tree, k, &nest);
+            let nest = tree::nest(&renamed, vec![leaf]);
+            data.tree =
+                tree::replace_loop(&data.tree, k, &|here| nest.iter().chain([here]).cloned().collect());
             Ok(())
         })
     }
-}
-
-/// The trees with others directly in front of the loop over `iname`.
-fn insert_in_front(trees: &[Tree], iname: &Name, new: &[Tree]) -> Vec<Tree> {
-    let mut result = Vec::with_capacity(trees.len() + new.len());
-    for tree in trees {
-        match tree {
-            Tree::Loop { iname: here, .. } if here == iname => {
-                result.extend(new.iter().cloned());
-                result.push(tree.clone());
-            }
-            Tree::Loop { iname: here, body } => {
-                result.push(Tree::Loop { iname: here.clone(), body: insert_in_front(body, iname, new) });
-            }
-            Tree::Leaf(_) => result.push(tree.clone()),
-        }
-    }
-    result
 }
 
 impl fmt::Display for DoubleBuffer {

@@ -7,12 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    add_prefetch::unknown_instruction,
     call::Args,
-    edit::{require_fresh, require_iname},
     names,
-    own_inames::give_own_inames,
-    reorder::path_to,
+    rewrite::{give_own_inames, path_to, require_fresh, require_iname, unknown_instruction},
     step::BuiltIn,
 };
 

@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    assume::{check_consistent, require_parameter},
     call::Args,
+    rewrite::{check_consistent, require_parameter},
     step::BuiltIn,
 };
 

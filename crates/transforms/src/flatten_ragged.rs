@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Number, Transform,
     call::Args,
-    edit::{require_iname, require_untagged},
+    rewrite::{require_iname, require_untagged},
     step::BuiltIn,
 };
 

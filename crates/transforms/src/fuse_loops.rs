@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{map_expressions, parts_with_inames, replace_in_lists, require_fresh, require_iname},
-    extent::constraints_of,
     names,
-    rename_iname::is_declared,
-    reorder::path_to,
+    rewrite::{
+        extent::constraints_of, is_declared, map_expressions, parts_with_inames, path_to, replace_in_lists,
+        require_fresh, require_iname,
+    },
     step::BuiltIn,
 };
 

@@ -6,7 +6,9 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tree};
 use loopwright_legality::{Judgement, Verdict};
 use serde::{Deserialize, Serialize};
 
-use crate::{FuseLoops, Transform, call::Args, edit::require_iname, judged::verdict, names, step::BuiltIn};
+use crate::{
+    FuseLoops, Transform, call::Args, judged::verdict, names, rewrite::require_iname, step::BuiltIn,
+};
 
 /// `fuse_maximal(i, j, k)`: makes as few loops as can be proved legal of several that follow one
 /// another.

@@ -11,9 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{require_fresh, require_iname, require_untagged},
-    own_inames::give_own_inames,
-    reorder::{body_of, path_to},
+    rewrite::{body_of, give_own_inames, path_to, require_fresh, require_iname, require_untagged, tree},
     step::BuiltIn,
 };
 
@@ -180,67 +178,6 @@ fn check_condition(data: &KernelData, iname: &Name, condition: &Constraint) -> R
     Ok(())
 }
 
-/// Cuts the loop over `iname` in two. The copy with the suffix is where the condition does not
-/// hold.
-pub(crate) fn split_at(
-    kernel: &LoopKernel,
-    iname: &Name,
-    condition: &Constraint,
-    suffix: &str,
-) -> Result<LoopKernel, Diagnostic> {
-    require_iname(kernel, iname)?;
-    require_untagged(kernel, iname, "split")?;
-    check_condition(kernel, iname, condition)?;
-    let Copied { ids, inames } = copied(kernel, iname)?;
-    let other = |n: &Name| Name::new(format!("{n}{suffix}"));
-    for n in &inames {
-        require_fresh(kernel, &other(n), "suffix")?;
-    }
-    if let Some(id) = ids.iter().find(|id| kernel.instruction(&other(id)).is_some()) {
-        return Err(Diagnostic::new(
-            "name-taken",
-            format!("the kernel has an instruction `{}` already", other(id)),
-        )
-        .help("choose another suffix with `suffix=...`"));
-    }
-    let pairs: Vec<(Name, Name)> = inames.iter().map(|n| (n.clone(), other(n))).collect();
-    kernel.edit(|data| {
-        let mut copies = Vec::new();
-        for instruction in data.instructions.iter().filter(|i| ids.contains(&i.id)) {
-            let mut copy = instruction.clone();
-            copy.id = other(&copy.id);
-            for id in copy.after.iter_mut().filter(|id| ids.contains(id)) {
-                *id = other(id);
-            }
-            copies.push(copy);
-        }
-        let at = data.instructions.iter().rposition(|i| ids.contains(&i.id)).map_or(0, |k| k + 1);
-        let new_ids: Vec<Name> = copies.iter().map(|c| c.id.clone()).collect();
-        data.instructions.splice(at..at, copies);
-        give_own_inames(data, &new_ids, &pairs)?;
-        // not (aff >= 0) is -aff - 1 >= 0. Defined inames in it may depend on the iname.
-        let opposite = data.expand(&condition.aff)?.neg()?.add_constant(-1)?;
-        let opposite = Constraint::nonneg(opposite.substitute_one(iname, &Aff::var(other(iname)))?);
-        if let Some(domain) = data.domains.last_mut() {
-            domain.constraints.push(opposite);
-        }
-        if let Some(domain) = data.domains.iter_mut().find(|d| d.inames.contains(iname)) {
-            domain.constraints.push(condition.clone());
-        }
-        for (old, new) in &pairs {
-            match data.tag(old) {
-                Tag::Seq => {}
-                tag => {
-                    data.tags.insert(new.clone(), tag);
-                }
-            }
-        }
-        let holds_first = condition.aff.coefficient(iname) < 0;
-        data.tree = insert_copy(&data.tree, iname, holds_first, &|tree| renamed(tree, &other));
-        Ok(())
-    })
-}
-
 /// The tree with other names for all loops and instructions.
 fn renamed(tree: &Tree, other: &dyn Fn(&Name) -> Name) -> Tree {
     match tree {
@@ -251,27 +188,64 @@ fn renamed(tree: &Tree, other: &dyn Fn(&Name) -> Name) -> Tree {
     }
 }
 
-fn insert_copy(trees: &[Tree], iname: &Name, behind: bool, copy: &dyn Fn(&Tree) -> Tree) -> Vec<Tree> {
-    let mut result = Vec::with_capacity(trees.len() + 1);
-    for tree in trees {
-        match tree {
-            Tree::Loop { iname: here, .. } if here == iname && behind => {
-                result.extend([tree.clone(), copy(tree)]);
-            }
-            Tree::Loop { iname: here, .. } if here == iname => result.extend([copy(tree), tree.clone()]),
-            Tree::Loop { iname: here, body } => {
-                result.push(Tree::Loop { iname: here.clone(), body: insert_copy(body, iname, behind, copy) })
-            }
-            Tree::Leaf(_) => result.push(tree.clone()),
-        }
-    }
-    result
-}
-
 impl Transform for IndexSetSplit {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let (iname, condition) = (&self.iname, &self.condition);
         let suffix = self.suffix.as_ref().map_or("_rest", Name::as_str);
-        split_at(kernel, &self.iname, &self.condition, suffix)
+        require_iname(kernel, iname)?;
+        require_untagged(kernel, iname, "split")?;
+        check_condition(kernel, iname, condition)?;
+        let Copied { ids, inames } = copied(kernel, iname)?;
+        let other = |n: &Name| Name::new(format!("{n}{suffix}"));
+        for n in &inames {
+            require_fresh(kernel, &other(n), "suffix")?;
+        }
+        if let Some(id) = ids.iter().find(|id| kernel.instruction(&other(id)).is_some()) {
+            return Err(Diagnostic::new(
+                "name-taken",
+                format!("the kernel has an instruction `{}` already", other(id)),
+            )
+            .help("choose another suffix with `suffix=...`"));
+        }
+        let pairs: Vec<(Name, Name)> = inames.iter().map(|n| (n.clone(), other(n))).collect();
+        kernel.edit(|data| {
+            let mut copies = Vec::new();
+            for instruction in data.instructions.iter().filter(|i| ids.contains(&i.id)) {
+                let mut copy = instruction.clone();
+                copy.id = other(&copy.id);
+                for id in copy.after.iter_mut().filter(|id| ids.contains(id)) {
+                    *id = other(id);
+                }
+                copies.push(copy);
+            }
+            let at = data.instructions.iter().rposition(|i| ids.contains(&i.id)).map_or(0, |k| k + 1);
+            let new_ids: Vec<Name> = copies.iter().map(|c| c.id.clone()).collect();
+            data.instructions.splice(at..at, copies);
+            give_own_inames(data, &new_ids, &pairs)?;
+            // not (aff >= 0) is -aff - 1 >= 0. Defined inames in it may depend on the iname.
+            let opposite = data.expand(&condition.aff)?.neg()?.add_constant(-1)?;
+            let opposite = Constraint::nonneg(opposite.substitute_one(iname, &Aff::var(other(iname)))?);
+            if let Some(domain) = data.domains.last_mut() {
+                domain.constraints.push(opposite);
+            }
+            if let Some(domain) = data.domains.iter_mut().find(|d| d.inames.contains(iname)) {
+                domain.constraints.push(condition.clone());
+            }
+            for (old, new) in &pairs {
+                match data.tag(old) {
+                    Tag::Seq => {}
+                    tag => {
+                        data.tags.insert(new.clone(), tag);
+                    }
+                }
+            }
+            let holds_first = condition.aff.coefficient(iname) < 0;
+            data.tree = tree::replace_loop(&data.tree, iname, &|here| match holds_first {
+                true => vec![here.clone(), renamed(here, &other)],
+                false => vec![renamed(here, &other), here.clone()],
+            });
+            Ok(())
+        })
     }
 }
 

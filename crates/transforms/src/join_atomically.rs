@@ -6,7 +6,7 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
-use crate::{Transform, add_prefetch::unknown_instruction, call::Args, step::BuiltIn};
+use crate::{Transform, call::Args, rewrite::unknown_instruction, step::BuiltIn};
 
 /// `join_atomically(total)`: blocks that share the reduction of an instruction change its result by
 /// atomic updates.

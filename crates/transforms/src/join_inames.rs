@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{parts_with_inames, replace_in_lists, require_fresh, require_iname, require_untagged},
-    extent, names,
-    reorder::body_of,
+    names,
+    rewrite::{
+        body_of, extent, parts_with_inames, replace_in_lists, require_fresh, require_iname, require_untagged,
+    },
     step::BuiltIn,
 };
 

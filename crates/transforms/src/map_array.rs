@@ -12,12 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    add_prefetch::require_array,
     call::{Args, name_in},
-    extent::{constraints_of, last_part},
-    footprint::{accesses_in, affine_subscript},
     names,
-    privatize_temporary::{map_accesses, require_temporary, touches},
+    rewrite::{
+        extent::{constraints_of, last_part},
+        footprint::{accesses_in, affine_subscript},
+        map_accesses, require_array, require_temporary, touches,
+    },
     step::BuiltIn,
 };
 

@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::{Args, name_in},
-    edit::{map_reductions, parts_with_inames, require_fresh, require_iname, require_untagged},
     names,
-    reorder::{body_of, check_commutes, path_to},
+    rewrite::{
+        body_of, check_commutes, map_reductions, parts_with_inames, path_to, require_fresh, require_iname,
+        require_untagged, tree,
+    },
     step::BuiltIn,
     unimodular,
 };
@@ -225,7 +227,7 @@ impl BuiltIn for MapDomain {
 
 /// Refuses parts that run over some of the inames but not over all, and loops that are not nested
 /// perfectly. Gives the outermost loop.
-pub(crate) fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Name>, Diagnostic> {
+fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Name>, Diagnostic> {
     for (part, have) in parts_with_inames(data) {
         let some = inames.iter().filter(|i| have.contains(i)).count();
         if some != 0 && some != inames.len() {
@@ -265,27 +267,12 @@ pub(crate) fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result
     Ok(nest.first().cloned())
 }
 
-/// Replaces the loops over `old`, nested perfectly from `outermost` on, by loops over `new`.
-fn replace_nest(trees: &[Tree], outermost: &Name, depth: usize, new: &[Name]) -> Vec<Tree> {
-    fn inside(trees: &[Tree], depth: usize) -> Vec<Tree> {
-        match trees {
-            [Tree::Loop { body, .. }] if depth > 0 => inside(body, depth - 1),
-            _ => trees.to_vec(),
-        }
+/// What stands inside the outermost loops of a perfect nest, `depth` of them.
+fn inside(trees: &[Tree], depth: usize) -> Vec<Tree> {
+    match trees {
+        [Tree::Loop { body, .. }] if depth > 0 => inside(body, depth - 1),
+        _ => trees.to_vec(),
     }
-    trees
-        .iter()
-        .map(|tree| match tree {
-            Tree::Loop { iname, body } if iname == outermost => {
-                let body = inside(body, depth.saturating_sub(1));
-                crate::place::nest(new, body).into_iter().next().unwrap_or_else(|| tree.clone())
-            }
-            Tree::Loop { iname, body } => {
-                Tree::Loop { iname: iname.clone(), body: replace_nest(body, outermost, depth, new) }
-            }
-            Tree::Leaf(_) => tree.clone(),
-        })
-        .collect()
 }
 
 /// The list with the old inames replaced: the new ones stand where the first of the old ones stood.
@@ -324,7 +311,9 @@ impl Transform for MapDomain {
                 }
             }
             if let Some(outermost) = outermost {
-                data.tree = replace_nest(&data.tree, &outermost, self.old.len(), &self.new);
+                data.tree = tree::replace_loop(&data.tree, &outermost, &|nest| {
+                    tree::nest(&self.new, inside(std::slice::from_ref(nest), self.old.len()))
+                });
             }
             Ok(())
         })

@@ -2,17 +2,13 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name, PartRef};
-use loopwright_poly::Bound;
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Number, Transform,
+    IndexSetSplit, Number, Transform,
     call::Args,
-    edit::{parts_with_inames, require_iname, require_untagged},
-    extent,
-    index_set_split::split_at,
-    reorder::path_to,
+    rewrite::{End, ends_of, parts_with_inames, require_iname, require_untagged},
     step::BuiltIn,
 };
 
@@ -114,10 +110,6 @@ impl BuiltIn for Peel {
     }
 }
 
-/// The first and the last value of a loop as functions of the loops around it and parameters, where
-/// they are one function each.
-pub(crate) type End = Result<Aff, Diagnostic>;
-
 /// The ends of a loop, which all parts inside have to agree on.
 fn ends(data: &KernelData, iname: &Name) -> Result<(End, End), Diagnostic> {
     let mut found: Option<(End, End)> = None;
@@ -144,27 +136,6 @@ fn agreed(iname: &Name, all: End, own: End) -> End {
     .help("cut it with `index_set_split` at a condition of your own"))
 }
 
-/// The ends of a loop for one part.
-pub(crate) fn ends_of(data: &KernelData, iname: &Name, part: &PartRef) -> Result<(End, End), Diagnostic> {
-    let around = path_to(&data.tree, iname).unwrap_or_default();
-    let scalar = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
-    let bounds = extent::instances_of(data, part)?.bounds(iname, &|n| scalar(n) || around.contains(n))?;
-    let end = |list: &[Bound], first: bool| {
-        match list {
-        [b] => Ok(if first { b.ceil()? } else { b.floor()? }),
-        _ => Err(Diagnostic::new(
-            "no-least-value",
-            format!(
-                "`{iname}` cannot be peeled: its {} value is not one function of loops around it and parameters",
-                if first { "first" } else { "last" }
-            ),
-        )
-        .help("cut it with `index_set_split` at a condition of your own")),
-    }
-    };
-    Ok((end(&bounds.lower, true), end(&bounds.upper, false)))
-}
-
 impl Transform for Peel {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let iname = &self.iname;
@@ -184,11 +155,11 @@ impl Transform for Peel {
         let mut kernel = kernel.clone();
         if first > 0 {
             let keep = Constraint::le(&lower?.add_constant(first)?, &value)?;
-            kernel = split_at(&kernel, iname, &keep, "_first")?;
+            kernel = IndexSetSplit::new(iname, keep).suffixed("_first").apply(&kernel)?;
         }
         if last > 0 {
             let keep = Constraint::le(&value, &upper?.add_constant(-last)?)?;
-            kernel = split_at(&kernel, iname, &keep, "_last")?;
+            kernel = IndexSetSplit::new(iname, keep).suffixed("_last").apply(&kernel)?;
         }
         Ok(kernel)
     }

@@ -10,13 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    add_prefetch::{
-        Site, add_instruction, buffered, fetch_names, parse_space, replace_accesses, require_array, site,
-    },
+    add_prefetch::parse_space,
     call::Args,
-    edit::{fresh, map_expressions, parts_with_inames, require_fresh, require_iname},
-    footprint::{self, Span},
-    names, spread,
+    names,
+    rewrite::{
+        Site, add_instruction, buffered, fetch_names,
+        footprint::{self, Span},
+        fresh, map_expressions, parts_with_inames, replace_accesses, require_array, require_fresh,
+        require_iname, site, spread,
+    },
     step::BuiltIn,
 };
 
@@ -387,10 +389,7 @@ impl Transform for Precompute {
             Ok::<(), Diagnostic>(())
         })?;
         for piece in &pieces {
-            changed = match self.space {
-                AddressSpace::Private => spread::unrolled(&changed, &piece.loops)?,
-                _ => spread::over_threads(&changed, &piece.loops)?,
-            };
+            changed = spread::for_space(&changed, &piece.loops, self.space)?;
         }
         Ok(changed)
     }

@@ -2,17 +2,14 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Axis, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name,
-};
+use loopwright_kernel_ir::{AddressSpace, Aff, Axis, Diagnostic, Expr, LoopKernel, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    add_prefetch::require_array,
     call::Args,
-    edit::{map_expressions, require_iname},
-    extent, names,
+    names,
+    rewrite::{extent, map_accesses, require_iname, require_temporary, touches},
     step::BuiltIn,
 };
 
@@ -173,63 +170,6 @@ impl BuiltIn for UnprivatizeTemporary {
 
     fn numbers(&mut self) -> Vec<&mut Number> {
         vec![&mut self.axis]
-    }
-}
-
-/// Refuses what is no temporary, and temporaries that bound loops, which are single numbers.
-pub(crate) fn require_temporary(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
-    require_array(data, name)?;
-    if data.temporary(name).is_none() {
-        return Err(Diagnostic::new("not-a-temporary", format!("`{name}` is an argument, not a temporary"))
-            .help("the storage of arguments belongs to the caller"));
-    }
-    if data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name)) {
-        return Err(Diagnostic::new(
-            "bounds-a-loop",
-            format!("`{name}` bounds a loop, and stays one number"),
-        ));
-    }
-    Ok(())
-}
-
-/// Whether an instruction reads or writes an array or scalar temporary.
-pub(crate) fn touches(instruction: &Instruction, array: &Name) -> bool {
-    let mut found = instruction.targets.iter().any(|t| t.array == *array);
-    let index = instruction.targets.iter().flat_map(|t| &t.index);
-    for e in [&instruction.value].into_iter().chain(&instruction.predicate).chain(index) {
-        e.visit(&mut |e| match e {
-            Expr::Subscript(access) => found |= access.array == *array,
-            Expr::Name(name) => found |= name == array,
-            _ => {}
-        });
-    }
-    found
-}
-
-/// Replaces the subscripts of all accesses of an array, reads and writes, in one instruction. A
-/// scalar is an access without subscripts.
-pub(crate) fn map_accesses(
-    instruction: &mut Instruction,
-    array: &Name,
-    new_index: &dyn Fn(&[Expr]) -> Vec<Expr>,
-) {
-    fn walk(e: &Expr, array: &Name, new_index: &dyn Fn(&[Expr]) -> Vec<Expr>) -> Expr {
-        let index = match e {
-            Expr::Name(name) if name == array => new_index(&[]),
-            Expr::Subscript(access) if access.array == *array => {
-                let inside: Vec<Expr> = access.index.iter().map(|e| walk(e, array, new_index)).collect();
-                new_index(&inside)
-            }
-            _ => return e.map_children(&mut |child| walk(child, array, new_index)),
-        };
-        match index.is_empty() {
-            true => Expr::Name(array.clone()),
-            false => Expr::Subscript(Access { array: array.clone(), index }),
-        }
-    }
-    map_expressions(instruction, &mut |e| walk(e, array, new_index));
-    for target in instruction.targets.iter_mut().filter(|t| t.array == *array) {
-        target.index = new_index(&target.index);
     }
 }
 

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{fresh, require_iname, require_untagged},
-    names, place,
+    names,
+    rewrite::{fresh, require_iname, require_untagged, tree},
     step::BuiltIn,
 };
 
@@ -164,7 +164,7 @@ impl RealizeScan {
     /// of it.
     fn path(&self, data: &KernelData, x: &Instruction) -> Result<Vec<Name>, Diagnostic> {
         let part = |part| PartRef { instruction: x.id.clone(), part };
-        let path = place::path_of(&data.tree, &part(Part::Finish));
+        let path = tree::path_of(&data.tree, &part(Part::Finish));
         if path.last() != Some(&self.sweep) {
             let inner = path.last().cloned().unwrap_or_else(|| self.sweep.clone());
             return Err(self.refuse(
@@ -174,7 +174,7 @@ impl RealizeScan {
             ));
         }
         for n in 0..x.reductions().len() {
-            let mut inside = place::path_of(&data.tree, &part(Part::Update(n)));
+            let mut inside = tree::path_of(&data.tree, &part(Part::Update(n)));
             if inside.pop().as_ref() != Some(&self.point) || inside != path {
                 return Err(self.refuse(
                     &x.id,
@@ -244,8 +244,8 @@ impl Transform for RealizeScan {
                 }
                 for n in 0..*count {
                     let part = |part| PartRef { instruction: id.clone(), part };
-                    data.tree = without(&data.tree, &part(Part::Init(n)));
-                    place::insert_before(
+                    data.tree = tree::replace_leaf(&data.tree, &part(Part::Init(n)), &[]);
+                    tree::insert_before(
                         &mut data.tree,
                         &path[..path.len() - 1],
                         &[part(Part::Update(n))],
@@ -262,18 +262,6 @@ impl Transform for RealizeScan {
             "each iteration adds one point to those of the one before it, and what is read for a point stays",
         )
     }
-}
-
-/// The trees without a leaf.
-fn without(trees: &[Tree], leaf: &PartRef) -> Vec<Tree> {
-    trees
-        .iter()
-        .filter(|t| !matches!(t, Tree::Leaf(part) if part == leaf))
-        .map(|t| match t {
-            Tree::Leaf(_) => t.clone(),
-            Tree::Loop { iname, body } => Tree::Loop { iname: iname.clone(), body: without(body, leaf) },
-        })
-        .collect()
 }
 
 impl fmt::Display for RealizeScan {

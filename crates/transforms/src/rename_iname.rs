@@ -2,15 +2,15 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Tree};
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
     call::Args,
-    edit::{map_expressions, replace_in_lists, require_fresh, require_iname},
     names,
+    rewrite::{is_declared, map_expressions, replace_in_lists, require_fresh, require_iname, tree},
     step::BuiltIn,
 };
 
@@ -91,18 +91,6 @@ impl BuiltIn for RenameIname {
     }
 }
 
-/// Renames the node of a loop.
-pub(crate) fn rename_node(trees: &mut [Tree], iname: &Name, new: &Name) {
-    for tree in trees {
-        if let Tree::Loop { iname: here, body } = tree {
-            if here == iname {
-                *here = new.clone();
-            }
-            rename_node(body, iname, new);
-        }
-    }
-}
-
 impl Transform for RenameIname {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let (iname, new) = (&self.iname, &self.new);
@@ -134,7 +122,7 @@ impl Transform for RenameIname {
                 definition.value = definition.value.substitute(&aff)?;
             }
             replace_in_lists(data, iname, std::slice::from_ref(new));
-            rename_node(&mut data.tree, iname, new);
+            tree::rename_loops(&mut data.tree, &|n| (n == iname).then(|| new.clone()));
             if let Some(tag) = data.tags.remove(iname) {
                 data.tags.insert(new.clone(), tag);
             }
@@ -158,11 +146,6 @@ impl Transform for RenameIname {
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("a new name changes nothing")
     }
-}
-
-/// Whether the declared kernel has this iname.
-pub(crate) fn is_declared(data: &KernelData, iname: &Name) -> bool {
-    data.declared.as_ref().is_some_and(|d| d.is_iname(iname))
 }
 
 /// The instructions that run over an iname, around them or in their reductions.

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tree};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tree};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
     call::Args,
-    edit::{replace_in_lists, require_iname},
     names,
+    rewrite::{body_of, check_commutes, path_to, replace_in_lists, require_iname, tree},
     step::BuiltIn,
 };
 
@@ -87,66 +87,6 @@ impl BuiltIn for Reorder {
     }
 }
 
-/// The loops around and including the loop over `iname`, outermost first.
-pub(crate) fn path_to(trees: &[Tree], iname: &Name) -> Option<Vec<Name>> {
-    for tree in trees {
-        if let Tree::Loop { iname: here, body } = tree {
-            if here == iname {
-                return Some(vec![here.clone()]);
-            }
-            if let Some(mut path) = path_to(body, iname) {
-                path.insert(0, here.clone());
-                return Some(path);
-            }
-        }
-    }
-    None
-}
-
-/// The children of the loop over `iname`.
-pub(crate) fn body_of<'a>(trees: &'a [Tree], iname: &Name) -> Option<&'a [Tree]> {
-    trees.iter().find_map(|tree| match tree {
-        Tree::Loop { iname: here, body } if here == iname => Some(body.as_slice()),
-        Tree::Loop { body, .. } => body_of(body, iname),
-        Tree::Leaf(_) => None,
-    })
-}
-
-fn rename_loops(trees: &mut [Tree], new: &dyn Fn(&Name) -> Option<Name>) {
-    for tree in trees {
-        if let Tree::Loop { iname, body } = tree {
-            if let Some(name) = new(iname) {
-                *iname = name;
-            }
-            rename_loops(body, new);
-        }
-    }
-}
-
-/// Refuses a change of order inside a reduction that does not commute.
-pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Diagnostic> {
-    for instruction in &data.instructions {
-        for reduce in instruction.reductions() {
-            let Some(iname) = reduce.inames.iter().find(|i| moved.contains(i)) else { continue };
-            if let Some(op) = data.operator(&reduce.op).filter(|op| !op.commutes) {
-                let help = data.forgotten_commutes(&op).unwrap_or_else(|| {
-                    "leave its loops in their order, or declare that the operator `commutes` if it does"
-                        .into()
-                });
-                return Err(Diagnostic::new(
-                    "order-of-reduction",
-                    format!(
-                        "the reduction `{}` in `{}` does not commute, so the loop over `{iname}` keeps its place",
-                        reduce.op, instruction.id
-                    ),
-                )
-                .help(help));
-            }
-        }
-    }
-    Ok(())
-}
-
 impl Transform for Reorder {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         for (k, iname) in self.inames.iter().enumerate() {
@@ -205,7 +145,7 @@ impl Transform for Reorder {
         check_commutes(kernel, &loops[first..=last])?;
         kernel.edit(|data| {
             let new = |n: &Name| Some(loops[old.iter().position(|o| o == n)?].clone());
-            rename_loops(&mut data.tree, &new);
+            tree::rename_loops(&mut data.tree, &new);
             // The lists of inames follow: through marks, so that no name is replaced twice.
             let marks: Vec<Name> = old.iter().map(|n| Name::new(format!("{n}'"))).collect();
             let listed = old.clone();

@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     MapDomain, Transform,
     call::Args,
-    edit::{require_fresh, require_iname, require_untagged},
-    extent,
-    reorder::check_commutes,
+    rewrite::{check_commutes, extent, require_fresh, require_iname, require_untagged},
     step::BuiltIn,
 };
 

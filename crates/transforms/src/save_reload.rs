@@ -13,11 +13,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{fresh, map_expressions},
-    extent,
-    own_inames::give_own_inames,
-    place,
-    privatize_temporary::{require_temporary, touches},
+    rewrite::{
+        extent, fresh, give_own_inames, map_expressions, require_fresh, require_temporary, touches, tree,
+    },
     step::BuiltIn,
 };
 
@@ -239,25 +237,6 @@ fn element(array: &Name, index: Vec<Expr>) -> Expr {
     }
 }
 
-/// The trees with another one right behind a leaf.
-fn insert_behind(trees: &[Tree], leaf: &PartRef, new: &Tree) -> Vec<Tree> {
-    let mut result = Vec::with_capacity(trees.len() + 1);
-    for tree in trees {
-        match tree {
-            Tree::Leaf(part) => {
-                result.push(tree.clone());
-                if part == leaf {
-                    result.push(new.clone());
-                }
-            }
-            Tree::Loop { iname, body } => {
-                result.push(Tree::Loop { iname: iname.clone(), body: insert_behind(body, leaf, new) });
-            }
-        }
-    }
-    result
-}
-
 impl BuiltIn for SaveReload {
     const NAME: &'static str = "save_reload";
 
@@ -359,7 +338,7 @@ impl Transform for SaveReload {
         kernel.edit(|data| {
             let saved = match &self.name {
                 Some(name) => {
-                    crate::edit::require_fresh(data, name, "name")?;
+                    require_fresh(data, name, "name")?;
                     name.clone()
                 }
                 None => fresh(data, &format!("{t}_saved")),
@@ -395,7 +374,7 @@ impl Transform for SaveReload {
                 writer.within.clone(),
             );
             let leaf = |i: &Instruction| Tree::Leaf(PartRef { instruction: i.id.clone(), part: Part::Whole });
-            data.tree = insert_behind(&data.tree, &last, &leaf(&save));
+            data.tree = tree::replace_leaf(&data.tree, &last, &[Tree::Leaf(last.clone()), leaf(&save)]);
             let at = data.instructions.iter().position(|i| i.id == writer.id).map_or(0, |k| k + 1);
             data.instructions.insert(at, save);
             for (k, ids) in &reloads {
@@ -424,8 +403,8 @@ impl Transform for SaveReload {
                     }
                 }
                 let loops: Vec<Name> = pairs.into_iter().map(|(_, new)| new).collect();
-                for tree in place::nest(&loops, vec![part]) {
-                    place::insert_before(&mut data.tree, &item.host, &item.leaves, tree)?;
+                for tree in tree::nest(&loops, vec![part]) {
+                    tree::insert_before(&mut data.tree, &item.host, &item.leaves, tree)?;
                 }
                 for i in data.instructions.iter_mut().filter(|i| ids.contains(&i.id)) {
                     read_instead(i, t, &name);

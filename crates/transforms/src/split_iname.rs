@@ -2,16 +2,14 @@
 
 use std::fmt;
 
-use loopwright_kernel_ir::{
-    Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree,
-};
+use loopwright_kernel_ir::{Aff, Constraint, Definition, Diagnostic, Domain, LoopKernel, Name, Tree};
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
     call::Args,
-    edit::{replace_in_lists, require_fresh, require_iname, require_untagged},
+    rewrite::{replace_in_lists, require_iname, require_untagged, split_names},
     step::BuiltIn,
 };
 
@@ -118,27 +116,6 @@ impl BuiltIn for SplitIname {
     fn numbers(&mut self) -> Vec<&mut Number> {
         vec![&mut self.length]
     }
-}
-
-/// The names of the two loops that take the place of one: those given, or the iname's with `_outer`
-/// and `_inner` behind it.
-pub(crate) fn split_names(
-    data: &KernelData,
-    iname: &Name,
-    outer: Option<&Name>,
-    inner: Option<&Name>,
-) -> Result<(Name, Name), Diagnostic> {
-    let name = |given: Option<&Name>, suffix: &str| {
-        given.cloned().unwrap_or_else(|| Name::new(format!("{iname}_{suffix}")))
-    };
-    let (outer, inner) = (name(outer, "outer"), name(inner, "inner"));
-    require_fresh(data, &outer, "outer")?;
-    require_fresh(data, &inner, "inner")?;
-    if outer == inner {
-        return Err(Diagnostic::new("name-taken", format!("both loops would be called `{outer}`"))
-            .help("give `outer=` and `inner=` different names"));
-    }
-    Ok((outer, inner))
 }
 
 impl Transform for SplitIname {

@@ -8,7 +8,13 @@ use loopwright_kernel_ir::{
 use loopwright_legality::Judgement;
 use serde::{Deserialize, Serialize};
 
-use crate::{Transform, call::Args, edit::require_iname, extent, names, place::path_of, step::BuiltIn};
+use crate::{
+    Transform,
+    call::Args,
+    names,
+    rewrite::{extent, require_iname, tree::path_of},
+    step::BuiltIn,
+};
 
 /// Which inames the listed ones become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::{Args, name_in},
-    edit::{parts_with_inames, require_iname},
-    extent::Extents,
     names,
+    rewrite::{extent::Extents, parts_with_inames, require_iname},
     step::BuiltIn,
 };
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Transform,
     call::Args,
-    edit::{parts_with_inames, require_iname},
+    rewrite::{parts_with_inames, require_iname},
     step::BuiltIn,
 };
 

@@ -18,8 +18,8 @@ use loopwright_legality::conditional_reads;
 use loopwright_poly::System;
 
 use crate::{
-    extent::{constraints_of, instances_of, last_part},
     names,
+    rewrite::extent::{constraints_of, instances_of, last_part},
 };
 
 /// One read of the array.

@@ -9,9 +9,9 @@ use std::{
 use loopwright_kernel_ir::{
     Aff, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Part, PartRef, Tag, Term,
 };
-use loopwright_poly::System;
+use loopwright_poly::{Bound, System};
 
-use crate::edit::parts_with_inames;
+use crate::rewrite::{parts_with_inames, path_to};
 
 /// What restricts the instances of a part, over base inames.
 pub(crate) fn constraints_of(data: &KernelData, part: &PartRef) -> Result<Vec<Constraint>, Diagnostic> {
@@ -238,4 +238,29 @@ pub(crate) fn block_shape(data: &KernelData) -> Result<BTreeMap<usize, i64>, Dia
 pub(crate) fn last_part(data: &KernelData, id: &Name) -> PartRef {
     let reduces = data.instruction(id).is_some_and(|i| !i.reductions().is_empty());
     PartRef { instruction: id.clone(), part: if reduces { Part::Finish } else { Part::Whole } }
+}
+
+/// The first and the last value of a loop as functions of the loops around it and parameters, where
+/// they are one function each.
+pub(crate) type End = Result<Aff, Diagnostic>;
+
+/// The ends of a loop for one part.
+pub(crate) fn ends_of(data: &KernelData, iname: &Name, part: &PartRef) -> Result<(End, End), Diagnostic> {
+    let around = path_to(&data.tree, iname).unwrap_or_default();
+    let scalar = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
+    let bounds = instances_of(data, part)?.bounds(iname, &|n| scalar(n) || around.contains(n))?;
+    let end = |list: &[Bound], first: bool| {
+        match list {
+        [b] => Ok(if first { b.ceil()? } else { b.floor()? }),
+        _ => Err(Diagnostic::new(
+            "no-least-value",
+            format!(
+                "`{iname}` cannot be peeled: its {} value is not one function of loops around it and parameters",
+                if first { "first" } else { "last" }
+            ),
+        )
+        .help("cut it with `index_set_split` at a condition of your own")),
+    }
+    };
+    Ok((end(&bounds.lower, true), end(&bounds.upper, false)))
 }

@@ -6,9 +6,12 @@
 //! has one axis and the tile's last one is shorter, or because the block has more axes than the
 //! tile, the axes are joined and dealt out.
 
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tag};
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Tag};
 
-use crate::{JoinInames, SplitIname, TagInames, Transform, edit::fresh, extent};
+use crate::{
+    JoinInames, SplitIname, TagInames, Transform,
+    rewrite::{extent, fresh},
+};
 
 /// Loops of more iterations than this are not unrolled by themselves.
 const UNROLL_LIMIT: i64 = 16;
@@ -26,7 +29,7 @@ fn thread_tag(axis: usize) -> Tag {
 
 /// The kernel with the copy's loops spread. They are sequential and nested perfectly in the order
 /// of `fetch` before.
-pub(crate) fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
+fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
     let shape: Vec<(usize, i64)> =
         extent::block_shape(kernel)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
     if shape.is_empty() {
@@ -75,7 +78,7 @@ pub(crate) fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopK
 
 /// The kernel with the copy's loops unrolled, if they are short in all: an array of one thread then
 /// lies in registers.
-pub(crate) fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
+fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
     let total = fetch.iter().try_fold(1i64, |t, (_, l)| t.checked_mul(*l));
     if total.is_none_or(|t| t > 4 * UNROLL_LIMIT) {
         return Ok(kernel.clone());
@@ -85,4 +88,17 @@ pub(crate) fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKerne
         kernel = tag(&kernel, iname, Tag::Unroll)?;
     }
     Ok(kernel)
+}
+
+/// The kernel with the copy's loops unrolled for a buffer of one thread, and spread over the threads
+/// of the block for any other.
+pub(crate) fn for_space(
+    kernel: &LoopKernel,
+    fetch: &[Fetch],
+    space: AddressSpace,
+) -> Result<LoopKernel, Diagnostic> {
+    match space {
+        AddressSpace::Private => unrolled(kernel, fetch),
+        AddressSpace::Shared | AddressSpace::Global => over_threads(kernel, fetch),
+    }
 }

@@ -6,10 +6,7 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Domain, Expr, KernelData, Name, PartRef};
 use loopwright_poly::System;
 
-use crate::{
-    edit::{map_expressions, map_reductions},
-    rename_iname::is_declared,
-};
+use crate::rewrite::{is_declared, map_expressions, map_reductions};
 
 /// Replaces each first iname of a pair by the second one in the instructions of these ids. The new
 /// inames become a domain with the constraints of the old ones, and each instruction's map
