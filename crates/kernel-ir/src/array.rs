@@ -72,6 +72,22 @@ pub struct Array {
     pub waves: Option<Waves>,
 }
 
+impl Array {
+    /// An array whose axes lie in the order of its subscripts, densest last, and of which caches are
+    /// asked nothing.
+    pub fn new(name: impl Into<Name>, dtype: impl Into<Type>, axes: Vec<Axis>, space: AddressSpace) -> Self {
+        Array {
+            name: name.into(),
+            dtype: dtype.into(),
+            axes,
+            order: Vec::new(),
+            space,
+            streaming: false,
+            waves: None,
+        }
+    }
+}
+
 /// Stores in waves: of the windows of a wave, by the places of elements in storage, the
 /// second-level cache keeps all but the last one, and gives them up when that is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Copies what a sweep reads of an array into a buffer first.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Diagnostic, Expr, Instruction, LoopKernel, Name, Role,
@@ -295,15 +295,7 @@ impl Transform for AddPrefetch {
             if let Some(last) = axes.last_mut() {
                 last.padding = pad;
             }
-            data.temporaries.push(Array {
-                name: buffer.clone(),
-                dtype: source.dtype.clone(),
-                axes,
-                order: Vec::new(),
-                space: self.space,
-                streaming: false,
-                waves: None,
-            });
+            data.temporaries.push(Array::new(&buffer, source.dtype.clone(), axes, self.space));
             let index = spans
                 .iter()
                 .enumerate()
@@ -312,21 +304,13 @@ impl Transform for AddPrefetch {
                     None => Ok(Expr::from_aff(&span.base)),
                 })
                 .collect::<Result<Vec<Expr>, Diagnostic>>()?;
+            let target = Access::new(&buffer, inames.iter().map(|f| Expr::Name(f.clone())).collect());
+            let value = Expr::Subscript(Access::new(&self.array, index));
+            let role = Role::Copies { source: self.array.clone() };
             let copy = Instruction {
-                id: id.clone(),
-                targets: vec![Access {
-                    array: buffer.clone(),
-                    index: inames.iter().map(|f| Expr::Name(f.clone())).collect(),
-                }],
-                value: Expr::Subscript(Access { array: self.array.clone(), index }),
-                predicate: None,
                 within: site.within.iter().chain(&inames).cloned().collect(),
-                role: Role::Copies { source: self.array.clone() },
-                map: BTreeMap::new(),
-                after: Vec::new(),
-                scan: None,
-                atomic: false,
                 made_by: Some(Name::new("add_prefetch")),
+                ..Instruction::new(&id, vec![target], value, role)
             };
             add_instruction(data, copy, &inames, constraints, &site)
         })?;

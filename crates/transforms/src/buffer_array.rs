@@ -1,6 +1,6 @@
 //! Works on a part of an array in a buffer, and writes it back.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel,
@@ -14,7 +14,7 @@ use crate::{
     call::Args,
     names,
     rewrite::{
-        add_instruction, buffered,
+        add_instruction, buffered, element,
         extent::last_part,
         footprint::{self, Read, Span, affine_subscript},
         fresh, map_expressions, replace_accesses, require_array, require_fresh, require_iname, site, spread,
@@ -236,15 +236,8 @@ impl Transform for BufferArray {
             if let Some(d) = failed.take() {
                 return Err(d);
             }
-            data.temporaries.push(Array {
-                name: buffer.clone(),
-                dtype: source.dtype.clone(),
-                axes: kept.iter().map(|k| Axis::new(Expr::Int(spans[*k].length))).collect(),
-                order: Vec::new(),
-                space: self.space,
-                streaming: false,
-                waves: None,
-            });
+            let axes = kept.iter().map(|k| Axis::new(Expr::Int(spans[*k].length))).collect();
+            data.temporaries.push(Array::new(&buffer, source.dtype.clone(), axes, self.space));
             for load in [true, false] {
                 if load && !self.load {
                     continue;
@@ -270,26 +263,16 @@ impl Transform for BufferArray {
                     array: buffer.clone(),
                     index: inames.iter().map(|f| Expr::Name(f.clone())).collect(),
                 };
-                let read = |a: &Access| match a.index.is_empty() {
-                    true => Expr::Name(a.array.clone()),
-                    false => Expr::Subscript(a.clone()),
-                };
+                let read = |a: &Access| element(&a.array, a.index.clone());
                 let (target, value, from) = match load {
                     true => (inside, read(&outside), array.clone()),
                     false => (outside, read(&inside), buffer.clone()),
                 };
+                let id = fresh(data, &format!("{array}_{}", if load { "load" } else { "store" }));
                 let copy = Instruction {
-                    id: fresh(data, &format!("{array}_{}", if load { "load" } else { "store" })),
-                    targets: vec![target],
-                    value,
-                    predicate: None,
                     within: site.within.iter().chain(&inames).cloned().collect(),
-                    role: Role::Copies { source: from },
-                    map: BTreeMap::new(),
-                    after: Vec::new(),
-                    scan: None,
-                    atomic: false,
                     made_by: Some(Name::new("buffer_array")),
+                    ..Instruction::new(id, vec![target], value, Role::Copies { source: from })
                 };
                 loops.push(inames.iter().cloned().zip(kept.iter().map(|k| spans[*k].length)).collect());
                 if load {

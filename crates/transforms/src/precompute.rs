@@ -14,7 +14,7 @@ use crate::{
     call::Args,
     names,
     rewrite::{
-        Site, add_instruction, buffered, fetch_names,
+        Site, add_instruction, buffered, element, fetch_names,
         footprint::{self, Span},
         fresh, map_expressions, parts_with_inames, replace_accesses, require_array, require_fresh,
         require_iname, site, spread,
@@ -365,15 +365,7 @@ impl Transform for Precompute {
                 last.padding = pad;
             }
             data.temporaries.retain(|a| a.name != *t);
-            data.temporaries.push(Array {
-                name: buffer.clone(),
-                dtype: source.dtype.clone(),
-                axes,
-                order: Vec::new(),
-                space: self.space,
-                streaming: false,
-                waves: None,
-            });
+            data.temporaries.push(Array::new(&buffer, source.dtype.clone(), axes, self.space));
             for writer in &writers {
                 data.tree = without(&data.tree, &writer.instruction.id);
             }
@@ -485,10 +477,7 @@ impl Precompute {
             map.entry(name.clone()).or_insert_with(|| cell.clone());
         }
         let target = Access { array: buffer.clone(), index };
-        let here = match target.index.is_empty() {
-            true => Expr::Name(buffer.clone()),
-            false => Expr::Subscript(target.clone()),
-        };
+        let here = element(buffer, target.index.clone());
         // It reads no cell of the temporary but its own.
         let mut failed = None;
         let value = replace_accesses(&old.value, t, &|_| Ok(here.clone()), &mut failed);
@@ -497,17 +486,10 @@ impl Precompute {
             false => cells.get(n).map(Expr::from_aff),
         });
         let instruction = Instruction {
-            id: old.id.clone(),
-            targets: vec![target],
-            value,
-            predicate: None,
             within: site.within.iter().chain(&inames).cloned().collect(),
-            role: old.role.clone(),
             map,
-            after: Vec::new(),
-            scan: None,
-            atomic: false,
             made_by: Some(Name::new("precompute")),
+            ..Instruction::new(&old.id, vec![target], value, old.role.clone())
         };
         let loops = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
         Ok(Piece { instruction, inames, needed, loops })

@@ -1,6 +1,6 @@
 //! Carries private and shared values across the ends of device kernels.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Array, Axis, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name, Part,
@@ -14,7 +14,8 @@ use crate::{
     Transform,
     call::Args,
     rewrite::{
-        extent, fresh, give_own_inames, map_expressions, require_fresh, require_temporary, touches, tree,
+        element, extent, fresh, give_own_inames, map_expressions, require_fresh, require_temporary, touches,
+        tree,
     },
     step::BuiltIn,
 };
@@ -230,13 +231,6 @@ fn read_instead(instruction: &mut Instruction, old: &Name, new: &Name) {
     map_expressions(instruction, &mut |e| renamed(e, old, new));
 }
 
-fn element(array: &Name, index: Vec<Expr>) -> Expr {
-    match index.is_empty() {
-        true => Expr::Name(array.clone()),
-        false => Expr::Subscript(Access { array: array.clone(), index }),
-    }
-}
-
 impl BuiltIn for SaveReload {
     const NAME: &'static str = "save_reload";
 
@@ -343,27 +337,11 @@ impl Transform for SaveReload {
                 }
                 None => fresh(data, &format!("{t}_saved")),
             };
-            data.temporaries.push(Array {
-                name: saved.clone(),
-                dtype: array.dtype.clone(),
-                axes,
-                order: Vec::new(),
-                space: AddressSpace::Global,
-                streaming: false,
-                waves: None,
-            });
+            data.temporaries.push(Array::new(&saved, array.dtype.clone(), axes, AddressSpace::Global));
             let copy = |id: Name, to: Access, from: Expr, source: &Name, within: Vec<Name>| Instruction {
-                id,
-                targets: vec![to],
-                value: from,
-                predicate: None,
                 within,
-                role: Role::Copies { source: source.clone() },
-                map: BTreeMap::new(),
-                scan: None,
-                atomic: false,
-                after: Vec::new(),
                 made_by: Some(Name::new("save_reload")),
+                ..Instruction::new(id, vec![to], from, Role::Copies { source: source.clone() })
             };
             let to = Access { array: saved.clone(), index: cell.clone() };
             let save = copy(

@@ -9,15 +9,8 @@ fn segmented_sum() -> LoopKernel {
     let (s, i, n, m) = (Aff::var("s"), Aff::var("i"), Aff::var("n"), Aff::var("m"));
     let range = |v: &Aff, len: &Aff| vec![Constraint::nonneg(v.clone()), Constraint::lt(v, len).unwrap()];
     let array = |name: &str, axes: &[&str]| {
-        Arg::Array(Array {
-            name: name.into(),
-            dtype: DType::F32.into(),
-            axes: axes.iter().map(|a| Axis::new(Expr::name(*a))).collect(),
-            order: vec![],
-            space: AddressSpace::Global,
-            streaming: false,
-            waves: None,
-        })
+        let axes = axes.iter().map(|a| Axis::new(Expr::name(*a))).collect();
+        Arg::Array(Array::new(name, DType::F32, axes, AddressSpace::Global))
     };
     let access = |array: &str, index: &[&str]| Access {
         array: array.into(),
@@ -37,10 +30,10 @@ fn segmented_sum() -> LoopKernel {
             constraints: [range(&s, &m), range(&i, &n)].concat(),
         }],
         definitions: vec![],
-        instructions: vec![Instruction {
-            id: "total".into(),
-            targets: vec![access("out", &["s"])],
-            value: Expr::Reduce(
+        instructions: vec![Instruction::new(
+            "total",
+            vec![access("out", &["s"])],
+            Expr::Reduce(
                 Reduce {
                     op: "sum".into(),
                     inames: vec!["i".into()],
@@ -48,15 +41,8 @@ fn segmented_sum() -> LoopKernel {
                 }
                 .into(),
             ),
-            predicate: None,
-            within: vec![],
-            role: Role::Does("total".into()),
-            map: BTreeMap::new(),
-            after: vec![],
-            scan: None,
-            atomic: false,
-            made_by: None,
-        }],
+            Role::Does("total".into()),
+        )],
         tree: vec![],
         tags: BTreeMap::new(),
         assumptions: vec![],

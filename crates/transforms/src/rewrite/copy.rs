@@ -8,7 +8,7 @@ use loopwright_kernel_ir::{
 use loopwright_poly::System;
 
 use crate::rewrite::{
-    extent,
+    element, extent,
     footprint::{self, Read, Span},
     fresh::{fresh, require_fresh},
     tree,
@@ -102,11 +102,7 @@ pub(crate) fn buffered(
         let aff = footprint::affine_subscript(data, &access.index[*axis]).unwrap_or_default();
         index.push(Expr::from_aff(&aff.sub(&spans[*axis].base)?));
     }
-    Ok(if index.is_empty() {
-        Expr::Name(buffer.clone())
-    } else {
-        Expr::Subscript(Access { array: buffer.clone(), index })
-    })
+    Ok(element(buffer, index))
 }
 
 /// The names of the copy's inames, an axis of the buffer each.

@@ -11,6 +11,14 @@ pub(crate) fn map_reductions(e: &Expr, f: &mut dyn FnMut(Reduce) -> Expr) -> Exp
     }
 }
 
+/// The element of an array as an expression; without subscripts, the scalar of that name.
+pub(crate) fn element(array: &Name, index: Vec<Expr>) -> Expr {
+    match index.is_empty() {
+        true => Expr::Name(array.clone()),
+        false => Expr::Subscript(Access::new(array, index)),
+    }
+}
+
 /// Replaces all expressions of an instruction: subscripts of targets, value and predicate.
 pub(crate) fn map_expressions(instruction: &mut Instruction, f: &mut dyn FnMut(&Expr) -> Expr) {
     instruction.value = f(&instruction.value);
@@ -70,10 +78,7 @@ pub(crate) fn map_accesses(
             }
             _ => return e.map_children(&mut |child| walk(child, array, new_index)),
         };
-        match index.is_empty() {
-            true => Expr::Name(array.clone()),
-            false => Expr::Subscript(Access { array: array.clone(), index }),
-        }
+        element(array, index)
     }
     map_expressions(instruction, &mut |e| walk(e, array, new_index));
     for target in instruction.targets.iter_mut().filter(|t| t.array == *array) {
