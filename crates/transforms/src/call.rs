@@ -6,7 +6,7 @@
 
 use std::{cell::RefCell, ops::Range, sync::Arc};
 
-use loopwright_kernel_ir::{Diagnostic, Name, Place};
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Place};
 
 use crate::{Number, names};
 
@@ -455,4 +455,23 @@ pub(crate) fn name_in(text: &str) -> Option<Name> {
     let text = unquoted(text);
     let first = *text.as_bytes().first()?;
     (!first.is_ascii_digit() && text.bytes().all(is_word)).then(|| Name::new(text))
+}
+
+/// The address space of a text.
+pub(crate) fn parse_space(
+    args: &Args<'_>,
+    text: &str,
+    span: Range<usize>,
+) -> Result<AddressSpace, Diagnostic> {
+    match text {
+        "private" => Ok(AddressSpace::Private),
+        "shared" => Ok(AddressSpace::Shared),
+        "global" => Ok(AddressSpace::Global),
+        "local" => Err(args
+            .error_in(span, "there is no address space `local`")
+            .help("loopy's local memory is called `shared` here, as in CUDA")),
+        _ => Err(args
+            .error_in(span, format!("there is no address space `{text}`"))
+            .help("it is `private`, `shared` or `global`")),
+    }
 }

@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    add_prefetch::parse_space,
-    call::Args,
+    call::{Args, parse_space},
     names,
     rewrite::{
         Site, add_instruction, buffered, element, fetch_names,

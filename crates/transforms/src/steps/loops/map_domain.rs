@@ -16,7 +16,6 @@ use crate::{
         require_untagged, tree,
     },
     step::BuiltIn,
-    unimodular,
 };
 
 /// `map_domain([t, i] -> [w, t], w = 2*t + i)`: goes through the same points along new inames,
@@ -165,7 +164,7 @@ impl MapDomain {
             let rest = value.substitute(&|name| self.old.contains(name).then(|| Aff::constant(0)))?;
             rests.push(Aff::var(n).sub(&rest)?);
         }
-        let Some(inverse) = unimodular::inverse(&rows) else {
+        let Some(inverse) = super::unimodular::inverse(&rows) else {
             return Err(Diagnostic::new(
                 "not-unimodular",
                 format!(

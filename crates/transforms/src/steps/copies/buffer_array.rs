@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    add_prefetch::parse_space,
-    call::Args,
+    call::{Args, parse_space},
     names,
     rewrite::{
         add_instruction, buffered, element,

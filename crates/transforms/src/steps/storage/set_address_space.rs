@@ -5,7 +5,12 @@ use std::fmt;
 use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name};
 use serde::{Deserialize, Serialize};
 
-use crate::{Transform, add_prefetch::parse_space, call::Args, rewrite::require_array, step::BuiltIn};
+use crate::{
+    Transform,
+    call::{Args, parse_space},
+    rewrite::require_array,
+    step::BuiltIn,
+};
 
 /// `set_address_space(t, shared)`: moves a temporary to the memory of each thread, of each block,
 /// or of the launch.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::Args,
+    call::{Args, parse_space},
     names,
     rewrite::{
         add_instruction, buffered, fetch_names,
@@ -171,25 +171,6 @@ impl AddPrefetch {
     pub fn readers<N: Into<Name>>(mut self, ids: impl IntoIterator<Item = N>) -> Self {
         self.readers = ids.into_iter().map(Into::into).collect();
         self
-    }
-}
-
-/// The address space of a text.
-pub(crate) fn parse_space(
-    args: &Args<'_>,
-    text: &str,
-    span: std::ops::Range<usize>,
-) -> Result<AddressSpace, Diagnostic> {
-    match text {
-        "private" => Ok(AddressSpace::Private),
-        "shared" => Ok(AddressSpace::Shared),
-        "global" => Ok(AddressSpace::Global),
-        "local" => Err(args
-            .error_in(span, "there is no address space `local`")
-            .help("loopy's local memory is called `shared` here, as in CUDA")),
-        _ => Err(args
-            .error_in(span, format!("there is no address space `{text}`"))
-            .help("it is `private`, `shared` or `global`")),
     }
 }
 
