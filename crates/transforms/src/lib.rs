@@ -6,7 +6,7 @@
 //! open parameters (`split_iname(i, $block)`). The methods of [`Transforms`] on a kernel are the
 //! same code. A kernel is a value too: a refused step leaves it as it was.
 //!
-//! The page [`tags`] shows each tag and each step beside the name that loopy's users know.
+//! [`Step`] shows each step beside what loopy's users know, the page [`tags`] each tag.
 //!
 //! Every step is judged (see [`Verdict`]): it is proved to compute the declared kernel for all
 //! values of the parameters, or refused with a counter-example, or refused because neither is
@@ -19,6 +19,10 @@
     deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable, clippy::todo)
 )]
 
+#[macro_use]
+mod declare;
+
+mod arguments;
 mod call;
 mod compare;
 mod declared;
@@ -39,14 +43,14 @@ mod user;
 pub use call::Call;
 pub use compare::{Bisection, Culprit, Divergence};
 pub use declared::judge_declared;
-pub use fluent::{IntoNames, Transforms};
+pub use fluent::IntoNames;
 pub use judged::{Explained, Explanation, Judged};
 pub use loopwright_legality::{Basis, Judgement, Verdict, Witness};
 pub use names::{FOREIGN_STEPS, ours};
 pub use number::Number;
 pub use pipeline::{Pipeline, Traced};
 pub use registry::Registry;
-pub use step::{Step, Transform};
+pub use step::Transform;
 pub use steps::*;
 pub use text_diff::{DiffLine, TextDiff};
 pub use together::{Composite, Together};

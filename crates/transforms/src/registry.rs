@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
-use crate::{Call, Composite, Number, Pipeline, Step, Transform, UserStep, call::Args, user::FunctionStep};
+use crate::{
+    Call, Composite, Number, Pipeline, Step, Transform, UserStep, arguments::Args, user::FunctionStep,
+};
 
 type Make = dyn Fn(&[String]) -> Result<Arc<dyn Transform>, Diagnostic> + Send + Sync;
 

@@ -4,16 +4,11 @@ use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, CacheStreaming, CacheWaves, ChunkIname,
-    Composite, Distribute, DoubleBuffer, DuplicateInames, FixParameters, FlattenRagged, FuseLoops,
-    FuseMaximal, IndexSetSplit, JoinAtomically, JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel,
-    Precompute, PrivatizeTemporary, RealizeScan, Registry, RenameIname, Reorder, Reverse, SaveReload,
-    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes,
-    TagInames, Tile, Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
-    call::{Args, Body, Call},
+    Composite, Number, Registry, Step, Together, UserStep,
+    arguments::Args,
+    call::{Body, Call},
     judged::{Judged, apply_judged},
     names,
     together::raw_all,
@@ -41,127 +36,37 @@ pub trait Transform: fmt::Display + fmt::Debug + Send + Sync {
     }
 }
 
-/// A step that comes with the library.
-pub(crate) trait BuiltIn: Transform + Sized {
-    /// Its name in text.
-    const NAME: &'static str;
-    /// Other names that are read as this step.
-    const ALIASES: &'static [&'static str] = &[];
+/// How a step that comes with the library stands in text. [`step!`](crate::declare) writes it where
+/// each field is an argument by itself.
+pub(crate) trait TextForm: Sized {
     /// The step of these arguments.
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic>;
+    /// Its arguments as they are printed.
+    fn arguments(&self) -> Vec<String>;
     /// Its numbers that may be open parameters.
     fn numbers(&mut self) -> Vec<&mut Number> {
         Vec::new()
     }
 }
 
-macro_rules! steps {
-    ($($variant:ident),* $(,)?) => {
-        /// A step of a pipeline.
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        #[non_exhaustive]
-        pub enum Step {
-            $(
-                #[doc = concat!("See [`", stringify!($variant), "`].")]
-                $variant($variant),
-            )*
-            /// Several steps that are judged at their end.
-            Together(Together),
-            /// A named list of steps: a user's own composite step.
-            Composite(Composite),
-            /// A user's own transform.
-            User(UserStep),
+/// A step that comes with the library.
+pub(crate) trait BuiltIn: Transform + TextForm {
+    /// Its name in text.
+    const NAME: &'static str;
+    /// Other names that are read as this step.
+    const ALIASES: &'static [&'static str];
+
+    /// The step of a call, if the call has its name.
+    fn of_call(call: &Call) -> Option<Result<Self, Diagnostic>> {
+        if call.name != Self::NAME && !Self::ALIASES.contains(&call.name.as_str()) {
+            return None;
         }
-
-        $(
-            impl From<$variant> for Step {
-                fn from(step: $variant) -> Step {
-                    Step::$variant(step)
-                }
-            }
-        )*
-
-        impl Step {
-            /// The names of the steps that come with the library, without `together`.
-            pub const NAMES: &'static [&'static str] = &[$($variant::NAME),*];
-
-            pub(crate) fn transform(&self) -> &dyn Transform {
-                match self {
-                    $(Step::$variant(step) => step,)*
-                    Step::Together(step) => step,
-                    Step::Composite(step) => step,
-                    Step::User(step) => step,
-                }
-            }
-
-            /// All numbers that may be open parameters.
-            pub(crate) fn numbers(&mut self) -> Vec<&mut Number> {
-                match self {
-                    $(Step::$variant(step) => step.numbers(),)*
-                    Step::Together(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
-                    Step::Composite(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
-                    Step::User(_) => Vec::new(),
-                }
-            }
-
-            fn built_in(call: &Call) -> Option<Result<Step, Diagnostic>> {
-                $(
-                    if call.name == $variant::NAME || $variant::ALIASES.contains(&call.name.as_str()) {
-                        return Some(Args::of(call).and_then(|mut args| {
-                            let step = $variant::read(&mut args)?;
-                            args.done()?;
-                            Ok(Step::$variant(step))
-                        }));
-                    }
-                )*
-                None
-            }
-        }
-    };
-}
-
-steps! {
-    SplitIname,
-    TagInames,
-    UntagInames,
-    Reorder,
-    Unroll,
-    JoinInames,
-    AddPrefetch,
-    Assume,
-    AssumeLegal,
-    DuplicateInames,
-    FixParameters,
-    PadArrayAxis,
-    Precompute,
-    RenameIname,
-    SetAddressSpace,
-    SetPrecision,
-    SplitReductionInward,
-    SplitReductionOutward,
-    TagArrayAxes,
-    MapDomain,
-    IndexSetSplit,
-    Peel,
-    Reverse,
-    Tile,
-    Distribute,
-    FuseLoops,
-    PrivatizeTemporary,
-    UnprivatizeTemporary,
-    AliasTemporaries,
-    ChunkIname,
-    DoubleBuffer,
-    BufferArray,
-    MapArray,
-    FuseMaximal,
-    RealizeScan,
-    SaveReload,
-    FlattenRagged,
-    CacheStreaming,
-    CacheWaves,
-    JoinAtomically,
+        Some(Args::of(call).and_then(|mut args| {
+            let step = Self::read(&mut args)?;
+            args.done()?;
+            Ok(step)
+        }))
+    }
 }
 
 impl From<Together> for Step {

@@ -1,4 +1,15 @@
-//! The steps by kind, a file each.
+//! The steps by kind, a file each, and the list that makes one type of them.
+//!
+//! A new step is its own file, which declares it (`crate::declare`), and two lines here: its
+//! module, and its place in the list.
+
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Precision};
+
+use crate::{
+    Composite, IntoNames, Number, Pipeline, Together, Transform, UserStep,
+    call::Call,
+    step::{BuiltIn, TextForm},
+};
 
 /// Loops: cut, joined, named, ordered, mapped, fused.
 pub(crate) mod loops {
@@ -37,7 +48,9 @@ pub(crate) mod storage {
 pub(crate) mod reductions {
     pub(crate) mod join_atomically;
     pub(crate) mod realize_scan;
-    pub(crate) mod split_reduction;
+    mod split_reduction;
+    pub(crate) mod split_reduction_inward;
+    pub(crate) mod split_reduction_outward;
 }
 
 /// Buffers, and the copies that fill and empty them.
@@ -64,33 +77,47 @@ pub(crate) mod context {
     pub(crate) mod set_precision;
 }
 
-pub use context::{
-    assume::Assume, assume_legal::AssumeLegal, fix_parameters::FixParameters, set_precision::SetPrecision,
-};
-pub use copies::{
-    add_prefetch::AddPrefetch, buffer_array::BufferArray, double_buffer::DoubleBuffer,
-    precompute::Precompute, save_reload::SaveReload,
-};
-pub use loops::{
-    chunk_iname::ChunkIname, distribute::Distribute, duplicate_inames::DuplicateInames,
-    fuse_loops::FuseLoops, fuse_maximal::FuseMaximal, index_set_split::IndexSetSplit,
-    join_inames::JoinInames, map_domain::MapDomain, peel::Peel, rename_iname::RenameIname, reorder::Reorder,
-    reverse::Reverse, split_iname::SplitIname, tile::Tile, unroll::Unroll,
-};
-pub use parallelism::{flatten_ragged::FlattenRagged, tag_inames::TagInames, untag_inames::UntagInames};
-pub use reductions::{
-    join_atomically::JoinAtomically,
-    realize_scan::RealizeScan,
-    split_reduction::{SplitReductionInward, SplitReductionOutward},
-};
-pub use storage::{
-    alias_temporaries::AliasTemporaries,
-    cache_streaming::CacheStreaming,
-    cache_waves::CacheWaves,
-    map_array::MapArray,
-    pad_array_axis::PadArrayAxis,
-    privatize_temporary::PrivatizeTemporary,
-    set_address_space::SetAddressSpace,
-    tag_array_axes::{AxisTag, Layout, TagArrayAxes},
-    unprivatize_temporary::UnprivatizeTemporary,
-};
+steps! {
+    loops::split_iname::SplitIname,
+    parallelism::tag_inames::TagInames,
+    parallelism::untag_inames::UntagInames,
+    loops::reorder::Reorder,
+    loops::unroll::Unroll,
+    loops::join_inames::JoinInames,
+    copies::add_prefetch::AddPrefetch,
+    context::assume::Assume,
+    context::assume_legal::AssumeLegal,
+    loops::duplicate_inames::DuplicateInames,
+    context::fix_parameters::FixParameters,
+    storage::pad_array_axis::PadArrayAxis,
+    copies::precompute::Precompute,
+    loops::rename_iname::RenameIname,
+    storage::set_address_space::SetAddressSpace,
+    context::set_precision::SetPrecision,
+    reductions::split_reduction_inward::SplitReductionInward,
+    reductions::split_reduction_outward::SplitReductionOutward,
+    storage::tag_array_axes::TagArrayAxes,
+    loops::map_domain::MapDomain,
+    loops::index_set_split::IndexSetSplit,
+    loops::peel::Peel,
+    loops::reverse::Reverse,
+    loops::tile::Tile,
+    loops::distribute::Distribute,
+    loops::fuse_loops::FuseLoops,
+    storage::privatize_temporary::PrivatizeTemporary,
+    storage::unprivatize_temporary::UnprivatizeTemporary,
+    storage::alias_temporaries::AliasTemporaries,
+    loops::chunk_iname::ChunkIname,
+    copies::double_buffer::DoubleBuffer,
+    copies::buffer_array::BufferArray,
+    storage::map_array::MapArray,
+    loops::fuse_maximal::FuseMaximal,
+    reductions::realize_scan::RealizeScan,
+    copies::save_reload::SaveReload,
+    parallelism::flatten_ragged::FlattenRagged,
+    storage::cache_streaming::CacheStreaming,
+    storage::cache_waves::CacheWaves,
+    reductions::join_atomically::JoinAtomically,
+}
+
+pub use storage::tag_array_axes::{AxisTag, Layout};

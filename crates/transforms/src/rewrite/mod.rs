@@ -1,7 +1,7 @@
 //! What several steps do to a kernel: the toolkit that they are written with.
 //!
-//! A step asks first (`require`, `extent`, `footprint`), chooses names (`fresh`), and then edits the
-//! kernel: its expressions (`expressions`), lists of inames (`inames`, `own_inames`), arrays
+//! A step asks first (`require`, `extent`, `footprint`), chooses names (`fresh`), and then edits
+//! the kernel: its expressions (`expressions`), lists of inames (`inames`, `own_inames`), arrays
 //! (`arrays`), loop tree (`tree`), or all of these at once for a buffer and the copy that fills it
 //! (`copy`, `spread`). Nothing here knows a step by name, and nothing judges: what may be done is
 //! asked of the kernel before and after the step.

@@ -90,8 +90,8 @@ fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnost
     Ok(kernel)
 }
 
-/// The kernel with the copy's loops unrolled for a buffer of one thread, and spread over the threads
-/// of the block for any other.
+/// The kernel with the copy's loops unrolled for a buffer of one thread, and spread over the
+/// threads of the block for any other.
 pub(crate) fn for_space(
     kernel: &LoopKernel,
     fetch: &[Fetch],

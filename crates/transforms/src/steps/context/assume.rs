@@ -1,71 +1,76 @@
 //! Adds what holds for the parameters.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, parse_constraints};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
+    arguments::Args,
     rewrite::{check_consistent, require_parameter},
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `assume(n >= 1 and n % 16 = 0)`: writes down what holds for the parameters.
-///
-/// # Meaning
-///
-/// The constraints become part of the kernel: bounds and guards that follow from them are left out,
-/// and a launch whose arguments do not fulfil them is refused.
-///
-/// # Legality
-///
-/// Only scalar arguments may occur, and together with the assumptions so far there must be values
-/// that fulfil all.
-///
-/// In text: `assume(n >= 1 and n % 16 = 0)`; commas mean `and`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// out[s] = sum(i, x[s, i]) {id=total}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// assume(len % 16 = 0, nseg <= 1000)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len and len mod 16 = 0 and nseg <= 1000
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// out[s] = sum(i, x[s, i]) {id=total, inames=s}
-/// tree {
-///     for s {
-///         total.init
-///         for i {
-///             total.update
-///         }
-///         total.finish
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "String", try_from = "String")]
-pub struct Assume {
-    /// All of them hold.
-    pub constraints: Vec<Constraint>,
+step! {
+    /// `assume(n >= 1 and n % 16 = 0)`: writes down what holds for the parameters.
+    ///
+    /// # Meaning
+    ///
+    /// The constraints become part of the kernel: bounds and guards that follow from them are left
+    /// out, and a launch whose arguments do not fulfil them is refused.
+    ///
+    /// # Legality
+    ///
+    /// Only scalar arguments may occur, and together with the assumptions so far there must be
+    /// values that fulfil all.
+    ///
+    /// In text: `assume(n >= 1 and n % 16 = 0)`; commas mean `and`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// assume(len % 16 = 0, nseg <= 1000)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len and len mod 16 = 0 and nseg <= 1000
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total, inames=s}
+    /// tree {
+    ///     for s {
+    ///         total.init
+    ///         for i {
+    ///             total.update
+    ///         }
+    ///         total.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[serde(into = "String", try_from = "String")]
+    pub struct Assume as "assume", by hand {
+        /// All of them hold.
+        pub constraints: Vec<Constraint>,
+    }
+    table: "assume(n >= 1)" => "`assume(k, \"n >= 1\")`",
+    methods: {
+        /// See [`Assume`]; `n >= 1 and n % 16 = 0`.
+        fn assume(&self, constraints: &str) -> Result<Self, Diagnostic> {
+            self.step(Assume::parse(constraints)?)
+        }
+    }
 }
 
 impl From<Assume> for String {
@@ -92,15 +97,17 @@ impl Assume {
     }
 }
 
-impl BuiltIn for Assume {
-    const NAME: &'static str = "assume";
-
+impl TextForm for Assume {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
         let text = args.raw().join(" and ");
         if text.is_empty() {
             return Err(args.error("`assume` needs constraints, as `n >= 1`"));
         }
         Assume::parse(&text).map_err(|d| args.error(format!("`{text}`: {}", d.message)))
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        vec![self.conjunction()]
     }
 }
 
@@ -121,11 +128,5 @@ impl Transform for Assume {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("it says more about the parameters, and changes nothing")
-    }
-}
-
-impl fmt::Display for Assume {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "assume({})", self.conjunction())
     }
 }

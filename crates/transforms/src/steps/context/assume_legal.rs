@@ -1,62 +1,67 @@
 //! Takes the responsibility for a step that cannot be proved.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Vouched};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
-use crate::{Transform, call::Args, step::BuiltIn};
+use crate::{Transform, arguments::Args, step::TextForm};
 
-/// `assume_legal("rows never overlap")`: lets the next step pass though it is not known to be
-/// legal.
-///
-/// # Meaning
-///
-/// The reason is written into the kernel together with the step, and printed with it from then on.
-/// If the next step can be proved after all, nothing is written down. A step that is refuted, with
-/// a counter-example, stays refused.
-///
-/// # Legality
-///
-/// The user's.
-///
-/// In text: `assume_legal("why")`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel scatter(x: f32[n], to: i32[n], y: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// y[to[i]] = x[i] {id=put}
-/// ")?;
-/// let unproved = Pipeline::parse("tag_inames(i: block.x)")?;
-/// assert_eq!(unproved.apply(&before).unwrap_err().code, "legality-unknown");
-/// let steps = Pipeline::parse("\
-/// assume_legal(\"to is a permutation\")
-/// tag_inames(i: block.x)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel scatter(x: f32[n], to: i32[n], y: f32[n], n: i32)
-/// assume_legal \"to is a permutation\" for \"tag_inames(i: block.x)\"
-/// domain { [i] : 0 <= i < n }
-/// tag i: block.x
-/// y[to[i]] = x[i] {id=put, inames=i}
-/// tree {
-///     put
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct AssumeLegal {
-    /// Why the next step is legal.
-    pub reason: Name,
+step! {
+    /// `assume_legal("rows never overlap")`: lets the next step pass though it is not known to be
+    /// legal.
+    ///
+    /// # Meaning
+    ///
+    /// The reason is written into the kernel together with the step, and printed with it from then
+    /// on. If the next step can be proved after all, nothing is written down. A step that is
+    /// refuted, with a counter-example, stays refused.
+    ///
+    /// # Legality
+    ///
+    /// The user's.
+    ///
+    /// In text: `assume_legal("why")`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel scatter(x: f32[n], to: i32[n], y: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// y[to[i]] = x[i] {id=put}
+    /// ")?;
+    /// let unproved = Pipeline::parse("tag_inames(i: block.x)")?;
+    /// assert_eq!(unproved.apply(&before).unwrap_err().code, "legality-unknown");
+    /// let steps = Pipeline::parse("\
+    /// assume_legal(\"to is a permutation\")
+    /// tag_inames(i: block.x)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel scatter(x: f32[n], to: i32[n], y: f32[n], n: i32)
+    /// assume_legal \"to is a permutation\" for \"tag_inames(i: block.x)\"
+    /// domain { [i] : 0 <= i < n }
+    /// tag i: block.x
+    /// y[to[i]] = x[i] {id=put, inames=i}
+    /// tree {
+    ///     put
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[serde(transparent)]
+    pub struct AssumeLegal as "assume_legal", by hand {
+        /// Why the next step is legal.
+        pub reason: Name,
+    }
+    table: "assume_legal(\"why\")" => "–",
+    methods: {
+        /// See [`crate::AssumeLegal`]: lets the next step pass though it is not known to be legal.
+        fn assume_legal(&self, reason: &str) -> Result<Self, Diagnostic> {
+            self.step(crate::AssumeLegal::new(reason))
+        }
+    }
 }
 
 impl AssumeLegal {
@@ -66,9 +71,7 @@ impl AssumeLegal {
     }
 }
 
-impl BuiltIn for AssumeLegal {
-    const NAME: &'static str = "assume_legal";
-
+impl TextForm for AssumeLegal {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
         let reason = args.raw().join(", ");
         if reason.is_empty() {
@@ -77,6 +80,10 @@ impl BuiltIn for AssumeLegal {
             );
         }
         Ok(AssumeLegal::new(reason))
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        vec![format!("\"{}\"", self.reason)]
     }
 }
 
@@ -102,11 +109,5 @@ impl Transform for AssumeLegal {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("it changes nothing but what is written down")
-    }
-}
-
-impl fmt::Display for AssumeLegal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "assume_legal(\"{}\")", self.reason)
     }
 }

@@ -1,80 +1,90 @@
 //! Fixes parameters to values.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, Aff, Arg, Array, Constraint, DType, Diagnostic, Expr, Fact, LoopKernel, Name, Type,
 };
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::Args,
+    arguments::Args,
     rewrite::{check_consistent, require_parameter},
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `fix_parameters(n=64)`: makes a kernel for one value of a parameter.
-///
-/// # Meaning
-///
-/// The value takes the parameter's place in domains, shapes and expressions. The argument stays,
-/// and the assumption `n = 64` is added, so that a launch with another value is refused.
-///
-/// # Legality
-///
-/// Legal for the launches that the assumption lets pass. Refused are values that contradict the
-/// assumptions so far.
-///
-/// In text: `fix_parameters(n=64, m=$m)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// out[s] = sum(i, x[s, i]) {id=total}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// fix_parameters(len=1024)
-/// split_iname(i, 128)
-/// unroll(i_outer)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel segmented_sum(x: f32[nseg, 1024], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len and len = 1024
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i <= 1023 }
-/// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
-/// let i = 128*i_outer + i_inner
-/// tag i_outer: unroll
-/// out[s] = sum([i_outer, i_inner], x[s, i]) {id=total, inames=s}
-/// tree {
-///     for s {
-///         total.init
-///         for i_outer {
-///             for i_inner {
-///                 total.update
-///             }
-///         }
-///         total.finish
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct FixParameters {
-    /// Parameters with their values.
-    pub values: BTreeMap<Name, Number>,
+step! {
+    /// `fix_parameters(n=64)`: makes a kernel for one value of a parameter.
+    ///
+    /// # Meaning
+    ///
+    /// The value takes the parameter's place in domains, shapes and expressions. The argument
+    /// stays, and the assumption `n = 64` is added, so that a launch with another value is refused.
+    ///
+    /// # Legality
+    ///
+    /// Legal for the launches that the assumption lets pass. Refused are values that contradict the
+    /// assumptions so far.
+    ///
+    /// In text: `fix_parameters(n=64, m=$m)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// fix_parameters(len=1024)
+    /// split_iname(i, 128)
+    /// unroll(i_outer)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel segmented_sum(x: f32[nseg, 1024], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len and len = 1024
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i <= 1023 }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
+    /// let i = 128*i_outer + i_inner
+    /// tag i_outer: unroll
+    /// out[s] = sum([i_outer, i_inner], x[s, i]) {id=total, inames=s}
+    /// tree {
+    ///     for s {
+    ///         total.init
+    ///         for i_outer {
+    ///             for i_inner {
+    ///                 total.update
+    ///             }
+    ///         }
+    ///         total.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[serde(transparent)]
+    pub struct FixParameters as "fix_parameters", by hand {
+        /// Parameters with their values.
+        pub values: BTreeMap<Name, Number>,
+    }
+    table: "fix_parameters(n=64)" => "`fix_parameters(k, n=64)`",
+    methods: {
+        /// See [`FixParameters`].
+        fn fix_parameters<'a>(
+            &self,
+            values: impl IntoIterator<Item = (&'a str, i64)>,
+        ) -> Result<Self, Diagnostic> {
+            self.step(FixParameters::new(values))
+        }
+    }
 }
 
 impl FixParameters {
@@ -84,9 +94,7 @@ impl FixParameters {
     }
 }
 
-impl BuiltIn for FixParameters {
-    const NAME: &'static str = "fix_parameters";
-
+impl TextForm for FixParameters {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
         let mut values = BTreeMap::new();
         for (key, value, span) in args.all_keyed() {
@@ -101,6 +109,10 @@ impl BuiltIn for FixParameters {
             return Err(args.error("`fix_parameters` needs values, as `n=64`"));
         }
         Ok(FixParameters { values })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        self.values.iter().map(|(name, value)| format!("{name}={value}")).collect()
     }
 
     fn numbers(&mut self) -> Vec<&mut Number> {
@@ -212,12 +224,5 @@ fn fold(e: &Expr) -> Expr {
         (Expr::Int(_), _) => e,
         (Expr::Binary(..) | Expr::Unary(..), Some(value)) => Expr::Int(value),
         _ => e,
-    }
-}
-
-impl fmt::Display for FixParameters {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let values: Vec<String> = self.values.iter().map(|(n, v)| format!("{n}={v}")).collect();
-        write!(f, "fix_parameters({})", values.join(", "))
     }
 }

@@ -1,27 +1,32 @@
 //! Chooses how exact math functions are.
 
-use std::fmt;
-
-use loopwright_kernel_ir::{Diagnostic, LoopKernel, Precision};
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Precision};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
-use crate::{Transform, call::Args, step::BuiltIn};
+use crate::{Transform, arguments::Args, step::TextForm};
 
-/// `set_precision(fast)`: math functions of the kernel use the hardware's approximations, except
-/// where a call says otherwise.
-///
-/// # Legality
-///
-/// The declared kernel leaves the precision of such calls to this option; results differ within the
-/// approximation's error.
-///
-/// In text: `set_precision(fast)`, `set_precision(precise)`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct SetPrecision {
-    /// The precision of calls that do not say one.
-    pub precision: Precision,
+step! {
+    /// `set_precision(fast)`: math functions of the kernel use the hardware's approximations,
+    /// except where a call says otherwise.
+    ///
+    /// # Legality
+    ///
+    /// The declared kernel leaves the precision of such calls to this option; results differ within
+    /// the approximation's error.
+    ///
+    /// In text: `set_precision(fast)`, `set_precision(precise)`.
+    #[serde(transparent)]
+    pub struct SetPrecision as "set_precision", by hand {
+        /// The precision of calls that do not say one.
+        pub precision: Precision,
+    }
+    table: "set_precision(fast)" => "a compiler option",
+    methods: {
+        /// See [`SetPrecision`].
+        fn set_precision(&self, precision: Precision) -> Result<Self, Diagnostic> {
+            self.step(SetPrecision::new(precision))
+        }
+    }
 }
 
 impl SetPrecision {
@@ -31,11 +36,9 @@ impl SetPrecision {
     }
 }
 
-impl BuiltIn for SetPrecision {
-    const NAME: &'static str = "set_precision";
-
+impl TextForm for SetPrecision {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let name = args.name("`fast` or `precise`")?;
+        let name: Name = args.next("`fast` or `precise`")?;
         match name.as_str() {
             "fast" => Ok(SetPrecision::new(Precision::Fast)),
             "precise" => Ok(SetPrecision::new(Precision::Precise)),
@@ -43,6 +46,14 @@ impl BuiltIn for SetPrecision {
                 Err(args.error(format!("there is no precision `{other}`")).help("it is `fast` or `precise`"))
             }
         }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let precision = match self.precision {
+            Precision::Fast => "fast",
+            Precision::Precise => "precise",
+        };
+        vec![precision.to_string()]
     }
 }
 
@@ -56,14 +67,5 @@ impl Transform for SetPrecision {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("the same result up to the precision that is asked for")
-    }
-}
-
-impl fmt::Display for SetPrecision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.precision {
-            Precision::Fast => "set_precision(fast)",
-            Precision::Precise => "set_precision(precise)",
-        })
     }
 }

@@ -1,124 +1,127 @@
 //! Copies what a sweep reads of an array into a buffer first.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Diagnostic, Expr, Instruction, LoopKernel, Name, Role,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::{Args, parse_space},
-    names,
     rewrite::{
         add_instruction, buffered, fetch_names,
         footprint::{self, Span},
         fresh, map_expressions, replace_accesses, require_array, require_fresh, require_iname, site, spread,
         unknown_instruction,
     },
-    step::BuiltIn,
 };
 
-/// `add_prefetch(a, [i_inner, k_inner])`: copies what the sweep over the inames reads of `a` into a
-/// buffer of the block first.
-///
-/// # Meaning
-///
-/// The *footprint* of all reads under the sweep is a box: on each axis a base, which is a function
-/// of what is not swept, and a constant length. `a_tile` has these lengths (axes of length 1 are
-/// left out), `a_fetch` copies the cells that exist and are needed, and the reads become reads of
-/// `a_tile`. A stencil's halo is part of the box. The copy stands directly before the first subtree
-/// that reads, inside the innermost sequential loop that its base depends on; for a split reduction
-/// iname that is between the loops of the reduction. Its loops are spread over all threads of the
-/// block that are tagged so far.
-///
-/// # Legality
-///
-/// Refused are subscripts that are not affine, footprints without a constant length, and bases that
-/// differ between the threads that would share the buffer. Every read of the buffer must see a copy
-/// of the cell that it read before, made after the last write of that cell before the read and
-/// before the next one: where the kernel writes the array, the copy stands inside the loops around
-/// its reads and writes, and the step is refused with a counter-example where that is not enough.
-///
-/// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`, `name=a_tile`,
-/// `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]` (of the copy, an
-/// axis each), `readers=[id, ...]` (only their reads).
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
-/// assume 1 <= n and 1 <= m
-/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
-/// y[j, i] = x[i, j] {id=move}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// split_iname(i, 32)
-/// split_iname(j, 32)
-/// split_iname(i_inner, 8, outer=ii, inner=it)
-/// tag_inames(i_outer: block.y, j_outer: block.x, it: thread.y, j_inner: thread.x)
-/// add_prefetch(x, [ii, it, j_inner], pad=1, inames=[r, c])
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
-/// assume 1 <= n and 1 <= m
-/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
-/// domain { [i_outer, i_inner] : 0 <= i_inner <= 31 }
-/// domain { [j_outer, j_inner] : 0 <= j_inner <= 31 }
-/// domain { [ii, it] : 0 <= it <= 7 }
-/// domain { [r, c] : 0 <= r <= 31 and 32*i_outer + r < n and 0 <= c <= 31 and 32*j_outer + c < m and 0 <= i_outer and 0 <= j_outer }
-/// domain { [r_outer, r_inner] : 0 <= r_inner <= 7 }
-/// temp x_tile: f32[32, 32 pad 1] shared
-/// let i = 32*i_outer + i_inner
-/// let j = 32*j_outer + j_inner
-/// let i_inner = 8*ii + it
-/// let r = 8*r_outer + r_inner
-/// tag c: thread.x
-/// tag i_outer: block.y
-/// tag it: thread.y
-/// tag j_inner: thread.x
-/// tag j_outer: block.x
-/// tag r_inner: thread.y
-/// tag r_outer: unroll
-/// x_tile[r, c] = x[32 * i_outer + r, 32 * j_outer + c] {id=x_fetch, inames=i_outer:j_outer:r_outer:r_inner:c, copies=x, by=add_prefetch}
-/// y[j, i] = x_tile[8 * ii + it, j_inner] {id=move, inames=i_outer:ii:it:j_outer:j_inner}
-/// tree {
-///     for r_outer {
-///         x_fetch
-///     }
-///     for ii {
-///         move
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct AddPrefetch {
-    /// The array.
-    pub array: Name,
-    /// The inames whose reads are gathered.
-    pub sweep: Vec<Name>,
-    /// Shared or private.
-    #[serde(default = "shared")]
-    pub space: AddressSpace,
-    /// The buffer's name; by default the array's with `_tile` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Name>,
-    /// Elements added behind each row.
-    #[serde(default = "no_padding")]
-    pub pad: Number,
-    /// Names of the copy's inames, an axis of the buffer each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inames: Vec<Name>,
-    /// The instructions whose reads are replaced; none means all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub readers: Vec<Name>,
+step! {
+    /// `add_prefetch(a, [i_inner, k_inner])`: copies what the sweep over the inames reads of `a`
+    /// into a buffer of the block first.
+    ///
+    /// # Meaning
+    ///
+    /// The *footprint* of all reads under the sweep is a box: on each axis a base, which is a
+    /// function of what is not swept, and a constant length. `a_tile` has these lengths (axes of
+    /// length 1 are left out), `a_fetch` copies the cells that exist and are needed, and the reads
+    /// become reads of `a_tile`. A stencil's halo is part of the box. The copy stands directly
+    /// before the first subtree that reads, inside the innermost sequential loop that its base
+    /// depends on; for a split reduction iname that is between the loops of the reduction. Its
+    /// loops are spread over all threads of the block that are tagged so far.
+    ///
+    /// # Legality
+    ///
+    /// Refused are subscripts that are not affine, footprints without a constant length, and bases
+    /// that differ between the threads that would share the buffer. Every read of the buffer must
+    /// see a copy of the cell that it read before, made after the last write of that cell before
+    /// the read and before the next one: where the kernel writes the array, the copy stands inside
+    /// the loops around its reads and writes, and the step is refused with a counter-example where
+    /// that is not enough.
+    ///
+    /// In text: `add_prefetch(a, [i_inner, k_inner])` with the options `space=private`,
+    /// `name=a_tile`, `pad=1` (elements added to each row, against bank conflicts), `inames=[r, c]`
+    /// (of the copy, an axis each), `readers=[id, ...]` (only their reads).
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+    /// assume 1 <= n and 1 <= m
+    /// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+    /// y[j, i] = x[i, j] {id=move}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(i, 32)
+    /// split_iname(j, 32)
+    /// split_iname(i_inner, 8, outer=ii, inner=it)
+    /// tag_inames(i_outer: block.y, j_outer: block.x, it: thread.y, j_inner: thread.x)
+    /// add_prefetch(x, [ii, it, j_inner], pad=1, inames=[r, c])
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+    /// assume 1 <= n and 1 <= m
+    /// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 31 }
+    /// domain { [j_outer, j_inner] : 0 <= j_inner <= 31 }
+    /// domain { [ii, it] : 0 <= it <= 7 }
+    /// domain { [r, c] : 0 <= r <= 31 and 32*i_outer + r < n and 0 <= c <= 31 and 32*j_outer + c < m and 0 <= i_outer and 0 <= j_outer }
+    /// domain { [r_outer, r_inner] : 0 <= r_inner <= 7 }
+    /// temp x_tile: f32[32, 32 pad 1] shared
+    /// let i = 32*i_outer + i_inner
+    /// let j = 32*j_outer + j_inner
+    /// let i_inner = 8*ii + it
+    /// let r = 8*r_outer + r_inner
+    /// tag c: thread.x
+    /// tag i_outer: block.y
+    /// tag it: thread.y
+    /// tag j_inner: thread.x
+    /// tag j_outer: block.x
+    /// tag r_inner: thread.y
+    /// tag r_outer: unroll
+    /// x_tile[r, c] = x[32 * i_outer + r, 32 * j_outer + c] {id=x_fetch, inames=i_outer:j_outer:r_outer:r_inner:c, copies=x, by=add_prefetch}
+    /// y[j, i] = x_tile[8 * ii + it, j_inner] {id=move, inames=i_outer:ii:it:j_outer:j_inner}
+    /// tree {
+    ///     for r_outer {
+    ///         x_fetch
+    ///     }
+    ///     for ii {
+    ///         move
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct AddPrefetch as "add_prefetch" {
+        /// The array.
+        pub array: Name = next("the array to prefetch"),
+        /// The inames whose reads are gathered.
+        pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
+        /// Shared or private.
+        #[serde(default = "shared")]
+        pub space: AddressSpace = option(shared()),
+        /// The buffer's name; by default the array's with `_tile` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<Name> = option(),
+        /// Elements added behind each row.
+        #[serde(default = "no_padding")]
+        pub pad: Number = option(no_padding()),
+        /// Names of the copy's inames, an axis of the buffer each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub inames: Vec<Name> = option(),
+        /// The instructions whose reads are replaced; none means all.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub readers: Vec<Name> = option(),
+    }
+    table: "add_prefetch(a, [i_inner, k_inner])" => "`add_prefetch(k, \"a\", [\"i_inner\", \"k_inner\"])`",
+    methods: {
+        /// See [`AddPrefetch`], which has options.
+        fn add_prefetch(&self, array: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(AddPrefetch::new(array, sweep.into_names()))
+        }
+    }
 }
 
 fn shared() -> AddressSpace {
@@ -171,27 +174,6 @@ impl AddPrefetch {
     pub fn readers<N: Into<Name>>(mut self, ids: impl IntoIterator<Item = N>) -> Self {
         self.readers = ids.into_iter().map(Into::into).collect();
         self
-    }
-}
-
-impl BuiltIn for AddPrefetch {
-    const NAME: &'static str = "add_prefetch";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let mut step = AddPrefetch::new::<Name>(args.name("the array to prefetch")?, []);
-        step.sweep = args.names("the inames to sweep over, as `[i_inner, j_inner]`")?;
-        if let Some((text, span)) = args.key_text("space") {
-            step.space = parse_space(args, &text, span)?;
-        }
-        step.name = args.key_name("name")?;
-        step.pad = args.key_number("pad")?.unwrap_or_else(no_padding);
-        step.inames = args.key_names("inames")?.unwrap_or_default();
-        step.readers = args.key_names("readers")?.unwrap_or_default();
-        Ok(step)
-    }
-
-    fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.pad]
     }
 }
 
@@ -297,27 +279,5 @@ impl Transform for AddPrefetch {
         })?;
         let loops: Vec<(Name, i64)> = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
         spread::for_space(&changed, &loops, self.space)
-    }
-}
-
-impl fmt::Display for AddPrefetch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "add_prefetch({}, [{}]", self.array, names::comma(&self.sweep))?;
-        if self.space != AddressSpace::Shared {
-            write!(f, ", space={}", self.space)?;
-        }
-        if let Some(name) = &self.name {
-            write!(f, ", name={name}")?;
-        }
-        if self.pad != Number::Known(0) {
-            write!(f, ", pad={}", self.pad)?;
-        }
-        if !self.inames.is_empty() {
-            write!(f, ", inames=[{}]", names::comma(&self.inames))?;
-        }
-        if !self.readers.is_empty() {
-            write!(f, ", readers=[{}]", names::comma(&self.readers))?;
-        }
-        f.write_str(")")
     }
 }

@@ -1,17 +1,13 @@
 //! Works on a part of an array in a buffer, and writes it back.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel,
     Name, PartRef, Role, Tree,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::{Args, parse_space},
-    names,
+    arguments::{Args, Argument, keyed},
     rewrite::{
         add_instruction, buffered, element,
         extent::last_part,
@@ -19,79 +15,87 @@ use crate::{
         fresh, map_expressions, replace_accesses, require_array, require_fresh, require_iname, site, spread,
         tree,
     },
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `buffer_array(c, [k])`: keeps the cells of an array that a sweep reads and writes in a buffer,
-/// loads them before and stores them after.
-///
-/// # Meaning
-///
-/// The footprint of all accesses under the sweep is a box, as for
-/// [`AddPrefetch`](crate::AddPrefetch). `c_buf` has its lengths; `c_load` copies the cells in front
-/// of the first access, and `c_store` copies those that are written back behind the last one; all
-/// accesses go to the buffer. With `init=none` nothing is loaded, for what is written before it is
-/// read. A sum that is kept in memory moves into a register: `c[i] = c[i] + a[i, k]` with `k`
-/// swept.
-///
-/// # Legality
-///
-/// All accesses of the array are affine and under the sweep, with a constant footprint. Legal is
-/// the step if nobody else reads what is not yet stored, or writes what is loaded: { v -> r : the
-/// cell of r is in the buffer when v writes the array }, { store -> v : a stale cell is stored over
-/// what v wrote } are empty.
-///
-/// In text: `buffer_array(c, [k])` with the options `space=shared` (private by default),
-/// `name=c_buf`, `init=none`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel rows(a: f32[n, m], c: f32[n], n: i32, m: i32)
-/// assume 1 <= n and 0 <= m
-/// domain { [i, k] : 0 <= i < n and 0 <= k < m }
-/// c[i] = c[i] + a[i, k] {id=add}
-/// ")?;
-/// let steps = Pipeline::parse("buffer_array(c, [k])")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel rows(a: f32[n, m], c: f32[n], n: i32, m: i32)
-/// assume 1 <= n and 0 <= m
-/// domain { [i, k] : 0 <= i < n and 0 <= k < m }
-/// temp c_buf: f32 private
-/// c_buf = c[i] {id=c_load, inames=i, copies=c, by=buffer_array}
-/// c_buf = c_buf + a[i, k] {id=add, inames=i:k}
-/// c[i] = c_buf {id=c_store, inames=i, copies=c_buf, by=buffer_array}
-/// tree {
-///     for i {
-///         c_load
-///         for k {
-///             add
-///         }
-///         c_store
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct BufferArray {
-    /// The array.
-    pub array: Name,
-    /// The inames whose accesses are gathered.
-    pub sweep: Vec<Name>,
-    /// Private or shared.
-    #[serde(default = "private")]
-    pub space: AddressSpace,
-    /// The buffer's name; by default the array's with `_buf` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Name>,
-    /// Whether the cells are loaded first.
-    #[serde(default = "yes")]
-    pub load: bool,
+step! {
+    /// `buffer_array(c, [k])`: keeps the cells of an array that a sweep reads and writes in a
+    /// buffer, loads them before and stores them after.
+    ///
+    /// # Meaning
+    ///
+    /// The footprint of all accesses under the sweep is a box, as for
+    /// [`AddPrefetch`](crate::AddPrefetch). `c_buf` has its lengths; `c_load` copies the cells in
+    /// front of the first access, and `c_store` copies those that are written back behind the last
+    /// one; all accesses go to the buffer. With `init=none` nothing is loaded, for what is written
+    /// before it is read. A sum that is kept in memory moves into a register:
+    /// `c[i] = c[i] + a[i, k]` with `k` swept.
+    ///
+    /// # Legality
+    ///
+    /// All accesses of the array are affine and under the sweep, with a constant footprint. Legal
+    /// is the step if nobody else reads what is not yet stored, or writes what is loaded: { v -> r
+    /// : the cell of r is in the buffer when v writes the array }, { store -> v : a stale cell is
+    /// stored over what v wrote } are empty.
+    ///
+    /// In text: `buffer_array(c, [k])` with the options `space=shared` (private by default),
+    /// `name=c_buf`, `init=none`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel rows(a: f32[n, m], c: f32[n], n: i32, m: i32)
+    /// assume 1 <= n and 0 <= m
+    /// domain { [i, k] : 0 <= i < n and 0 <= k < m }
+    /// c[i] = c[i] + a[i, k] {id=add}
+    /// ")?;
+    /// let steps = Pipeline::parse("buffer_array(c, [k])")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel rows(a: f32[n, m], c: f32[n], n: i32, m: i32)
+    /// assume 1 <= n and 0 <= m
+    /// domain { [i, k] : 0 <= i < n and 0 <= k < m }
+    /// temp c_buf: f32 private
+    /// c_buf = c[i] {id=c_load, inames=i, copies=c, by=buffer_array}
+    /// c_buf = c_buf + a[i, k] {id=add, inames=i:k}
+    /// c[i] = c_buf {id=c_store, inames=i, copies=c_buf, by=buffer_array}
+    /// tree {
+    ///     for i {
+    ///         c_load
+    ///         for k {
+    ///             add
+    ///         }
+    ///         c_store
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct BufferArray as "buffer_array", by hand {
+        /// The array.
+        pub array: Name,
+        /// The inames whose accesses are gathered.
+        pub sweep: Vec<Name>,
+        /// Private or shared.
+        #[serde(default = "private")]
+        pub space: AddressSpace,
+        /// The buffer's name; by default the array's with `_buf` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<Name>,
+        /// Whether the cells are loaded first.
+        #[serde(default = "yes")]
+        pub load: bool,
+    }
+    table: "buffer_array(c, [k])" => "`buffer_array(k, \"c\", [\"k\"])`",
+    methods: {
+        /// See [`BufferArray`], which has options.
+        fn buffer_array(&self, array: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(BufferArray::new(array, sweep.into_names()))
+        }
+    }
 }
 
 fn private() -> AddressSpace {
@@ -127,27 +131,6 @@ impl BufferArray {
     }
 }
 
-impl BuiltIn for BufferArray {
-    const NAME: &'static str = "buffer_array";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let mut step = BufferArray::new::<Name>(args.name("the array")?, []);
-        step.sweep = args.names("the inames to sweep over, as `[i_inner]`")?;
-        if let Some((text, span)) = args.key_text("space") {
-            step.space = parse_space(args, &text, span)?;
-        }
-        step.name = args.key_name("name")?;
-        if let Some((text, span)) = args.key_text("init") {
-            step.load = match text.as_str() {
-                "copy" => true,
-                "none" => false,
-                _ => return Err(args.error_in(span, format!("`init` is `copy` or `none`, not `{text}`"))),
-            };
-        }
-        Ok(step)
-    }
-}
-
 /// The writes of an array, as accesses of the parts that make them.
 fn writes_of(data: &KernelData, array: &Name) -> Result<Vec<Read>, Diagnostic> {
     let mut writes = Vec::new();
@@ -180,6 +163,31 @@ fn insert_behind(trees: &mut Vec<Tree>, path: &[Name], parts: &[PartRef], new: T
     let has = |tree: &Tree| tree.leaves().iter().any(|leaf| parts.contains(leaf));
     let position = trees.iter().rposition(has).map_or(trees.len(), |k| k + 1);
     trees.insert(position, new);
+}
+
+impl TextForm for BufferArray {
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let mut step = BufferArray::new::<Name>(args.next::<Name>("the array")?, []);
+        step.sweep = args.next("the inames to sweep over, as `[i_inner]`")?;
+        step.space = args.option("space")?.unwrap_or(step.space);
+        step.name = args.option("name")?;
+        if let Some((text, span)) = args.key_text("init") {
+            step.load = match text.as_str() {
+                "copy" => true,
+                "none" => false,
+                _ => return Err(args.error_in(span, format!("`init` is `copy` or `none`, not `{text}`"))),
+            };
+        }
+        Ok(step)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut texts = vec![self.array.text(), self.sweep.text()];
+        texts.extend((self.space != private()).then(|| keyed("space", &self.space)));
+        texts.extend(self.name.as_ref().map(|name| keyed("name", name)));
+        texts.extend((!self.load).then(|| "init=none".to_string()));
+        texts
+    }
 }
 
 impl Transform for BufferArray {
@@ -303,20 +311,4 @@ impl Transform for BufferArray {
 
 fn last_part_of(copy: &Instruction) -> PartRef {
     PartRef { instruction: copy.id.clone(), part: loopwright_kernel_ir::Part::Whole }
-}
-
-impl fmt::Display for BufferArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "buffer_array({}, [{}]", self.array, names::comma(&self.sweep))?;
-        if self.space != AddressSpace::Private {
-            write!(f, ", space={}", self.space)?;
-        }
-        if let Some(name) = &self.name {
-            write!(f, ", name={name}")?;
-        }
-        if !self.load {
-            f.write_str(", init=none")?;
-        }
-        f.write_str(")")
-    }
 }

@@ -1,90 +1,95 @@
 //! Fetches for the next iteration while this one computes.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, Aff, Axis, BinaryOp, Constraint, Diagnostic, Expr, Instruction, KernelData, LoopKernel, Name,
     Part, PartRef, Role, Tag, Tree, Type, TypeTable,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
     rewrite::{
         body_of, ends_of, fresh, give_own_inames, map_accesses, path_to, require_iname, require_temporary,
         touches, tree,
     },
-    step::BuiltIn,
 };
 
-/// `double_buffer(a_tile, k_outer)`: fetches a tile one iteration ahead, into the half of the
-/// buffer that is not in use.
-///
-/// # Meaning
-///
-/// The temporary is written by one copy in the loop. It gets two slots, an axis of length 2 in
-/// front, taken in turns: iteration `k` reads slot `(k - lo) mod 2`. The copy is moved one
-/// iteration ahead: a first one in front of the loop fills slot 0, and the one in the loop fetches
-/// for `k + 1`, where there is such an iteration. Loads are under way while the loop computes, and
-/// one barrier an iteration is enough.
-///
-/// # Legality
-///
-/// One plain instruction writes the temporary, inside the sequential loop and around nothing else,
-/// and all accesses are inside the loop. The first value of the iname is one function of loops
-/// around it and parameters. Legal is the step if what the copy reads stays the same for one
-/// iteration more, { v : v writes a cell that copy(k + 1) reads, copy(k) < v < copy(k + 1) } is
-/// empty, and if iteration k reads only what was fetched for it.
-///
-/// In text: `double_buffer(a_tile, k_outer)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel mirror(x: f32[m, 32], y: f32[m, 32], m: i32)
-/// assume 1 <= m
-/// domain { [k, i] : 0 <= k < m and 0 <= i < 32 }
-/// y[k, i] = x[k, 31 - i] {id=turn}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// tag_inames(i: thread.x)
-/// add_prefetch(x, [i], inames=[f])
-/// double_buffer(x_tile, k)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel mirror(x: f32[m, 32], y: f32[m, 32], m: i32)
-/// assume 1 <= m
-/// domain { [k, i] : 0 <= k < m and 0 <= i <= 31 }
-/// domain { [f] : 0 <= f <= 31 and 0 <= k + 1 and k <= m - 2 and 0 <= k < m }
-/// domain { [f_first] : 0 <= f_first <= 31 and 1 <= m }
-/// temp x_tile: f32[2, 32] shared
-/// tag f: thread.x
-/// tag f_first: thread.x
-/// tag i: thread.x
-/// x_tile[0, f_first] = x[0, f_first] {id=x_fetch_first, inames=f_first, copies=x, by=add_prefetch}
-/// x_tile[(k + 1) % 2, f] = x[k + 1, f] {id=x_fetch, inames=k:f, copies=x, by=add_prefetch}
-/// y[k, i] = x_tile[k % 2, 31 - i] {id=turn, inames=k:i}
-/// tree {
-///     x_fetch_first
-///     for k {
-///         x_fetch
-///         turn
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct DoubleBuffer {
-    /// The temporary.
-    pub temporary: Name,
-    /// The iname of the loop.
-    pub iname: Name,
+step! {
+    /// `double_buffer(a_tile, k_outer)`: fetches a tile one iteration ahead, into the half of the
+    /// buffer that is not in use.
+    ///
+    /// # Meaning
+    ///
+    /// The temporary is written by one copy in the loop. It gets two slots, an axis of length 2 in
+    /// front, taken in turns: iteration `k` reads slot `(k - lo) mod 2`. The copy is moved one
+    /// iteration ahead: a first one in front of the loop fills slot 0, and the one in the loop
+    /// fetches for `k + 1`, where there is such an iteration. Loads are under way while the loop
+    /// computes, and one barrier an iteration is enough.
+    ///
+    /// # Legality
+    ///
+    /// One plain instruction writes the temporary, inside the sequential loop and around nothing
+    /// else, and all accesses are inside the loop. The first value of the iname is one function of
+    /// loops around it and parameters. Legal is the step if what the copy reads stays the same for
+    /// one iteration more, { v : v writes a cell that copy(k + 1) reads, copy(k) < v < copy(k + 1)
+    /// } is empty, and if iteration k reads only what was fetched for it.
+    ///
+    /// In text: `double_buffer(a_tile, k_outer)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel mirror(x: f32[m, 32], y: f32[m, 32], m: i32)
+    /// assume 1 <= m
+    /// domain { [k, i] : 0 <= k < m and 0 <= i < 32 }
+    /// y[k, i] = x[k, 31 - i] {id=turn}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// tag_inames(i: thread.x)
+    /// add_prefetch(x, [i], inames=[f])
+    /// double_buffer(x_tile, k)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel mirror(x: f32[m, 32], y: f32[m, 32], m: i32)
+    /// assume 1 <= m
+    /// domain { [k, i] : 0 <= k < m and 0 <= i <= 31 }
+    /// domain { [f] : 0 <= f <= 31 and 0 <= k + 1 and k <= m - 2 and 0 <= k < m }
+    /// domain { [f_first] : 0 <= f_first <= 31 and 1 <= m }
+    /// temp x_tile: f32[2, 32] shared
+    /// tag f: thread.x
+    /// tag f_first: thread.x
+    /// tag i: thread.x
+    /// x_tile[0, f_first] = x[0, f_first] {id=x_fetch_first, inames=f_first, copies=x, by=add_prefetch}
+    /// x_tile[(k + 1) % 2, f] = x[k + 1, f] {id=x_fetch, inames=k:f, copies=x, by=add_prefetch}
+    /// y[k, i] = x_tile[k % 2, 31 - i] {id=turn, inames=k:i}
+    /// tree {
+    ///     x_fetch_first
+    ///     for k {
+    ///         x_fetch
+    ///         turn
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct DoubleBuffer as "double_buffer" {
+        /// The temporary.
+        pub temporary: Name = next("the temporary"),
+        /// The iname of the loop.
+        pub iname: Name = next("the iname of the loop"),
+    }
+    table: "double_buffer(a_tile, k_outer)" => "–",
+    methods: {
+        /// See [`DoubleBuffer`].
+        fn double_buffer(&self, temporary: &str, iname: &str) -> Result<Self, Diagnostic> {
+            self.step(DoubleBuffer::new(temporary, iname))
+        }
+    }
 }
 
 impl DoubleBuffer {
@@ -133,17 +138,6 @@ impl DoubleBuffer {
             }
         }
         Ok(*copy)
-    }
-}
-
-impl BuiltIn for DoubleBuffer {
-    const NAME: &'static str = "double_buffer";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(DoubleBuffer {
-            temporary: args.name("the temporary")?,
-            iname: args.name("the iname of the loop")?,
-        })
     }
 }
 
@@ -384,11 +378,5 @@ impl Transform for DoubleBuffer {
                 tree::replace_loop(&data.tree, k, &|here| nest.iter().chain([here]).cloned().collect());
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for DoubleBuffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "double_buffer({}, {})", self.temporary, self.iname)
     }
 }

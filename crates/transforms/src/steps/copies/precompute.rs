@@ -1,162 +1,167 @@
 //! Computes the values of a temporary again, where they are used.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Expr, Instruction, KernelData,
     LoopKernel, Name, Part, PartRef, Role, Tree,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::{Args, parse_space},
-    names,
     rewrite::{
         Site, add_instruction, buffered, element, fetch_names,
         footprint::{self, Span},
         fresh, map_expressions, parts_with_inames, replace_accesses, require_array, require_fresh,
         require_iname, site, spread,
     },
-    step::BuiltIn,
 };
 
-/// `precompute(t, [i_inner])`: computes what the sweep reads of the temporary `t` directly before,
-/// into a buffer of the block.
-///
-/// # Meaning
-///
-/// The footprint of all reads of `t` under the sweep is a box, as for [`crate::AddPrefetch`]. The
-/// instruction that computes `t` is replaced by one that computes the box into `t_tile` where it is
-/// read; values that several blocks need are computed by each of them. The map of the new
-/// instruction says which declared instances it does. Where several instructions write `t` (the
-/// inside and the ends of a range, or a value in two stages), each is replaced by one of its own,
-/// in their order.
-///
-/// # Legality
-///
-/// The writers of `t` have no reductions and no predicates. Their subscripts are their inames, each
-/// once, or do not depend on inames; other loops around them are around all readers, too. A writer
-/// may read the cell that it writes, and no other of `t`. All other reads of `t` are affine. That
-/// each read of the buffer sees the value of its declared instance, and that what is computed later
-/// reads what it would have read, is proved by following values, or refused with a counter-example.
-///
-/// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`, `name=t_tile`,
-/// `pad=1`, `inames=[r, c]`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel blur(x: f32[n], y: f32[n], n: i32)
-/// assume 3 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [j] : 1 <= j < n - 1 }
-/// temp t: f32[n] global
-/// t[i] = sqrt(x[i]) {id=root}
-/// y[j] = t[j - 1] + t[j] + t[j + 1] {id=blur}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// split_iname(j, 128)
-/// tag_inames(j_outer: block.x, j_inner: thread.x)
-/// precompute(t, [j_inner])
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel blur(x: f32[n], y: f32[n], n: i32)
-/// assume 3 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [j] : 1 <= j <= n - 2 }
-/// domain { [j_outer, j_inner] : 0 <= j_inner <= 127 }
-/// domain { [t_f0] : 0 <= t_f0 <= 129 and 0 <= j_outer and 128*j_outer <= n - 2 and 1 <= 128*j_outer + t_f0 <= n }
-/// domain { [t_f0_outer, t_f0_inner] : 0 <= t_f0_inner <= 127 }
-/// temp t_tile: f32[130] shared
-/// let j = 128*j_outer + j_inner
-/// let t_f0 = 128*t_f0_outer + t_f0_inner
-/// tag j_inner: thread.x
-/// tag j_outer: block.x
-/// tag t_f0_inner: thread.x
-/// tag t_f0_outer: unroll
-/// t_tile[t_f0] = sqrt(x[128 * j_outer + t_f0 - 1]) {id=root, inames=j_outer:t_f0_outer:t_f0_inner, by=precompute, map=[i: 128*j_outer + t_f0 - 1]}
-/// y[j] = t_tile[j_inner] + t_tile[j_inner + 1] + t_tile[j_inner + 2] {id=blur, inames=j_outer:j_inner}
-/// tree {
-///     for t_f0_outer {
-///         root
-///     }
-///     blur
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// A temporary with one value inside and another one at its end:
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel slopes(x: f32[n + 1], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [j] : 0 <= j < n }
-/// temp t: f32[n + 1] global
-/// t[i] = x[i + 1] - x[i] {id=inside}
-/// t[n] = 0.0 {id=end}
-/// y[j] = t[j + 1] - t[j] {id=second}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// split_iname(j, 64)
-/// tag_inames(j_outer: block.x)
-/// precompute(t, [j_inner], inames=[c])
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel slopes(x: f32[n + 1], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [j] : 0 <= j < n }
-/// domain { [j_outer, j_inner] : 0 <= j_inner <= 63 }
-/// domain { [c] : 0 <= c <= 64 and 0 <= j_outer and 64*j_outer + c < n }
-/// domain { [c_end] : 0 <= c_end <= 64 and 64*j_outer < n and n = 64*j_outer + c_end }
-/// temp t_tile: f32[65] shared
-/// let j = 64*j_outer + j_inner
-/// tag j_outer: block.x
-/// t_tile[c] = x[64 * j_outer + c + 1] - x[64 * j_outer + c] {id=inside, inames=j_outer:c, by=precompute, map=[i: 64*j_outer + c]}
-/// t_tile[c_end] = 0.0 {id=end, inames=j_outer:c_end, by=precompute}
-/// y[j] = t_tile[j_inner + 1] - t_tile[j_inner] {id=second, inames=j_outer:j_inner}
-/// tree {
-///     for c {
-///         inside
-///     }
-///     for c_end {
-///         end
-///     }
-///     for j_inner {
-///         second
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Precompute {
-    /// The temporary.
-    pub temporary: Name,
-    /// The inames whose reads are gathered.
-    pub sweep: Vec<Name>,
-    /// Shared or private.
-    pub space: AddressSpace,
-    /// The buffer's name; by default the temporary's with `_tile` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Name>,
-    /// Elements added behind each row.
-    pub pad: Number,
-    /// Names of the new inames, an axis of the buffer each. Those of a second writer have its name
-    /// behind them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub inames: Vec<Name>,
+step! {
+    /// `precompute(t, [i_inner])`: computes what the sweep reads of the temporary `t` directly
+    /// before, into a buffer of the block.
+    ///
+    /// # Meaning
+    ///
+    /// The footprint of all reads of `t` under the sweep is a box, as for [`crate::AddPrefetch`].
+    /// The instruction that computes `t` is replaced by one that computes the box into `t_tile`
+    /// where it is read; values that several blocks need are computed by each of them. The map of
+    /// the new instruction says which declared instances it does. Where several instructions write
+    /// `t` (the inside and the ends of a range, or a value in two stages), each is replaced by one
+    /// of its own, in their order.
+    ///
+    /// # Legality
+    ///
+    /// The writers of `t` have no reductions and no predicates. Their subscripts are their inames,
+    /// each once, or do not depend on inames; other loops around them are around all readers, too.
+    /// A writer may read the cell that it writes, and no other of `t`. All other reads of `t` are
+    /// affine. That each read of the buffer sees the value of its declared instance, and that what
+    /// is computed later reads what it would have read, is proved by following values, or refused
+    /// with a counter-example.
+    ///
+    /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
+    /// `name=t_tile`, `pad=1`, `inames=[r, c]`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel blur(x: f32[n], y: f32[n], n: i32)
+    /// assume 3 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 1 <= j < n - 1 }
+    /// temp t: f32[n] global
+    /// t[i] = sqrt(x[i]) {id=root}
+    /// y[j] = t[j - 1] + t[j] + t[j + 1] {id=blur}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(j, 128)
+    /// tag_inames(j_outer: block.x, j_inner: thread.x)
+    /// precompute(t, [j_inner])
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel blur(x: f32[n], y: f32[n], n: i32)
+    /// assume 3 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 1 <= j <= n - 2 }
+    /// domain { [j_outer, j_inner] : 0 <= j_inner <= 127 }
+    /// domain { [t_f0] : 0 <= t_f0 <= 129 and 0 <= j_outer and 128*j_outer <= n - 2 and 1 <= 128*j_outer + t_f0 <= n }
+    /// domain { [t_f0_outer, t_f0_inner] : 0 <= t_f0_inner <= 127 }
+    /// temp t_tile: f32[130] shared
+    /// let j = 128*j_outer + j_inner
+    /// let t_f0 = 128*t_f0_outer + t_f0_inner
+    /// tag j_inner: thread.x
+    /// tag j_outer: block.x
+    /// tag t_f0_inner: thread.x
+    /// tag t_f0_outer: unroll
+    /// t_tile[t_f0] = sqrt(x[128 * j_outer + t_f0 - 1]) {id=root, inames=j_outer:t_f0_outer:t_f0_inner, by=precompute, map=[i: 128*j_outer + t_f0 - 1]}
+    /// y[j] = t_tile[j_inner] + t_tile[j_inner + 1] + t_tile[j_inner + 2] {id=blur, inames=j_outer:j_inner}
+    /// tree {
+    ///     for t_f0_outer {
+    ///         root
+    ///     }
+    ///     blur
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A temporary with one value inside and another one at its end:
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel slopes(x: f32[n + 1], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j < n }
+    /// temp t: f32[n + 1] global
+    /// t[i] = x[i + 1] - x[i] {id=inside}
+    /// t[n] = 0.0 {id=end}
+    /// y[j] = t[j + 1] - t[j] {id=second}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(j, 64)
+    /// tag_inames(j_outer: block.x)
+    /// precompute(t, [j_inner], inames=[c])
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel slopes(x: f32[n + 1], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j < n }
+    /// domain { [j_outer, j_inner] : 0 <= j_inner <= 63 }
+    /// domain { [c] : 0 <= c <= 64 and 0 <= j_outer and 64*j_outer + c < n }
+    /// domain { [c_end] : 0 <= c_end <= 64 and 64*j_outer < n and n = 64*j_outer + c_end }
+    /// temp t_tile: f32[65] shared
+    /// let j = 64*j_outer + j_inner
+    /// tag j_outer: block.x
+    /// t_tile[c] = x[64 * j_outer + c + 1] - x[64 * j_outer + c] {id=inside, inames=j_outer:c, by=precompute, map=[i: 64*j_outer + c]}
+    /// t_tile[c_end] = 0.0 {id=end, inames=j_outer:c_end, by=precompute}
+    /// y[j] = t_tile[j_inner + 1] - t_tile[j_inner] {id=second, inames=j_outer:j_inner}
+    /// tree {
+    ///     for c {
+    ///         inside
+    ///     }
+    ///     for c_end {
+    ///         end
+    ///     }
+    ///     for j_inner {
+    ///         second
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Precompute as "precompute" {
+        /// The temporary.
+        pub temporary: Name = next("the temporary to precompute"),
+        /// The inames whose reads are gathered.
+        pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
+        /// Shared or private.
+        pub space: AddressSpace = option(AddressSpace::Shared),
+        /// The buffer's name; by default the temporary's with `_tile` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<Name> = option(),
+        /// Elements added behind each row.
+        pub pad: Number = option(Number::Known(0)),
+        /// Names of the new inames, an axis of the buffer each. Those of a second writer have its
+        /// name behind them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub inames: Vec<Name> = option(),
+    }
+    table: "precompute(t, [i_inner])" => "`precompute(k, \"t_subst\", \"i_inner\")` after `assignment_to_subst`",
+    methods: {
+        /// See [`Precompute`], which has options.
+        fn precompute(&self, temporary: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(Precompute::new(temporary, sweep.into_names()))
+        }
+    }
 }
 
 impl Precompute {
@@ -176,26 +181,6 @@ impl Precompute {
     pub fn private(mut self) -> Self {
         self.space = AddressSpace::Private;
         self
-    }
-}
-
-impl BuiltIn for Precompute {
-    const NAME: &'static str = "precompute";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let mut step = Precompute::new::<Name>(args.name("the temporary to precompute")?, []);
-        step.sweep = args.names("the inames to sweep over, as `[i_inner, j_inner]`")?;
-        if let Some((text, span)) = args.key_text("space") {
-            step.space = parse_space(args, &text, span)?;
-        }
-        step.name = args.key_name("name")?;
-        step.pad = args.key_number("pad")?.unwrap_or(Number::Known(0));
-        step.inames = args.key_names("inames")?.unwrap_or_default();
-        Ok(step)
-    }
-
-    fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.pad]
     }
 }
 
@@ -492,24 +477,5 @@ impl Precompute {
         };
         let loops = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
         Ok(Piece { instruction, inames, needed, loops })
-    }
-}
-
-impl fmt::Display for Precompute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "precompute({}, [{}]", self.temporary, names::comma(&self.sweep))?;
-        if self.space != AddressSpace::Shared {
-            write!(f, ", space={}", self.space)?;
-        }
-        if let Some(name) = &self.name {
-            write!(f, ", name={name}")?;
-        }
-        if self.pad != Number::Known(0) {
-            write!(f, ", pad={}", self.pad)?;
-        }
-        if !self.inames.is_empty() {
-            write!(f, ", inames=[{}]", names::comma(&self.inames))?;
-        }
-        f.write_str(")")
     }
 }

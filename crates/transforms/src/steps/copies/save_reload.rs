@@ -8,87 +8,92 @@ use loopwright_kernel_ir::{
 };
 use loopwright_legality::{Model, blocks_meet};
 use loopwright_poly::{Aff, Constraint, System};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
     rewrite::{
         element, extent, fresh, give_own_inames, map_expressions, require_fresh, require_temporary, touches,
         tree,
     },
-    step::BuiltIn,
 };
 
-/// `save_reload(t)`: keeps a private or shared temporary over the end of a device kernel, in global
-/// memory.
-///
-/// # Meaning
-///
-/// Where blocks depend on one another, a device kernel ends and another begins, and private and
-/// shared values end with it. `t_saved` is a global temporary of the launch with an axis for each
-/// iname that owns the cells of `t` (all parallel inames of what writes it for a private one, those
-/// on blocks for a shared one), in front of the axes of `t`. The instruction that writes `t` is
-/// followed by a copy into it; where a device kernel reads the value of an earlier one, a copy from
-/// it into a temporary of the kernel's own, `t_reload`, comes first. Readers in the kernel that
-/// writes `t` stay as they are.
-///
-/// # Legality
-///
-/// One instruction without a predicate writes `t`, before all that read it. As any step that
-/// copies, it is legal if every read sees what it is declared to see: with f the declared
-/// definition of a read, `{ r : the last copy before r holds another definition than f(r) }` is
-/// empty. Refused is a temporary that no device kernel needs of another.
-///
-/// In text: `save_reload(t)`, with `name=t_saved` as the option by default.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel k(a: f32[n], c: f32[n], d: f32[n], n: i32)
-/// domain { [i] : 1 <= i < n }
-/// temp t: f32 private
-/// t = 2.0 * a[i] {id=load}
-/// c[i] = t {id=store}
-/// d[i] = c[i - 1] + t {id=use}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// tag_inames(i: block.x)
-/// save_reload(t)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel k(a: f32[n], c: f32[n], d: f32[n], n: i32)
-/// domain { [i] : 1 <= i < n }
-/// temp t: f32 private
-/// temp t_saved: f32[n] global
-/// temp t_reload: f32 private
-/// tag i: block.x
-/// t = 2.0 * a[i] {id=load, inames=i}
-/// t_saved[i] = t {id=t_save, inames=i, copies=t, by=save_reload}
-/// c[i] = t {id=store, inames=i}
-/// t_reload = t_saved[i] {id=t_load, inames=i, copies=t_saved, by=save_reload}
-/// d[i] = c[i - 1] + t_reload {id=use, inames=i}
-/// tree {
-///     load
-///     t_save
-///     store
-///     t_load
-///     use
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct SaveReload {
-    /// The temporary.
-    pub temporary: Name,
-    /// The global temporary; by default the name with `_saved` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub name: Option<Name>,
+step! {
+    /// `save_reload(t)`: keeps a private or shared temporary over the end of a device kernel, in
+    /// global memory.
+    ///
+    /// # Meaning
+    ///
+    /// Where blocks depend on one another, a device kernel ends and another begins, and private and
+    /// shared values end with it. `t_saved` is a global temporary of the launch with an axis for
+    /// each iname that owns the cells of `t` (all parallel inames of what writes it for a private
+    /// one, those on blocks for a shared one), in front of the axes of `t`. The instruction that
+    /// writes `t` is followed by a copy into it; where a device kernel reads the value of an
+    /// earlier one, a copy from it into a temporary of the kernel's own, `t_reload`, comes first.
+    /// Readers in the kernel that writes `t` stay as they are.
+    ///
+    /// # Legality
+    ///
+    /// One instruction without a predicate writes `t`, before all that read it. As any step that
+    /// copies, it is legal if every read sees what it is declared to see: with f the declared
+    /// definition of a read, `{ r : the last copy before r holds another definition than f(r) }` is
+    /// empty. Refused is a temporary that no device kernel needs of another.
+    ///
+    /// In text: `save_reload(t)`, with `name=t_saved` as the option by default.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel k(a: f32[n], c: f32[n], d: f32[n], n: i32)
+    /// domain { [i] : 1 <= i < n }
+    /// temp t: f32 private
+    /// t = 2.0 * a[i] {id=load}
+    /// c[i] = t {id=store}
+    /// d[i] = c[i - 1] + t {id=use}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// tag_inames(i: block.x)
+    /// save_reload(t)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel k(a: f32[n], c: f32[n], d: f32[n], n: i32)
+    /// domain { [i] : 1 <= i < n }
+    /// temp t: f32 private
+    /// temp t_saved: f32[n] global
+    /// temp t_reload: f32 private
+    /// tag i: block.x
+    /// t = 2.0 * a[i] {id=load, inames=i}
+    /// t_saved[i] = t {id=t_save, inames=i, copies=t, by=save_reload}
+    /// c[i] = t {id=store, inames=i}
+    /// t_reload = t_saved[i] {id=t_load, inames=i, copies=t_saved, by=save_reload}
+    /// d[i] = c[i - 1] + t_reload {id=use, inames=i}
+    /// tree {
+    ///     load
+    ///     t_save
+    ///     store
+    ///     t_load
+    ///     use
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct SaveReload as "save_reload" {
+        /// The temporary.
+        pub temporary: Name = next("the temporary"),
+        /// The global temporary; by default the name with `_saved` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<Name> = option(),
+    }
+    table: "save_reload(t)" => "`save_and_reload_temporaries(k)`",
+    methods: {
+        /// See [`SaveReload`].
+        fn save_reload(&self, temporary: &str) -> Result<Self, Diagnostic> {
+            self.step(SaveReload::new(temporary))
+        }
+    }
 }
 
 /// A least value up to which subscripts of what is saved are not shifted.
@@ -229,14 +234,6 @@ fn read_instead(instruction: &mut Instruction, old: &Name, new: &Name) {
         }
     }
     map_expressions(instruction, &mut |e| renamed(e, old, new));
-}
-
-impl BuiltIn for SaveReload {
-    const NAME: &'static str = "save_reload";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(SaveReload { temporary: args.name("the temporary")?, name: args.key_name("name")? })
-    }
 }
 
 impl Transform for SaveReload {
@@ -390,15 +387,5 @@ impl Transform for SaveReload {
             }
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for SaveReload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "save_reload({}", self.temporary)?;
-        if let Some(name) = &self.name {
-            write!(f, ", name={name}")?;
-        }
-        f.write_str(")")
     }
 }

@@ -1,98 +1,84 @@
 //! Splits a loop into a number of pieces of nearly equal length.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Aff, Constraint, Definition, Diagnostic, Domain, LoopKernel, Name, Tree};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::Args,
     rewrite::{extent, replace_in_lists, require_iname, require_untagged, split_names},
-    step::BuiltIn,
 };
 
-/// `chunk_iname(i, 4)`: splits an iname of constant length into 4 chunks whose lengths differ by
-/// one at most.
-///
-/// # Meaning
-///
-/// With L values from `lo` on and K chunks, chunk `c` begins at `lo + floor(L*c/K)`:
-/// `i = lo + floor(L*c/K) + j`, where `j` runs as long as the next chunk has not begun. Where
-/// `split_iname(i, ceil(L/K))` leaves the last piece short or empty, these are balanced.
-///
-/// # Legality
-///
-/// The iname is untagged and its length is constant: a chunk of symbolic length would begin at a
-/// product of two variables, and no sets describe that. The order of the values stays what it was,
-/// { i -> (c, j) } is one to one and monotone.
-///
-/// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer` and
-/// `i_inner`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel fill(x: f32[10])
-/// domain { [i] : 0 <= i < 10 }
-/// x[i] = 1.0 {id=set}
-/// ")?;
-/// let steps = Pipeline::parse("chunk_iname(i, 4)")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel fill(x: f32[10])
-/// domain { [i] : 0 <= i <= 9 }
-/// domain { [i_outer, i_inner] : 0 <= i_outer <= 3 and 0 <= i_inner and i_inner + floor((5*i_outer)/2) <= floor((5*i_outer + 1)/2) + 1 }
-/// let i = i_inner + floor((5*i_outer)/2)
-/// x[i] = 1.0 {id=set, inames=i_outer:i_inner}
-/// tree {
-///     for i_outer {
-///         for i_inner {
-///             set
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct ChunkIname {
-    /// The iname.
-    pub iname: Name,
-    /// How many chunks.
-    pub chunks: Number,
-    /// Name of the loop over chunks; by default the iname with `_outer` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outer: Option<Name>,
-    /// Name of the loop inside a chunk; by default the iname with `_inner` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inner: Option<Name>,
+step! {
+    /// `chunk_iname(i, 4)`: splits an iname of constant length into 4 chunks whose lengths differ
+    /// by one at most.
+    ///
+    /// # Meaning
+    ///
+    /// With L values from `lo` on and K chunks, chunk `c` begins at `lo + floor(L*c/K)`:
+    /// `i = lo + floor(L*c/K) + j`, where `j` runs as long as the next chunk has not begun. Where
+    /// `split_iname(i, ceil(L/K))` leaves the last piece short or empty, these are balanced.
+    ///
+    /// # Legality
+    ///
+    /// The iname is untagged and its length is constant: a chunk of symbolic length would begin at
+    /// a product of two variables, and no sets describe that. The order of the values stays what it
+    /// was, { i -> (c, j) } is one to one and monotone.
+    ///
+    /// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer`
+    /// and `i_inner`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel fill(x: f32[10])
+    /// domain { [i] : 0 <= i < 10 }
+    /// x[i] = 1.0 {id=set}
+    /// ")?;
+    /// let steps = Pipeline::parse("chunk_iname(i, 4)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel fill(x: f32[10])
+    /// domain { [i] : 0 <= i <= 9 }
+    /// domain { [i_outer, i_inner] : 0 <= i_outer <= 3 and 0 <= i_inner and i_inner + floor((5*i_outer)/2) <= floor((5*i_outer + 1)/2) + 1 }
+    /// let i = i_inner + floor((5*i_outer)/2)
+    /// x[i] = 1.0 {id=set, inames=i_outer:i_inner}
+    /// tree {
+    ///     for i_outer {
+    ///         for i_inner {
+    ///             set
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct ChunkIname as "chunk_iname" {
+        /// The iname.
+        pub iname: Name = next("the iname to split"),
+        /// How many chunks.
+        pub chunks: Number = next("the number of chunks"),
+        /// Name of the loop over chunks; by default the iname with `_outer` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub outer: Option<Name> = option(),
+        /// Name of the loop inside a chunk; by default the iname with `_inner` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub inner: Option<Name> = option(),
+    }
+    table: "chunk_iname(i, 4)" => "`chunk_iname(k, \"i\", 4)`",
+    methods: {
+        /// See [`ChunkIname`].
+        fn chunk_iname(&self, iname: &str, chunks: impl Into<Number>) -> Result<Self, Diagnostic> {
+            self.step(ChunkIname::new(iname, chunks))
+        }
+    }
 }
 
 impl ChunkIname {
     /// Chunks with default names.
     pub fn new(iname: impl Into<Name>, chunks: impl Into<Number>) -> Self {
         ChunkIname { iname: iname.into(), chunks: chunks.into(), outer: None, inner: None }
-    }
-}
-
-impl BuiltIn for ChunkIname {
-    const NAME: &'static str = "chunk_iname";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(ChunkIname {
-            iname: args.name("the iname to split")?,
-            chunks: args.number("the number of chunks")?,
-            outer: args.key_name("outer")?,
-            inner: args.key_name("inner")?,
-        })
-    }
-
-    fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.chunks]
     }
 }
 
@@ -140,17 +126,5 @@ impl Transform for ChunkIname {
             data.tree = Tree::replace_loop(&data.tree, iname, &by);
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for ChunkIname {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "chunk_iname({}, {}", self.iname, self.chunks)?;
-        for (key, name) in [("outer", &self.outer), ("inner", &self.inner)] {
-            if let Some(name) = name {
-                write!(f, ", {key}={name}")?;
-            }
-        }
-        f.write_str(")")
     }
 }

@@ -1,78 +1,81 @@
 //! Gives each part of a loop's body a loop of its own.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Part, Tag, Tree};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
-    names,
     rewrite::{
         body_of, fresh, give_own_inames, require_fresh, require_iname, require_untagged, tree,
         unknown_instruction,
     },
-    step::BuiltIn,
 };
 
-/// `distribute(i)`: gives each child of a loop a loop of its own, one after the other.
-///
-/// # Meaning
-///
-/// The body of the loop is cut between its children, or only in front of the instructions of
-/// `before=[...]`. The first piece keeps the iname; the others run over copies of it, which by
-/// default are called `i_2`, `i_3`, ... It is loop distribution (or fission), the opposite of
-/// [`FuseLoops`](crate::FuseLoops).
-///
-/// # Legality
-///
-/// The parts of one instruction stay together: a reduction cannot be cut through. Legal is a cut if
-/// no dependence goes backwards over it: { x in a later piece -> y in an earlier piece : y needs x,
-/// x at an earlier value of the iname } is empty.
-///
-/// In text: `distribute(i)`, `distribute(i, before=[second], new=[i_second])`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// y[i] = 2.0 * x[i] {id=first}
-/// z[i] = y[i] + 1.0 {id=second}
-/// ")?;
-/// let steps = Pipeline::parse("distribute(i)")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// domain { [i_2] : 0 <= i_2 < n }
-/// y[i] = 2.0 * x[i] {id=first, inames=i}
-/// z[i_2] = y[i_2] + 1.0 {id=second, inames=i_2, map=[i: i_2]}
-/// tree {
-///     for i {
-///         first
-///     }
-///     for i_2 {
-///         second
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Distribute {
-    /// The iname.
-    pub iname: Name,
-    /// The instructions that begin a new loop; none means that every child of the loop gets one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub before: Vec<Name>,
-    /// Names of the copies of the iname, in the order of the loops.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub new: Vec<Name>,
+step! {
+    /// `distribute(i)`: gives each child of a loop a loop of its own, one after the other.
+    ///
+    /// # Meaning
+    ///
+    /// The body of the loop is cut between its children, or only in front of the instructions of
+    /// `before=[...]`. The first piece keeps the iname; the others run over copies of it, which by
+    /// default are called `i_2`, `i_3`, ... It is loop distribution (or fission), the opposite of
+    /// [`FuseLoops`](crate::FuseLoops).
+    ///
+    /// # Legality
+    ///
+    /// The parts of one instruction stay together: a reduction cannot be cut through. Legal is a
+    /// cut if no dependence goes backwards over it: { x in a later piece -> y in an earlier piece :
+    /// y needs x, x at an earlier value of the iname } is empty.
+    ///
+    /// In text: `distribute(i)`, `distribute(i, before=[second], new=[i_second])`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// y[i] = 2.0 * x[i] {id=first}
+    /// z[i] = y[i] + 1.0 {id=second}
+    /// ")?;
+    /// let steps = Pipeline::parse("distribute(i)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [i_2] : 0 <= i_2 < n }
+    /// y[i] = 2.0 * x[i] {id=first, inames=i}
+    /// z[i_2] = y[i_2] + 1.0 {id=second, inames=i_2, map=[i: i_2]}
+    /// tree {
+    ///     for i {
+    ///         first
+    ///     }
+    ///     for i_2 {
+    ///         second
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Distribute as "distribute" {
+        /// The iname.
+        pub iname: Name = next("the iname of the loop"),
+        /// The instructions that begin a new loop; none means that every child of the loop gets
+        /// one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub before: Vec<Name> = option(),
+        /// Names of the copies of the iname, in the order of the loops.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub new: Vec<Name> = option(),
+    }
+    table: "distribute(i)" => "`duplicate_inames`",
+    methods: {
+        /// See [`Distribute`], which has options.
+        fn distribute(&self, iname: &str) -> Result<Self, Diagnostic> {
+            self.step(Distribute::new(iname))
+        }
+    }
 }
 
 impl Distribute {
@@ -155,18 +158,6 @@ impl Distribute {
     }
 }
 
-impl BuiltIn for Distribute {
-    const NAME: &'static str = "distribute";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(Distribute {
-            iname: args.name("the iname of the loop")?,
-            before: args.key_names("before")?.unwrap_or_default(),
-            new: args.key_names("new")?.unwrap_or_default(),
-        })
-    }
-}
-
 impl Transform for Distribute {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let iname = &self.iname;
@@ -215,17 +206,5 @@ impl Transform for Distribute {
             data.tree = tree::replace_loop(&data.tree, iname, &|_| loops.clone());
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for Distribute {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "distribute({}", self.iname)?;
-        for (key, list) in [("before", &self.before), ("new", &self.new)] {
-            if !list.is_empty() {
-                write!(f, ", {key}=[{}]", names::comma(list))?;
-            }
-        }
-        f.write_str(")")
     }
 }

@@ -1,93 +1,104 @@
 //! Gives some instructions loops of their own.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, PartRef, Tag, Tree};
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    Transform,
-    call::Args,
-    names,
+    Transform, names,
     rewrite::{give_own_inames, path_to, require_fresh, require_iname, unknown_instruction},
-    step::BuiltIn,
 };
 
-/// `duplicate_inames([i], [second])`: gives the instructions loops of their own over copies of the
-/// inames.
-///
-/// # Meaning
-///
-/// The chosen instructions run over new inames with the same range; the loop is cut in two, and
-/// their half comes where they stood, before or behind the rest. Each instruction's map remembers
-/// the value of the declared iname.
-///
-/// # Legality
-///
-/// The chosen instructions must stand at the beginning or at the end of the loop, all together, and
-/// no dependence may go from the half that comes later to the other one: no access of the later
-/// half may have been before an access of the same cell by the earlier half, one of the two a
-/// write. Otherwise the step is refused with two such executions.
-///
-/// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is called
-/// `i_dup`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// temp t: f32[n] global
-/// temp q: f32 private
-/// t[i] = 2.0 * x[i] {id=first}
-/// q = x[i] {id=load}
-/// y[i] = t[i] + q {id=second}
-/// z[i] = t[i] {id=third}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// duplicate_inames(i, third, new=i3)
-/// split_iname(i3, 8)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// domain { [i3] : 0 <= i3 < n }
-/// domain { [i3_outer, i3_inner] : 0 <= i3_inner <= 7 }
-/// temp t: f32[n] global
-/// temp q: f32 private
-/// let i3 = 8*i3_outer + i3_inner
-/// t[i] = 2.0 * x[i] {id=first, inames=i}
-/// q = x[i] {id=load, inames=i}
-/// y[i] = t[i] + q {id=second, inames=i}
-/// z[i3] = t[i3] {id=third, inames=i3_outer:i3_inner, map=[i: i3]}
-/// tree {
-///     for i {
-///         first
-///         load
-///         second
-///     }
-///     for i3_outer {
-///         for i3_inner {
-///             third
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct DuplicateInames {
-    /// The inames.
-    pub inames: Vec<Name>,
-    /// The instructions that get loops of their own.
-    pub instructions: Vec<Name>,
-    /// Names of the copies, in the order of the inames.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub new: Vec<Name>,
+step! {
+    /// `duplicate_inames([i], [second])`: gives the instructions loops of their own over copies of
+    /// the inames.
+    ///
+    /// # Meaning
+    ///
+    /// The chosen instructions run over new inames with the same range; the loop is cut in two, and
+    /// their half comes where they stood, before or behind the rest. Each instruction's map
+    /// remembers the value of the declared iname.
+    ///
+    /// # Legality
+    ///
+    /// The chosen instructions must stand at the beginning or at the end of the loop, all together,
+    /// and no dependence may go from the half that comes later to the other one: no access of the
+    /// later half may have been before an access of the same cell by the earlier half, one of the
+    /// two a write. Otherwise the step is refused with two such executions.
+    ///
+    /// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is
+    /// called `i_dup`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// temp t: f32[n] global
+    /// temp q: f32 private
+    /// t[i] = 2.0 * x[i] {id=first}
+    /// q = x[i] {id=load}
+    /// y[i] = t[i] + q {id=second}
+    /// z[i] = t[i] {id=third}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// duplicate_inames(i, third, new=i3)
+    /// split_iname(i3, 8)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [i3] : 0 <= i3 < n }
+    /// domain { [i3_outer, i3_inner] : 0 <= i3_inner <= 7 }
+    /// temp t: f32[n] global
+    /// temp q: f32 private
+    /// let i3 = 8*i3_outer + i3_inner
+    /// t[i] = 2.0 * x[i] {id=first, inames=i}
+    /// q = x[i] {id=load, inames=i}
+    /// y[i] = t[i] + q {id=second, inames=i}
+    /// z[i3] = t[i3] {id=third, inames=i3_outer:i3_inner, map=[i: i3]}
+    /// tree {
+    ///     for i {
+    ///         first
+    ///         load
+    ///         second
+    ///     }
+    ///     for i3_outer {
+    ///         for i3_inner {
+    ///             third
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct DuplicateInames as "duplicate_inames" {
+        /// The inames.
+        pub inames: Vec<Name> = next("the inames"),
+        /// The instructions that get loops of their own.
+        pub instructions: Vec<Name> = next("the instructions, as `[id, ...]`"),
+        /// Names of the copies, in the order of the inames.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub new: Vec<Name> = option(),
+    }
+    table: "duplicate_inames([i], [id])" => "`duplicate_inames(k, \"i\", \"id:id\")`, with its dependences proved",
+    methods: {
+        /// See [`DuplicateInames`].
+        fn duplicate_inames(
+            &self,
+            inames: impl IntoNames,
+            instructions: impl IntoNames,
+            new: impl IntoNames,
+        ) -> Result<Self, Diagnostic> {
+            self.step(DuplicateInames {
+                inames: inames.into_names(),
+                instructions: instructions.into_names(),
+                new: new.into_names(),
+            })
+        }
+    }
 }
 
 impl DuplicateInames {
@@ -107,18 +118,6 @@ impl DuplicateInames {
     pub fn named<N: Into<Name>>(mut self, new: impl IntoIterator<Item = N>) -> Self {
         self.new = new.into_iter().map(Into::into).collect();
         self
-    }
-}
-
-impl BuiltIn for DuplicateInames {
-    const NAME: &'static str = "duplicate_inames";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(DuplicateInames {
-            inames: args.names("the inames")?,
-            instructions: args.names("the instructions, as `[id, ...]`")?,
-            new: args.key_names("new")?.unwrap_or_default(),
-        })
     }
 }
 
@@ -247,20 +246,5 @@ impl Transform for DuplicateInames {
             kernel = self.one(&kernel, iname, new)?;
         }
         Ok(kernel)
-    }
-}
-
-impl fmt::Display for DuplicateInames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "duplicate_inames([{}], [{}]",
-            names::comma(&self.inames),
-            names::comma(&self.instructions)
-        )?;
-        if !self.new.is_empty() {
-            write!(f, ", new=[{}]", names::comma(&self.new))?;
-        }
-        f.write_str(")")
     }
 }

@@ -1,81 +1,83 @@
 //! Makes one loop of neighbouring ones.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{
     Aff, Constraint, Diagnostic, Domain, Expr, KernelData, Lookup, LoopKernel, Name, PartRef, Tag, Tree,
 };
 use loopwright_poly::System;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    Transform,
-    call::Args,
-    names,
+    Transform, names,
     rewrite::{
         extent::constraints_of, is_declared, map_expressions, parts_with_inames, path_to, replace_in_lists,
         require_fresh, require_iname,
     },
-    step::BuiltIn,
 };
 
-/// `fuse_loops([i, j])`: makes one loop of several that are neighbours, with their bodies one after
-/// the other.
-///
-/// # Meaning
-///
-/// The loops become one loop over the first iname, or over `new=...`, at the place of the first of
-/// them; the bodies follow in the order in which the inames are listed. Each instruction's map
-/// remembers the value of its declared iname. It is the opposite of
-/// [`Distribute`](crate::Distribute).
-///
-/// # Legality
-///
-/// The loops are children of one loop, with nothing between them. The values of the iname that the
-/// parts run through must not change: bounds that one loop has and another one has not must follow
-/// from the others for each part,
-/// `{ S[i] : bounds of S } = { S[i] : bounds of S and of the fused loop }`. (A shift or a split
-/// with `map_domain` or `index_set_split` makes ranges equal.) Legal is the new order if no
-/// dependence goes backwards in it: { x in a later body -> y in an earlier body : y needs x, x at
-/// an equal or earlier value } loses none that was kept before.
-///
-/// In text: `fuse_loops([i, j])`, `fuse_loops([i, j], new=k)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// domain { [j] : 0 <= j < n }
-/// y[i] = 2.0 * x[i] {id=first}
-/// z[j] = y[j] + 1.0 {id=second}
-/// ")?;
-/// let steps = Pipeline::parse("fuse_loops([i, j])")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// y[i] = 2.0 * x[i] {id=first, inames=i}
-/// z[i] = y[i] + 1.0 {id=second, inames=i, map=[j: i]}
-/// tree {
-///     for i {
-///         first
-///         second
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct FuseLoops {
-    /// The inames, in the order of the bodies.
-    pub inames: Vec<Name>,
-    /// Name of the loop; by default the first iname.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new: Option<Name>,
+step! {
+    /// `fuse_loops([i, j])`: makes one loop of several that are neighbours, with their bodies one
+    /// after the other.
+    ///
+    /// # Meaning
+    ///
+    /// The loops become one loop over the first iname, or over `new=...`, at the place of the first
+    /// of them; the bodies follow in the order in which the inames are listed. Each instruction's
+    /// map remembers the value of its declared iname. It is the opposite of
+    /// [`Distribute`](crate::Distribute).
+    ///
+    /// # Legality
+    ///
+    /// The loops are children of one loop, with nothing between them. The values of the iname that
+    /// the parts run through must not change: bounds that one loop has and another one has not must
+    /// follow from the others for each part,
+    /// `{ S[i] : bounds of S } = { S[i] : bounds of S and of the fused loop }`. (A shift or a split
+    /// with `map_domain` or `index_set_split` makes ranges equal.) Legal is the new order if no
+    /// dependence goes backwards in it: { x in a later body -> y in an earlier body : y needs x, x
+    /// at an equal or earlier value } loses none that was kept before.
+    ///
+    /// In text: `fuse_loops([i, j])`, `fuse_loops([i, j], new=k)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j < n }
+    /// y[i] = 2.0 * x[i] {id=first}
+    /// z[j] = y[j] + 1.0 {id=second}
+    /// ")?;
+    /// let steps = Pipeline::parse("fuse_loops([i, j])")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel two(x: f32[n], y: f32[n], z: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// y[i] = 2.0 * x[i] {id=first, inames=i}
+    /// z[i] = y[i] + 1.0 {id=second, inames=i, map=[j: i]}
+    /// tree {
+    ///     for i {
+    ///         first
+    ///         second
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct FuseLoops as "fuse_loops" {
+        /// The inames, in the order of the bodies.
+        pub inames: Vec<Name> = list("the inames of the loops, in the order of their bodies"),
+        /// Name of the loop; by default the first iname.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub new: Option<Name> = option(),
+    }
+    table: "fuse_loops([i, j])" => "`rename_inames(k, [\"i\", \"j\"], \"i\")`",
+    methods: {
+        /// See [`FuseLoops`].
+        fn fuse_loops(&self, inames: impl IntoNames, new: &str) -> Result<Self, Diagnostic> {
+            self.step(FuseLoops::new(inames.into_names()).named(new))
+        }
+    }
 }
 
 impl FuseLoops {
@@ -88,17 +90,6 @@ impl FuseLoops {
     pub fn named(mut self, new: impl Into<Name>) -> Self {
         self.new = Some(new.into());
         self
-    }
-}
-
-impl BuiltIn for FuseLoops {
-    const NAME: &'static str = "fuse_loops";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(FuseLoops {
-            inames: args.all_names("the inames of the loops, in the order of their bodies")?,
-            new: args.key_name("new")?,
-        })
     }
 }
 
@@ -305,15 +296,5 @@ impl Transform for FuseLoops {
         })?;
         check_ranges(kernel, &fused, &self.inames, &new)?;
         Ok(fused)
-    }
-}
-
-impl fmt::Display for FuseLoops {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "fuse_loops([{}]", names::comma(&self.inames))?;
-        if let Some(new) = &self.new {
-            write!(f, ", new={new}")?;
-        }
-        f.write_str(")")
     }
 }

@@ -1,88 +1,91 @@
 //! Fuses as many of some neighbouring loops as may be.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tree};
 use loopwright_legality::{Judgement, Verdict};
-use serde::{Deserialize, Serialize};
 
-use crate::{
-    FuseLoops, Transform, call::Args, judged::verdict, names, rewrite::require_iname, step::BuiltIn,
-};
+use crate::{FuseLoops, Transform, judged::verdict, names, rewrite::require_iname};
 
-/// `fuse_maximal(i, j, k)`: makes as few loops as can be proved legal of several that follow one
-/// another.
-///
-/// # Meaning
-///
-/// The candidates are taken in the order of the text. Each is fused with the loop before it, as by
-/// [`FuseLoops`](crate::FuseLoops), if that applies and is proved; otherwise it stays, and those
-/// after it are fused with it. Each loop keeps the name of the first of those that it is made of.
-/// What can be one loop can be so without its first or last candidates; so no other choice of
-/// neighbours leaves fewer loops. Which were kept apart, and why, is shown by
-/// [`Pipeline::explain`](crate::Pipeline::explain).
-///
-/// # Legality
-///
-/// That of each fusion, { x in a later body -> y in an earlier body : y needs x, x at an equal or
-/// earlier value } loses none that was kept before; each is judged by itself. Where no two can be
-/// fused, the step is refused, with the reason for the first two.
-///
-/// In text: `fuse_maximal(i, j, k)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// // The third loop reads what later iterations of the second one write.
-/// let before = LoopKernel::parse("\
-/// kernel chain(x: f32[n + 1], y: f32[n + 1], z: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [j] : 0 <= j < n }
-/// domain { [k] : 0 <= k < n }
-/// domain { [l] : 0 <= l < n }
-/// x[i] = 2.0 * x[i] {id=a}
-/// y[j] = x[j] + 1.0 {id=b}
-/// z[k] = y[k] + y[k + 1] {id=c}
-/// z[l] = 3.0 * z[l] {id=d}
-/// ")?;
-/// let steps = Pipeline::parse("fuse_maximal(i, j, k, l)")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel chain(x: f32[n + 1], y: f32[n + 1], z: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [k] : 0 <= k < n }
-/// x[i] = 2.0 * x[i] {id=a, inames=i}
-/// y[i] = x[i] + 1.0 {id=b, inames=i, map=[j: i]}
-/// z[k] = y[k] + y[k + 1] {id=c, inames=k}
-/// z[k] = 3.0 * z[k] {id=d, inames=k, map=[l: k]}
-/// tree {
-///     for i {
-///         a
-///         b
-///     }
-///     for k {
-///         c
-///         d
-///     }
-/// }
-/// ");
-/// let explained = steps.explain(&before);
-/// assert_eq!(explained.steps[0].notes, [
-///     "`j` became one loop with `i`",
-///     "`k` stays apart from `i`: b[j=1] writes y[1], c[k=0] must read it; c[k=0] runs first (n=2)",
-///     "`l` became one loop with `k`",
-/// ]);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct FuseMaximal {
-    /// The inames of the candidates.
-    pub inames: Vec<Name>,
+step! {
+    /// `fuse_maximal(i, j, k)`: makes as few loops as can be proved legal of several that follow
+    /// one another.
+    ///
+    /// # Meaning
+    ///
+    /// The candidates are taken in the order of the text. Each is fused with the loop before it, as
+    /// by [`FuseLoops`](crate::FuseLoops), if that applies and is proved; otherwise it stays, and
+    /// those after it are fused with it. Each loop keeps the name of the first of those that it is
+    /// made of. What can be one loop can be so without its first or last candidates; so no other
+    /// choice of neighbours leaves fewer loops. Which were kept apart, and why, is shown by
+    /// [`Pipeline::explain`](crate::Pipeline::explain).
+    ///
+    /// # Legality
+    ///
+    /// That of each fusion, { x in a later body -> y in an earlier body : y needs x, x at an equal
+    /// or earlier value } loses none that was kept before; each is judged by itself. Where no two
+    /// can be fused, the step is refused, with the reason for the first two.
+    ///
+    /// In text: `fuse_maximal(i, j, k)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// // The third loop reads what later iterations of the second one write.
+    /// let before = LoopKernel::parse("\
+    /// kernel chain(x: f32[n + 1], y: f32[n + 1], z: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j < n }
+    /// domain { [k] : 0 <= k < n }
+    /// domain { [l] : 0 <= l < n }
+    /// x[i] = 2.0 * x[i] {id=a}
+    /// y[j] = x[j] + 1.0 {id=b}
+    /// z[k] = y[k] + y[k + 1] {id=c}
+    /// z[l] = 3.0 * z[l] {id=d}
+    /// ")?;
+    /// let steps = Pipeline::parse("fuse_maximal(i, j, k, l)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel chain(x: f32[n + 1], y: f32[n + 1], z: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [k] : 0 <= k < n }
+    /// x[i] = 2.0 * x[i] {id=a, inames=i}
+    /// y[i] = x[i] + 1.0 {id=b, inames=i, map=[j: i]}
+    /// z[k] = y[k] + y[k + 1] {id=c, inames=k}
+    /// z[k] = 3.0 * z[k] {id=d, inames=k, map=[l: k]}
+    /// tree {
+    ///     for i {
+    ///         a
+    ///         b
+    ///     }
+    ///     for k {
+    ///         c
+    ///         d
+    ///     }
+    /// }
+    /// ");
+    /// let explained = steps.explain(&before);
+    /// assert_eq!(explained.steps[0].notes, [
+    ///     "`j` became one loop with `i`",
+    ///     "`k` stays apart from `i`: b[j=1] writes y[1], c[k=0] must read it; c[k=0] runs first (n=2)",
+    ///     "`l` became one loop with `k`",
+    /// ]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[serde(transparent)]
+    pub struct FuseMaximal as "fuse_maximal" {
+        /// The inames of the candidates.
+        pub inames: Vec<Name> = names("the inames of the loops"),
+    }
+    table: "fuse_maximal(i, j, k)" => "`get_kennedy_unweighted_fusion_candidates`, `rename_inames_in_batch`",
+    methods: {
+        /// See [`FuseMaximal`](crate::FuseMaximal).
+        fn fuse_maximal(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(crate::FuseMaximal::new(inames.into_names()))
+        }
+    }
 }
 
 /// What came of one candidate.
@@ -171,14 +174,6 @@ fn loops(trees: &[Tree], found: &mut Vec<Name>) {
     }
 }
 
-impl BuiltIn for FuseMaximal {
-    const NAME: &'static str = "fuse_maximal";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(FuseMaximal { inames: args.all_names("the inames of the loops")? })
-    }
-}
-
 impl Transform for FuseMaximal {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let (fused, decisions) = self.fuse(kernel)?;
@@ -217,11 +212,5 @@ impl Transform for FuseMaximal {
             }
         };
         decisions.iter().map(note).collect()
-    }
-}
-
-impl fmt::Display for FuseMaximal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "fuse_maximal({})", names::comma(&self.inames))
     }
 }

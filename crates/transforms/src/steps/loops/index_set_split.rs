@@ -1,82 +1,89 @@
 //! Cuts the range of a loop in two at an affine condition.
 
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{
     Aff, Arg, Constraint, Diagnostic, KernelData, Kind, LoopKernel, Name, Part, PartRef, Tag, Tree,
     parse_constraints,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
+    arguments::{Args, Argument, keyed},
     rewrite::{body_of, give_own_inames, path_to, require_fresh, require_iname, require_untagged, tree},
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `index_set_split(i, i < k)`: a loop over the values of `i` where the condition holds, and
-/// another one over the rest.
-///
-/// # Meaning
-///
-/// The loop over `i` with all that it contains is copied. The first copy keeps its names and takes
-/// the condition; inames and instructions of the other one get a suffix, and it takes the opposite.
-/// Which of the two loops comes first follows from the direction of the condition, so that the
-/// values of `i` keep their order. Two splits cut out one value:
-/// `index_set_split(i, i <= k, suffix=_below)`, then `index_set_split(i, i < k, suffix=_at)`.
-///
-/// # Legality
-///
-/// Each instance is in exactly one of the copies, `{ S[i] : c }` or `{ S[i] : not c }`, and their
-/// order is what it was, so that the step is legal by itself. Refused are inames of reductions,
-/// whose accumulator is one, tagged inames, and conditions that are no inequality of the iname,
-/// inames around it and parameters.
-///
-/// In text: `index_set_split(i, i < k)`, with `suffix=_rest` as the option by default.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel border(x: f32[n], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// y[i] = if(i < n - 1, x[i], 0.0) {id=set}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// index_set_split(i, i < n - 1, suffix=_last)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel border(x: f32[n], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n and i <= n - 2 }
-/// domain { [i_last] : 0 <= i_last < n <= i_last + 1 }
-/// y[i] = if(i < n - 1, x[i], 0.0) {id=set, inames=i}
-/// y[i_last] = if(i_last < n - 1, x[i_last], 0.0) {id=set_last, inames=i_last, does=set, map=[i: i_last]}
-/// tree {
-///     for i {
-///         set
-///     }
-///     for i_last {
-///         set_last
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct IndexSetSplit {
-    /// The iname.
-    pub iname: Name,
-    /// Where the first copy runs.
-    pub condition: Constraint,
-    /// What is put behind the names of the other copy.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub suffix: Option<Name>,
+step! {
+    /// `index_set_split(i, i < k)`: a loop over the values of `i` where the condition holds, and
+    /// another one over the rest.
+    ///
+    /// # Meaning
+    ///
+    /// The loop over `i` with all that it contains is copied. The first copy keeps its names and
+    /// takes the condition; inames and instructions of the other one get a suffix, and it takes the
+    /// opposite. Which of the two loops comes first follows from the direction of the condition, so
+    /// that the values of `i` keep their order. Two splits cut out one value:
+    /// `index_set_split(i, i <= k, suffix=_below)`, then `index_set_split(i, i < k, suffix=_at)`.
+    ///
+    /// # Legality
+    ///
+    /// Each instance is in exactly one of the copies, `{ S[i] : c }` or `{ S[i] : not c }`, and
+    /// their order is what it was, so that the step is legal by itself. Refused are inames of
+    /// reductions, whose accumulator is one, tagged inames, and conditions that are no inequality
+    /// of the iname, inames around it and parameters.
+    ///
+    /// In text: `index_set_split(i, i < k)`, with `suffix=_rest` as the option by default.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel border(x: f32[n], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// y[i] = if(i < n - 1, x[i], 0.0) {id=set}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// index_set_split(i, i < n - 1, suffix=_last)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel border(x: f32[n], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n and i <= n - 2 }
+    /// domain { [i_last] : 0 <= i_last < n <= i_last + 1 }
+    /// y[i] = if(i < n - 1, x[i], 0.0) {id=set, inames=i}
+    /// y[i_last] = if(i_last < n - 1, x[i_last], 0.0) {id=set_last, inames=i_last, does=set, map=[i: i_last]}
+    /// tree {
+    ///     for i {
+    ///         set
+    ///     }
+    ///     for i_last {
+    ///         set_last
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct IndexSetSplit as "index_set_split", by hand {
+        /// The iname.
+        pub iname: Name,
+        /// Where the first copy runs.
+        pub condition: Constraint,
+        /// What is put behind the names of the other copy.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub suffix: Option<Name>,
+    }
+    table: "index_set_split(i, i < k)" => "–",
+    methods: {
+        /// See [`IndexSetSplit`](crate::IndexSetSplit); a condition such as `i < k`.
+        fn index_set_split(&self, iname: &str, condition: &str, suffix: &str) -> Result<Self, Diagnostic> {
+            self.step(Step::parse(&format!("index_set_split({iname}, {condition}, suffix={suffix})"))?)
+        }
+    }
 }
 
 impl IndexSetSplit {
@@ -89,29 +96,6 @@ impl IndexSetSplit {
     pub fn suffixed(mut self, suffix: impl Into<Name>) -> Self {
         self.suffix = Some(suffix.into());
         self
-    }
-}
-
-impl BuiltIn for IndexSetSplit {
-    const NAME: &'static str = "index_set_split";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let iname = args.name("the iname whose range is cut")?;
-        let suffix = args.key_name("suffix")?;
-        let texts = args.all_texts();
-        let [(text, span)] = texts.as_slice() else {
-            return Err(args.error("`index_set_split` needs one condition, as `i < k`"));
-        };
-        let constraints = parse_constraints(text)
-            .map_err(|d| args.error_in(span.clone(), format!("`{text}`: {}", d.message)))?;
-        match constraints.as_slice() {
-            // Printed, an equation would read as an option.
-            [Constraint { kind: Kind::Eq, .. }] => {
-                Err(args.error_in(span.clone(), format!("`{text}` is an equation, not an inequality")))
-            }
-            [condition] => Ok(IndexSetSplit { iname, condition: condition.clone(), suffix }),
-            _ => Err(args.error_in(span.clone(), format!("`{text}` is not one condition"))),
-        }
     }
 }
 
@@ -188,6 +172,32 @@ fn renamed(tree: &Tree, other: &dyn Fn(&Name) -> Name) -> Tree {
     }
 }
 
+impl TextForm for IndexSetSplit {
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let iname = args.next("the iname whose range is cut")?;
+        let suffix = args.option("suffix")?;
+        let texts = args.all_texts();
+        let [(text, span)] = texts.as_slice() else {
+            return Err(args.error("`index_set_split` needs one condition, as `i < k`"));
+        };
+        let constraints = parse_constraints(text)
+            .map_err(|d| args.error_in(span.clone(), format!("`{text}`: {}", d.message)))?;
+        match constraints.as_slice() {
+            // Printed, an equation would read as an option.
+            [Constraint { kind: Kind::Eq, .. }] => {
+                Err(args.error_in(span.clone(), format!("`{text}` is an equation, not an inequality")))
+            }
+            [condition] => Ok(IndexSetSplit { iname, condition: condition.clone(), suffix }),
+            _ => Err(args.error_in(span.clone(), format!("`{text}` is not one condition"))),
+        }
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let suffix = self.suffix.as_ref().map(|suffix| keyed("suffix", suffix));
+        [self.iname.text(), self.condition.to_string()].into_iter().chain(suffix).collect()
+    }
+}
+
 impl Transform for IndexSetSplit {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let (iname, condition) = (&self.iname, &self.condition);
@@ -246,15 +256,5 @@ impl Transform for IndexSetSplit {
             });
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for IndexSetSplit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "index_set_split({}, {}", self.iname, self.condition)?;
-        if let Some(suffix) = &self.suffix {
-            write!(f, ", suffix={suffix}")?;
-        }
-        f.write_str(")")
     }
 }

@@ -1,76 +1,81 @@
 //! Makes one loop of several.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{
     Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree,
 };
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
+    arguments::{Args, Argument},
     names,
     rewrite::{
         body_of, extent, parts_with_inames, replace_in_lists, require_fresh, require_iname, require_untagged,
     },
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `join_inames([i, j], k)`: the loops over `i` and `j` inside it become one loop over `k`.
-///
-/// # Meaning
-///
-/// With `J` values of `j`, the iname `k` comes with the definitions `i = floor(k/J)` and
-/// `j = k mod J` (each plus its least value); expressions and constraints go on speaking of `i` and
-/// `j`. The first of the inames varies slowest.
-///
-/// # Legality
-///
-/// The loops must be nested perfectly, without tags, in the given order. All but the first need a
-/// constant length; the first needs one least value. Executions and their order stay the same, so
-/// it is always legal.
-///
-/// In text: `join_inames([i, j], k)`, or `join_inames(i, j, new=k)`; by default the new iname is
-/// called `i_j`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel fill(y: f32[n, 8], n: i32)
-/// domain { [i, j] : 0 <= i < n and 0 <= j < 8 }
-/// y[i, j] = 1.0 {id=fill}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// join_inames(i, j)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel fill(y: f32[n, 8], n: i32)
-/// domain { [i, j] : 0 <= i < n and 0 <= j <= 7 }
-/// domain { [i_j] : 0 <= i_j < 8*n }
-/// let i = floor(i_j/8)
-/// let j = i_j mod 8
-/// y[i, j] = 1.0 {id=fill, inames=i_j}
-/// tree {
-///     for i_j {
-///         fill
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct JoinInames {
-    /// The inames, slowest first.
-    pub inames: Vec<Name>,
-    /// The joined iname; by default the names joined by `_`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new: Option<Name>,
+step! {
+    /// `join_inames([i, j], k)`: the loops over `i` and `j` inside it become one loop over `k`.
+    ///
+    /// # Meaning
+    ///
+    /// With `J` values of `j`, the iname `k` comes with the definitions `i = floor(k/J)` and
+    /// `j = k mod J` (each plus its least value); expressions and constraints go on speaking of `i`
+    /// and `j`. The first of the inames varies slowest.
+    ///
+    /// # Legality
+    ///
+    /// The loops must be nested perfectly, without tags, in the given order. All but the first need
+    /// a constant length; the first needs one least value. Executions and their order stay the
+    /// same, so it is always legal.
+    ///
+    /// In text: `join_inames([i, j], k)`, or `join_inames(i, j, new=k)`; by default the new iname
+    /// is called `i_j`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel fill(y: f32[n, 8], n: i32)
+    /// domain { [i, j] : 0 <= i < n and 0 <= j < 8 }
+    /// y[i, j] = 1.0 {id=fill}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// join_inames(i, j)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel fill(y: f32[n, 8], n: i32)
+    /// domain { [i, j] : 0 <= i < n and 0 <= j <= 7 }
+    /// domain { [i_j] : 0 <= i_j < 8*n }
+    /// let i = floor(i_j/8)
+    /// let j = i_j mod 8
+    /// y[i, j] = 1.0 {id=fill, inames=i_j}
+    /// tree {
+    ///     for i_j {
+    ///         fill
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct JoinInames as "join_inames", by hand {
+        /// The inames, slowest first.
+        pub inames: Vec<Name>,
+        /// The joined iname; by default the names joined by `_`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub new: Option<Name>,
+    }
+    table: "join_inames([i, j], k)" => "`join_inames(k, [\"i\", \"j\"], \"k\")`",
+    methods: {
+        /// See [`JoinInames`].
+        fn join_inames(&self, inames: impl IntoNames, new: &str) -> Result<Self, Diagnostic> {
+            self.step(JoinInames { inames: inames.into_names(), new: Some(Name::new(new)) })
+        }
+    }
 }
 
 impl JoinInames {
@@ -83,22 +88,6 @@ impl JoinInames {
     pub fn named(mut self, new: impl Into<Name>) -> Self {
         self.new = Some(new.into());
         self
-    }
-}
-
-impl BuiltIn for JoinInames {
-    const NAME: &'static str = "join_inames";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let (listed, mut inames) = args.names_or_list("the inames to join, slowest first")?;
-        let mut new = args.key_name("new")?;
-        let rest = args.rest_names()?;
-        match (listed, rest.as_slice()) {
-            (true, [name]) if new.is_none() => new = Some(name.clone()),
-            (true, []) => {}
-            _ => inames.extend(rest),
-        }
-        Ok(JoinInames { inames, new })
     }
 }
 
@@ -132,6 +121,24 @@ fn check_nest(data: &KernelData, inames: &[Name]) -> Result<(), Diagnostic> {
         }
     }
     Ok(())
+}
+
+impl TextForm for JoinInames {
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let (listed, mut inames) = args.names_or_list("the inames to join, slowest first")?;
+        let mut new = args.option("new")?;
+        let rest = args.rest_names()?;
+        match (listed, rest.as_slice()) {
+            (true, [name]) if new.is_none() => new = Some(name.clone()),
+            (true, []) => {}
+            _ => inames.extend(rest),
+        }
+        Ok(JoinInames { inames, new })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        [self.inames.text()].into_iter().chain(self.new.as_ref().map(Name::to_string)).collect()
+    }
 }
 
 impl Transform for JoinInames {
@@ -215,15 +222,5 @@ impl Transform for JoinInames {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("the joined loop goes through the same points in the same order")
-    }
-}
-
-impl fmt::Display for JoinInames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "join_inames([{}]", names::comma(&self.inames))?;
-        if let Some(new) = &self.new {
-            write!(f, ", {new}")?;
-        }
-        f.write_str(")")
     }
 }

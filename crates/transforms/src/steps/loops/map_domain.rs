@@ -1,87 +1,95 @@
 //! Unimodular changes of inames: skewing, wavefronts, shifts, reversal.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{
     Aff, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree, parse_expression,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::{Args, name_in},
+    arguments::{Args, Argument},
+    call::name_in,
     names,
     rewrite::{
         body_of, check_commutes, map_reductions, parts_with_inames, path_to, require_fresh, require_iname,
         require_untagged, tree,
     },
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `map_domain([t, i] -> [w, t], w = 2*t + i)`: goes through the same points along new inames,
-/// which are affine functions of the old ones.
-///
-/// # Meaning
-///
-/// The loops over the old inames become loops over the new ones, in the order in which these are
-/// listed. An iname that is in both lists stays what it is; each other new iname has its function
-/// after the lists, of the old inames, parameters and a constant. The map has to be one to one on
-/// the integers: its matrix is square and has determinant 1 or -1. Old inames that are not kept get
-/// their value from the inverse map: here `i` cannot be kept, for `t = (w - i)/2` would leave
-/// values of `w` out, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
-///
-/// With it are written: a skew (`w = t + i`), a wavefront (sequential `w`, the others parallel), a
-/// shift (`[i] -> [k], k = i + 1`), a reversal (see [`Reverse`](crate::Reverse)), an interchange.
-///
-/// # Legality
-///
-/// The loops have to be untagged and nested perfectly, so that each part runs over all of the
-/// inames or none. The order of a reduction whose operator does not commute stays. Legal is the map
-/// if for every dependence { x -> y } of the declared kernel the new time of x is before the new
-/// time of y: { x -> y : M x >= M y lexicographically } is empty.
-///
-/// In text: as above, a function for each iname that is new.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel sweep(x: f32[n, n], n: i32)
-/// assume 2 <= n
-/// domain { [i, j] : 1 <= i < n and 1 <= j < n }
-/// x[i, j] = x[i - 1, j] + x[i, j - 1] {id=add}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// map_domain([i, j] -> [w, i], w = i + j)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel sweep(x: f32[n, n], n: i32)
-/// assume 2 <= n
-/// domain { [i, j] : 1 <= i < n and 1 <= j < n }
-/// domain { [w] }
-/// let j = w - i
-/// x[i, j] = x[i - 1, j] + x[i, j - 1] {id=add, inames=w:i}
-/// tree {
-///     for w {
-///         for i {
-///             add
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct MapDomain {
-    /// The inames that are replaced.
-    pub old: Vec<Name>,
-    /// The inames in their place, outermost first.
-    pub new: Vec<Name>,
-    /// The functions of the new inames that are not among the old ones.
-    pub values: Vec<Definition>,
+step! {
+    /// `map_domain([t, i] -> [w, t], w = 2*t + i)`: goes through the same points along new inames,
+    /// which are affine functions of the old ones.
+    ///
+    /// # Meaning
+    ///
+    /// The loops over the old inames become loops over the new ones, in the order in which these
+    /// are listed. An iname that is in both lists stays what it is; each other new iname has its
+    /// function after the lists, of the old inames, parameters and a constant. The map has to be
+    /// one to one on the integers: its matrix is square and has determinant 1 or -1. Old inames
+    /// that are not kept get their value from the inverse map: here `i` cannot be kept, for
+    /// `t = (w - i)/2` would leave values of `w` out, but `[t, i] -> [w, t], w = 2*t + i` has
+    /// `i = w - 2*t`.
+    ///
+    /// With it are written: a skew (`w = t + i`), a wavefront (sequential `w`, the others
+    /// parallel), a shift (`[i] -> [k], k = i + 1`), a reversal (see [`Reverse`](crate::Reverse)),
+    /// an interchange.
+    ///
+    /// # Legality
+    ///
+    /// The loops have to be untagged and nested perfectly, so that each part runs over all of the
+    /// inames or none. The order of a reduction whose operator does not commute stays. Legal is the
+    /// map if for every dependence { x -> y } of the declared kernel the new time of x is before
+    /// the new time of y: { x -> y : M x >= M y lexicographically } is empty.
+    ///
+    /// In text: as above, a function for each iname that is new.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel sweep(x: f32[n, n], n: i32)
+    /// assume 2 <= n
+    /// domain { [i, j] : 1 <= i < n and 1 <= j < n }
+    /// x[i, j] = x[i - 1, j] + x[i, j - 1] {id=add}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// map_domain([i, j] -> [w, i], w = i + j)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel sweep(x: f32[n, n], n: i32)
+    /// assume 2 <= n
+    /// domain { [i, j] : 1 <= i < n and 1 <= j < n }
+    /// domain { [w] }
+    /// let j = w - i
+    /// x[i, j] = x[i - 1, j] + x[i, j - 1] {id=add, inames=w:i}
+    /// tree {
+    ///     for w {
+    ///         for i {
+    ///             add
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct MapDomain as "map_domain", by hand {
+        /// The inames that are replaced.
+        pub old: Vec<Name>,
+        /// The inames in their place, outermost first.
+        pub new: Vec<Name>,
+        /// The functions of the new inames that are not among the old ones.
+        pub values: Vec<Definition>,
+    }
+    table: "map_domain([t, i] -> [w, t], w = 2*t + i)" => "`map_domain(k, isl_map)`, `affine_map_inames`",
+    methods: {
+        /// See [`MapDomain`](crate::MapDomain); `[t, i] -> [w, t], w = 2*t + i`.
+        fn map_domain(&self, map: &str) -> Result<Self, Diagnostic> {
+            self.step(Step::parse(&format!("map_domain({map})"))?)
+        }
+    }
 }
 
 impl MapDomain {
@@ -198,32 +206,6 @@ impl JoinPlus for Vec<Name> {
     }
 }
 
-impl BuiltIn for MapDomain {
-    const NAME: &'static str = "map_domain";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let usage = "`map_domain` takes two lists and functions, as `[t, i] -> [w, t], w = 2*t + i`";
-        let texts = args.all_texts();
-        let [(lists, span)] = texts.as_slice() else { return Err(args.error(usage)) };
-        let list = |text: &str| -> Option<Vec<Name>> {
-            let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
-            inner.split(',').map(|t| name_in(t.trim())).collect()
-        };
-        let sides = lists.split_once("->").and_then(|(a, b)| Some((list(a)?, list(b)?)));
-        let Some((old, new)) = sides else { return Err(args.error_in(span.clone(), usage)) };
-        let mut values = Vec::new();
-        for (key, text, span) in args.all_keyed() {
-            let value = parse_expression(&text)
-                .map_err(|d| args.error_in(span.clone(), format!("`{text}`: {}", d.message)))?;
-            let Some(value) = value.to_aff() else {
-                return Err(args.error_in(span, format!("`{text}` is not affine")));
-            };
-            values.push(Definition { iname: Name::new(key), value });
-        }
-        Ok(MapDomain { old, new, values })
-    }
-}
-
 /// Refuses parts that run over some of the inames but not over all, and loops that are not nested
 /// perfectly. Gives the outermost loop.
 fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Name>, Diagnostic> {
@@ -281,6 +263,36 @@ fn swap(list: &[Name], old: &[Name], new: &[Name]) -> Vec<Name> {
     [rest(&list[..at]), new.to_vec(), rest(&list[at..])].concat()
 }
 
+impl TextForm for MapDomain {
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let usage = "`map_domain` takes two lists and functions, as `[t, i] -> [w, t], w = 2*t + i`";
+        let texts = args.all_texts();
+        let [(lists, span)] = texts.as_slice() else { return Err(args.error(usage)) };
+        let list = |text: &str| -> Option<Vec<Name>> {
+            let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
+            inner.split(',').map(|t| name_in(t.trim())).collect()
+        };
+        let sides = lists.split_once("->").and_then(|(a, b)| Some((list(a)?, list(b)?)));
+        let Some((old, new)) = sides else { return Err(args.error_in(span.clone(), usage)) };
+        let mut values = Vec::new();
+        for (key, text, span) in args.all_keyed() {
+            let value = parse_expression(&text)
+                .map_err(|d| args.error_in(span.clone(), format!("`{text}`: {}", d.message)))?;
+            let Some(value) = value.to_aff() else {
+                return Err(args.error_in(span, format!("`{text}` is not affine")));
+            };
+            values.push(Definition { iname: Name::new(key), value });
+        }
+        Ok(MapDomain { old, new, values })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let lists = format!("{} -> {}", self.old.text(), self.new.text());
+        let values = self.values.iter().map(|Definition { iname, value }| format!("{iname} = {value}"));
+        [lists].into_iter().chain(values).collect()
+    }
+}
+
 impl Transform for MapDomain {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         self.check_lists(kernel)?;
@@ -316,15 +328,5 @@ impl Transform for MapDomain {
             }
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for MapDomain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "map_domain([{}] -> [{}]", names::comma(&self.old), names::comma(&self.new))?;
-        for Definition { iname, value } in &self.values {
-            write!(f, ", {iname} = {value}")?;
-        }
-        f.write_str(")")
     }
 }

@@ -1,86 +1,94 @@
 //! Cuts iterations off the ends of a loop.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     IndexSetSplit, Number, Transform,
-    call::Args,
     rewrite::{End, ends_of, parts_with_inames, require_iname, require_untagged},
-    step::BuiltIn,
 };
 
-/// `peel(i, first=1, last=1)`: cuts the first and last iterations of a loop off into loops of their
-/// own.
-///
-/// # Meaning
-///
-/// The first iterations become a loop over `i_first`, the last ones a loop over `i_last`, around
-/// copies of what the loop contains; `i` keeps what lies between. On the outer loop of a split it
-/// makes *slabs*: after `split_iname(i, 128)`, `peel(i_outer, last=1)` leaves tiles in the middle
-/// that are known to be full, whose guards are gone.
-///
-/// # Legality
-///
-/// It is an [`IndexSetSplit`](crate::IndexSetSplit), which keeps all instances and their order:
-/// `{ S[i] : lo <= i < lo + first }`, `{ S[i] : lo + first <= i <= hi - last }`,
-/// `{ S[i] : hi - last < i <= hi }`. The first (last) value of the iname has to be one function of
-/// the loops around it and of parameters.
-///
-/// In text: `peel(i, first=1)`, `peel(i, last=2)`, or both.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel twice(x: f32[n], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// y[i] = 2.0 * x[i] {id=set}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// split_iname(i, 32)
-/// peel(i_outer, last=1)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel twice(x: f32[n], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [i_outer, i_inner] : 0 <= i_inner <= 31 and i_outer <= floor((n + 31)/32) - 2 }
-/// domain { [i_outer_last, i_inner_last] : 0 <= 32*i_outer_last + i_inner_last < n and 0 <= i_inner_last <= 31 and floor((n + 31)/32) <= i_outer_last + 1 }
-/// let i = 32*i_outer + i_inner
-/// y[i] = 2.0 * x[i] {id=set, inames=i_outer:i_inner}
-/// y[32 * i_outer_last + i_inner_last] = 2.0 * x[32 * i_outer_last + i_inner_last] {id=set_last, inames=i_outer_last:i_inner_last, does=set, map=[i: 32*i_outer_last + i_inner_last]}
-/// tree {
-///     for i_outer {
-///         for i_inner {
-///             set
-///         }
-///     }
-///     for i_outer_last {
-///         for i_inner_last {
-///             set_last
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Peel {
-    /// The iname.
-    pub iname: Name,
-    /// How many of the first iterations are cut off.
-    #[serde(default = "none")]
-    pub first: Number,
-    /// How many of the last ones.
-    #[serde(default = "none")]
-    pub last: Number,
+step! {
+    /// `peel(i, first=1, last=1)`: cuts the first and last iterations of a loop off into loops of
+    /// their own.
+    ///
+    /// # Meaning
+    ///
+    /// The first iterations become a loop over `i_first`, the last ones a loop over `i_last`,
+    /// around copies of what the loop contains; `i` keeps what lies between. On the outer loop of a
+    /// split it makes *slabs*: after `split_iname(i, 128)`, `peel(i_outer, last=1)` leaves tiles in
+    /// the middle that are known to be full, whose guards are gone.
+    ///
+    /// # Legality
+    ///
+    /// It is an [`IndexSetSplit`](crate::IndexSetSplit), which keeps all instances and their order:
+    /// `{ S[i] : lo <= i < lo + first }`, `{ S[i] : lo + first <= i <= hi - last }`,
+    /// `{ S[i] : hi - last < i <= hi }`. The first (last) value of the iname has to be one function
+    /// of the loops around it and of parameters.
+    ///
+    /// In text: `peel(i, first=1)`, `peel(i, last=2)`, or both.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel twice(x: f32[n], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// y[i] = 2.0 * x[i] {id=set}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(i, 32)
+    /// peel(i_outer, last=1)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel twice(x: f32[n], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 31 and i_outer <= floor((n + 31)/32) - 2 }
+    /// domain { [i_outer_last, i_inner_last] : 0 <= 32*i_outer_last + i_inner_last < n and 0 <= i_inner_last <= 31 and floor((n + 31)/32) <= i_outer_last + 1 }
+    /// let i = 32*i_outer + i_inner
+    /// y[i] = 2.0 * x[i] {id=set, inames=i_outer:i_inner}
+    /// y[32 * i_outer_last + i_inner_last] = 2.0 * x[32 * i_outer_last + i_inner_last] {id=set_last, inames=i_outer_last:i_inner_last, does=set, map=[i: 32*i_outer_last + i_inner_last]}
+    /// tree {
+    ///     for i_outer {
+    ///         for i_inner {
+    ///             set
+    ///         }
+    ///     }
+    ///     for i_outer_last {
+    ///         for i_inner_last {
+    ///             set_last
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Peel as "peel" {
+        /// The iname.
+        pub iname: Name = next("the iname"),
+        /// How many of the first iterations are cut off.
+        #[serde(default = "none")]
+        pub first: Number = option(none()),
+        /// How many of the last ones.
+        #[serde(default = "none")]
+        pub last: Number = option(none()),
+    }
+    table: "peel(i, first=1, last=1)" => "`split_iname(..., slabs=(1, 1))` after a split",
+    methods: {
+        /// See [`Peel`].
+        fn peel(
+            &self,
+            iname: &str,
+            first: impl Into<Number>,
+            last: impl Into<Number>,
+        ) -> Result<Self, Diagnostic> {
+            self.step(Peel::new(iname, first, last))
+        }
+    }
 }
 
 fn none() -> Number {
@@ -91,22 +99,6 @@ impl Peel {
     /// Cuts off iterations at both ends.
     pub fn new(iname: impl Into<Name>, first: impl Into<Number>, last: impl Into<Number>) -> Self {
         Peel { iname: iname.into(), first: first.into(), last: last.into() }
-    }
-}
-
-impl BuiltIn for Peel {
-    const NAME: &'static str = "peel";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(Peel {
-            iname: args.name("the iname")?,
-            first: args.key_number("first")?.unwrap_or_else(none),
-            last: args.key_number("last")?.unwrap_or_else(none),
-        })
-    }
-
-    fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.first, &mut self.last]
     }
 }
 
@@ -162,17 +154,5 @@ impl Transform for Peel {
             kernel = IndexSetSplit::new(iname, keep).suffixed("_last").apply(&kernel)?;
         }
         Ok(kernel)
-    }
-}
-
-impl fmt::Display for Peel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "peel({}", self.iname)?;
-        for (key, count) in [("first", &self.first), ("last", &self.last)] {
-            if *count != Number::Known(0) {
-                write!(f, ", {key}={count}")?;
-            }
-        }
-        f.write_str(")")
     }
 }

@@ -1,93 +1,87 @@
 //! Gives an iname another name.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
-    names,
     rewrite::{is_declared, map_expressions, replace_in_lists, require_fresh, require_iname, tree},
-    step::BuiltIn,
 };
 
-/// `rename_iname(i, row)`: gives an iname another name, everywhere.
-///
-/// # Meaning
-///
-/// The iname keeps its place, its range and its tag. Instructions remember the value of the
-/// declared iname.
-///
-/// # Legality
-///
-/// Always legal. Refused is a name that the kernel uses already: making one loop of two is fusion,
-/// not renaming.
-///
-/// In text: `rename_iname(i, row)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// out[s] = sum(i, x[s, i]) {id=total}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// split_iname(i, 4)
-/// rename_iname(i, column)
-/// rename_iname(s, row)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [row] : 0 <= row < nseg }
-/// domain { [column] : 0 <= column < len }
-/// domain { [i_outer, i_inner] : 0 <= i_inner <= 3 }
-/// let column = 4*i_outer + i_inner
-/// out[row] = sum([i_outer, i_inner], x[row, column]) {id=total, inames=row, map=[i: column, s: row]}
-/// tree {
-///     for row {
-///         total.init
-///         for i_outer {
-///             for i_inner {
-///                 total.update
-///             }
-///         }
-///         total.finish
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct RenameIname {
-    /// The iname.
-    pub iname: Name,
-    /// Its new name.
-    pub new: Name,
+step! {
+    /// `rename_iname(i, row)`: gives an iname another name, everywhere.
+    ///
+    /// # Meaning
+    ///
+    /// The iname keeps its place, its range and its tag. Instructions remember the value of the
+    /// declared iname.
+    ///
+    /// # Legality
+    ///
+    /// Always legal. Refused is a name that the kernel uses already: making one loop of two is
+    /// fusion, not renaming.
+    ///
+    /// In text: `rename_iname(i, row)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(i, 4)
+    /// rename_iname(i, column)
+    /// rename_iname(s, row)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [row] : 0 <= row < nseg }
+    /// domain { [column] : 0 <= column < len }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 3 }
+    /// let column = 4*i_outer + i_inner
+    /// out[row] = sum([i_outer, i_inner], x[row, column]) {id=total, inames=row, map=[i: column, s: row]}
+    /// tree {
+    ///     for row {
+    ///         total.init
+    ///         for i_outer {
+    ///             for i_inner {
+    ///                 total.update
+    ///             }
+    ///         }
+    ///         total.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct RenameIname as "rename_iname" {
+        /// The iname.
+        pub iname: Name = next("the iname"),
+        /// Its new name.
+        pub new: Name = next("its new name"),
+    }
+    table: "rename_iname(i, row)" => "`rename_iname(k, \"i\", \"row\")`",
+    methods: {
+        /// See [`RenameIname`].
+        fn rename_iname(&self, iname: &str, new: &str) -> Result<Self, Diagnostic> {
+            self.step(RenameIname::new(iname, new))
+        }
+    }
 }
 
 impl RenameIname {
     /// Renames an iname.
     pub fn new(iname: impl Into<Name>, new: impl Into<Name>) -> Self {
         RenameIname { iname: iname.into(), new: new.into() }
-    }
-}
-
-impl BuiltIn for RenameIname {
-    const NAME: &'static str = "rename_iname";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(RenameIname { iname: args.name("the iname")?, new: args.name("its new name")? })
     }
 }
 
@@ -159,10 +153,4 @@ pub(crate) fn users_of(data: &KernelData, iname: &Name) -> Vec<Name> {
         })
         .map(|i| i.id.clone())
         .collect()
-}
-
-impl fmt::Display for RenameIname {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rename_iname({})", names::comma(&[self.iname.clone(), self.new.clone()]))
-    }
 }

@@ -1,89 +1,83 @@
 //! Interchanges loops.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tree};
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    Transform,
-    call::Args,
-    names,
+    Transform, names,
     rewrite::{body_of, check_commutes, path_to, replace_in_lists, require_iname, tree},
-    step::BuiltIn,
 };
 
-/// `reorder(j, i)`: nests the loop over `i` inside the loop over `j`. It is loopy's
-/// `prioritize_loops`, and is always obeyed.
-///
-/// # Meaning
-///
-/// The named loops change places among themselves, so that they nest in the given order, outermost
-/// first. Loops between them that are not named stay where they are. Inames with parallel tags are
-/// coordinates, which have no order, and are passed over.
-///
-/// # Legality
-///
-/// The loops must be nested perfectly from the first to the last: a part that stands between two of
-/// them would change the number of its executions, and is refused. The order of a reduction whose
-/// operator does not commute is not changed. Two accesses of one cell, one of them a write, must
-/// keep their order for all values of the parameters; otherwise the step is refused with two
-/// executions that would change places.
-///
-/// In text: `reorder(j, i)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel carried(x: f32[n, m], n: i32, m: i32)
-/// domain { [i, j] : 1 <= i < n and 0 <= j < m - 1 }
-/// x[i, j] = x[i - 1, j] {id=step}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// split_iname(j, 8)
-/// reorder(j_outer, i, j_inner)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel carried(x: f32[n, m], n: i32, m: i32)
-/// domain { [i, j] : 1 <= i < n and 0 <= j <= m - 2 }
-/// domain { [j_outer, j_inner] : 0 <= j_inner <= 7 }
-/// let j = 8*j_outer + j_inner
-/// x[i, j] = x[i - 1, j] {id=step, inames=j_outer:i:j_inner}
-/// tree {
-///     for j_outer {
-///         for i {
-///             for j_inner {
-///                 step
-///             }
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Reorder {
-    /// The inames, outermost first.
-    pub inames: Vec<Name>,
+step! {
+    /// `reorder(j, i)`: nests the loop over `i` inside the loop over `j`. It is loopy's
+    /// `prioritize_loops`, and is always obeyed.
+    ///
+    /// # Meaning
+    ///
+    /// The named loops change places among themselves, so that they nest in the given order,
+    /// outermost first. Loops between them that are not named stay where they are. Inames with
+    /// parallel tags are coordinates, which have no order, and are passed over.
+    ///
+    /// # Legality
+    ///
+    /// The loops must be nested perfectly from the first to the last: a part that stands between
+    /// two of them would change the number of its executions, and is refused. The order of a
+    /// reduction whose operator does not commute is not changed. Two accesses of one cell, one of
+    /// them a write, must keep their order for all values of the parameters; otherwise the step is
+    /// refused with two executions that would change places.
+    ///
+    /// In text: `reorder(j, i)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel carried(x: f32[n, m], n: i32, m: i32)
+    /// domain { [i, j] : 1 <= i < n and 0 <= j < m - 1 }
+    /// x[i, j] = x[i - 1, j] {id=step}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(j, 8)
+    /// reorder(j_outer, i, j_inner)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel carried(x: f32[n, m], n: i32, m: i32)
+    /// domain { [i, j] : 1 <= i < n and 0 <= j <= m - 2 }
+    /// domain { [j_outer, j_inner] : 0 <= j_inner <= 7 }
+    /// let j = 8*j_outer + j_inner
+    /// x[i, j] = x[i - 1, j] {id=step, inames=j_outer:i:j_inner}
+    /// tree {
+    ///     for j_outer {
+    ///         for i {
+    ///             for j_inner {
+    ///                 step
+    ///             }
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[serde(transparent)]
+    pub struct Reorder as "reorder" {
+        /// The inames, outermost first.
+        pub inames: Vec<Name> = names("the inames in their order, outermost first"),
+    }
+    table: "reorder(j, i)" => "`prioritize_loops(k, \"j,i\")`, always obeyed and its dependences proved",
+    methods: {
+        /// See [`Reorder`].
+        fn reorder(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(Reorder { inames: inames.into_names() })
+        }
+    }
 }
 
 impl Reorder {
     /// An order of loops, outermost first.
     pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
         Reorder { inames: inames.into_iter().map(Into::into).collect() }
-    }
-}
-
-impl BuiltIn for Reorder {
-    const NAME: &'static str = "reorder";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(Reorder { inames: args.all_names("the inames in their order, outermost first")? })
     }
 }
 
@@ -157,12 +151,5 @@ impl Transform for Reorder {
             }
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for Reorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inames: Vec<&str> = self.inames.iter().map(Name::as_str).collect();
-        write!(f, "reorder({})", inames.join(", "))
     }
 }

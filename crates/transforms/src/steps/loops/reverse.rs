@@ -1,68 +1,71 @@
 //! Turns a loop round.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Aff, Diagnostic, LoopKernel, Name};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     MapDomain, Transform,
-    call::Args,
     rewrite::{check_commutes, extent, require_fresh, require_iname, require_untagged},
-    step::BuiltIn,
 };
 
-/// `reverse(i)`: runs a loop from its greatest value to its least one.
-///
-/// # Meaning
-///
-/// A new iname counts upwards, and `i` is what is left: `i = lo + hi - i_rev`. Where `lo` or `hi`
-/// is not one function of parameters, `i = -i_rev`.
-///
-/// # Legality
-///
-/// The iname is untagged, and no reduction over it has an operator that does not commute. Legal is
-/// the step if no dependence is carried by the loop:
-/// `{ S[i] -> T[i'] : i < i' and one needs the other }` is empty for equal values of the loops
-/// around.
-///
-/// In text: `reverse(i)`, with `new=i_rev` as the option by default.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel shift(x: f32[n], n: i32)
-/// assume 2 <= n
-/// domain { [i] : 0 <= i < n }
-/// x[i] = 2.0 * x[i] {id=double}
-/// ")?;
-/// let steps = Pipeline::parse("reverse(i)")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel shift(x: f32[n], n: i32)
-/// assume 2 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [i_rev] }
-/// let i = n - i_rev - 1
-/// x[i] = 2.0 * x[i] {id=double, inames=i_rev}
-/// tree {
-///     for i_rev {
-///         double
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Reverse {
-    /// The iname.
-    pub iname: Name,
-    /// Name of the iname that counts; by default the iname with `_rev` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub new: Option<Name>,
+step! {
+    /// `reverse(i)`: runs a loop from its greatest value to its least one.
+    ///
+    /// # Meaning
+    ///
+    /// A new iname counts upwards, and `i` is what is left: `i = lo + hi - i_rev`. Where `lo` or
+    /// `hi` is not one function of parameters, `i = -i_rev`.
+    ///
+    /// # Legality
+    ///
+    /// The iname is untagged, and no reduction over it has an operator that does not commute. Legal
+    /// is the step if no dependence is carried by the loop:
+    /// `{ S[i] -> T[i'] : i < i' and one needs the other }` is empty for equal values of the loops
+    /// around.
+    ///
+    /// In text: `reverse(i)`, with `new=i_rev` as the option by default.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel shift(x: f32[n], n: i32)
+    /// assume 2 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// x[i] = 2.0 * x[i] {id=double}
+    /// ")?;
+    /// let steps = Pipeline::parse("reverse(i)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel shift(x: f32[n], n: i32)
+    /// assume 2 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [i_rev] }
+    /// let i = n - i_rev - 1
+    /// x[i] = 2.0 * x[i] {id=double, inames=i_rev}
+    /// tree {
+    ///     for i_rev {
+    ///         double
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Reverse as "reverse" {
+        /// The iname.
+        pub iname: Name = next("the iname"),
+        /// Name of the iname that counts; by default the iname with `_rev` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub new: Option<Name> = option(),
+    }
+    table: "reverse(i)" => "`affine_map_inames`",
+    methods: {
+        /// See [`Reverse`].
+        fn reverse(&self, iname: &str) -> Result<Self, Diagnostic> {
+            self.step(Reverse::new(iname))
+        }
+    }
 }
 
 impl Reverse {
@@ -75,14 +78,6 @@ impl Reverse {
     pub fn named(mut self, new: impl Into<Name>) -> Self {
         self.new = Some(new.into());
         self
-    }
-}
-
-impl BuiltIn for Reverse {
-    const NAME: &'static str = "reverse";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(Reverse { iname: args.name("the iname")?, new: args.key_name("new")? })
     }
 }
 
@@ -103,15 +98,5 @@ impl Transform for Reverse {
         // is always right.
         let sum = if sum.is_affine() { sum } else { Aff::default() };
         MapDomain::new([iname.clone()], [new.clone()], [(new, sum.sub(&Aff::var(iname))?)]).apply(kernel)
-    }
-}
-
-impl fmt::Display for Reverse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "reverse({}", self.iname)?;
-        if let Some(new) = &self.new {
-            write!(f, ", new={new}")?;
-        }
-        f.write_str(")")
     }
 }

@@ -1,91 +1,104 @@
 //! Splits a loop into an outer and an inner one.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Aff, Constraint, Definition, Diagnostic, Domain, LoopKernel, Name, Tree};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::Args,
     rewrite::{replace_in_lists, require_iname, require_untagged, split_names},
-    step::BuiltIn,
 };
 
-/// `split_iname(i, 128)`: the loop over `i` becomes a loop over `i_outer` around one over
-/// `i_inner`, which has 128 iterations.
-///
-/// # Meaning
-///
-/// The inames `i_outer` and `i_inner` come with `0 <= i_inner < 128` and the definition
-/// `i = 128*i_outer + i_inner`; expressions and constraints go on speaking of `i`, so that the
-/// range of `i_outer` follows from that of `i`. In the loop tree, around instructions and in
-/// reductions, `i` is replaced by `i_outer, i_inner`.
-///
-/// # Legality
-///
-/// A split in place is always legal: executions and their order stay the same, since
-/// `(i_outer, i_inner) -> i` is a monotone bijection on `0 <= i_inner < 128`. Refused are names
-/// that are taken, inames that are no loops any more, and tagged inames.
-///
-/// In text: `split_iname(i, 128)`, `split_iname(i, $block, outer=io, inner=ii)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// out[s] = sum(i, x[s, i]) {id=total}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// split_iname(i, 128)
-/// split_iname(s, 4, outer=so, inner=si)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
-/// domain { [so, si] : 0 <= si <= 3 }
-/// let i = 128*i_outer + i_inner
-/// let s = 4*so + si
-/// out[s] = sum([i_outer, i_inner], x[s, i]) {id=total, inames=so:si}
-/// tree {
-///     for so {
-///         for si {
-///             total.init
-///             for i_outer {
-///                 for i_inner {
-///                     total.update
-///                 }
-///             }
-///             total.finish
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct SplitIname {
-    /// The iname.
-    pub iname: Name,
-    /// Iterations of the inner loop.
-    pub length: Number,
-    /// Name of the outer loop; by default the iname with `_outer` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outer: Option<Name>,
-    /// Name of the inner loop; by default the iname with `_inner` behind it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inner: Option<Name>,
+step! {
+    /// `split_iname(i, 128)`: the loop over `i` becomes a loop over `i_outer` around one over
+    /// `i_inner`, which has 128 iterations.
+    ///
+    /// # Meaning
+    ///
+    /// The inames `i_outer` and `i_inner` come with `0 <= i_inner < 128` and the definition
+    /// `i = 128*i_outer + i_inner`; expressions and constraints go on speaking of `i`, so that the
+    /// range of `i_outer` follows from that of `i`. In the loop tree, around instructions and in
+    /// reductions, `i` is replaced by `i_outer, i_inner`.
+    ///
+    /// # Legality
+    ///
+    /// A split in place is always legal: executions and their order stay the same, since
+    /// `(i_outer, i_inner) -> i` is a monotone bijection on `0 <= i_inner < 128`. Refused are names
+    /// that are taken, inames that are no loops any more, and tagged inames.
+    ///
+    /// In text: `split_iname(i, 128)`, `split_iname(i, $block, outer=io, inner=ii)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(i, 128)
+    /// split_iname(s, 4, outer=so, inner=si)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
+    /// domain { [so, si] : 0 <= si <= 3 }
+    /// let i = 128*i_outer + i_inner
+    /// let s = 4*so + si
+    /// out[s] = sum([i_outer, i_inner], x[s, i]) {id=total, inames=so:si}
+    /// tree {
+    ///     for so {
+    ///         for si {
+    ///             total.init
+    ///             for i_outer {
+    ///                 for i_inner {
+    ///                     total.update
+    ///                 }
+    ///             }
+    ///             total.finish
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct SplitIname as "split_iname" {
+        /// The iname.
+        pub iname: Name = next("the iname to split"),
+        /// Iterations of the inner loop.
+        pub length: Number = next("the length of the inner loop"),
+        /// Name of the outer loop; by default the iname with `_outer` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub outer: Option<Name> = option(),
+        /// Name of the inner loop; by default the iname with `_inner` behind it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub inner: Option<Name> = option(),
+    }
+    table: "split_iname(i, 128)" => "`split_iname(k, \"i\", 128)`",
+    methods: {
+        /// See [`SplitIname`].
+        fn split_iname(&self, iname: &str, length: impl Into<Number>) -> Result<Self, Diagnostic> {
+            self.step(SplitIname::new(iname, length))
+        }
+        /// See [`SplitIname`].
+        fn split_iname_as(
+            &self,
+            iname: &str,
+            length: impl Into<Number>,
+            outer: &str,
+            inner: &str,
+        ) -> Result<Self, Diagnostic> {
+            self.step(SplitIname::new(iname, length).named(outer, inner))
+        }
+    }
 }
 
 impl SplitIname {
@@ -98,23 +111,6 @@ impl SplitIname {
     pub fn named(mut self, outer: impl Into<Name>, inner: impl Into<Name>) -> Self {
         (self.outer, self.inner) = (Some(outer.into()), Some(inner.into()));
         self
-    }
-}
-
-impl BuiltIn for SplitIname {
-    const NAME: &'static str = "split_iname";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(SplitIname {
-            iname: args.name("the iname to split")?,
-            length: args.number("the length of the inner loop")?,
-            outer: args.key_name("outer")?,
-            inner: args.key_name("inner")?,
-        })
-    }
-
-    fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.length]
     }
 }
 
@@ -142,18 +138,5 @@ impl Transform for SplitIname {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("a split in place keeps all executions and their order")
-    }
-}
-
-impl fmt::Display for SplitIname {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "split_iname({}, {}", self.iname, self.length)?;
-        if let Some(outer) = &self.outer {
-            write!(f, ", outer={outer}")?;
-        }
-        if let Some(inner) = &self.inner {
-            write!(f, ", inner={inner}")?;
-        }
-        f.write_str(")")
     }
 }

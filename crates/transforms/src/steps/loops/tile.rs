@@ -1,70 +1,82 @@
 //! Splits several loops and nests the tiles outside.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
-use serde::{Deserialize, Serialize};
 
-use crate::{Number, Reorder, SplitIname, Transform, call::Args, names, step::BuiltIn};
+use crate::{
+    Number, Reorder, SplitIname, Transform,
+    arguments::{Args, Argument},
+    step::TextForm,
+};
 
-/// `tile([i, j], [16, 32])`: splits each iname and nests all loops over tiles outside of all loops
-/// within a tile.
-///
-/// # Meaning
-///
-/// It is `split_iname(i, 16)`, `split_iname(j, 32)` and
-/// `reorder(i_outer, j_outer, i_inner, j_inner)`.
-///
-/// # Legality
-///
-/// The splits keep the order. The new nesting is legal if it turns no dependence round, which holds
-/// for all tile sizes if the loops are *permutable*: no dependence distance is negative in any of
-/// them. Skew a wavefront first with [`MapDomain`](crate::MapDomain).
-///
-/// In text: `tile([i, j], [16, 32])`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
-/// assume 1 <= n and 1 <= m
-/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
-/// y[j, i] = x[i, j] {id=move}
-/// ")?;
-/// let steps = Pipeline::parse("tile([i, j], [16, 32])")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
-/// assume 1 <= n and 1 <= m
-/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
-/// domain { [i_outer, i_inner] : 0 <= i_inner <= 15 }
-/// domain { [j_outer, j_inner] : 0 <= j_inner <= 31 }
-/// let i = 16*i_outer + i_inner
-/// let j = 32*j_outer + j_inner
-/// y[j, i] = x[i, j] {id=move, inames=i_outer:j_outer:i_inner:j_inner}
-/// tree {
-///     for i_outer {
-///         for j_outer {
-///             for i_inner {
-///                 for j_inner {
-///                     move
-///                 }
-///             }
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Tile {
-    /// The inames, outermost first.
-    pub inames: Vec<Name>,
-    /// The length of a tile along each of them.
-    pub lengths: Vec<Number>,
+step! {
+    /// `tile([i, j], [16, 32])`: splits each iname and nests all loops over tiles outside of all
+    /// loops within a tile.
+    ///
+    /// # Meaning
+    ///
+    /// It is `split_iname(i, 16)`, `split_iname(j, 32)` and
+    /// `reorder(i_outer, j_outer, i_inner, j_inner)`.
+    ///
+    /// # Legality
+    ///
+    /// The splits keep the order. The new nesting is legal if it turns no dependence round, which
+    /// holds for all tile sizes if the loops are *permutable*: no dependence distance is negative
+    /// in any of them. Skew a wavefront first with [`MapDomain`](crate::MapDomain).
+    ///
+    /// In text: `tile([i, j], [16, 32])`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+    /// assume 1 <= n and 1 <= m
+    /// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+    /// y[j, i] = x[i, j] {id=move}
+    /// ")?;
+    /// let steps = Pipeline::parse("tile([i, j], [16, 32])")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+    /// assume 1 <= n and 1 <= m
+    /// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 15 }
+    /// domain { [j_outer, j_inner] : 0 <= j_inner <= 31 }
+    /// let i = 16*i_outer + i_inner
+    /// let j = 32*j_outer + j_inner
+    /// y[j, i] = x[i, j] {id=move, inames=i_outer:j_outer:i_inner:j_inner}
+    /// tree {
+    ///     for i_outer {
+    ///         for j_outer {
+    ///             for i_inner {
+    ///                 for j_inner {
+    ///                     move
+    ///                 }
+    ///             }
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Tile as "tile", by hand {
+        /// The inames, outermost first.
+        pub inames: Vec<Name>,
+        /// The length of a tile along each of them.
+        pub lengths: Vec<Number>,
+    }
+    table: "tile([i, j], [16, 32])" => "`split_iname` twice, then `prioritize_loops`",
+    methods: {
+        /// See [`Tile`].
+        fn tile<'a, N: Into<Number>>(
+            &self,
+            tiles: impl IntoIterator<Item = (&'a str, N)>,
+        ) -> Result<Self, Diagnostic> {
+            self.step(Tile::new(tiles))
+        }
+    }
 }
 
 impl Tile {
@@ -75,11 +87,9 @@ impl Tile {
     }
 }
 
-impl BuiltIn for Tile {
-    const NAME: &'static str = "tile";
-
+impl TextForm for Tile {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let inames = args.names("the inames, as `[i, j]`")?;
+        let inames = args.next("the inames, as `[i, j]`")?;
         let texts = args.all_texts();
         let [(text, span)] = texts.as_slice() else {
             return Err(args.error("`tile` needs the lengths of a tile, as `[16, 32]`"));
@@ -90,6 +100,11 @@ impl BuiltIn for Tile {
             return Err(args.error_in(span.clone(), format!("expected integers or `$name`, not `{text}`")));
         };
         Ok(Tile { inames, lengths })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let lengths: Vec<String> = self.lengths.iter().map(ToString::to_string).collect();
+        vec![self.inames.text(), format!("[{}]", lengths.join(", "))]
     }
 
     fn numbers(&mut self) -> Vec<&mut Number> {
@@ -121,12 +136,5 @@ impl Transform for Tile {
         }
         outer.extend(inner);
         Reorder::new(outer).apply(&kernel)
-    }
-}
-
-impl fmt::Display for Tile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lengths: Vec<String> = self.lengths.iter().map(ToString::to_string).collect();
-        write!(f, "tile([{}], [{}])", names::comma(&self.inames), lengths.join(", "))
     }
 }

@@ -1,116 +1,122 @@
 //! Flattens the loops over segments of unequal length and their points.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Shorter, Tag};
 use loopwright_legality::{Judgement, flat_nest};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::Args,
+    arguments::{Args, Argument, keyed},
     rewrite::{require_iname, require_untagged},
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `flatten_ragged(s, i)`: segments of unequal length, cut into pieces of equal work.
-///
-/// # Meaning
-///
-/// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so are
-/// the ends of the segments, each as several points: these are *steps*. Warps take equal numbers of
-/// steps, so that neither one giant segment nor millions of empty ones leave them without work, and
-/// what each reads lies side by side whatever the lengths. A segment that more than one lane has a
-/// part of is joined in the order of its points, always in the same one: results are equal to the
-/// bit from run to run, and an operator need not commute.
-///
-/// A block has `threads` threads (128). Each of its warps goes through a run of `tiles` tiles (16),
-/// each of 32 times `items` points (8, 16 or 32; 16 unless said): it loads them by whole vectors
-/// where what is reduced is read by the points' numbers, and reduces them in shared memory, of
-/// which a block takes `threads * items` mapped values and an eighth more, and a byte for each. A
-/// warp waits for no other one. Lowering makes three launches of it: one that finds by bisection
-/// where each run begins, one that goes through the runs, and one that joins what blocks have of
-/// common segments.
-///
-/// Blocks take the runs in their order. Runs of equal length do not take equal time: points inside
-/// of a long segment cost less than ends of short ones. With `runs` and `rest`, only the first
-/// `runs` runs have `tiles` tiles, and the others `rest`: if the first ones are as many as the
-/// device holds warps, and have nine tenths of all, warps that are done early take what is left in
-/// small pieces.
-///
-/// # Legality
-///
-/// Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared with a
-/// range; the bounds of `i` are exactly `lo <= i < hi`, loaded from neighbouring offsets in the
-/// loop over `0 <= s < N`; that loop has no others around it but host loops, and in it only loads
-/// of scalars and one reduction over `i`; the element that is written tells the segments apart; and
-/// nothing that the nest reads is written in it. Lowering asks all this once more of the finished
-/// kernel, so that a later step that breaks it is refused.
-///
-/// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, with `runs=4224, rest=1`
-/// behind it for shorter ones.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
-/// fact monotone(offsets)
-/// fact 0 <= offsets <= n
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : lo <= i < hi }
-/// temp lo: i32 private
-/// temp hi: i32 private
-/// lo = offsets[s] {id=load_lo}
-/// hi = offsets[s + 1] {id=load_hi}
-/// out[s] = sum(i, x[i]) {id=total}
-/// ")?;
-/// let steps = Pipeline::parse("flatten_ragged(s, i, threads=256)")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
-/// fact monotone(offsets)
-/// fact 0 <= offsets <= n
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : lo <= i < hi }
-/// temp lo: i32 private
-/// temp hi: i32 private
-/// tag s: flat_256x16x16
-/// lo = offsets[s] {id=load_lo, inames=s}
-/// hi = offsets[s + 1] {id=load_hi, inames=s}
-/// out[s] = sum(i, x[i]) {id=total, inames=s}
-/// tree {
-///     for s {
-///         load_lo
-///         load_hi
-///         total.init
-///         for i {
-///             total.update
-///         }
-///         total.finish
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct FlattenRagged {
-    /// The iname of the segments.
-    pub segment: Name,
-    /// The iname of their points.
-    pub point: Name,
-    /// Threads of a block.
-    pub threads: Number,
-    /// Points of a thread in a tile.
-    pub items: Number,
-    /// Tiles of a warp's run.
-    pub tiles: Number,
-    /// How many runs have so many tiles; 0 if all have.
-    pub runs: Number,
-    /// Tiles of the others; 0 if there are none.
-    pub rest: Number,
+step! {
+    /// `flatten_ragged(s, i)`: segments of unequal length, cut into pieces of equal work.
+    ///
+    /// # Meaning
+    ///
+    /// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so
+    /// are the ends of the segments, each as several points: these are *steps*. Warps take equal
+    /// numbers of steps, so that neither one giant segment nor millions of empty ones leave them
+    /// without work, and what each reads lies side by side whatever the lengths. A segment that
+    /// more than one lane has a part of is joined in the order of its points, always in the same
+    /// one: results are equal to the bit from run to run, and an operator need not commute.
+    ///
+    /// A block has `threads` threads (128). Each of its warps goes through a run of `tiles` tiles
+    /// (16), each of 32 times `items` points (8, 16 or 32; 16 unless said): it loads them by whole
+    /// vectors where what is reduced is read by the points' numbers, and reduces them in shared
+    /// memory, of which a block takes `threads * items` mapped values and an eighth more, and a
+    /// byte for each. A warp waits for no other one. Lowering makes three launches of it: one that
+    /// finds by bisection where each run begins, one that goes through the runs, and one that joins
+    /// what blocks have of common segments.
+    ///
+    /// Blocks take the runs in their order. Runs of equal length do not take equal time: points
+    /// inside of a long segment cost less than ends of short ones. With `runs` and `rest`, only the
+    /// first `runs` runs have `tiles` tiles, and the others `rest`: if the first ones are as many
+    /// as the device holds warps, and have nine tenths of all, warps that are done early take what
+    /// is left in small pieces.
+    ///
+    /// # Legality
+    ///
+    /// Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared
+    /// with a range; the bounds of `i` are exactly `lo <= i < hi`, loaded from neighbouring offsets
+    /// in the loop over `0 <= s < N`; that loop has no others around it but host loops, and in it
+    /// only loads of scalars and one reduction over `i`; the element that is written tells the
+    /// segments apart; and nothing that the nest reads is written in it. Lowering asks all this
+    /// once more of the finished kernel, so that a later step that breaks it is refused.
+    ///
+    /// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, with `runs=4224, rest=1`
+    /// behind it for shorter ones.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+    /// fact monotone(offsets)
+    /// fact 0 <= offsets <= n
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : lo <= i < hi }
+    /// temp lo: i32 private
+    /// temp hi: i32 private
+    /// lo = offsets[s] {id=load_lo}
+    /// hi = offsets[s + 1] {id=load_hi}
+    /// out[s] = sum(i, x[i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("flatten_ragged(s, i, threads=256)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+    /// fact monotone(offsets)
+    /// fact 0 <= offsets <= n
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : lo <= i < hi }
+    /// temp lo: i32 private
+    /// temp hi: i32 private
+    /// tag s: flat_256x16x16
+    /// lo = offsets[s] {id=load_lo, inames=s}
+    /// hi = offsets[s + 1] {id=load_hi, inames=s}
+    /// out[s] = sum(i, x[i]) {id=total, inames=s}
+    /// tree {
+    ///     for s {
+    ///         load_lo
+    ///         load_hi
+    ///         total.init
+    ///         for i {
+    ///             total.update
+    ///         }
+    ///         total.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct FlattenRagged as "flatten_ragged", by hand {
+        /// The iname of the segments.
+        pub segment: Name,
+        /// The iname of their points.
+        pub point: Name,
+        /// Threads of a block.
+        pub threads: Number,
+        /// Points of a thread in a tile.
+        pub items: Number,
+        /// Tiles of a warp's run.
+        pub tiles: Number,
+        /// How many runs have so many tiles; 0 if all have.
+        pub runs: Number,
+        /// Tiles of the others; 0 if there are none.
+        pub rest: Number,
+    }
+    table: "flatten_ragged(s, i)" => "–",
+    methods: {
+        /// See [`FlattenRagged`](crate::FlattenRagged), which has options: segments of unequal
+        /// length in pieces of equal work.
+        fn flatten_ragged(&self, segment: &str, point: &str) -> Result<Self, Diagnostic> {
+            self.step(crate::FlattenRagged::new(segment, point))
+        }
+    }
 }
 
 impl FlattenRagged {
@@ -148,30 +154,35 @@ impl FlattenRagged {
     }
 }
 
-impl BuiltIn for FlattenRagged {
-    const NAME: &'static str = "flatten_ragged";
-
+impl TextForm for FlattenRagged {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let mut step = FlattenRagged::new(
-            args.name("the iname of the segments")?,
-            args.name("the iname of their points")?,
-        );
-        if let Some(threads) = args.key_number("threads")? {
-            step.threads = threads;
-        }
-        if let Some(items) = args.key_number("items")? {
-            step.items = items;
-        }
-        if let Some(tiles) = args.key_number("tiles")? {
-            step.tiles = tiles;
-        }
-        if let Some(runs) = args.key_number("runs")? {
-            step.runs = runs;
-        }
-        if let Some(rest) = args.key_number("rest")? {
-            step.rest = rest;
+        let segment: Name = args.next("the iname of the segments")?;
+        let point: Name = args.next("the iname of their points")?;
+        let mut step = FlattenRagged::new(segment, point);
+        let numbers = [
+            ("threads", &mut step.threads),
+            ("items", &mut step.items),
+            ("tiles", &mut step.tiles),
+            ("runs", &mut step.runs),
+            ("rest", &mut step.rest),
+        ];
+        for (key, number) in numbers {
+            if let Some(given) = args.option(key)? {
+                *number = given;
+            }
         }
         Ok(step)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut texts = vec![self.segment.text(), self.point.text()];
+        let always = [("threads", &self.threads), ("items", &self.items), ("tiles", &self.tiles)];
+        texts.extend(always.map(|(key, number)| keyed(key, number)));
+        if (&self.runs, &self.rest) != (&Number::Known(0), &Number::Known(0)) {
+            texts
+                .extend([("runs", &self.runs), ("rest", &self.rest)].map(|(key, number)| keyed(key, number)));
+        }
+        texts
     }
 
     fn numbers(&mut self) -> Vec<&mut Number> {
@@ -244,19 +255,5 @@ impl Transform for FlattenRagged {
         Judgement::Theorem(
             "monotone offsets give each step one segment, the segments do not see each other, and the parts of one are joined in their order",
         )
-    }
-}
-
-impl fmt::Display for FlattenRagged {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "flatten_ragged({}, {}, threads={}, items={}, tiles={}",
-            self.segment, self.point, self.threads, self.items, self.tiles
-        )?;
-        if (&self.runs, &self.rest) != (&Number::Known(0), &Number::Known(0)) {
-            write!(f, ", runs={}, rest={}", self.runs, self.rest)?;
-        }
-        f.write_str(")")
     }
 }

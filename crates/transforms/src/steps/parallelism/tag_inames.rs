@@ -1,83 +1,91 @@
 //! Says where inames run.
 
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Tag, Tree};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::{Args, name_in},
+    arguments::Args,
+    call::name_in,
     names,
     rewrite::{extent::Extents, parts_with_inames, require_iname},
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `tag_inames(i_outer: block.x, i_inner: thread.x)`: says where inames run. The page
-/// [`crate::tags`] shows all tags.
-///
-/// # Meaning
-///
-/// A parallel tag makes the iname a coordinate of executions: its loop leaves the loop tree, and
-/// what it repeated takes its place. `unroll`, `seq` and `host` keep the loop.
-///
-/// # Legality
-///
-/// Refused are an iname that has another tag, two inames on one axis in one instruction, `host`
-/// below a loop that is not, and lengths that a tag does not allow (`thread`, `warp`, `unroll`,
-/// `ilp` and `vec` need a constant one, `lane` a power of two up to 32). Lanes (`ilp`, `vec`)
-/// change the order in a thread and must not turn a dependence round. Whether instances may run at
-/// the same time in different threads is judged when the kernel is lowered.
-///
-/// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same, also
-/// as `tag_inames("i:g.0, j:l.0")`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// out[s] = sum(i, x[s, i]) {id=total}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// split_iname(i, 128)
-/// split_iname(i_inner, 32)
-/// tag_inames(s:g.0, i_inner_outer:l.1, i_inner_inner:l.0)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
-/// domain { [i_inner_outer, i_inner_inner] : 0 <= i_inner_inner <= 31 }
-/// let i = 128*i_outer + i_inner
-/// let i_inner = 32*i_inner_outer + i_inner_inner
-/// tag i_inner_inner: thread.x
-/// tag i_inner_outer: thread.y
-/// tag s: block.x
-/// out[s] = sum([i_outer, i_inner_outer, i_inner_inner], x[s, i]) {id=total, inames=s}
-/// tree {
-///     total.init
-///     for i_outer {
-///         total.update
-///     }
-///     total.finish
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(into = "Vec<(Name, String)>", try_from = "Vec<(Name, String)>")]
-pub struct TagInames {
-    /// Inames with their tags.
-    pub tags: Vec<(Name, Tag)>,
+step! {
+    /// `tag_inames(i_outer: block.x, i_inner: thread.x)`: says where inames run. The page
+    /// [`crate::tags`] shows all tags.
+    ///
+    /// # Meaning
+    ///
+    /// A parallel tag makes the iname a coordinate of executions: its loop leaves the loop tree,
+    /// and what it repeated takes its place. `unroll`, `seq` and `host` keep the loop.
+    ///
+    /// # Legality
+    ///
+    /// Refused are an iname that has another tag, two inames on one axis in one instruction, `host`
+    /// below a loop that is not, and lengths that a tag does not allow (`thread`, `warp`, `unroll`,
+    /// `ilp` and `vec` need a constant one, `lane` a power of two up to 32). Lanes (`ilp`, `vec`)
+    /// change the order in a thread and must not turn a dependence round. Whether instances may run
+    /// at the same time in different threads is judged when the kernel is lowered.
+    ///
+    /// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same,
+    /// also as `tag_inames("i:g.0, j:l.0")`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(i, 128)
+    /// split_iname(i_inner, 32)
+    /// tag_inames(s:g.0, i_inner_outer:l.1, i_inner_inner:l.0)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 }
+    /// domain { [i_inner_outer, i_inner_inner] : 0 <= i_inner_inner <= 31 }
+    /// let i = 128*i_outer + i_inner
+    /// let i_inner = 32*i_inner_outer + i_inner_inner
+    /// tag i_inner_inner: thread.x
+    /// tag i_inner_outer: thread.y
+    /// tag s: block.x
+    /// out[s] = sum([i_outer, i_inner_outer, i_inner_inner], x[s, i]) {id=total, inames=s}
+    /// tree {
+    ///     total.init
+    ///     for i_outer {
+    ///         total.update
+    ///     }
+    ///     total.finish
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[serde(into = "Vec<(Name, String)>", try_from = "Vec<(Name, String)>")]
+    pub struct TagInames as "tag_inames", by hand {
+        /// Inames with their tags.
+        pub tags: Vec<(Name, Tag)>,
+    }
+    table: "tag_inames(i: block.x)" => "`tag_inames(k, \"i:g.0\")`",
+    methods: {
+        /// See [`TagInames`]; `i_outer: block.x, i_inner: thread.x`.
+        fn tag_inames(&self, tags: &str) -> Result<Self, Diagnostic> {
+            self.step(TagInames::parse(tags)?)
+        }
+    }
 }
 
 impl From<TagInames> for Vec<(Name, String)> {
@@ -173,25 +181,6 @@ impl TagInames {
     }
 }
 
-impl BuiltIn for TagInames {
-    const NAME: &'static str = "tag_inames";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let mut tags = Vec::new();
-        for (text, span) in args.all_texts() {
-            let parsed = TagInames::parse(&text).map_err(|mut d| {
-                d.place = args.error_in(span, "").place;
-                d
-            })?;
-            tags.extend(parsed.tags);
-        }
-        if tags.is_empty() {
-            return Err(args.error("`tag_inames` needs inames with their tags"));
-        }
-        Ok(TagInames { tags })
-    }
-}
-
 /// Refuses two inames on one axis of the grid or the block in one part.
 fn check_axes(data: &KernelData) -> Result<(), Diagnostic> {
     for (part, inames) in parts_with_inames(data) {
@@ -240,6 +229,27 @@ fn splice(data: &mut KernelData, parallel: &mut BTreeSet<&Name>) {
     }
 }
 
+impl TextForm for TagInames {
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let mut tags = Vec::new();
+        for (text, span) in args.all_texts() {
+            let parsed = TagInames::parse(&text).map_err(|mut d| {
+                d.place = args.error_in(span, "").place;
+                d
+            })?;
+            tags.extend(parsed.tags);
+        }
+        if tags.is_empty() {
+            return Err(args.error("`tag_inames` needs inames with their tags"));
+        }
+        Ok(TagInames { tags })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        self.tags.iter().map(|(iname, tag)| format!("{iname}: {tag}")).collect()
+    }
+}
+
 impl Transform for TagInames {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         // Tags leave domains and instructions alone, so that one table serves all of them.
@@ -273,12 +283,5 @@ impl Transform for TagInames {
             check_axes(data)?;
             check_host(data)
         })
-    }
-}
-
-impl fmt::Display for TagInames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tags: Vec<String> = self.tags.iter().map(|(n, t)| format!("{n}: {t}")).collect();
-        write!(f, "tag_inames({})", tags.join(", "))
     }
 }

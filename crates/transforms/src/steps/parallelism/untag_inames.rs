@@ -1,80 +1,77 @@
 //! Makes tagged inames plain loops again.
 
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
 
 use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, PartRef, Tree};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
     rewrite::{parts_with_inames, require_iname},
-    step::BuiltIn,
 };
 
-/// `untag_inames(i)`: makes a tagged iname a sequential loop again.
-///
-/// # Meaning
-///
-/// A coordinate gets a node of the loop tree back, around all parts that have it, outside of the
-/// loops that come after it in the instructions' lists of inames.
-///
-/// # Legality
-///
-/// The parts that have the iname must be neighbours, so that there is one place for the loop.
-///
-/// In text: `untag_inames(i, j)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
-/// assume 1 <= n and 1 <= m
-/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
-/// y[j, i] = x[i, j] {id=move}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// tag_inames(i: block.x)
-/// untag_inames(i)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
-/// assume 1 <= n and 1 <= m
-/// domain { [i, j] : 0 <= i < n and 0 <= j < m }
-/// y[j, i] = x[i, j] {id=move, inames=i:j}
-/// tree {
-///     for i {
-///         for j {
-///             move
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct UntagInames {
-    /// The inames.
-    pub inames: Vec<Name>,
+step! {
+    /// `untag_inames(i)`: makes a tagged iname a sequential loop again.
+    ///
+    /// # Meaning
+    ///
+    /// A coordinate gets a node of the loop tree back, around all parts that have it, outside of
+    /// the loops that come after it in the instructions' lists of inames.
+    ///
+    /// # Legality
+    ///
+    /// The parts that have the iname must be neighbours, so that there is one place for the loop.
+    ///
+    /// In text: `untag_inames(i, j)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+    /// assume 1 <= n and 1 <= m
+    /// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+    /// y[j, i] = x[i, j] {id=move}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// tag_inames(i: block.x)
+    /// untag_inames(i)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel transpose(x: f32[n, m], y: f32[m, n], n: i32, m: i32)
+    /// assume 1 <= n and 1 <= m
+    /// domain { [i, j] : 0 <= i < n and 0 <= j < m }
+    /// y[j, i] = x[i, j] {id=move, inames=i:j}
+    /// tree {
+    ///     for i {
+    ///         for j {
+    ///             move
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[serde(transparent)]
+    pub struct UntagInames as "untag_inames" {
+        /// The inames.
+        pub inames: Vec<Name> = names("the inames to untag"),
+    }
+    table: "untag_inames(i)" => "`untag_inames(k, \"i\", ...)`",
+    methods: {
+        /// See [`UntagInames`].
+        fn untag_inames(&self, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(UntagInames { inames: inames.into_names() })
+        }
+    }
 }
 
 impl UntagInames {
     /// Takes the tags of these inames away.
     pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
         UntagInames { inames: inames.into_iter().map(Into::into).collect() }
-    }
-}
-
-impl BuiltIn for UntagInames {
-    const NAME: &'static str = "untag_inames";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(UntagInames { inames: args.all_names("the inames to untag")? })
     }
 }
 
@@ -141,12 +138,5 @@ impl Transform for UntagInames {
             }
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for UntagInames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inames: Vec<&str> = self.inames.iter().map(Name::as_str).collect();
-        write!(f, "untag_inames({})", inames.join(", "))
     }
 }

@@ -1,89 +1,87 @@
 //! Lets blocks add their partial results to the result itself.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
-use crate::{Transform, call::Args, rewrite::unknown_instruction, step::BuiltIn};
+use crate::{Transform, rewrite::unknown_instruction};
 
-/// `join_atomically(total)`: blocks that share the reduction of an instruction change its result by
-/// atomic updates.
-///
-/// # Meaning
-///
-/// A reduction over inames on the axes of the grid leaves each block with a partial result.
-/// Otherwise these go to an array of their own, which a kernel that is launched after the blocks
-/// joins in a fixed order. With this step, a kernel before the blocks gives the result its neutral
-/// value, and each block ends with an `atomicAdd`, `atomicMin` or `atomicMax`: no array, and
-/// nothing to launch afterwards. Where no iname of the reduction is on the grid, nothing changes.
-///
-/// The order of the updates is that in which blocks come to their end. Sums of floating-point
-/// numbers may therefore differ in their last bits from run to run; integers, and the least and
-/// greatest, do not. The emulator runs the blocks of such a kernel in order.
-///
-/// # Legality
-///
-/// Legal by theorem: partial results of a reduction may be joined in any order. The value is one
-/// reduction by itself and does not read what is written: a sum into an array of `i32`, `u32`,
-/// `i64`, `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`, `i64` or
-/// `u64`. All else is refused here: products, operators of one's own, floating-point extremes,
-/// types of fewer bits. When the kernel is lowered, an array that is not in global memory is
-/// refused too, and one whose type is not that in which the reduction accumulates.
-///
-/// In text: `join_atomically(total)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// out[s] = sum(i, x[s, i]) {id=total}
-/// ")?;
-/// let steps = Pipeline::parse("join_atomically(total)")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-/// assume 1 <= nseg and 0 <= len
-/// domain { [s] : 0 <= s < nseg }
-/// domain { [i] : 0 <= i < len }
-/// out[s] = sum(i, x[s, i]) {id=total, inames=s, join=atomic}
-/// tree {
-///     for s {
-///         total.init
-///         for i {
-///             total.update
-///         }
-///         total.finish
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct JoinAtomically {
-    /// The instruction.
-    pub instruction: Name,
+step! {
+    /// `join_atomically(total)`: blocks that share the reduction of an instruction change its
+    /// result by atomic updates.
+    ///
+    /// # Meaning
+    ///
+    /// A reduction over inames on the axes of the grid leaves each block with a partial result.
+    /// Otherwise these go to an array of their own, which a kernel that is launched after the
+    /// blocks joins in a fixed order. With this step, a kernel before the blocks gives the result
+    /// its neutral value, and each block ends with an `atomicAdd`, `atomicMin` or `atomicMax`: no
+    /// array, and nothing to launch afterwards. Where no iname of the reduction is on the grid,
+    /// nothing changes.
+    ///
+    /// The order of the updates is that in which blocks come to their end. Sums of floating-point
+    /// numbers may therefore differ in their last bits from run to run; integers, and the least and
+    /// greatest, do not. The emulator runs the blocks of such a kernel in order.
+    ///
+    /// # Legality
+    ///
+    /// Legal by theorem: partial results of a reduction may be joined in any order. The value is
+    /// one reduction by itself and does not read what is written: a sum into an array of `i32`,
+    /// `u32`, `i64`, `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`,
+    /// `i64` or `u64`. All else is refused here: products, operators of one's own, floating-point
+    /// extremes, types of fewer bits. When the kernel is lowered, an array that is not in global
+    /// memory is refused too, and one whose type is not that in which the reduction accumulates.
+    ///
+    /// In text: `join_atomically(total)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("join_atomically(total)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total, inames=s, join=atomic}
+    /// tree {
+    ///     for s {
+    ///         total.init
+    ///         for i {
+    ///             total.update
+    ///         }
+    ///         total.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct JoinAtomically as "join_atomically" {
+        /// The instruction.
+        pub instruction: Name = next("the instruction"),
+    }
+    table: "join_atomically(id)" => "`atomic` on an instruction",
+    methods: {
+        /// See [`JoinAtomically`].
+        fn join_atomically(&self, instruction: &str) -> Result<Self, Diagnostic> {
+            self.step(JoinAtomically::new(instruction))
+        }
+    }
 }
 
 impl JoinAtomically {
     /// For an instruction.
     pub fn new(instruction: impl Into<Name>) -> Self {
         JoinAtomically { instruction: instruction.into() }
-    }
-}
-
-impl BuiltIn for JoinAtomically {
-    const NAME: &'static str = "join_atomically";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(JoinAtomically { instruction: args.name("the instruction")? })
     }
 }
 
@@ -104,11 +102,5 @@ impl Transform for JoinAtomically {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("partial results of a reduction may be joined in any order")
-    }
-}
-
-impl fmt::Display for JoinAtomically {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "join_atomically({})", self.instruction)
     }
 }

@@ -7,87 +7,93 @@ use loopwright_kernel_ir::{
     PartRef, Tree,
 };
 use loopwright_legality::{Judgement, carried};
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    Transform,
-    call::Args,
-    names,
+    Transform, names,
     rewrite::{fresh, require_iname, require_untagged, tree},
-    step::BuiltIn,
 };
 
-/// `realize_scan(i, j)`: a sum over `0 <= j <= i`, taken anew for each `i`, becomes a running
-/// total.
-///
-/// # Meaning
-///
-/// The reductions over `j` keep their accumulator from one `i` to the next: `init` moves out of the
-/// loop over `i`, and each iteration adds its one new point, `j = i` for an inclusive scan,
-/// `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, also one that does
-/// not commute or whose state has several values, for the order of the points stays.
-///
-/// What comes afterwards decides how it runs. A loop over `i` is sequential. With `i` split and its
-/// inner part on the threads of a block, the threads scan their points together by shuffles and
-/// shared memory; a loop over the outer part carries the total from tile to tile. Lanes (`vec`,
-/// `ilp`) inside the threads give each thread several neighbouring points.
-///
-/// # Legality
-///
-/// With U the points `(w, i, j)` of the reduction, I its instances `(w, i)`, and a constant `c`,
-/// the step is legal by theorem where
-///
-/// * `{ (w, i, j) in U : j > i + c }` is empty and
-///   `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each
-///   `i` has the points of the one before it and at most one more, behind them;
-/// * what is reduced does not speak of `i`;
-/// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the value
-///   that the first instance reads for a point is the one that all later ones read.
-///
-/// Refused are ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`),
-/// tagged inames, predicates, and loops between `i` and `j` that are not part of the scan. A step
-/// that changes the order of a scan is judged as any other. Blocks cannot be scanned along.
-///
-/// In text: `realize_scan(i, j)`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel prefix_sum(x: f32[n], out: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// domain { [j] : 0 <= j <= i }
-/// out[i] = sum(j, x[j]) {id=prefix}
-/// ")?;
-/// let steps = Pipeline::parse("realize_scan(i, j)")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel prefix_sum(x: f32[n], out: f32[n], n: i32)
-/// domain { [i] : 0 <= i < n }
-/// domain { [j] : 0 <= j <= i }
-/// domain { [j_new] : 0 = j_new }
-/// let j = i + j_new
-/// out[i] = sum(j, x[j]) {id=prefix, inames=i, scan=i}
-/// tree {
-///     prefix.init
-///     for i {
-///         for j_new {
-///             prefix.update
-///         }
-///         prefix.finish
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct RealizeScan {
-    /// The iname along which the range grows.
-    pub sweep: Name,
-    /// The iname of the reductions.
-    pub point: Name,
+step! {
+    /// `realize_scan(i, j)`: a sum over `0 <= j <= i`, taken anew for each `i`, becomes a running
+    /// total.
+    ///
+    /// # Meaning
+    ///
+    /// The reductions over `j` keep their accumulator from one `i` to the next: `init` moves out of
+    /// the loop over `i`, and each iteration adds its one new point, `j = i` for an inclusive scan,
+    /// `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, also one that
+    /// does not commute or whose state has several values, for the order of the points stays.
+    ///
+    /// What comes afterwards decides how it runs. A loop over `i` is sequential. With `i` split and
+    /// its inner part on the threads of a block, the threads scan their points together by shuffles
+    /// and shared memory; a loop over the outer part carries the total from tile to tile. Lanes
+    /// (`vec`, `ilp`) inside the threads give each thread several neighbouring points.
+    ///
+    /// # Legality
+    ///
+    /// With U the points `(w, i, j)` of the reduction, I its instances `(w, i)`, and a constant
+    /// `c`, the step is legal by theorem where
+    ///
+    /// * `{ (w, i, j) in U : j > i + c }` is empty and
+    /// `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each
+    /// `i` has the points of the one before it and at most one more, behind them;
+    /// * what is reduced does not speak of `i`;
+    /// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the value
+    ///   that the first instance reads for a point is the one that all later ones read.
+    ///
+    /// Refused are ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`),
+    /// tagged inames, predicates, and loops between `i` and `j` that are not part of the scan. A
+    /// step that changes the order of a scan is judged as any other. Blocks cannot be scanned
+    /// along.
+    ///
+    /// In text: `realize_scan(i, j)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel prefix_sum(x: f32[n], out: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j <= i }
+    /// out[i] = sum(j, x[j]) {id=prefix}
+    /// ")?;
+    /// let steps = Pipeline::parse("realize_scan(i, j)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel prefix_sum(x: f32[n], out: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j <= i }
+    /// domain { [j_new] : 0 = j_new }
+    /// let j = i + j_new
+    /// out[i] = sum(j, x[j]) {id=prefix, inames=i, scan=i}
+    /// tree {
+    ///     prefix.init
+    ///     for i {
+    ///         for j_new {
+    ///             prefix.update
+    ///         }
+    ///         prefix.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct RealizeScan as "realize_scan" {
+        /// The iname along which the range grows.
+        pub sweep: Name = next("the iname along which the range grows"),
+        /// The iname of the reductions.
+        pub point: Name = next("the iname of the reductions"),
+    }
+    table: "realize_scan(i, j)" => "`realize_reduction(k, force_scan=True)`",
+    methods: {
+        /// See [`RealizeScan`]: running totals along `sweep` in the place of reductions over
+        /// `point`.
+        fn realize_scan(&self, sweep: &str, point: &str) -> Result<Self, Diagnostic> {
+            self.step(RealizeScan::new(sweep, point))
+        }
+    }
 }
 
 impl RealizeScan {
@@ -190,17 +196,6 @@ impl RealizeScan {
     }
 }
 
-impl BuiltIn for RealizeScan {
-    const NAME: &'static str = "realize_scan";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(RealizeScan {
-            sweep: args.name("the iname along which the range grows")?,
-            point: args.name("the iname of the reductions")?,
-        })
-    }
-}
-
 impl Transform for RealizeScan {
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let (i, j) = (&self.sweep, &self.point);
@@ -261,11 +256,5 @@ impl Transform for RealizeScan {
         Judgement::Theorem(
             "each iteration adds one point to those of the one before it, and what is read for a point stays",
         )
-    }
-}
-
-impl fmt::Display for RealizeScan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "realize_scan({}, {})", self.sweep, self.point)
     }
 }

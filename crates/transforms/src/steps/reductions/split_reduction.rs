@@ -1,185 +1,21 @@
-//! Makes two nested reductions of one.
-
-use std::fmt;
+//! Makes two nested reductions of one: what the two steps `split_reduction_inward` and
+//! `split_reduction_outward` have in common.
 
 use loopwright_kernel_ir::{
     Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, Tree,
 };
-use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    Transform,
-    call::Args,
     names,
     rewrite::{extent, require_iname, tree::path_of},
-    step::BuiltIn,
 };
 
 /// Which inames the listed ones become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Side {
+pub(crate) enum Side {
     Inward,
     Outward,
 }
-
-macro_rules! step {
-    ($name:ident, $text:literal, $side:expr, $(#[$doc:meta])*) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(transparent)]
-        pub struct $name {
-            /// Some of the inames of a reduction.
-            pub inames: Vec<Name>,
-        }
-
-        impl $name {
-            /// Splits the reductions over these inames.
-            pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
-                $name { inames: inames.into_iter().map(Into::into).collect() }
-            }
-        }
-
-        impl BuiltIn for $name {
-            const NAME: &'static str = $text;
-            fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-                Ok($name { inames: args.all_names("some of the inames of a reduction")? })
-            }
-        }
-
-        impl Transform for $name {
-            fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-                split(kernel, &self.inames, $side)
-            }
-
-            fn judgement(&self, _before: &LoopKernel) -> Judgement {
-                Judgement::Theorem("the same points are joined, up to reassociation")
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($text, "({})"), names::comma(&self.inames))
-            }
-        }
-    };
-}
-
-step!(
-    SplitReductionInward,
-    "split_reduction_inward",
-    Side::Inward,
-    /// `split_reduction_inward(i_inner)`: `sum([i_outer, i_inner], e)` becomes
-    /// `sum(i_outer, sum(i_inner, e))`.
-    ///
-    /// # Meaning
-    ///
-    /// The listed inames go to an inner reduction of the same operator, the others stay with the
-    /// outer one. The inner reduction begins inside the loops of the outer one, and its result is
-    /// one update of the outer one.
-    ///
-    /// # Legality
-    ///
-    /// The operator's state must be its one input and its one result, as for sum, product, min,
-    /// max, any and all; the loops of the outer reduction must be outside of those of the inner
-    /// one. The result is the same up to reassociation.
-    ///
-    /// In text: `split_reduction_inward(i_inner)`.
-    ///
-    /// # Before and after
-    ///
-    /// ```
-    /// use loopwright_kernel_ir::LoopKernel;
-    /// use loopwright_transforms::Pipeline;
-    ///
-    /// let before = LoopKernel::parse("\
-    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-    /// assume 1 <= nseg and 0 <= len
-    /// domain { [s] : 0 <= s < nseg }
-    /// domain { [i] : 0 <= i < len }
-    /// out[s] = sum(i, x[s, i]) {id=total}
-    /// ")?;
-    /// let steps = Pipeline::parse("\
-    /// split_iname(i, 128)
-    /// split_reduction_inward(i_inner)
-    /// ")?;
-    /// assert_eq!(steps.apply(&before)?.to_string(), "\
-    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
-    /// assume 1 <= nseg and 0 <= len
-    /// domain { [s] : 0 <= s < nseg }
-    /// domain { [i] : 0 <= i < len }
-    /// domain { [i_outer, i_inner] : 0 <= i_inner <= 127 and 0 <= i_outer and 128*i_outer < len }
-    /// let i = 128*i_outer + i_inner
-    /// out[s] = sum(i_outer, sum(i_inner, x[s, i])) {id=total, inames=s}
-    /// tree {
-    ///     for s {
-    ///         total.init1
-    ///         for i_outer {
-    ///             total.init
-    ///             for i_inner {
-    ///                 total.update
-    ///             }
-    ///             total.update1
-    ///         }
-    ///         total.finish
-    ///     }
-    /// }
-    /// ");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-);
-
-step!(
-    SplitReductionOutward,
-    "split_reduction_outward",
-    Side::Outward,
-    /// `split_reduction_outward(i_outer)`: `sum([i_outer, i_inner], e)` becomes
-    /// `sum(i_outer, sum(i_inner, e))`.
-    ///
-    /// As [`SplitReductionInward`], but the listed inames stay with the outer reduction and the
-    /// others go to the inner one.
-    ///
-    /// In text: `split_reduction_outward(i_outer)`.
-    ///
-    /// # Before and after
-    ///
-    /// ```
-    /// use loopwright_kernel_ir::LoopKernel;
-    /// use loopwright_transforms::Pipeline;
-    ///
-    /// let before = LoopKernel::parse("\
-    /// kernel two_sums(x: f32[n, n], y: f32[n], out: f32[n], n: i32)
-    /// domain { [s, i, j] : 0 <= s < n and 0 <= i < n and 0 <= j < n }
-    /// out[s] = y[s] + sum([i, j], x[i, j] * y[s]) * sum([i, j], x[j, i]) {id=both}
-    /// ")?;
-    /// let steps = Pipeline::parse("\
-    /// split_reduction_outward(i)
-    /// ")?;
-    /// assert_eq!(steps.apply(&before)?.to_string(), "\
-    /// kernel two_sums(x: f32[n, n], y: f32[n], out: f32[n], n: i32)
-    /// domain { [s, i, j] : 0 <= s < n and 0 <= i < n and 0 <= j < n }
-    /// out[s] = y[s] + sum(i, sum(j, x[i, j] * y[s])) * sum(i, sum(j, x[j, i])) {id=both, inames=s}
-    /// tree {
-    ///     for s {
-    ///         both.init1
-    ///         both.init3
-    ///         for i {
-    ///             both.init2
-    ///             both.init
-    ///             for j {
-    ///                 both.update
-    ///                 both.update2
-    ///             }
-    ///             both.update1
-    ///             both.update3
-    ///         }
-    ///         both.finish
-    ///     }
-    /// }
-    /// ");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-);
 
 /// Whether a state can be the input of the same operator.
 fn nests(op: &ReductionOp) -> bool {
@@ -318,7 +154,7 @@ fn split_one(data: &mut KernelData, id: &Name, number: usize, inner: &[Name]) ->
     Ok(())
 }
 
-fn split(kernel: &LoopKernel, listed: &[Name], side: Side) -> Result<LoopKernel, Diagnostic> {
+pub(crate) fn split(kernel: &LoopKernel, listed: &[Name], side: Side) -> Result<LoopKernel, Diagnostic> {
     for iname in listed {
         require_iname(kernel, iname)?;
     }

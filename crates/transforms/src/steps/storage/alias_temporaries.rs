@@ -1,91 +1,85 @@
 //! Lets temporaries that are not alive at the same time share their storage.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Access, Diagnostic, Expr, LoopKernel, Name};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
-    names,
     rewrite::{map_expressions, replace_accesses, require_temporary},
-    step::BuiltIn,
 };
 
-/// `alias_temporaries([a, b])`: makes one temporary of several.
-///
-/// # Meaning
-///
-/// All accesses go to the first one, and the others disappear. Shared memory of phases that follow
-/// each other is used twice.
-///
-/// # Legality
-///
-/// The temporaries have the same type, shape, layout and address space. Legal is the step if no
-/// value is overwritten before its last read: { w -> r, v : r reads what w wrote into one of them,
-/// v writes the same cell of another one, w < v < r } is empty, for any two threads that share the
-/// storage.
-///
-/// In text: `alias_temporaries([a, b])`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel twice(x: f32[n], y: f32[n], z: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// temp a: f32 private
-/// temp b: f32 private
-/// a = x[i] {id=load_x}
-/// y[i] = a * a {id=square}
-/// b = y[i] {id=load_y}
-/// z[i] = b + b {id=sum}
-/// ")?;
-/// let steps = Pipeline::parse("alias_temporaries([a, b])")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel twice(x: f32[n], y: f32[n], z: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// temp a: f32 private
-/// a = x[i] {id=load_x, inames=i}
-/// y[i] = a * a {id=square, inames=i}
-/// a = y[i] {id=load_y, inames=i}
-/// z[i] = a + a {id=sum, inames=i}
-/// tree {
-///     for i {
-///         load_x
-///         square
-///         load_y
-///         sum
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct AliasTemporaries {
-    /// The temporaries; the first one stays.
-    pub temporaries: Vec<Name>,
+step! {
+    /// `alias_temporaries([a, b])`: makes one temporary of several.
+    ///
+    /// # Meaning
+    ///
+    /// All accesses go to the first one, and the others disappear. Shared memory of phases that
+    /// follow each other is used twice.
+    ///
+    /// # Legality
+    ///
+    /// The temporaries have the same type, shape, layout and address space. Legal is the step if no
+    /// value is overwritten before its last read: { w -> r, v : r reads what w wrote into one of
+    /// them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
+    /// share the storage.
+    ///
+    /// In text: `alias_temporaries([a, b])`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel twice(x: f32[n], y: f32[n], z: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// temp a: f32 private
+    /// temp b: f32 private
+    /// a = x[i] {id=load_x}
+    /// y[i] = a * a {id=square}
+    /// b = y[i] {id=load_y}
+    /// z[i] = b + b {id=sum}
+    /// ")?;
+    /// let steps = Pipeline::parse("alias_temporaries([a, b])")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel twice(x: f32[n], y: f32[n], z: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// temp a: f32 private
+    /// a = x[i] {id=load_x, inames=i}
+    /// y[i] = a * a {id=square, inames=i}
+    /// a = y[i] {id=load_y, inames=i}
+    /// z[i] = a + a {id=sum, inames=i}
+    /// tree {
+    ///     for i {
+    ///         load_x
+    ///         square
+    ///         load_y
+    ///         sum
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[serde(transparent)]
+    pub struct AliasTemporaries as "alias_temporaries" {
+        /// The temporaries; the first one stays.
+        pub temporaries: Vec<Name> = list("the temporaries, as `[a, b]`"),
+    }
+    table: "alias_temporaries([a, b])" => "`alias_temporaries(k, [\"a\", \"b\"])`",
+    methods: {
+        /// See [`AliasTemporaries`].
+        fn alias_temporaries(&self, temporaries: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(AliasTemporaries::new(temporaries.into_names()))
+        }
+    }
 }
 
 impl AliasTemporaries {
     /// Makes one temporary of these.
     pub fn new<N: Into<Name>>(temporaries: impl IntoIterator<Item = N>) -> Self {
         AliasTemporaries { temporaries: temporaries.into_iter().map(Into::into).collect() }
-    }
-}
-
-impl BuiltIn for AliasTemporaries {
-    const NAME: &'static str = "alias_temporaries";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(AliasTemporaries { temporaries: args.all_names("the temporaries, as `[a, b]`")? })
     }
 }
 
@@ -147,11 +141,5 @@ impl Transform for AliasTemporaries {
             }
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for AliasTemporaries {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "alias_temporaries([{}])", names::comma(&self.temporaries))
     }
 }

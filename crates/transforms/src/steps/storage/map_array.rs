@@ -1,98 +1,104 @@
 //! Changes how the cells of a temporary are numbered.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{
     Aff, Arg, Axis, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name, Part, PartRef,
     parse_expression,
 };
 use loopwright_legality::Judgement;
 use loopwright_poly::System;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::{Args, name_in},
+    arguments::{Args, Argument},
+    call::name_in,
     names,
     rewrite::{
         extent::{constraints_of, last_part},
         footprint::{accesses_in, affine_subscript},
         map_accesses, require_array, require_temporary, touches,
     },
-    step::BuiltIn,
+    step::TextForm,
 };
 
-/// `map_array(t, [x, y] -> [y, x + y])`: gives the cells of a temporary other subscripts, which are
-/// quasi-affine functions of the old ones.
-///
-/// # Meaning
-///
-/// Each access `t[e, f]` becomes one of the cell that the functions give for `e` and `f`, counted
-/// from the least value of each function. The new shape is the box around the image of the old one,
-/// so that a skewed array has cells that nobody touches. Layout and padding are the default ones
-/// afterwards. With it are written transposed, skewed and reversed storage, an axis cut in two
-/// (`[x] -> [x // 4, x % 4]`) and two made one (`[x, y] -> [8*x + y]`).
-///
-/// # Legality
-///
-/// A one-to-one map of cells keeps which accesses touch the same one, and so every conflict and its
-/// order; nothing else is asked. That the functions f are one to one is proved of the whole shape,
-/// or else of what is accessed: { (c, d) : c and d are accessed, c != d, f(c) = f(d) } is empty.
-/// Otherwise two cells that would become one are shown. What is allocated is the kernel's own
-/// affair for temporaries only: how an argument lies in its storage is chosen with
-/// [`TagArrayAxes`](crate::TagArrayAxes).
-///
-/// In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
-/// subscripts, parameters may be used.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel sweep(x: f32[8, 8], y: f32[8, 8])
-/// temp t: f32[8, 8] shared
-/// domain { [i, j] : 0 <= i < 8 and 0 <= j < 8 }
-/// domain { [p, q] : 0 <= p < 8 and 0 <= q < 8 }
-/// t[i, j] = x[i, j] {id=load}
-/// y[p, q] = t[q, p] {id=store}
-/// ")?;
-/// let steps = Pipeline::parse("map_array(t, [r, c] -> [r + c, c])")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel sweep(x: f32[8, 8], y: f32[8, 8])
-/// domain { [i, j] : 0 <= i <= 7 and 0 <= j <= 7 }
-/// domain { [p, q] : 0 <= p <= 7 and 0 <= q <= 7 }
-/// temp t: f32[15, 8] shared
-/// t[i + j, j] = x[i, j] {id=load, inames=i:j}
-/// y[p, q] = t[p + q, p] {id=store, inames=p:q}
-/// tree {
-///     for i {
-///         for j {
-///             load
-///         }
-///     }
-///     for p {
-///         for q {
-///             store
-///         }
-///     }
-/// }
-/// ");
-/// // The sum alone does not tell the cells apart.
-/// let refusal = Pipeline::parse("map_array(t, [r, c] -> [r + c])")?.apply(&before).unwrap_err();
-/// assert_eq!(refusal.witness.as_deref(), Some("t[0, 1] and t[1, 0] would both be t[1]"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct MapArray {
-    /// The temporary.
-    pub array: Name,
-    /// Names of the old subscripts, as the functions call them.
-    pub axes: Vec<Name>,
-    /// The new subscripts.
-    pub image: Vec<Aff>,
+step! {
+    /// `map_array(t, [x, y] -> [y, x + y])`: gives the cells of a temporary other subscripts, which
+    /// are quasi-affine functions of the old ones.
+    ///
+    /// # Meaning
+    ///
+    /// Each access `t[e, f]` becomes one of the cell that the functions give for `e` and `f`,
+    /// counted from the least value of each function. The new shape is the box around the image of
+    /// the old one, so that a skewed array has cells that nobody touches. Layout and padding are
+    /// the default ones afterwards. With it are written transposed, skewed and reversed storage, an
+    /// axis cut in two (`[x] -> [x // 4, x % 4]`) and two made one (`[x, y] -> [8*x + y]`).
+    ///
+    /// # Legality
+    ///
+    /// A one-to-one map of cells keeps which accesses touch the same one, and so every conflict and
+    /// its order; nothing else is asked. That the functions f are one to one is proved of the whole
+    /// shape, or else of what is accessed: { (c, d) : c and d are accessed, c != d, f(c) = f(d) }
+    /// is empty. Otherwise two cells that would become one are shown. What is allocated is the
+    /// kernel's own affair for temporaries only: how an argument lies in its storage is chosen with
+    /// [`TagArrayAxes`](crate::TagArrayAxes).
+    ///
+    /// In text: `map_array(t, [x, y] -> [y, x + y])`; the names on the left stand for the old
+    /// subscripts, parameters may be used.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel sweep(x: f32[8, 8], y: f32[8, 8])
+    /// temp t: f32[8, 8] shared
+    /// domain { [i, j] : 0 <= i < 8 and 0 <= j < 8 }
+    /// domain { [p, q] : 0 <= p < 8 and 0 <= q < 8 }
+    /// t[i, j] = x[i, j] {id=load}
+    /// y[p, q] = t[q, p] {id=store}
+    /// ")?;
+    /// let steps = Pipeline::parse("map_array(t, [r, c] -> [r + c, c])")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel sweep(x: f32[8, 8], y: f32[8, 8])
+    /// domain { [i, j] : 0 <= i <= 7 and 0 <= j <= 7 }
+    /// domain { [p, q] : 0 <= p <= 7 and 0 <= q <= 7 }
+    /// temp t: f32[15, 8] shared
+    /// t[i + j, j] = x[i, j] {id=load, inames=i:j}
+    /// y[p, q] = t[p + q, p] {id=store, inames=p:q}
+    /// tree {
+    ///     for i {
+    ///         for j {
+    ///             load
+    ///         }
+    ///     }
+    ///     for p {
+    ///         for q {
+    ///             store
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// // The sum alone does not tell the cells apart.
+    /// let refusal = Pipeline::parse("map_array(t, [r, c] -> [r + c])")?.apply(&before).unwrap_err();
+    /// assert_eq!(refusal.witness.as_deref(), Some("t[0, 1] and t[1, 0] would both be t[1]"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct MapArray as "map_array", by hand {
+        /// The temporary.
+        pub array: Name,
+        /// Names of the old subscripts, as the functions call them.
+        pub axes: Vec<Name>,
+        /// The new subscripts.
+        pub image: Vec<Aff>,
+    }
+    table: "map_array(t, [x, y] -> [y, x + y])" => "`split_array_dim`, for temporaries",
+    methods: {
+        /// See [`MapArray`](crate::MapArray); `[x, y] -> [y, x + y]`.
+        fn map_array(&self, array: &str, map: &str) -> Result<Self, Diagnostic> {
+            self.step(Step::parse(&format!("map_array({array}, {map})"))?)
+        }
+    }
 }
 
 impl MapArray {
@@ -314,9 +320,7 @@ struct Cells {
     index: Vec<Aff>,
 }
 
-impl BuiltIn for MapArray {
-    const NAME: &'static str = "map_array";
-
+impl TextForm for MapArray {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
         let usage = "`map_array` takes a temporary and a map, as `t, [x, y] -> [y, x + y]`";
         let texts = args.all_texts();
@@ -341,6 +345,11 @@ impl BuiltIn for MapArray {
             image.push(value);
         }
         Ok(MapArray { array, axes, image })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let image: Vec<String> = self.image.iter().map(|f| Expr::from_aff(f).to_string()).collect();
+        vec![self.array.text(), format!("{} -> [{}]", self.axes.text(), image.join(", "))]
     }
 }
 
@@ -394,12 +403,5 @@ impl Transform for MapArray {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("a one-to-one map of cells keeps which accesses touch the same one")
-    }
-}
-
-impl fmt::Display for MapArray {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let image: Vec<String> = self.image.iter().map(|f| Expr::from_aff(f).to_string()).collect();
-        write!(f, "map_array({}, [{}] -> [{}])", self.array, names::comma(&self.axes), image.join(", "))
     }
 }

@@ -1,105 +1,94 @@
 //! Adds elements behind an axis of an array.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::Args,
     rewrite::{change_array, require_array},
-    step::BuiltIn,
 };
 
-/// `pad_array_axis(t, 1, 1)`: adds elements behind an axis of an array in its storage.
-///
-/// # Meaning
-///
-/// The strides of the axes outside of it grow. A row of 32 floats padded by one lets a column lie
-/// in 32 banks of shared memory.
-///
-/// # Legality
-///
-/// Always legal: distinct elements stay distinct, and nothing reads the padding. For an argument it
-/// is part of how the kernel is called.
-///
-/// In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel matmul(a: f32[n, m], b: f32[m, l], c: f32[n, l], n: i32, m: i32, l: i32)
-/// assume 1 <= n and 1 <= m and 1 <= l
-/// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
-/// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// tag_array_axes(a, f)
-/// tag_array_axes(b, [stride:2*l, N0])
-/// pad_array_axis(c, -1, 1)
-/// set_precision(fast)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel matmul(
-///     a: f32[n, m] order(f),
-///     b: f32[m, l] strides(2 * l, _),
-///     c: f32[n, l pad 1],
-///     n: i32,
-///     m: i32,
-///     l: i32,
-/// )
-/// option fast_math
-/// assume 1 <= n and 1 <= m and 1 <= l
-/// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
-/// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot, inames=i:j}
-/// tree {
-///     for i {
-///         for j {
-///             dot.init
-///             for k {
-///                 dot.update
-///             }
-///             dot.finish
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct PadArrayAxis {
-    /// The array.
-    pub array: Name,
-    /// The axis; negative ones count from the end.
-    pub axis: i64,
-    /// Elements behind it.
-    pub by: Number,
+step! {
+    /// `pad_array_axis(t, 1, 1)`: adds elements behind an axis of an array in its storage.
+    ///
+    /// # Meaning
+    ///
+    /// The strides of the axes outside of it grow. A row of 32 floats padded by one lets a column
+    /// lie in 32 banks of shared memory.
+    ///
+    /// # Legality
+    ///
+    /// Always legal: distinct elements stay distinct, and nothing reads the padding. For an
+    /// argument it is part of how the kernel is called.
+    ///
+    /// In text: `pad_array_axis(t, 1, 1)`: array, axis (0 is the first; -1 the last), elements.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel matmul(a: f32[n, m], b: f32[m, l], c: f32[n, l], n: i32, m: i32, l: i32)
+    /// assume 1 <= n and 1 <= m and 1 <= l
+    /// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
+    /// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// tag_array_axes(a, f)
+    /// tag_array_axes(b, [stride:2*l, N0])
+    /// pad_array_axis(c, -1, 1)
+    /// set_precision(fast)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel matmul(
+    ///     a: f32[n, m] order(f),
+    ///     b: f32[m, l] strides(2 * l, _),
+    ///     c: f32[n, l pad 1],
+    ///     n: i32,
+    ///     m: i32,
+    ///     l: i32,
+    /// )
+    /// option fast_math
+    /// assume 1 <= n and 1 <= m and 1 <= l
+    /// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
+    /// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot, inames=i:j}
+    /// tree {
+    ///     for i {
+    ///         for j {
+    ///             dot.init
+    ///             for k {
+    ///                 dot.update
+    ///             }
+    ///             dot.finish
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct PadArrayAxis as "pad_array_axis" {
+        /// The array.
+        pub array: Name = next("the array"),
+        /// The axis; negative ones count from the end.
+        pub axis: i64 = next("the axis"),
+        /// Elements behind it.
+        pub by: Number = next("the elements to add"),
+    }
+    table: "pad_array_axis(t, 1, 1)" => "`add_padding(k, \"t\", 1, align)`",
+    methods: {
+        /// See [`PadArrayAxis`].
+        fn pad_array_axis(&self, array: &str, axis: i64, by: impl Into<Number>) -> Result<Self, Diagnostic> {
+            self.step(PadArrayAxis::new(array, axis, by))
+        }
+    }
 }
 
 impl PadArrayAxis {
     /// Adds elements behind an axis.
     pub fn new(array: impl Into<Name>, axis: i64, by: impl Into<Number>) -> Self {
         PadArrayAxis { array: array.into(), axis, by: by.into() }
-    }
-}
-
-impl BuiltIn for PadArrayAxis {
-    const NAME: &'static str = "pad_array_axis";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let array = args.name("the array")?;
-        let axis = args.number("the axis")?.value()?;
-        Ok(PadArrayAxis { array, axis, by: args.number("the elements to add")? })
-    }
-
-    fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.by]
     }
 }
 
@@ -124,11 +113,5 @@ impl Transform for PadArrayAxis {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("a layout gives different elements different places")
-    }
-}
-
-impl fmt::Display for PadArrayAxis {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pad_array_axis({}, {}, {})", self.array, self.axis, self.by)
     }
 }

@@ -1,78 +1,82 @@
 //! Gives a temporary a copy for each iteration of loops.
 
-use std::{collections::BTreeSet, fmt};
+use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Axis, Diagnostic, Expr, LoopKernel, Name};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
-    names,
     rewrite::{extent, map_accesses, require_iname, require_temporary, touches},
-    step::BuiltIn,
 };
 
-/// `privatize_temporary(t, [i])`: gives a temporary a copy for each value of an iname.
-///
-/// # Meaning
-///
-/// The temporary gets an axis in front for each of the inames, as long as its range, and each
-/// access of it the subscripts `i - lo`: `t` becomes `t[i]`. It is scalar expansion, which makes a
-/// loop fit for [`Distribute`](crate::Distribute), for lanes or for threads that share the
-/// temporary.
-///
-/// # Legality
-///
-/// Each instruction that touches the temporary runs over the inames. A private or shared temporary
-/// takes only inames of constant length. Legal is the step if no value goes from one iteration to
-/// another: { w -> r : w writes t, r reads what w wrote, i(w) != i(r) } is empty.
-///
-/// In text: `privatize_temporary(t, [i, j])`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel pass(x: f32[n], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// temp t: f32 global
-/// t = 2.0 * x[i] {id=first}
-/// y[i] = t + 1.0 {id=second}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// privatize_temporary(t, [i])
-/// distribute(i)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel pass(x: f32[n], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// domain { [i_2] : 0 <= i_2 < n }
-/// temp t: f32[n] global
-/// t[i] = 2.0 * x[i] {id=first, inames=i}
-/// y[i_2] = t[i_2] + 1.0 {id=second, inames=i_2, map=[i: i_2]}
-/// tree {
-///     for i {
-///         first
-///     }
-///     for i_2 {
-///         second
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct PrivatizeTemporary {
-    /// The temporary.
-    pub temporary: Name,
-    /// The inames, an axis each.
-    pub inames: Vec<Name>,
+step! {
+    /// `privatize_temporary(t, [i])`: gives a temporary a copy for each value of an iname.
+    ///
+    /// # Meaning
+    ///
+    /// The temporary gets an axis in front for each of the inames, as long as its range, and each
+    /// access of it the subscripts `i - lo`: `t` becomes `t[i]`. It is scalar expansion, which
+    /// makes a loop fit for [`Distribute`](crate::Distribute), for lanes or for threads that share
+    /// the temporary.
+    ///
+    /// # Legality
+    ///
+    /// Each instruction that touches the temporary runs over the inames. A private or shared
+    /// temporary takes only inames of constant length. Legal is the step if no value goes from one
+    /// iteration to another: { w -> r : w writes t, r reads what w wrote, i(w) != i(r) } is empty.
+    ///
+    /// In text: `privatize_temporary(t, [i, j])`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel pass(x: f32[n], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// temp t: f32 global
+    /// t = 2.0 * x[i] {id=first}
+    /// y[i] = t + 1.0 {id=second}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// privatize_temporary(t, [i])
+    /// distribute(i)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel pass(x: f32[n], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [i_2] : 0 <= i_2 < n }
+    /// temp t: f32[n] global
+    /// t[i] = 2.0 * x[i] {id=first, inames=i}
+    /// y[i_2] = t[i_2] + 1.0 {id=second, inames=i_2, map=[i: i_2]}
+    /// tree {
+    ///     for i {
+    ///         first
+    ///     }
+    ///     for i_2 {
+    ///         second
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct PrivatizeTemporary as "privatize_temporary" {
+        /// The temporary.
+        pub temporary: Name = next("the temporary"),
+        /// The inames, an axis each.
+        pub inames: Vec<Name> = list("the inames, as `[i]`"),
+    }
+    table: "privatize_temporary(t, [i])" => "`privatize_temporaries_with_inames(k, \"i\", \"t\")`",
+    methods: {
+        /// See [`PrivatizeTemporary`].
+        fn privatize_temporary(&self, temporary: &str, inames: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(PrivatizeTemporary::new(temporary, inames.into_names()))
+        }
+    }
 }
 
 impl PrivatizeTemporary {
@@ -82,17 +86,6 @@ impl PrivatizeTemporary {
             temporary: temporary.into(),
             inames: inames.into_iter().map(Into::into).collect(),
         }
-    }
-}
-
-impl BuiltIn for PrivatizeTemporary {
-    const NAME: &'static str = "privatize_temporary";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(PrivatizeTemporary {
-            temporary: args.name("the temporary")?,
-            inames: args.all_names("the inames, as `[i]`")?,
-        })
     }
 }
 
@@ -155,11 +148,5 @@ impl Transform for PrivatizeTemporary {
             }
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for PrivatizeTemporary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "privatize_temporary({}, [{}])", self.temporary, names::comma(&self.inames))
     }
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Transform,
-    call::Args,
+    arguments::{Args, Argument},
     rewrite::{change_array, require_array},
-    step::BuiltIn,
+    step::TextForm,
 };
 
 /// Where one axis of an array lies in its storage.
@@ -71,73 +71,84 @@ pub enum Layout {
     Axes(Vec<AxisTag>),
 }
 
-/// `tag_array_axes(x, f)`: chooses how the axes of an array lie in its storage.
-///
-/// # Meaning
-///
-/// `c` is row-major, `f` column-major; `[N1, N0]` says for each axis how far outside it lies, `N0`
-/// being densest; `stride:e` gives the distance of neighbours in elements. For an argument the
-/// layout is part of how the kernel is called.
-///
-/// # Legality
-///
-/// The levels of the axes without a stride must be `N0`, `N1`, ... without gap. Subscripts stay as
-/// they are, so that values do; that the layout is injective is checked when arguments are bound.
-///
-/// In text: `tag_array_axes(x, f)`, `tag_array_axes(x, [N0, N1])`,
-/// `tag_array_axes(x, [stride:2*n, stride:1])`.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel matmul(a: f32[n, m], b: f32[m, l], c: f32[n, l], n: i32, m: i32, l: i32)
-/// assume 1 <= n and 1 <= m and 1 <= l
-/// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
-/// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// tag_array_axes(a, f)
-/// tag_array_axes(b, [stride:2*l, N0])
-/// pad_array_axis(c, -1, 1)
-/// set_precision(fast)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel matmul(
-///     a: f32[n, m] order(f),
-///     b: f32[m, l] strides(2 * l, _),
-///     c: f32[n, l pad 1],
-///     n: i32,
-///     m: i32,
-///     l: i32,
-/// )
-/// option fast_math
-/// assume 1 <= n and 1 <= m and 1 <= l
-/// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
-/// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot, inames=i:j}
-/// tree {
-///     for i {
-///         for j {
-///             dot.init
-///             for k {
-///                 dot.update
-///             }
-///             dot.finish
-///         }
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct TagArrayAxes {
-    /// The array.
-    pub array: Name,
-    /// How its axes lie.
-    pub layout: Layout,
+step! {
+    /// `tag_array_axes(x, f)`: chooses how the axes of an array lie in its storage.
+    ///
+    /// # Meaning
+    ///
+    /// `c` is row-major, `f` column-major; `[N1, N0]` says for each axis how far outside it lies,
+    /// `N0` being densest; `stride:e` gives the distance of neighbours in elements. For an argument
+    /// the layout is part of how the kernel is called.
+    ///
+    /// # Legality
+    ///
+    /// The levels of the axes without a stride must be `N0`, `N1`, ... without gap. Subscripts stay
+    /// as they are, so that values do; that the layout is injective is checked when arguments are
+    /// bound.
+    ///
+    /// In text: `tag_array_axes(x, f)`, `tag_array_axes(x, [N0, N1])`,
+    /// `tag_array_axes(x, [stride:2*n, stride:1])`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel matmul(a: f32[n, m], b: f32[m, l], c: f32[n, l], n: i32, m: i32, l: i32)
+    /// assume 1 <= n and 1 <= m and 1 <= l
+    /// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
+    /// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// tag_array_axes(a, f)
+    /// tag_array_axes(b, [stride:2*l, N0])
+    /// pad_array_axis(c, -1, 1)
+    /// set_precision(fast)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel matmul(
+    ///     a: f32[n, m] order(f),
+    ///     b: f32[m, l] strides(2 * l, _),
+    ///     c: f32[n, l pad 1],
+    ///     n: i32,
+    ///     m: i32,
+    ///     l: i32,
+    /// )
+    /// option fast_math
+    /// assume 1 <= n and 1 <= m and 1 <= l
+    /// domain { [i, j, k] : 0 <= i < n and 0 <= j < l and 0 <= k < m }
+    /// c[i, j] = sum(k, a[i, k] * b[k, j]) {id=dot, inames=i:j}
+    /// tree {
+    ///     for i {
+    ///         for j {
+    ///             dot.init
+    ///             for k {
+    ///                 dot.update
+    ///             }
+    ///             dot.finish
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct TagArrayAxes as "tag_array_axes", by hand {
+        /// The array.
+        pub array: Name,
+        /// How its axes lie.
+        pub layout: Layout,
+    }
+    table:
+        "tag_array_axes(x, [N1, N0])" => "`tag_array_axes(k, \"x\", \"N1,N0\")`",
+        "tag_array_axes(x, f)" => "`tag_array_axes(k, \"x\", \"F\")`",
+    methods: {
+        /// See [`TagArrayAxes`]; `c`, `f`, or `N1, N0`.
+        fn tag_array_axes(&self, array: &str, layout: &str) -> Result<Self, Diagnostic> {
+            self.step(TagArrayAxes::parse(array, layout)?)
+        }
+    }
 }
 
 impl TagArrayAxes {
@@ -159,16 +170,26 @@ impl TagArrayAxes {
     }
 }
 
-impl BuiltIn for TagArrayAxes {
-    const NAME: &'static str = "tag_array_axes";
-
+impl TextForm for TagArrayAxes {
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        let array = args.name("the array")?;
+        let array: Name = args.next("the array")?;
         let texts: Vec<String> = args.all_texts().into_iter().map(|(t, _)| t).collect();
         if texts.is_empty() {
             return Err(args.error("`tag_array_axes` needs a layout: `c`, `f`, or `[N1, N0]`"));
         }
         TagArrayAxes::parse(array, &texts.join(","))
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let layout = match &self.layout {
+            Layout::C => "c".to_string(),
+            Layout::F => "f".to_string(),
+            Layout::Axes(tags) => {
+                let tags: Vec<String> = tags.iter().map(ToString::to_string).collect();
+                format!("[{}]", tags.join(", "))
+            }
+        };
+        vec![self.array.text(), layout]
     }
 }
 
@@ -229,18 +250,5 @@ impl Transform for TagArrayAxes {
 
     fn judgement(&self, _before: &LoopKernel) -> Judgement {
         Judgement::Theorem("a layout gives different elements different places")
-    }
-}
-
-impl fmt::Display for TagArrayAxes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.layout {
-            Layout::C => write!(f, "tag_array_axes({}, c)", self.array),
-            Layout::F => write!(f, "tag_array_axes({}, f)", self.array),
-            Layout::Axes(tags) => {
-                let tags: Vec<String> = tags.iter().map(ToString::to_string).collect();
-                write!(f, "tag_array_axes({}, [{}])", self.array, tags.join(", "))
-            }
-        }
     }
 }

@@ -1,91 +1,82 @@
 //! Takes an axis of a temporary away.
 
-use std::fmt;
-
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     Number, Transform,
-    call::Args,
     rewrite::{map_accesses, require_temporary},
-    step::BuiltIn,
 };
 
-/// `unprivatize_temporary(t, 0)`: takes an axis of a temporary away, so that all its cells along it
-/// are one.
-///
-/// # Meaning
-///
-/// The axis goes from the shape, and its subscript from each access. It is the inverse of
-/// [`PrivatizeTemporary`](crate::PrivatizeTemporary), and contraction of an array to a scalar.
-///
-/// # Legality
-///
-/// The temporary has the axis. Legal is the step if no value is overwritten before its last read: {
-/// w -> r, v : r reads what w wrote, v writes a cell that differs from r's on this axis only, w < v
-/// < r } is empty.
-///
-/// In text: `unprivatize_temporary(t, 0)`, the axis counted from 0.
-///
-/// # Before and after
-///
-/// ```
-/// use loopwright_kernel_ir::LoopKernel;
-/// use loopwright_transforms::Pipeline;
-///
-/// let before = LoopKernel::parse("\
-/// kernel pass(x: f32[n], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// temp t: f32[n] global
-/// t[i] = 2.0 * x[i] {id=first}
-/// y[i] = t[i] + 1.0 {id=second}
-/// ")?;
-/// let steps = Pipeline::parse("\
-/// unprivatize_temporary(t, 0)
-/// set_address_space(t, private)
-/// ")?;
-/// assert_eq!(steps.apply(&before)?.to_string(), "\
-/// kernel pass(x: f32[n], y: f32[n], n: i32)
-/// assume 1 <= n
-/// domain { [i] : 0 <= i < n }
-/// temp t: f32 private
-/// t = 2.0 * x[i] {id=first, inames=i}
-/// y[i] = t + 1.0 {id=second, inames=i}
-/// tree {
-///     for i {
-///         first
-///         second
-///     }
-/// }
-/// ");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct UnprivatizeTemporary {
-    /// The temporary.
-    pub temporary: Name,
-    /// The axis, from 0 on.
-    pub axis: Number,
+step! {
+    /// `unprivatize_temporary(t, 0)`: takes an axis of a temporary away, so that all its cells
+    /// along it are one.
+    ///
+    /// # Meaning
+    ///
+    /// The axis goes from the shape, and its subscript from each access. It is the inverse of
+    /// [`PrivatizeTemporary`](crate::PrivatizeTemporary), and contraction of an array to a scalar.
+    ///
+    /// # Legality
+    ///
+    /// The temporary has the axis. Legal is the step if no value is overwritten before its last
+    /// read: { w -> r, v : r reads what w wrote, v writes a cell that differs from r's on this axis
+    /// only, w < v < r } is empty.
+    ///
+    /// In text: `unprivatize_temporary(t, 0)`, the axis counted from 0.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel pass(x: f32[n], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// temp t: f32[n] global
+    /// t[i] = 2.0 * x[i] {id=first}
+    /// y[i] = t[i] + 1.0 {id=second}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// unprivatize_temporary(t, 0)
+    /// set_address_space(t, private)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel pass(x: f32[n], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// temp t: f32 private
+    /// t = 2.0 * x[i] {id=first, inames=i}
+    /// y[i] = t + 1.0 {id=second, inames=i}
+    /// tree {
+    ///     for i {
+    ///         first
+    ///         second
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct UnprivatizeTemporary as "unprivatize_temporary" {
+        /// The temporary.
+        pub temporary: Name = next("the temporary"),
+        /// The axis, from 0 on.
+        pub axis: Number = next("the axis"),
+    }
+    table: "unprivatize_temporary(t, 0)" => "`unprivatize_temporaries_with_inames(k, \"i\", \"t\")`",
+    methods: {
+        /// See [`UnprivatizeTemporary`].
+        fn unprivatize_temporary(&self, temporary: &str, axis: i64) -> Result<Self, Diagnostic> {
+            self.step(UnprivatizeTemporary::new(temporary, axis))
+        }
+    }
 }
 
 impl UnprivatizeTemporary {
     /// One cell along this axis.
     pub fn new(temporary: impl Into<Name>, axis: impl Into<Number>) -> Self {
         UnprivatizeTemporary { temporary: temporary.into(), axis: axis.into() }
-    }
-}
-
-impl BuiltIn for UnprivatizeTemporary {
-    const NAME: &'static str = "unprivatize_temporary";
-
-    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
-        Ok(UnprivatizeTemporary { temporary: args.name("the temporary")?, axis: args.number("the axis")? })
-    }
-
-    fn numbers(&mut self) -> Vec<&mut Number> {
-        vec![&mut self.axis]
     }
 }
 
@@ -115,11 +106,5 @@ impl Transform for UnprivatizeTemporary {
             }
             Ok(())
         })
-    }
-}
-
-impl fmt::Display for UnprivatizeTemporary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unprivatize_temporary({}, {})", self.temporary, self.axis)
     }
 }
