@@ -242,10 +242,14 @@ pub(crate) fn last_part(data: &KernelData, id: &Name) -> PartRef {
 
 /// The first and the last value of a loop as functions of the loops around it and parameters, where
 /// they are one function each.
-pub(crate) type End = Result<Aff, Diagnostic>;
+pub(crate) type LoopBound = Result<Aff, Diagnostic>;
 
 /// The ends of a loop for one part.
-pub(crate) fn ends_of(data: &KernelData, iname: &Name, part: &PartRef) -> Result<(End, End), Diagnostic> {
+pub(crate) fn loop_bounds(
+    data: &KernelData,
+    iname: &Name,
+    part: &PartRef,
+) -> Result<(LoopBound, LoopBound), Diagnostic> {
     let around = path_to(&data.tree, iname).unwrap_or_default();
     let scalar = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
     let bounds = instances_of(data, part)?.bounds(iname, &|n| scalar(n) || around.contains(n))?;

@@ -23,7 +23,7 @@ pub(crate) use copy::{Site, add_instruction, buffered, fetch_names, site};
 pub(crate) use expressions::{
     element, map_accesses, map_expressions, map_reductions, replace_accesses, touches,
 };
-pub(crate) use extent::{End, ends_of};
+pub(crate) use extent::{LoopBound, loop_bounds};
 pub(crate) use fresh::{fresh, require_fresh, split_names};
 pub(crate) use inames::{is_declared, parts_with_inames, replace_in_lists};
 pub(crate) use own_inames::give_own_inames;

@@ -10,8 +10,8 @@ use loopwright_kernel_ir::{
 use crate::{
     Transform,
     rewrite::{
-        body_of, ends_of, fresh, give_own_inames, map_accesses, path_to, require_iname, require_temporary,
-        touches, tree,
+        body_of, fresh, give_own_inames, loop_bounds, map_accesses, path_to, require_iname,
+        require_temporary, touches, tree,
     },
 };
 
@@ -245,7 +245,7 @@ impl Transform for DoubleBuffer {
         };
         let copy = self.copy(kernel)?.clone();
         let leaf = PartRef { instruction: copy.id.clone(), part: Part::Whole };
-        let Ok(first) = ends_of(kernel, k, &leaf)?.0 else {
+        let Ok(first) = loop_bounds(kernel, k, &leaf)?.0 else {
             return Err(Diagnostic::new(
                 "no-least-value",
                 format!("the first value of `{k}` is not one function of loops around it and parameters"),
@@ -281,14 +281,14 @@ impl Transform for DoubleBuffer {
                 }
             }
             // The first copy, of the loop's first iteration.
-            let mut ahead = copy.clone();
-            ahead.id = fresh(data, &format!("{}_first", copy.id));
-            let ahead_id = ahead.id.clone();
+            let mut prologue = copy.clone();
+            prologue.id = fresh(data, &format!("{}_first", copy.id));
+            let prologue_id = prologue.id.clone();
             let pairs: Vec<(Name, Name)> =
                 own.iter().map(|n| (n.clone(), fresh(data, &format!("{n}_first")))).collect();
             let at = data.instructions.iter().position(|i| i.id == copy.id).unwrap_or(0);
-            data.instructions.insert(at, ahead);
-            give_own_inames(data, std::slice::from_ref(&ahead_id), &pairs)?;
+            data.instructions.insert(at, prologue);
+            give_own_inames(data, std::slice::from_ref(&prologue_id), &pairs)?;
             for (old, new) in &pairs {
                 if data.tag(old) != Tag::Seq {
                     data.tags.insert(new.clone(), data.tag(old));
@@ -354,7 +354,7 @@ impl Transform for DoubleBuffer {
             let (this, other) = (slot(&shift), slot(&shift.add_constant(1)?));
             let snapshot = data.clone();
             for instruction in &mut data.instructions {
-                let mine = if instruction.id == ahead_id {
+                let mine = if instruction.id == prologue_id {
                     set_iname(&snapshot, instruction, k, &first)?;
                     instruction.within.retain(|n| n != k);
                     Expr::Int(0)
@@ -372,7 +372,7 @@ impl Transform for DoubleBuffer {
                 .iter()
                 .filter_map(|n| pairs.iter().find(|(old, _)| old == n).map(|(_, new)| new.clone()))
                 .collect();
-            let leaf = Tree::Leaf(PartRef { instruction: ahead_id.clone(), part: Part::Whole });
+            let leaf = Tree::Leaf(PartRef { instruction: prologue_id.clone(), part: Part::Whole });
             let nest = tree::nest(&renamed, vec![leaf]);
             data.tree =
                 tree::replace_loop(&data.tree, k, &|here| nest.iter().chain([here]).cloned().collect());

@@ -190,7 +190,7 @@ fn ends_between(model: &Model<'_>, items: &[Item], first: usize, last: usize) ->
 }
 
 /// The inames, those that together are a split iname replaced by that.
-fn whole(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Name>, Diagnostic> {
+fn rejoined(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Name>, Diagnostic> {
     let mut found: Vec<Name> = inames.to_vec();
     for d in &model.kernel.definitions {
         let base = model.lookup.base_of(&d.iname);
@@ -205,7 +205,11 @@ fn whole(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Name>, Diagnostic> {
 }
 
 /// The least and the greatest value of an iname, which may be defined, in an instruction.
-fn ends(data: &KernelData, writer: &Instruction, iname: &Name) -> Result<Option<(Aff, Aff)>, Diagnostic> {
+fn bounds_of(
+    data: &KernelData,
+    writer: &Instruction,
+    iname: &Name,
+) -> Result<Option<(Aff, Aff)>, Diagnostic> {
     if data.definition(iname).is_none() {
         let range = extent::range(data, iname)?;
         return Ok(range.and_then(|r| Some((r.lower, r.upper?))));
@@ -294,8 +298,8 @@ impl Transform for SaveReload {
         };
         let mut axes = Vec::new();
         let mut place_of = Vec::new();
-        for iname in whole(&model, &owners)? {
-            let Some((lower, upper)) = ends(kernel, &writer, &iname)? else {
+        for iname in rejoined(&model, &owners)? {
+            let Some((lower, upper)) = bounds_of(kernel, &writer, &iname)? else {
                 return Err(self.refuse(format!("the range of `{iname}` is no function of the parameters")));
             };
             // A few cells in front that nothing uses cost less than a shift in every subscript.

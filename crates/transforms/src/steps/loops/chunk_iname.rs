@@ -102,9 +102,9 @@ impl Transform for ChunkIname {
         kernel.edit(|data| {
             let (o, i) = (Aff::var(&outer), Aff::var(&inner));
             // In lowest terms, so that the divisions are small.
-            let (mut common, mut rest) = (length, chunks);
-            while rest != 0 {
-                (common, rest) = (rest, common % rest);
+            let (mut common, mut remainder) = (length, chunks);
+            while remainder != 0 {
+                (common, remainder) = (remainder, common % remainder);
             }
             let (times, by) = (length / common.max(1), chunks / common.max(1));
             let begin = |chunk: &Aff| chunk.scale(times)?.floor_div(by);

@@ -95,13 +95,13 @@ impl FuseLoops {
 
 /// Takes the loops out of a list of siblings, with the place of the first. `None` if they are
 /// elsewhere in the tree.
-fn take(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<bool, Diagnostic> {
+fn fuse_bodies(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<bool, Diagnostic> {
     let here = |tree: &Tree| matches!(tree, Tree::Loop { iname, .. } if inames.contains(iname));
     let places: Vec<usize> = (0..trees.len()).filter(|k| here(&trees[*k])).collect();
     if places.is_empty() {
         for tree in trees.iter_mut() {
             if let Tree::Loop { body, .. } = tree
-                && take(body, inames, new)?
+                && fuse_bodies(body, inames, new)?
             {
                 return Ok(true);
             }
@@ -169,7 +169,7 @@ fn drop_dead(data: &mut KernelData, inames: &[Name]) {
 }
 
 /// Replaces several inames by one in all that speaks of them; the tree is left alone.
-fn merge(data: &mut KernelData, inames: &[Name], new: &Name) -> Result<(), Diagnostic> {
+fn merge_domains(data: &mut KernelData, inames: &[Name], new: &Name) -> Result<(), Diagnostic> {
     drop_dead(data, inames);
     let with: Vec<(Name, Vec<Name>)> = data
         .instructions
@@ -291,8 +291,8 @@ impl Transform for FuseLoops {
             require_fresh(kernel, &new, "new")?;
         }
         let fused = kernel.edit(|data| {
-            take(&mut data.tree, &self.inames, &new)?;
-            merge(data, &self.inames, &new)
+            fuse_bodies(&mut data.tree, &self.inames, &new)?;
+            merge_domains(data, &self.inames, &new)
         })?;
         check_ranges(kernel, &fused, &self.inames, &new)?;
         Ok(fused)

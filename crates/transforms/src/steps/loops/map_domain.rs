@@ -164,13 +164,13 @@ impl MapDomain {
     /// The inverse map: the value of each old iname that is not kept.
     fn inverse(&self) -> Result<Vec<Definition>, Diagnostic> {
         let mut rows = Vec::new();
-        let mut rests = Vec::new();
+        let mut offsets = Vec::new();
         for n in &self.new {
             let value = self.value(n).unwrap_or_default();
             rows.push(self.old.iter().map(|o| value.coefficient(o)).collect::<Vec<i64>>());
             // What a shift adds.
-            let rest = value.substitute(&|name| self.old.contains(name).then(|| Aff::constant(0)))?;
-            rests.push(Aff::var(n).sub(&rest)?);
+            let offset = value.substitute(&|name| self.old.contains(name).then(|| Aff::constant(0)))?;
+            offsets.push(Aff::var(n).sub(&offset)?);
         }
         let Some(inverse) = super::unimodular::inverse(&rows) else {
             return Err(Diagnostic::new(
@@ -187,8 +187,8 @@ impl MapDomain {
                 continue;
             }
             let mut value = Aff::default();
-            for (c, rest) in row.iter().zip(&rests) {
-                value = value.add(&rest.scale(*c)?)?;
+            for (c, offset) in row.iter().zip(&offsets) {
+                value = value.add(&offset.scale(*c)?)?;
             }
             values.push(Definition { iname: o.clone(), value });
         }

@@ -4,7 +4,7 @@ use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, 
 
 use crate::{
     IndexSetSplit, Number, Transform,
-    rewrite::{End, ends_of, parts_with_inames, require_iname, require_untagged},
+    rewrite::{LoopBound, loop_bounds, parts_with_inames, require_iname, require_untagged},
 };
 
 step! {
@@ -103,10 +103,10 @@ impl Peel {
 }
 
 /// The ends of a loop, which all parts inside have to agree on.
-fn ends(data: &KernelData, iname: &Name) -> Result<(End, End), Diagnostic> {
-    let mut found: Option<(End, End)> = None;
+fn common_bounds(data: &KernelData, iname: &Name) -> Result<(LoopBound, LoopBound), Diagnostic> {
+    let mut found: Option<(LoopBound, LoopBound)> = None;
     for (part, _) in parts_with_inames(data).into_iter().filter(|(_, inames)| inames.contains(iname)) {
-        let own = ends_of(data, iname, &part)?;
+        let own = loop_bounds(data, iname, &part)?;
         found = Some(match found {
             None => own,
             Some(all) => (agreed(iname, all.0, own.0), agreed(iname, all.1, own.1)),
@@ -116,7 +116,7 @@ fn ends(data: &KernelData, iname: &Name) -> Result<(End, End), Diagnostic> {
         .ok_or_else(|| Diagnostic::new("not-nested", format!("no instruction runs in a loop over `{iname}`")))
 }
 
-fn agreed(iname: &Name, all: End, own: End) -> End {
+fn agreed(iname: &Name, all: LoopBound, own: LoopBound) -> LoopBound {
     let (all, own) = (all?, own?);
     if all == own {
         return Ok(all);
@@ -142,7 +142,7 @@ impl Transform for Peel {
             )
             .help("write `first=1`, `last=1` or both"));
         }
-        let (lower, upper) = ends(kernel, iname)?;
+        let (lower, upper) = common_bounds(kernel, iname)?;
         let value = Aff::var(iname);
         let mut kernel = kernel.clone();
         if first > 0 {
