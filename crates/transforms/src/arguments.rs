@@ -1,4 +1,4 @@
-//! The arguments of a step: read from its text, and printed again.
+//! The arguments of a step, as they are parsed from its text and printed.
 
 use std::{cell::RefCell, ops::Range};
 
@@ -10,12 +10,12 @@ use crate::{
     names,
 };
 
-/// What stands in the text of a step as one argument.
+/// A value that is written as one argument of a step.
 pub(crate) trait Argument: Sized {
-    /// The value of a text, or a refusal at its place.
+    /// Parses the value; errors point at the argument.
     fn of(args: &Args<'_>, piece: &Piece) -> Result<Self, Diagnostic>;
 
-    /// Its text.
+    /// The value as it is printed.
     fn text(&self) -> String;
 
     /// Its numbers that may be open parameters.
@@ -118,17 +118,18 @@ impl<T: Argument> Argument for Option<T> {
     }
 }
 
-/// An argument with its key, if it is another than by default.
+/// The argument `key=value`, unless the value is the default.
 pub(crate) fn given<T: Argument + PartialEq>(key: &str, value: &T, default: &T) -> Option<String> {
     (value != default).then(|| keyed(key, value))
 }
 
-/// An argument with its key, as it is printed.
+/// The argument `key=value`.
 pub(crate) fn keyed(key: &str, value: &impl Argument) -> String {
     format!("{key}={}", value.text())
 }
 
-/// The arguments of one step while it reads them. Whatever is left at the end is refused.
+/// The arguments of one step that have not been read yet. Any that are left at the end are an
+/// error ([`Args::done`]).
 pub(crate) struct Args<'a> {
     call: &'a Call,
     pieces: Vec<Piece>,
@@ -152,18 +153,18 @@ impl<'a> Args<'a> {
         &self.call.name
     }
 
-    /// The next argument without a key; `what` says what it is.
+    /// The next positional argument; `what` describes it in the error for a missing one.
     pub fn next<T: Argument>(&mut self, what: &str) -> Result<T, Diagnostic> {
         let piece = self.required(what)?;
         T::of(self, &piece)
     }
 
-    /// The argument of this key, if it is given.
+    /// The argument with this key, if it is given.
     pub fn option<T: Argument>(&mut self, key: &'static str) -> Result<Option<T>, Diagnostic> {
         self.take_key(key).map(|piece| T::of(self, &piece)).transpose()
     }
 
-    /// A refusal at the whole step.
+    /// An error at the whole step.
     pub fn error(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new("step-arguments", message).at(self.call.source.place(self.call.span.clone()))
     }
@@ -177,7 +178,7 @@ impl<'a> Args<'a> {
         Some(self.pieces.remove(k))
     }
 
-    /// All that is left without a key.
+    /// All remaining positional arguments.
     fn take_all(&mut self) -> Vec<Piece> {
         let (keyed, plain) = std::mem::take(&mut self.pieces).into_iter().partition(|p| p.key.is_some());
         self.pieces = keyed;
@@ -197,20 +198,20 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// All remaining arguments without a key: names, or `[names]`, or a quoted list.
+    /// All remaining positional arguments: names, `[names]`, or a quoted list.
     pub fn all_names(&mut self, what: &str) -> Result<Vec<Name>, Diagnostic> {
         let mut found: Vec<Name> = self.next(what)?;
         found.extend(self.rest_names()?);
         Ok(found)
     }
 
-    /// The next argument without a key: a name or `[names]`, and whether it is a list.
+    /// The next positional argument, a name or `[names]`, and whether it is a list.
     pub fn names_or_list(&mut self, what: &str) -> Result<(bool, Vec<Name>), Diagnostic> {
         let piece = self.required(what)?;
         Ok((unquoted(&piece.value).starts_with('['), Vec::of(self, &piece)?))
     }
 
-    /// All remaining arguments without a key: names.
+    /// All remaining positional arguments, as names.
     pub fn rest_names(&mut self) -> Result<Vec<Name>, Diagnostic> {
         let mut found = Vec::new();
         for piece in self.take_all() {
@@ -219,13 +220,13 @@ impl<'a> Args<'a> {
         Ok(found)
     }
 
-    /// All remaining arguments without a key, as text without quotes, each with a way to refuse it.
+    /// All remaining positional arguments as text without quotes, each with its span.
     pub fn all_texts(&mut self) -> Vec<(String, Range<usize>)> {
         let plain = self.take_all().into_iter();
         plain.map(|p| (unquoted(&p.value).to_string(), p.span)).collect()
     }
 
-    /// All remaining arguments with keys, in their order.
+    /// All remaining keyed arguments in their order.
     pub fn all_keyed(&mut self) -> Vec<(String, String, Range<usize>)> {
         let pieces = std::mem::take(&mut self.pieces);
         let (keyed, rest): (Vec<_>, Vec<_>) = pieces.into_iter().partition(|p| p.key.is_some());
@@ -247,17 +248,17 @@ impl<'a> Args<'a> {
             .collect()
     }
 
-    /// A refusal at a part of the step.
+    /// An error at a span of the step.
     pub fn error_in(&self, span: Range<usize>, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new("step-arguments", message).at(self.call.source.place(span))
     }
 
-    /// The argument of this key as text without quotes.
+    /// The argument with this key as text without quotes.
     pub fn key_text(&mut self, key: &'static str) -> Option<(String, Range<usize>)> {
         self.take_key(key).map(|p| (unquoted(&p.value).to_string(), p.span))
     }
 
-    /// Refuses what nobody has asked for.
+    /// Refuses arguments that were not read.
     pub fn done(self) -> Result<(), Diagnostic> {
         let Some(piece) = self.pieces.first() else { return Ok(()) };
         let name = &self.call.name;

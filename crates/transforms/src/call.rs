@@ -1,9 +1,8 @@
 //! The text of a step: `name(argument, key=value, ...)` or `name { step; step }`.
 //!
-//! Arguments stay text here; each step reads its own from
-//! [`Args`](crate::arguments::Args). Steps are separated by line
-//! ends or `;`, a `#` begins a comment that ends with its line. Nesting is bounded, so that no text
-//! overflows the stack.
+//! Arguments remain text here; each step parses its own with [`Args`](crate::arguments::Args).
+//! Steps are separated by line ends or `;`; `#` begins a comment that extends to the end of its
+//! line. The depth of nesting is bounded, so that no input overflows the stack.
 
 use std::{ops::Range, sync::Arc};
 
@@ -12,7 +11,7 @@ use loopwright_kernel_ir::{Diagnostic, Name, Place};
 /// How deep `{ }` may nest.
 const DEEPEST: usize = 32;
 
-/// One argument of a step, in the words of its text.
+/// One argument of a step as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub key: Option<String>,
@@ -27,7 +26,7 @@ pub(crate) enum Body {
     Steps(Vec<Call>),
 }
 
-/// One step as it was written.
+/// One step as it is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     pub(crate) name: String,
@@ -36,7 +35,7 @@ pub struct Call {
     pub(crate) source: Source,
 }
 
-/// The text that a step stands in.
+/// The text that contains a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     pub origin: Arc<str>,
@@ -77,7 +76,7 @@ impl Reader<'_> {
         Diagnostic::new("pipeline-syntax", message).at(self.source.place(span))
     }
 
-    /// Passes over spaces and comments; over line ends and `;` too where steps may begin.
+    /// Skips spaces and comments; also line ends and `;` where a step may begin.
     fn skip(&mut self, lines: bool) {
         while let Some(c) = self.peek() {
             match c {
@@ -157,7 +156,7 @@ impl Reader<'_> {
         Ok(Call { name, body, span: start..self.at, source: self.source.clone() })
     }
 
-    /// From `(` to its `)`, cut at the commas of the outermost level.
+    /// The arguments from `(` to the matching `)`, split at the commas of the outermost level.
     fn arguments(&mut self) -> Result<Vec<Piece>, Diagnostic> {
         let open = self.at;
         self.at += 1;
@@ -247,7 +246,7 @@ pub(crate) fn unquoted(text: &str) -> &str {
     text.strip_prefix('"').and_then(|t| t.strip_suffix('"')).unwrap_or(text).trim()
 }
 
-/// The name that a text is, quoted or not.
+/// The name that a text consists of, quoted or not.
 pub(crate) fn name_in(text: &str) -> Option<Name> {
     let text = unquoted(text);
     let first = *text.as_bytes().first()?;

@@ -1,10 +1,10 @@
-//! The steps as methods on a kernel.
+//! Steps as methods of a kernel.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
 use crate::{Pipeline, Step, Transform, Transforms, judged::apply_judged};
 
-/// Names as users write them: one text with commas, or a list.
+/// Names in the forms in which users write them: a text with commas, or a list.
 pub trait IntoNames {
     /// The names.
     fn into_names(self) -> Vec<Name>;

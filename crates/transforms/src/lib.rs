@@ -1,18 +1,19 @@
-//! Steps that change how a kernel computes, never what: `LoopKernel -> LoopKernel`, one file a
-//! transform, in folders by kind.
+//! Transformation steps, `LoopKernel -> LoopKernel`: they change how a kernel computes its results,
+//! and never which results it computes. Each step has a file of its own, in a folder for its kind.
 //!
-//! A [`Step`] is a value: it is applied ([`Transform::apply`]), printed and parsed
-//! (`split_iname(i, 128)`), and serialised. A [`Pipeline`] is a list of steps, whose numbers may be
-//! open parameters (`split_iname(i, $block)`). The methods of [`Transforms`] on a kernel are the
-//! same code. A kernel is a value too: a refused step leaves it as it was.
+//! A [`Step`] is a value: it can be applied ([`Transform::apply`]), printed, parsed
+//! (`split_iname(i, 128)`) and serialised. A [`Pipeline`] is a sequence of steps, whose numbers may
+//! be open parameters (`split_iname(i, $block)`). The methods of [`Transforms`] apply the same
+//! steps to a kernel. A kernel is a value too: a step that is refused leaves it unchanged.
 //!
-//! [`Step`] shows each step beside what loopy's users know, the page [`tags`] each tag.
+//! The documentation of [`Step`] lists each step with its counterpart in loopy, and the module
+//! [`tags`] does so for each tag.
 //!
-//! Every step is judged (see [`Verdict`]): it is proved to compute the declared kernel for all
-//! values of the parameters, or refused with a counter-example, or refused because neither is
-//! known, unless the user vouches for it ([`AssumeLegal`]). [`Pipeline::explain`] shows the
-//! verdicts. Whether the barriers and kernel boundaries that an order needs can be placed is found
-//! when the kernel is lowered.
+//! Every step is judged (see [`Verdict`]). Either the new kernel is proved to compute what the
+//! declared kernel computes, for all values of the parameters; or the step is refused with a
+//! counter-example; or neither can be shown, and the step is refused unless the user vouches for it
+//! ([`AssumeLegal`]). [`Pipeline::explain`] shows the verdicts. Whether the barriers and kernel
+//! boundaries that an order requires can be placed is determined when the kernel is lowered.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! The steps by kind, a file each, and the list that makes one type of them.
+//! The steps, a file each in folders by kind, and the list from which `Step` is made.
 //!
 //! A new step is its own file, which declares it (`crate::declare`), and two lines here: its
 //! module, and its place in the list.
@@ -11,70 +11,70 @@ use crate::{
     step::{BuiltIn, TextForm},
 };
 
-/// Loops: cut, joined, named, ordered, mapped, fused.
-pub(crate) mod loops {
-    pub(crate) mod chunk_iname;
-    pub(crate) mod distribute;
-    pub(crate) mod duplicate_inames;
-    pub(crate) mod fuse_loops;
-    pub(crate) mod fuse_maximal;
-    pub(crate) mod index_set_split;
-    pub(crate) mod join_inames;
-    pub(crate) mod map_domain;
-    pub(crate) mod peel;
-    pub(crate) mod rename_iname;
-    pub(crate) mod reorder;
-    pub(crate) mod reverse;
-    pub(crate) mod split_iname;
-    pub(crate) mod tile;
+/// Loops: splitting, joining, renaming, reordering, mapping, fusing.
+mod loops {
+    pub(super) mod chunk_iname;
+    pub(super) mod distribute;
+    pub(super) mod duplicate_inames;
+    pub(super) mod fuse_loops;
+    pub(super) mod fuse_maximal;
+    pub(super) mod index_set_split;
+    pub(super) mod join_inames;
+    pub(super) mod map_domain;
+    pub(super) mod peel;
+    pub(super) mod rename_iname;
+    pub(super) mod reorder;
+    pub(super) mod reverse;
+    pub(super) mod split_iname;
+    pub(super) mod tile;
     mod unimodular;
-    pub(crate) mod unroll;
+    pub(super) mod unroll;
 }
 
-/// Where arrays and temporaries live, and how they lie there.
-pub(crate) mod storage {
-    pub(crate) mod alias_temporaries;
-    pub(crate) mod cache_streaming;
-    pub(crate) mod cache_waves;
-    pub(crate) mod map_array;
-    pub(crate) mod pad_array_axis;
-    pub(crate) mod privatize_temporary;
-    pub(crate) mod set_address_space;
-    pub(crate) mod tag_array_axes;
-    pub(crate) mod unprivatize_temporary;
+/// Storage: address spaces, layouts and shapes of arrays, and hints for caches.
+mod storage {
+    pub(super) mod alias_temporaries;
+    pub(super) mod cache_streaming;
+    pub(super) mod cache_waves;
+    pub(super) mod map_array;
+    pub(super) mod pad_array_axis;
+    pub(super) mod privatize_temporary;
+    pub(super) mod set_address_space;
+    pub(super) mod tag_array_axes;
+    pub(super) mod unprivatize_temporary;
 }
 
-/// How reductions are taken apart and joined.
-pub(crate) mod reductions {
-    pub(crate) mod join_atomically;
-    pub(crate) mod realize_scan;
+/// Reductions: how they are split, scanned and joined.
+mod reductions {
+    pub(super) mod join_atomically;
+    pub(super) mod realize_scan;
     mod split_reduction;
-    pub(crate) mod split_reduction_inward;
-    pub(crate) mod split_reduction_outward;
+    pub(super) mod split_reduction_inward;
+    pub(super) mod split_reduction_outward;
 }
 
-/// Buffers, and the copies that fill and empty them.
-pub(crate) mod copies {
-    pub(crate) mod add_prefetch;
-    pub(crate) mod buffer_array;
-    pub(crate) mod double_buffer;
-    pub(crate) mod precompute;
-    pub(crate) mod save_reload;
+/// Copies: buffers, and the instructions that fill and empty them.
+mod copies {
+    pub(super) mod add_prefetch;
+    pub(super) mod buffer_array;
+    pub(super) mod double_buffer;
+    pub(super) mod precompute;
+    pub(super) mod save_reload;
 }
 
-/// Which iterations run at the same time, and where.
-pub(crate) mod parallelism {
-    pub(crate) mod flatten_ragged;
-    pub(crate) mod tag_inames;
-    pub(crate) mod untag_inames;
+/// Parallelism: which iterations run at the same time, and where.
+mod parallelism {
+    pub(super) mod flatten_ragged;
+    pub(super) mod tag_inames;
+    pub(super) mod untag_inames;
 }
 
-/// What holds for parameters, steps and results, of the kernel as a whole.
-pub(crate) mod context {
-    pub(crate) mod assume;
-    pub(crate) mod assume_legal;
-    pub(crate) mod fix_parameters;
-    pub(crate) mod set_precision;
+/// The context of a kernel: assumptions, values of parameters, precision.
+mod context {
+    pub(super) mod assume;
+    pub(super) mod assume_legal;
+    pub(super) mod fix_parameters;
+    pub(super) mod set_precision;
 }
 
 steps! {

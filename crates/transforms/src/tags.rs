@@ -1,4 +1,4 @@
-//! Tags beside the names that loopy's users know.
+//! Tags, with their names in loopy.
 //!
 //! # Tags
 //!
@@ -15,13 +15,13 @@
 //! | `host` | – | a loop around launches |
 //! | `flat_128x16x16` | – | segments of unequal length in pieces of equal work; given by `flatten_ragged` |
 //!
-//! Both columns are read in every text; printed is the first.
+//! Both columns are accepted in every text; the first one is printed.
 //!
 //! # Steps
 //!
-//! The table of the steps stands at [`Step`](crate::Step).
+//! The table of the steps is part of the documentation of [`Step`](crate::Step).
 //!
-//! `barriers`, `local memory` and `groups` of loopy are called barriers, shared memory and blocks
-//! here, as in CUDA.
+//! loopy's local memory and groups are called shared memory and blocks here, as in CUDA.
 //!
-//! A name of loopy's that is another one here ([`crate::FOREIGN_STEPS`]) is answered with ours.
+//! For a name that is only known in loopy ([`crate::FOREIGN_STEPS`]), the error names the
+//! counterpart here.
