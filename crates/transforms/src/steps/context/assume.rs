@@ -1,4 +1,4 @@
-//! Adds what holds for the parameters.
+//! Adds assumptions about the parameters.
 
 use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, parse_constraints};
 use loopwright_legality::Judgement;
@@ -11,17 +11,17 @@ use crate::{
 };
 
 step! {
-    /// `assume(n >= 1 and n % 16 = 0)`: writes down what holds for the parameters.
+    /// `assume(n >= 1 and n % 16 = 0)`: adds assumptions about the parameters.
     ///
     /// # Meaning
     ///
-    /// The constraints become part of the kernel: bounds and guards that follow from them are left
-    /// out, and a launch whose arguments do not fulfil them is refused.
+    /// The constraints become part of the kernel: bounds and guards that follow from them are
+    /// omitted, and a launch whose arguments do not satisfy them is refused.
     ///
     /// # Legality
     ///
-    /// Only scalar arguments may occur, and together with the assumptions so far there must be
-    /// values that fulfil all.
+    /// Only scalar arguments may occur, and the constraints must be satisfiable together with the
+    /// assumptions made so far.
     ///
     /// In text: `assume(n >= 1 and n % 16 = 0)`; commas mean `and`.
     ///
@@ -61,7 +61,7 @@ step! {
     /// ```
     #[serde(into = "String", try_from = "String")]
     pub struct Assume as "assume", by hand {
-        /// All of them hold.
+        /// The constraints, all of which hold.
         pub constraints: Vec<Constraint>,
     }
     table: "assume(n >= 1)" => "`assume(k, \"n >= 1\")`",
@@ -87,7 +87,7 @@ impl TryFrom<String> for Assume {
 }
 
 impl Assume {
-    /// The assumptions of a text such as `n >= 1 and n % 16 = 0`.
+    /// Parses assumptions such as `n >= 1 and n % 16 = 0`.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         Ok(Assume { constraints: parse_constraints(text)? })
     }

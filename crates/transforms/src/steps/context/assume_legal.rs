@@ -1,4 +1,4 @@
-//! Takes the responsibility for a step that cannot be proved.
+//! Vouches for a step that cannot be proved legal.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Vouched};
 use loopwright_legality::Judgement;
@@ -6,18 +6,18 @@ use loopwright_legality::Judgement;
 use crate::{Transform, arguments::Args, step::TextForm};
 
 step! {
-    /// `assume_legal("rows never overlap")`: lets the next step pass though it is not known to be
+    /// `assume_legal("rows never overlap")`: allows the next step even if it is not known to be
     /// legal.
     ///
     /// # Meaning
     ///
-    /// The reason is written into the kernel together with the step, and printed with it from then
-    /// on. If the next step can be proved after all, nothing is written down. A step that is
-    /// refuted, with a counter-example, stays refused.
+    /// The kernel records the reason together with the step, and prints it from then on. If the
+    /// next step can be proved after all, nothing is recorded. A step that is refuted by a
+    /// counter-example is refused all the same.
     ///
     /// # Legality
     ///
-    /// The user's.
+    /// The user is responsible for it.
     ///
     /// In text: `assume_legal("why")`.
     ///
@@ -57,7 +57,7 @@ step! {
     }
     table: "assume_legal(\"why\")" => "–",
     methods: {
-        /// See [`crate::AssumeLegal`]: lets the next step pass though it is not known to be legal.
+        /// See [`crate::AssumeLegal`]: allows the next step even if it is not known to be legal.
         fn assume_legal(&self, reason: &str) -> Result<Self, Diagnostic> {
             self.step(crate::AssumeLegal::new(reason))
         }
@@ -65,7 +65,7 @@ step! {
 }
 
 impl AssumeLegal {
-    /// The next step is legal, for this reason.
+    /// Vouches for the next step for this reason.
     pub fn new(reason: impl Into<Name>) -> Self {
         AssumeLegal { reason: reason.into() }
     }

@@ -15,17 +15,17 @@ use crate::{
 };
 
 step! {
-    /// `fix_parameters(n=64)`: makes a kernel for one value of a parameter.
+    /// `fix_parameters(n=64)`: specialises the kernel to one value of a parameter.
     ///
     /// # Meaning
     ///
-    /// The value takes the parameter's place in domains, shapes and expressions. The argument
-    /// stays, and the assumption `n = 64` is added, so that a launch with another value is refused.
+    /// The value replaces the parameter in domains, shapes and expressions. The argument remains,
+    /// and the assumption `n = 64` is added, so that a launch with another value is refused.
     ///
     /// # Legality
     ///
-    /// Legal for the launches that the assumption lets pass. Refused are values that contradict the
-    /// assumptions so far.
+    /// The step is legal for the launches that the assumption admits. Values that contradict
+    /// earlier assumptions are refused.
     ///
     /// In text: `fix_parameters(n=64, m=$m)`.
     ///
@@ -205,7 +205,7 @@ impl Transform for FixParameters {
     }
 }
 
-/// The expression with names replaced as they are in values; subscripts are integers.
+/// The expression with names replaced by typed values, and by plain integers in subscripts.
 fn in_values(e: &Expr, subscript: &dyn Fn(&Expr) -> Expr, replace: &dyn Fn(&Name) -> Option<Expr>) -> Expr {
     match e {
         Expr::Name(n) => replace(n).unwrap_or_else(|| e.clone()),
@@ -217,7 +217,7 @@ fn in_values(e: &Expr, subscript: &dyn Fn(&Expr) -> Expr, replace: &dyn Fn(&Name
     }
 }
 
-/// The expression with integer arithmetic of constants done.
+/// The expression with integer arithmetic on constants folded.
 fn fold(e: &Expr) -> Expr {
     let e = e.map_children(&mut fold);
     match (&e, e.to_aff().and_then(|a| a.as_constant())) {

@@ -1,4 +1,4 @@
-//! Chooses how exact math functions are.
+//! Chooses the precision of math functions.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Precision};
 use loopwright_legality::Judgement;
@@ -17,7 +17,7 @@ step! {
     /// In text: `set_precision(fast)`, `set_precision(precise)`.
     #[serde(transparent)]
     pub struct SetPrecision as "set_precision", by hand {
-        /// The precision of calls that do not say one.
+        /// The precision of calls that do not specify one.
         pub precision: Precision,
     }
     table: "set_precision(fast)" => "a compiler option",

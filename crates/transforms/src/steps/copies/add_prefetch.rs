@@ -1,4 +1,4 @@
-//! Copies what a sweep reads of an array into a buffer first.
+//! Prefetches the elements of an array that a sweep reads into a buffer.
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Diagnostic, Expr, Instruction, LoopKernel, Name, Role,
@@ -15,8 +15,8 @@ use crate::{
 };
 
 step! {
-    /// `add_prefetch(a, [i_inner, k_inner])`: copies what the sweep over the inames reads of `a`
-    /// into a buffer of the block first.
+    /// `add_prefetch(a, [i_inner, k_inner])`: copies the elements of `a` that are read in the sweep
+    /// over the inames into a buffer of the block first.
     ///
     /// # Meaning
     ///
@@ -30,8 +30,8 @@ step! {
     ///
     /// # Legality
     ///
-    /// Refused are subscripts that are not affine, footprints without a constant length, and bases
-    /// that differ between the threads that would share the buffer. Every read of the buffer must
+    /// Subscripts that are not affine, footprints without a constant length, and bases that differ
+    /// between the threads that would share the buffer are refused. Every read of the buffer must
     /// see a copy of the cell that it read before, made after the last write of that cell before
     /// the read and before the next one: where the kernel writes the array, the copy stands inside
     /// the loops around its reads and writes, and the step is refused with a counter-example where
@@ -97,21 +97,21 @@ step! {
     pub struct AddPrefetch as "add_prefetch" {
         /// The array.
         pub array: Name = next("the array to prefetch"),
-        /// The inames whose reads are gathered.
+        /// The inames that are swept over.
         pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
         /// Shared or private.
         #[serde(default = "shared")]
         pub space: AddressSpace = option(shared()),
-        /// The buffer's name; by default the array's with `_tile` behind it.
+        /// The buffer's name; by default the array's with the suffix `_tile`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<Name> = option(),
-        /// Elements added behind each row.
+        /// The padding of each row in elements.
         #[serde(default = "no_padding")]
         pub pad: Number = option(no_padding()),
-        /// Names of the copy's inames, an axis of the buffer each.
+        /// Names of the copy's inames, one for each axis of the buffer.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub inames: Vec<Name> = option(),
-        /// The instructions whose reads are replaced; none means all.
+        /// The instructions whose reads are replaced; if empty, all instructions.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub readers: Vec<Name> = option(),
     }
@@ -146,31 +146,31 @@ impl AddPrefetch {
         }
     }
 
-    /// Into the memory of each thread.
+    /// Uses private memory.
     pub fn private(mut self) -> Self {
         self.space = AddressSpace::Private;
         self
     }
 
-    /// With a name for the buffer.
+    /// Names the buffer.
     pub fn named(mut self, name: impl Into<Name>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// With elements added behind each row of the buffer.
+    /// Pads each row of the buffer.
     pub fn padded(mut self, by: impl Into<Number>) -> Self {
         self.pad = by.into();
         self
     }
 
-    /// With names for the copy's inames.
+    /// Names the inames of the copy.
     pub fn fetch_inames<N: Into<Name>>(mut self, inames: impl IntoIterator<Item = N>) -> Self {
         self.inames = inames.into_iter().map(Into::into).collect();
         self
     }
 
-    /// For the reads of these instructions only.
+    /// Restricts the step to the reads of these instructions.
     pub fn readers<N: Into<Name>>(mut self, ids: impl IntoIterator<Item = N>) -> Self {
         self.readers = ids.into_iter().map(Into::into).collect();
         self

@@ -1,4 +1,4 @@
-//! Works on a part of an array in a buffer, and writes it back.
+//! Keeps part of an array in a buffer and writes it back.
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel,
@@ -27,16 +27,16 @@ step! {
     /// The footprint of all accesses under the sweep is a box, as for
     /// [`AddPrefetch`](crate::AddPrefetch). `c_buf` has its lengths; `c_load` copies the cells in
     /// front of the first access, and `c_store` copies those that are written back behind the last
-    /// one; all accesses go to the buffer. With `init=none` nothing is loaded, for what is written
-    /// before it is read. A sum that is kept in memory moves into a register:
+    /// one; all accesses go to the buffer. With `init=none` nothing is loaded, which is for cells
+    /// that are written before they are read. A sum that is kept in memory moves into a register:
     /// `c[i] = c[i] + a[i, k]` with `k` swept.
     ///
     /// # Legality
     ///
-    /// All accesses of the array are affine and under the sweep, with a constant footprint. Legal
-    /// is the step if nobody else reads what is not yet stored, or writes what is loaded: { v -> r
-    /// : the cell of r is in the buffer when v writes the array }, { store -> v : a stale cell is
-    /// stored over what v wrote } are empty.
+    /// All accesses of the array are affine and under the sweep, with a constant footprint. The
+    /// step is legal if no other instruction reads a cell that is not yet stored or writes one that
+    /// is loaded: { v -> r : the cell of r is in the buffer when v writes the array }, { store -> v
+    /// : a stale cell is stored over what v wrote } are empty.
     ///
     /// In text: `buffer_array(c, [k])` with the options `space=shared` (private by default),
     /// `name=c_buf`, `init=none`.
@@ -77,12 +77,12 @@ step! {
     pub struct BufferArray as "buffer_array", by hand {
         /// The array.
         pub array: Name,
-        /// The inames whose accesses are gathered.
+        /// The inames that are swept over.
         pub sweep: Vec<Name>,
         /// Private or shared.
         #[serde(default = "private")]
         pub space: AddressSpace,
-        /// The buffer's name; by default the array's with `_buf` behind it.
+        /// The buffer's name; by default the array's with the suffix `_buf`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<Name>,
         /// Whether the cells are loaded first.
@@ -107,7 +107,7 @@ fn yes() -> bool {
 }
 
 impl BufferArray {
-    /// A buffer of each thread.
+    /// A private buffer of each thread.
     pub fn new<N: Into<Name>>(array: impl Into<Name>, sweep: impl IntoIterator<Item = N>) -> Self {
         BufferArray {
             array: array.into(),
@@ -118,20 +118,20 @@ impl BufferArray {
         }
     }
 
-    /// One buffer for the block.
+    /// Uses one buffer for the block, in shared memory.
     pub fn shared(mut self) -> Self {
         self.space = AddressSpace::Shared;
         self
     }
 
-    /// Without loading first.
+    /// Does not load the cells first.
     pub fn without_load(mut self) -> Self {
         self.load = false;
         self
     }
 }
 
-/// The writes of an array, as accesses of the parts that make them.
+/// The writes to an array, each with the part that makes it.
 fn writes_of(data: &KernelData, array: &Name) -> Result<Vec<Read>, Diagnostic> {
     let mut writes = Vec::new();
     for i in &data.instructions {

@@ -1,4 +1,4 @@
-//! Fetches for the next iteration while this one computes.
+//! Double buffering: fetches for the next iteration while the current one computes.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,14 +24,14 @@ step! {
     /// The temporary is written by one copy in the loop. It gets two slots, an axis of length 2 in
     /// front, taken in turns: iteration `k` reads slot `(k - lo) mod 2`. The copy is moved one
     /// iteration ahead: a first one in front of the loop fills slot 0, and the one in the loop
-    /// fetches for `k + 1`, where there is such an iteration. Loads are under way while the loop
-    /// computes, and one barrier an iteration is enough.
+    /// fetches for `k + 1`, where there is such an iteration. Loads overlap with the computation,
+    /// and one barrier per iteration suffices.
     ///
     /// # Legality
     ///
     /// One plain instruction writes the temporary, inside the sequential loop and around nothing
     /// else, and all accesses are inside the loop. The first value of the iname is one function of
-    /// loops around it and parameters. Legal is the step if what the copy reads stays the same for
+    /// loops around it and parameters. The step is legal if what the copy reads stays the same for
     /// one iteration more, { v : v writes a cell that copy(k + 1) reads, copy(k) < v < copy(k + 1)
     /// } is empty, and if iteration k reads only what was fetched for it.
     ///
@@ -141,8 +141,8 @@ impl DoubleBuffer {
     }
 }
 
-/// What changes with the loop's iname, each with its value where that has another one: the iname,
-/// and the names that are defined by it.
+/// The names whose values depend on the loop's iname, itself included, with their values where the
+/// iname has the given value.
 fn values_at(data: &KernelData, iname: &Name, value: &Aff) -> Result<Vec<(Name, Aff)>, Diagnostic> {
     let mut values = vec![(iname.clone(), value.clone())];
     for d in &data.definitions {
@@ -158,8 +158,7 @@ fn of<'a>(values: &'a [(Name, Aff)]) -> impl Fn(&Name) -> Option<Aff> + 'a {
     |n| values.iter().find(|(m, _)| m == n).map(|(_, v)| v.clone())
 }
 
-/// The constraints that say something else for another value of the loop's iname, and what they say
-/// for it.
+/// The constraints that depend on the loop's iname, with its value substituted.
 fn moved(constraints: &[Constraint], values: &[(Name, Aff)]) -> Result<Vec<Constraint>, Diagnostic> {
     let of = of(values);
     let mut found: Vec<Constraint> = Vec::new();
@@ -172,7 +171,7 @@ fn moved(constraints: &[Constraint], values: &[(Name, Aff)]) -> Result<Vec<Const
     Ok(found)
 }
 
-/// Gives the loop's iname another value in the expressions of an instruction.
+/// Substitutes a value for the loop's iname in the expressions of an instruction.
 fn set_iname(
     data: &KernelData,
     instruction: &mut Instruction,

@@ -1,4 +1,4 @@
-//! Computes the values of a temporary again, where they are used.
+//! Recomputes the values of a temporary where they are used.
 
 use std::collections::BTreeMap;
 
@@ -18,15 +18,15 @@ use crate::{
 };
 
 step! {
-    /// `precompute(t, [i_inner])`: computes what the sweep reads of the temporary `t` directly
-    /// before, into a buffer of the block.
+    /// `precompute(t, [i_inner])`: computes the elements of the temporary `t` that the sweep reads
+    /// directly before it, into a buffer of the block.
     ///
     /// # Meaning
     ///
     /// The footprint of all reads of `t` under the sweep is a box, as for [`crate::AddPrefetch`].
     /// The instruction that computes `t` is replaced by one that computes the box into `t_tile`
     /// where it is read; values that several blocks need are computed by each of them. The map of
-    /// the new instruction says which declared instances it does. Where several instructions write
+    /// the new instruction relates it to the declared instances. Where several instructions write
     /// `t` (the inside and the ends of a range, or a value in two stages), each is replaced by one
     /// of its own, in their order.
     ///
@@ -141,17 +141,17 @@ step! {
     pub struct Precompute as "precompute" {
         /// The temporary.
         pub temporary: Name = next("the temporary to precompute"),
-        /// The inames whose reads are gathered.
+        /// The inames that are swept over.
         pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
         /// Shared or private.
         pub space: AddressSpace = option(AddressSpace::Shared),
-        /// The buffer's name; by default the temporary's with `_tile` behind it.
+        /// The buffer's name; by default the temporary's with the suffix `_tile`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<Name> = option(),
-        /// Elements added behind each row.
+        /// The padding of each row in elements.
         pub pad: Number = option(Number::Known(0)),
-        /// Names of the new inames, an axis of the buffer each. Those of a second writer have its
-        /// name behind them.
+        /// Names of the new inames, one for each axis of the buffer. Those of a second writer have
+        /// its id as a suffix.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub inames: Vec<Name> = option(),
     }
@@ -165,7 +165,7 @@ step! {
 }
 
 impl Precompute {
-    /// Into shared memory.
+    /// Precomputes into shared memory.
     pub fn new<N: Into<Name>>(temporary: impl Into<Name>, sweep: impl IntoIterator<Item = N>) -> Self {
         Precompute {
             temporary: temporary.into(),
@@ -177,7 +177,7 @@ impl Precompute {
         }
     }
 
-    /// Into the memory of each thread.
+    /// Uses private memory.
     pub fn private(mut self) -> Self {
         self.space = AddressSpace::Private;
         self
@@ -186,9 +186,9 @@ impl Precompute {
 
 /// A subscript of what computes the temporary.
 enum Cell {
-    /// One of its loops, which the others do not have.
+    /// A loop of the writer's own.
     Loop(Name),
-    /// The same in all instances.
+    /// A value that is the same in all instances.
     Fixed(Aff),
 }
 
@@ -371,10 +371,10 @@ impl Transform for Precompute {
     }
 }
 
-/// What takes the place of one writer.
+/// The replacement of one writer.
 struct Piece {
     instruction: Instruction,
-    /// Its inames beside those around the readers.
+    /// Its inames apart from those around the readers.
     inames: Vec<Name>,
     needed: Vec<Constraint>,
     /// Those of the box, with their lengths.

@@ -1,4 +1,4 @@
-//! Carries private and shared values across the ends of device kernels.
+//! Saves private and shared values across the boundaries of device kernels.
 
 use std::fmt;
 
@@ -18,16 +18,16 @@ use crate::{
 };
 
 step! {
-    /// `save_reload(t)`: keeps a private or shared temporary over the end of a device kernel, in
-    /// global memory.
+    /// `save_reload(t)`: saves a private or shared temporary in global memory where a device kernel
+    /// ends, and reloads it in later ones.
     ///
     /// # Meaning
     ///
     /// Where blocks depend on one another, a device kernel ends and another begins, and private and
-    /// shared values end with it. `t_saved` is a global temporary of the launch with an axis for
-    /// each iname that owns the cells of `t` (all parallel inames of what writes it for a private
-    /// one, those on blocks for a shared one), in front of the axes of `t`. The instruction that
-    /// writes `t` is followed by a copy into it; where a device kernel reads the value of an
+    /// shared values are lost with it. `t_saved` is a global temporary of the launch with an axis
+    /// for each iname that owns the cells of `t` (all parallel inames of what writes it for a
+    /// private one, those on blocks for a shared one), in front of the axes of `t`. The instruction
+    /// that writes `t` is followed by a copy into it; where a device kernel reads the value of an
     /// earlier one, a copy from it into a temporary of the kernel's own, `t_reload`, comes first.
     /// Readers in the kernel that writes `t` stay as they are.
     ///
@@ -36,9 +36,9 @@ step! {
     /// One instruction without a predicate writes `t`, before all that read it. As any step that
     /// copies, it is legal if every read sees what it is declared to see: with f the declared
     /// definition of a read, `{ r : the last copy before r holds another definition than f(r) }` is
-    /// empty. Refused is a temporary that no device kernel needs of another.
+    /// empty. A temporary whose value no later device kernel needs is refused.
     ///
-    /// In text: `save_reload(t)`, with `name=t_saved` as the option by default.
+    /// In text: `save_reload(t)`, with `name=t_saved` as the default of its option.
     ///
     /// # Before and after
     ///
@@ -83,7 +83,7 @@ step! {
     pub struct SaveReload as "save_reload" {
         /// The temporary.
         pub temporary: Name = next("the temporary"),
-        /// The global temporary; by default the name with `_saved` behind it.
+        /// The global temporary; by default the name with the suffix `_saved`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<Name> = option(),
     }
@@ -96,7 +96,7 @@ step! {
     }
 }
 
-/// A least value up to which subscripts of what is saved are not shifted.
+/// The greatest lower bound up to which the subscripts of saved cells are not shifted.
 const FEW: i64 = 32;
 
 /// A child of the host's level: what one device kernel runs as a whole.
@@ -133,7 +133,7 @@ fn items(
 }
 
 impl SaveReload {
-    /// Keeps a temporary over the end of a device kernel.
+    /// Saves a temporary across the boundary of a device kernel.
     pub fn new(temporary: impl Into<Name>) -> Self {
         SaveReload { temporary: temporary.into(), name: None }
     }
@@ -189,7 +189,7 @@ fn ends_between(model: &Model<'_>, items: &[Item], first: usize, last: usize) ->
     Ok(false)
 }
 
-/// The inames, those that together are a split iname replaced by that.
+/// The inames, where the parts of a split iname are replaced by the iname that was split.
 fn rejoined(model: &Model<'_>, inames: &[Name]) -> Result<Vec<Name>, Diagnostic> {
     let mut found: Vec<Name> = inames.to_vec();
     for d in &model.kernel.definitions {
@@ -225,7 +225,7 @@ fn bounds_of(
     })
 }
 
-/// Reads another temporary instead.
+/// Replaces the reads of one temporary by reads of another.
 fn read_instead(instruction: &mut Instruction, old: &Name, new: &Name) {
     fn renamed(e: &Expr, old: &Name, new: &Name) -> Expr {
         match e {

@@ -19,9 +19,9 @@ step! {
     ///
     /// # Legality
     ///
-    /// The iname is untagged and its length is constant: a chunk of symbolic length would begin at
-    /// a product of two variables, and no sets describe that. The order of the values stays what it
-    /// was, { i -> (c, j) } is one to one and monotone.
+    /// The iname is untagged and its length is constant: with a symbolic length, a chunk would
+    /// begin at a product of two variables, which is not affine. The values keep their order, since
+    /// { i -> (c, j) } is one to one and monotone.
     ///
     /// In text: `chunk_iname(i, 4)`, with `outer=` and `inner=` for the names, by default `i_outer`
     /// and `i_inner`.
@@ -59,10 +59,10 @@ step! {
         pub iname: Name = next("the iname to split"),
         /// How many chunks.
         pub chunks: Number = next("the number of chunks"),
-        /// Name of the loop over chunks; by default the iname with `_outer` behind it.
+        /// Name of the loop over chunks; by default the iname with the suffix `_outer`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub outer: Option<Name> = option(),
-        /// Name of the loop inside a chunk; by default the iname with `_inner` behind it.
+        /// Name of the loop inside a chunk; by default the iname with the suffix `_inner`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub inner: Option<Name> = option(),
     }
@@ -76,7 +76,7 @@ step! {
 }
 
 impl ChunkIname {
-    /// Chunks with default names.
+    /// A split into chunks with default names.
     pub fn new(iname: impl Into<Name>, chunks: impl Into<Number>) -> Self {
         ChunkIname { iname: iname.into(), chunks: chunks.into(), outer: None, inner: None }
     }

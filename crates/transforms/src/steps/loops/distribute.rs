@@ -1,4 +1,4 @@
-//! Gives each part of a loop's body a loop of its own.
+//! Loop distribution: gives each part of a loop's body a loop of its own.
 
 use loopwright_kernel_ir::{Diagnostic, KernelData, LoopKernel, Name, Part, Tag, Tree};
 
@@ -22,9 +22,9 @@ step! {
     ///
     /// # Legality
     ///
-    /// The parts of one instruction stay together: a reduction cannot be cut through. Legal is a
-    /// cut if no dependence goes backwards over it: { x in a later piece -> y in an earlier piece :
-    /// y needs x, x at an earlier value of the iname } is empty.
+    /// The parts of one instruction stay together: a reduction cannot be cut through. A cut is
+    /// legal if no dependence goes backwards over it: { x in a later piece -> y in an earlier piece
+    /// : y needs x, x at an earlier value of the iname } is empty.
     ///
     /// In text: `distribute(i)`, `distribute(i, before=[second], new=[i_second])`.
     ///
@@ -61,8 +61,7 @@ step! {
     pub struct Distribute as "distribute" {
         /// The iname.
         pub iname: Name = next("the iname of the loop"),
-        /// The instructions that begin a new loop; none means that every child of the loop gets
-        /// one.
+        /// The instructions that begin a new loop; if empty, every child of the loop gets one.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub before: Vec<Name> = option(),
         /// Names of the copies of the iname, in the order of the loops.
@@ -84,13 +83,13 @@ impl Distribute {
         Distribute { iname: iname.into(), before: Vec::new(), new: Vec::new() }
     }
 
-    /// Cuts only in front of these instructions.
+    /// Cuts the body only in front of these instructions.
     pub fn before<N: Into<Name>>(mut self, ids: impl IntoIterator<Item = N>) -> Self {
         self.before = ids.into_iter().map(Into::into).collect();
         self
     }
 
-    /// With names for the copies of the iname.
+    /// Names the copies of the iname.
     pub fn named<N: Into<Name>>(mut self, new: impl IntoIterator<Item = N>) -> Self {
         self.new = new.into_iter().map(Into::into).collect();
         self

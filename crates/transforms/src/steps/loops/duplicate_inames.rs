@@ -21,8 +21,8 @@ step! {
     ///
     /// The chosen instructions must stand at the beginning or at the end of the loop, all together,
     /// and no dependence may go from the half that comes later to the other one: no access of the
-    /// later half may have been before an access of the same cell by the earlier half, one of the
-    /// two a write. Otherwise the step is refused with two such executions.
+    /// later half may previously have preceded an access to the same cell by the earlier half where
+    /// one of the two is a write. Otherwise the step is refused with two such executions.
     ///
     /// In text: `duplicate_inames([i], [second, third], new=[i2])`; by default the new iname is
     /// called `i_dup`.
@@ -114,7 +114,7 @@ impl DuplicateInames {
         }
     }
 
-    /// With names for the copies.
+    /// Names the copies.
     pub fn named<N: Into<Name>>(mut self, new: impl IntoIterator<Item = N>) -> Self {
         self.new = new.into_iter().map(Into::into).collect();
         self

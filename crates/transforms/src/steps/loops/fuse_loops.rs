@@ -1,4 +1,4 @@
-//! Makes one loop of neighbouring ones.
+//! Loop fusion: makes one loop of adjacent ones.
 
 use loopwright_kernel_ir::{
     Aff, Constraint, Diagnostic, Domain, Expr, KernelData, Lookup, LoopKernel, Name, PartRef, Tag, Tree,
@@ -14,8 +14,7 @@ use crate::{
 };
 
 step! {
-    /// `fuse_loops([i, j])`: makes one loop of several that are neighbours, with their bodies one
-    /// after the other.
+    /// `fuse_loops([i, j])`: fuses adjacent loops into one, with their bodies one after the other.
     ///
     /// # Meaning
     ///
@@ -27,10 +26,10 @@ step! {
     /// # Legality
     ///
     /// The loops are children of one loop, with nothing between them. The values of the iname that
-    /// the parts run through must not change: bounds that one loop has and another one has not must
-    /// follow from the others for each part,
+    /// the parts run through must not change: bounds that one loop has and another one does not
+    /// have must follow from the others for each part,
     /// `{ S[i] : bounds of S } = { S[i] : bounds of S and of the fused loop }`. (A shift or a split
-    /// with `map_domain` or `index_set_split` makes ranges equal.) Legal is the new order if no
+    /// with `map_domain` or `index_set_split` makes ranges equal.) The new order is legal if no
     /// dependence goes backwards in it: { x in a later body -> y in an earlier body : y needs x, x
     /// at an equal or earlier value } loses none that was kept before.
     ///
@@ -81,20 +80,20 @@ step! {
 }
 
 impl FuseLoops {
-    /// Makes one loop of these.
+    /// Fuses these loops.
     pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
         FuseLoops { inames: inames.into_iter().map(Into::into).collect(), new: None }
     }
 
-    /// With a name for the loop.
+    /// Names the fused loop.
     pub fn named(mut self, new: impl Into<Name>) -> Self {
         self.new = Some(new.into());
         self
     }
 }
 
-/// Takes the loops out of a list of siblings, with the place of the first. `None` if they are
-/// elsewhere in the tree.
+/// Replaces the loops, which are siblings, by one loop in the place of the first. Returns whether
+/// they were found among these trees.
 fn fuse_bodies(trees: &mut Vec<Tree>, inames: &[Name], new: &Name) -> Result<bool, Diagnostic> {
     let here = |tree: &Tree| matches!(tree, Tree::Loop { iname, .. } if inames.contains(iname));
     let places: Vec<usize> = (0..trees.len()).filter(|k| here(&trees[*k])).collect();
@@ -168,7 +167,7 @@ fn drop_dead(data: &mut KernelData, inames: &[Name]) {
     }
 }
 
-/// Replaces several inames by one in all that speaks of them; the tree is left alone.
+/// Replaces several inames by one in everything but the tree.
 fn merge_domains(data: &mut KernelData, inames: &[Name], new: &Name) -> Result<(), Diagnostic> {
     drop_dead(data, inames);
     let with: Vec<(Name, Vec<Name>)> = data
@@ -225,7 +224,7 @@ fn merge_domains(data: &mut KernelData, inames: &[Name], new: &Name) -> Result<(
     Ok(())
 }
 
-/// Refuses where a part would run through fewer values than before.
+/// Refuses the fusion if a part would run over fewer values than before.
 fn check_ranges(
     before: &KernelData,
     after: &KernelData,

@@ -1,4 +1,4 @@
-//! Fuses as many of some neighbouring loops as may be.
+//! Fuses as many adjacent loops as can be proved legal.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name, Tree};
 use loopwright_legality::{Judgement, Verdict};
@@ -6,8 +6,7 @@ use loopwright_legality::{Judgement, Verdict};
 use crate::{FuseLoops, Transform, judged::verdict, names, rewrite::require_iname};
 
 step! {
-    /// `fuse_maximal(i, j, k)`: makes as few loops as can be proved legal of several that follow
-    /// one another.
+    /// `fuse_maximal(i, j, k)`: fuses several consecutive loops into as few as can be proved legal.
     ///
     /// # Meaning
     ///
@@ -88,17 +87,17 @@ step! {
     }
 }
 
-/// What came of one candidate.
+/// The decision about one candidate.
 struct Decision {
     iname: Name,
-    /// The loop before it.
+    /// The preceding loop.
     with: Name,
-    /// Why it is not one with that.
+    /// Why the two were not fused.
     apart: Option<Diagnostic>,
 }
 
 impl FuseMaximal {
-    /// As few loops of these as may be.
+    /// Fuses these loops as far as possible.
     pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
         FuseMaximal { inames: inames.into_iter().map(Into::into).collect() }
     }
@@ -128,7 +127,7 @@ impl FuseMaximal {
         Ok(ordered)
     }
 
-    /// The kernel with all fusions that are proved, and what came of each candidate after the
+    /// The kernel with all fusions that are proved, and the decision about each candidate after the
     /// first.
     fn fuse(&self, kernel: &LoopKernel) -> Result<(LoopKernel, Vec<Decision>), Diagnostic> {
         let ordered = self.in_order(kernel)?;

@@ -1,4 +1,4 @@
-//! Cuts the range of a loop in two at an affine condition.
+//! Index set splitting: cuts the range of a loop in two at an affine condition.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::{
 };
 
 step! {
-    /// `index_set_split(i, i < k)`: a loop over the values of `i` where the condition holds, and
-    /// another one over the rest.
+    /// `index_set_split(i, i < k)`: splits the loop over `i` into one over the values where the
+    /// condition holds and one over the others.
     ///
     /// # Meaning
     ///
@@ -29,11 +29,11 @@ step! {
     /// # Legality
     ///
     /// Each instance is in exactly one of the copies, `{ S[i] : c }` or `{ S[i] : not c }`, and
-    /// their order is what it was, so that the step is legal by itself. Refused are inames of
-    /// reductions, whose accumulator is one, tagged inames, and conditions that are no inequality
-    /// of the iname, inames around it and parameters.
+    /// their order is what it was, so that the step is always legal where it applies. Inames of
+    /// reductions, which share one accumulator, tagged inames, and conditions other than
+    /// inequalities of the iname, inames around it and parameters are refused.
     ///
-    /// In text: `index_set_split(i, i < k)`, with `suffix=_rest` as the option by default.
+    /// In text: `index_set_split(i, i < k)`, with `suffix=_rest` as the default of its option.
     ///
     /// # Before and after
     ///
@@ -71,9 +71,9 @@ step! {
     pub struct IndexSetSplit as "index_set_split", by hand {
         /// The iname.
         pub iname: Name,
-        /// Where the first copy runs.
+        /// The condition under which the first copy runs.
         pub condition: Constraint,
-        /// What is put behind the names of the other copy.
+        /// The suffix of the names in the other copy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub suffix: Option<Name>,
     }
@@ -87,12 +87,12 @@ step! {
 }
 
 impl IndexSetSplit {
-    /// A split where `condition`, an inequality, holds or not.
+    /// Splits at an inequality.
     pub fn new(iname: impl Into<Name>, condition: Constraint) -> Self {
         IndexSetSplit { iname: iname.into(), condition, suffix: None }
     }
 
-    /// With these letters behind the names of the copy where the condition does not hold.
+    /// Sets the suffix of the names in the copy where the condition does not hold.
     pub fn suffixed(mut self, suffix: impl Into<Name>) -> Self {
         self.suffix = Some(suffix.into());
         self
@@ -137,7 +137,7 @@ fn copied(data: &KernelData, iname: &Name) -> Result<Copied, Diagnostic> {
     Ok(Copied { ids, inames })
 }
 
-/// The names that a condition on `iname` may speak of: inames of all parts in the loop, and integer
+/// Checks that the condition is an inequality of the iname, of loops around it and of integer
 /// arguments.
 fn check_condition(data: &KernelData, iname: &Name, condition: &Constraint) -> Result<(), Diagnostic> {
     let refuse = |why: String| {

@@ -1,4 +1,4 @@
-//! Makes one loop of several.
+//! Joins nested loops into one.
 
 use loopwright_kernel_ir::{
     Aff, Constraint, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree,
@@ -21,7 +21,7 @@ step! {
     /// # Meaning
     ///
     /// With `J` values of `j`, the iname `k` comes with the definitions `i = floor(k/J)` and
-    /// `j = k mod J` (each plus its least value); expressions and constraints go on speaking of `i`
+    /// `j = k mod J` (each plus its least value); expressions and constraints still refer to `i`
     /// and `j`. The first of the inames varies slowest.
     ///
     /// # Legality
@@ -79,12 +79,12 @@ step! {
 }
 
 impl JoinInames {
-    /// Joins these, slowest first.
+    /// Joins these inames, slowest first.
     pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
         JoinInames { inames: inames.into_iter().map(Into::into).collect(), new: None }
     }
 
-    /// With a name for the joined iname.
+    /// Names the joined iname.
     pub fn named(mut self, new: impl Into<Name>) -> Self {
         self.new = Some(new.into());
         self

@@ -17,28 +17,26 @@ use crate::{
 };
 
 step! {
-    /// `map_domain([t, i] -> [w, t], w = 2*t + i)`: goes through the same points along new inames,
-    /// which are affine functions of the old ones.
+    /// `map_domain([t, i] -> [w, t], w = 2*t + i)`: replaces inames by affine functions of them,
+    /// which run over the same points in another order.
     ///
     /// # Meaning
     ///
     /// The loops over the old inames become loops over the new ones, in the order in which these
-    /// are listed. An iname that is in both lists stays what it is; each other new iname has its
-    /// function after the lists, of the old inames, parameters and a constant. The map has to be
-    /// one to one on the integers: its matrix is square and has determinant 1 or -1. Old inames
-    /// that are not kept get their value from the inverse map: here `i` cannot be kept, for
-    /// `t = (w - i)/2` would leave values of `w` out, but `[t, i] -> [w, t], w = 2*t + i` has
-    /// `i = w - 2*t`.
+    /// are listed. An iname in both lists is kept; each other new iname has its function after the
+    /// lists, of the old inames, parameters and a constant. The map has to be one to one on the
+    /// integers: its matrix is square and has determinant 1 or -1. Old inames that are not kept get
+    /// their value from the inverse map: here `i` cannot be kept, for `t = (w - i)/2` would leave
+    /// values of `w` out, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
     ///
-    /// With it are written: a skew (`w = t + i`), a wavefront (sequential `w`, the others
-    /// parallel), a shift (`[i] -> [k], k = i + 1`), a reversal (see [`Reverse`](crate::Reverse)),
-    /// an interchange.
+    /// It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), shifts
+    /// (`[i] -> [k], k = i + 1`), reversal (see [`Reverse`](crate::Reverse)) and interchange.
     ///
     /// # Legality
     ///
     /// The loops have to be untagged and nested perfectly, so that each part runs over all of the
-    /// inames or none. The order of a reduction whose operator does not commute stays. Legal is the
-    /// map if for every dependence { x -> y } of the declared kernel the new time of x is before
+    /// inames or none. The order of a reduction whose operator does not commute stays. The map is
+    /// legal if for every dependence { x -> y } of the declared kernel the new time of x is before
     /// the new time of y: { x -> y : M x >= M y lexicographically } is empty.
     ///
     /// In text: as above, a function for each iname that is new.
@@ -117,7 +115,7 @@ impl MapDomain {
         self.values.iter().find(|d| d.iname == *iname).map(|d| d.value.clone())
     }
 
-    /// What is wrong with the lists themselves.
+    /// Checks the lists themselves.
     fn check_lists(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
         let refuse = |message: String| Err(Diagnostic::new("map-domain", message));
         for list in [&self.old, &self.new] {

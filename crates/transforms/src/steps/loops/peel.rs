@@ -1,4 +1,4 @@
-//! Cuts iterations off the ends of a loop.
+//! Loop peeling: cuts iterations off the ends of a loop.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, KernelData, LoopKernel, Name};
 
@@ -8,7 +8,7 @@ use crate::{
 };
 
 step! {
-    /// `peel(i, first=1, last=1)`: cuts the first and last iterations of a loop off into loops of
+    /// `peel(i, first=1, last=1)`: peels the first and the last iterations off a loop into loops of
     /// their own.
     ///
     /// # Meaning
@@ -70,10 +70,10 @@ step! {
     pub struct Peel as "peel" {
         /// The iname.
         pub iname: Name = next("the iname"),
-        /// How many of the first iterations are cut off.
+        /// The number of iterations that are peeled off at the beginning.
         #[serde(default = "none")]
         pub first: Number = option(none()),
-        /// How many of the last ones.
+        /// The number of iterations that are peeled off at the end.
         #[serde(default = "none")]
         pub last: Number = option(none()),
     }
@@ -96,13 +96,13 @@ fn none() -> Number {
 }
 
 impl Peel {
-    /// Cuts off iterations at both ends.
+    /// Peels iterations off at both ends.
     pub fn new(iname: impl Into<Name>, first: impl Into<Number>, last: impl Into<Number>) -> Self {
         Peel { iname: iname.into(), first: first.into(), last: last.into() }
     }
 }
 
-/// The ends of a loop, which all parts inside have to agree on.
+/// The bounds of a loop, on which all parts inside must agree.
 fn common_bounds(data: &KernelData, iname: &Name) -> Result<(LoopBound, LoopBound), Diagnostic> {
     let mut found: Option<(LoopBound, LoopBound)> = None;
     for (part, _) in parts_with_inames(data).into_iter().filter(|(_, inames)| inames.contains(iname)) {

@@ -1,4 +1,4 @@
-//! Gives an iname another name.
+//! Renames an iname.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Expr, KernelData, LoopKernel, Name};
 use loopwright_legality::Judgement;
@@ -9,7 +9,7 @@ use crate::{
 };
 
 step! {
-    /// `rename_iname(i, row)`: gives an iname another name, everywhere.
+    /// `rename_iname(i, row)`: renames an iname everywhere.
     ///
     /// # Meaning
     ///
@@ -18,8 +18,8 @@ step! {
     ///
     /// # Legality
     ///
-    /// Always legal. Refused is a name that the kernel uses already: making one loop of two is
-    /// fusion, not renaming.
+    /// The step is always legal. A name that is in use is refused: two loops become one by fusion,
+    /// not by renaming.
     ///
     /// In text: `rename_iname(i, row)`.
     ///

@@ -1,4 +1,4 @@
-//! Turns a loop round.
+//! Reverses a loop.
 
 use loopwright_kernel_ir::{Aff, Diagnostic, LoopKernel, Name};
 
@@ -17,12 +17,12 @@ step! {
     ///
     /// # Legality
     ///
-    /// The iname is untagged, and no reduction over it has an operator that does not commute. Legal
-    /// is the step if no dependence is carried by the loop:
+    /// The iname is untagged, and no reduction over it has an operator that does not commute. The
+    /// step is legal if no dependence is carried by the loop:
     /// `{ S[i] -> T[i'] : i < i' and one needs the other }` is empty for equal values of the loops
     /// around.
     ///
-    /// In text: `reverse(i)`, with `new=i_rev` as the option by default.
+    /// In text: `reverse(i)`, with `new=i_rev` as the default of its option.
     ///
     /// # Before and after
     ///
@@ -55,7 +55,7 @@ step! {
     pub struct Reverse as "reverse" {
         /// The iname.
         pub iname: Name = next("the iname"),
-        /// Name of the iname that counts; by default the iname with `_rev` behind it.
+        /// Name of the iname that counts upwards; by default the iname with the suffix `_rev`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub new: Option<Name> = option(),
     }
@@ -69,12 +69,12 @@ step! {
 }
 
 impl Reverse {
-    /// Turns the loop over this iname round.
+    /// Reverses the loop over this iname.
     pub fn new(iname: impl Into<Name>) -> Self {
         Reverse { iname: iname.into(), new: None }
     }
 
-    /// With a name for the iname that counts.
+    /// Names the iname that counts upwards.
     pub fn named(mut self, new: impl Into<Name>) -> Self {
         self.new = Some(new.into());
         self

@@ -15,15 +15,15 @@ step! {
     /// # Meaning
     ///
     /// The inames `i_outer` and `i_inner` come with `0 <= i_inner < 128` and the definition
-    /// `i = 128*i_outer + i_inner`; expressions and constraints go on speaking of `i`, so that the
+    /// `i = 128*i_outer + i_inner`; expressions and constraints still refer to `i`, so that the
     /// range of `i_outer` follows from that of `i`. In the loop tree, around instructions and in
     /// reductions, `i` is replaced by `i_outer, i_inner`.
     ///
     /// # Legality
     ///
     /// A split in place is always legal: executions and their order stay the same, since
-    /// `(i_outer, i_inner) -> i` is a monotone bijection on `0 <= i_inner < 128`. Refused are names
-    /// that are taken, inames that are no loops any more, and tagged inames.
+    /// `(i_outer, i_inner) -> i` is a monotone bijection on `0 <= i_inner < 128`. Names that are in
+    /// use, inames that are no longer loops, and tagged inames are refused.
     ///
     /// In text: `split_iname(i, 128)`, `split_iname(i, $block, outer=io, inner=ii)`.
     ///
@@ -75,10 +75,10 @@ step! {
         pub iname: Name = next("the iname to split"),
         /// Iterations of the inner loop.
         pub length: Number = next("the length of the inner loop"),
-        /// Name of the outer loop; by default the iname with `_outer` behind it.
+        /// Name of the outer loop; by default the iname with the suffix `_outer`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub outer: Option<Name> = option(),
-        /// Name of the inner loop; by default the iname with `_inner` behind it.
+        /// Name of the inner loop; by default the iname with the suffix `_inner`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub inner: Option<Name> = option(),
     }
@@ -107,7 +107,7 @@ impl SplitIname {
         SplitIname { iname: iname.into(), length: length.into(), outer: None, inner: None }
     }
 
-    /// With names of its own.
+    /// Names the two loops.
     pub fn named(mut self, outer: impl Into<Name>, inner: impl Into<Name>) -> Self {
         (self.outer, self.inner) = (Some(outer.into()), Some(inner.into()));
         self

@@ -19,7 +19,7 @@ step! {
     ///
     /// # Legality
     ///
-    /// The splits keep the order. The new nesting is legal if it turns no dependence round, which
+    /// The splits keep the order. The new nesting is legal if it reverses no dependence, which
     /// holds for all tile sizes if the loops are *permutable*: no dependence distance is negative
     /// in any of them. Skew a wavefront first with [`MapDomain`](crate::MapDomain).
     ///

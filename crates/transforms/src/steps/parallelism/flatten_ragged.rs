@@ -104,9 +104,9 @@ step! {
         pub items: Number,
         /// Tiles of a warp's run.
         pub tiles: Number,
-        /// How many runs have so many tiles; 0 if all have.
+        /// The number of runs that have `tiles` tiles; 0 if all have.
         pub runs: Number,
-        /// Tiles of the others; 0 if there are none.
+        /// The number of tiles of the remaining runs; 0 if there are none.
         pub rest: Number,
     }
     table: "flatten_ragged(s, i)" => "–",
@@ -133,17 +133,17 @@ impl FlattenRagged {
         }
     }
 
-    /// With so many threads a block.
+    /// Sets the number of threads of a block.
     pub fn threads(self, threads: impl Into<Number>) -> Self {
         FlattenRagged { threads: threads.into(), ..self }
     }
 
-    /// With so many points of a thread in a tile.
+    /// Sets the number of points of a thread in a tile.
     pub fn items(self, items: impl Into<Number>) -> Self {
         FlattenRagged { items: items.into(), ..self }
     }
 
-    /// With so many tiles a run.
+    /// Sets the number of tiles of a run.
     pub fn tiles(self, tiles: impl Into<Number>) -> Self {
         FlattenRagged { tiles: tiles.into(), ..self }
     }

@@ -1,4 +1,4 @@
-//! Says where inames run.
+//! Assigns inames to blocks, threads, lanes and unrolled loops.
 
 use std::collections::BTreeSet;
 
@@ -14,21 +14,22 @@ use crate::{
 };
 
 step! {
-    /// `tag_inames(i_outer: block.x, i_inner: thread.x)`: says where inames run. The page
-    /// [`crate::tags`] shows all tags.
+    /// `tag_inames(i_outer: block.x, i_inner: thread.x)`: determines where inames run. The page
+    /// [`crate::tags`] lists all tags.
     ///
     /// # Meaning
     ///
-    /// A parallel tag makes the iname a coordinate of executions: its loop leaves the loop tree,
-    /// and what it repeated takes its place. `unroll`, `seq` and `host` keep the loop.
+    /// A parallel tag makes the iname a coordinate of executions: its loop is removed from the loop
+    /// tree and replaced by its body. `unroll`, `seq` and `host` keep the loop.
     ///
     /// # Legality
     ///
-    /// Refused are an iname that has another tag, two inames on one axis in one instruction, `host`
-    /// below a loop that is not, and lengths that a tag does not allow (`thread`, `warp`, `unroll`,
-    /// `ilp` and `vec` need a constant one, `lane` a power of two up to 32). Lanes (`ilp`, `vec`)
-    /// change the order in a thread and must not turn a dependence round. Whether instances may run
-    /// at the same time in different threads is judged when the kernel is lowered.
+    /// The step refuses an iname that has another tag, two inames on one axis in one instruction,
+    /// `host` inside a loop that is not a host loop, and lengths that a tag does not allow
+    /// (`thread`, `warp`, `unroll`, `ilp` and `vec` need a constant one, `lane` a power of two up
+    /// to 32). Lanes (`ilp`, `vec`) change the order in a thread and must not reverse a dependence.
+    /// Whether instances may run at the same time in different threads is judged when the kernel is
+    /// lowered.
     ///
     /// In text: `tag_inames(i: block.x, j: thread.x)`; loopy's `g.0`, `l.0`, `unr` mean the same,
     /// also as `tag_inames("i:g.0, j:l.0")`.
@@ -106,13 +107,13 @@ impl TryFrom<Vec<(Name, String)>> for TagInames {
     }
 }
 
-/// The tags in our spelling.
+/// The names of the tags.
 const TAGS: &[&str] = &[
     "block.x", "block.y", "block.z", "thread.x", "thread.y", "thread.z", "warp", "lane", "unroll", "ilp",
     "vec", "seq", "host",
 ];
 
-/// Tags of others, and what we call them.
+/// Tags in other tools, and their names here.
 const FOREIGN_TAGS: &[(&str, &str)] = &[
     ("blockIdx.x", "block.x"),
     ("blockIdx.y", "block.y"),

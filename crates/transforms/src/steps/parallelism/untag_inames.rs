@@ -69,7 +69,7 @@ step! {
 }
 
 impl UntagInames {
-    /// Takes the tags of these inames away.
+    /// Removes the tags of these inames.
     pub fn new<N: Into<Name>>(inames: impl IntoIterator<Item = N>) -> Self {
         UntagInames { inames: inames.into_iter().map(Into::into).collect() }
     }

@@ -1,4 +1,4 @@
-//! Lets blocks add their partial results to the result itself.
+//! Combines the partial results of blocks by atomic updates of the result.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 use loopwright_legality::Judgement;
@@ -6,8 +6,8 @@ use loopwright_legality::Judgement;
 use crate::{Transform, rewrite::unknown_instruction};
 
 step! {
-    /// `join_atomically(total)`: blocks that share the reduction of an instruction change its
-    /// result by atomic updates.
+    /// `join_atomically(total)`: blocks that share the reduction of an instruction combine their
+    /// partial results by atomic updates.
     ///
     /// # Meaning
     ///
@@ -18,8 +18,8 @@ step! {
     /// array, and nothing to launch afterwards. Where no iname of the reduction is on the grid,
     /// nothing changes.
     ///
-    /// The order of the updates is that in which blocks come to their end. Sums of floating-point
-    /// numbers may therefore differ in their last bits from run to run; integers, and the least and
+    /// The updates happen in the order in which the blocks finish. Sums of floating-point numbers
+    /// may therefore differ in their last bits from run to run; integers, and the least and
     /// greatest, do not. The emulator runs the blocks of such a kernel in order.
     ///
     /// # Legality
@@ -79,7 +79,7 @@ step! {
 }
 
 impl JoinAtomically {
-    /// For an instruction.
+    /// Joins the partial results of this instruction atomically.
     pub fn new(instruction: impl Into<Name>) -> Self {
         JoinAtomically { instruction: instruction.into() }
     }

@@ -35,15 +35,15 @@ step! {
     /// `c`, the step is legal by theorem where
     ///
     /// * `{ (w, i, j) in U : j > i + c }` is empty and
-    /// `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each
-    /// `i` has the points of the one before it and at most one more, behind them;
-    /// * what is reduced does not speak of `i`;
-    /// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the value
-    ///   that the first instance reads for a point is the one that all later ones read.
+    ///   `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`:
+    ///   each `i` has the points of the one before it and at most one more, behind them;
+    /// * what is reduced does not depend on `i`;
+    /// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the
+    ///   value that the first instance reads for a point is the one that all later ones read.
     ///
-    /// Refused are ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`),
-    /// tagged inames, predicates, and loops between `i` and `j` that are not part of the scan. A
-    /// step that changes the order of a scan is judged as any other. Blocks cannot be scanned
+    /// Ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`), tagged
+    /// inames, predicates, and loops between `i` and `j` that are not part of the scan are refused.
+    /// A step that changes the order of a scan is judged as any other. Blocks cannot be scanned
     /// along.
     ///
     /// In text: `realize_scan(i, j)`.
@@ -88,8 +88,7 @@ step! {
     }
     table: "realize_scan(i, j)" => "`realize_reduction(k, force_scan=True)`",
     methods: {
-        /// See [`RealizeScan`]: running totals along `sweep` in the place of reductions over
-        /// `point`.
+        /// See [`RealizeScan`]: running totals along `sweep` replace reductions over `point`.
         fn realize_scan(&self, sweep: &str, point: &str) -> Result<Self, Diagnostic> {
             self.step(RealizeScan::new(sweep, point))
         }
@@ -97,7 +96,7 @@ step! {
 }
 
 impl RealizeScan {
-    /// Running totals along `sweep` in the place of reductions over `point`.
+    /// Replaces reductions over `point` by running totals along `sweep`.
     pub fn new(sweep: impl Into<Name>, point: impl Into<Name>) -> Self {
         RealizeScan { sweep: sweep.into(), point: point.into() }
     }

@@ -10,7 +10,7 @@ use crate::{
     rewrite::{extent, require_iname, tree::path_of},
 };
 
-/// Which inames the listed ones become.
+/// The side on which the listed inames end up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Inward,
@@ -69,9 +69,9 @@ fn wrap(trees: &mut Vec<Tree>, path: &[Name], around: &PartRef, before: Tree, be
     }
 }
 
-/// Says how far the outer inames run where that only follows from constraints on inner ones. What
-/// is added follows from the instances of the inner updates, so that the outer reduction loses
-/// nothing but empty inner ones.
+/// Adds bounds of the outer inames where they only follow from constraints on inner ones. The new
+/// bounds follow from the instances of the inner updates, so that the outer reduction loses nothing
+/// but empty inner ones.
 fn bound_outer(data: &mut KernelData, id: &Name, inner: usize) -> Result<(), Diagnostic> {
     let part = |part| PartRef { instruction: id.clone(), part };
     let kept = data.part_inames(&part(Part::Init(inner)));

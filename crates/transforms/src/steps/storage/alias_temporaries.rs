@@ -17,7 +17,7 @@ step! {
     ///
     /// # Legality
     ///
-    /// The temporaries have the same type, shape, layout and address space. Legal is the step if no
+    /// The temporaries have the same type, shape, layout and address space. The step is legal if no
     /// value is overwritten before its last read: { w -> r, v : r reads what w wrote into one of
     /// them, v writes the same cell of another one, w < v < r } is empty, for any two threads that
     /// share the storage.

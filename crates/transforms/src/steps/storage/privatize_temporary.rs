@@ -22,7 +22,7 @@ step! {
     /// # Legality
     ///
     /// Each instruction that touches the temporary runs over the inames. A private or shared
-    /// temporary takes only inames of constant length. Legal is the step if no value goes from one
+    /// temporary takes only inames of constant length. The step is legal if no value goes from one
     /// iteration to another: { w -> r : w writes t, r reads what w wrote, i(w) != i(r) } is empty.
     ///
     /// In text: `privatize_temporary(t, [i, j])`.

@@ -18,7 +18,7 @@ step! {
     ///
     /// # Legality
     ///
-    /// The temporary has the axis. Legal is the step if no value is overwritten before its last
+    /// The temporary has the axis. The step is legal if no value is overwritten before its last
     /// read: { w -> r, v : r reads what w wrote, v writes a cell that differs from r's on this axis
     /// only, w < v < r } is empty.
     ///
