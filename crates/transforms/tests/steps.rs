@@ -324,3 +324,39 @@ fn the_tables_know_every_step_and_tag() {
         assert!(page.contains(&format!("| `{tag}`")), "`{tag}` is in no row of docs/tags.md");
     }
 }
+
+/// What a step's declaration says of its arguments holds both ways, with all options given.
+#[test]
+fn every_step_is_printed_read_and_serialised() {
+    let with_options = [
+        "split_iname(i, $n, outer=io, inner=ii)",
+        "chunk_iname(i, 4, outer=io)",
+        "join_inames([i, j], k)",
+        "duplicate_inames([i, j], [a, b], new=[k, l])",
+        "distribute(i, before=[second], new=[k])",
+        "fuse_loops([i, j], new=k)",
+        "index_set_split(i, i <= 3, suffix=_b)",
+        "reverse(i, new=k)",
+        "peel(i, last=$n)",
+        "map_domain([t, i] -> [w, t], w = 2*t + i)",
+        "add_prefetch(a, [i, j], space=private, name=b, pad=1, inames=[r, c], readers=[x])",
+        "precompute(t, [i], space=private, name=b, pad=$p, inames=[r])",
+        "buffer_array(c, [k], space=shared, name=b, init=none)",
+        "save_reload(t, name=kept)",
+        "flatten_ragged(s, i, threads=64, items=8, tiles=4, runs=8, rest=1)",
+        "cache_waves(x, window=128, windows=2)",
+        "pad_array_axis(t, -1, $p)",
+        "tag_array_axes(t, [N1, N0])",
+        "fix_parameters(m=$m, n=64)",
+    ];
+    for text in with_options {
+        assert_eq!(Step::parse(text).unwrap_or_else(|d| panic!("{text}: {d}")).to_string(), text);
+    }
+    let table = Step::TABLE.iter().flat_map(|rows| rows.iter().map(|(text, _)| *text));
+    for text in table.chain(with_options) {
+        let step = Step::parse(text).unwrap();
+        assert_eq!(Step::parse(&step.to_string()).as_ref(), Ok(&step), "{text}");
+        let json = serde_json::to_string(&step).unwrap();
+        assert_eq!(serde_json::from_str::<Step>(&json).unwrap(), step, "{json}");
+    }
+}
