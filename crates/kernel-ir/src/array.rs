@@ -70,6 +70,22 @@ pub struct Array {
     pub waves: Option<Waves>,
 }
 
+impl Array {
+    /// An array whose axes lie in the order of its subscripts, densest last, and of which caches are
+    /// asked nothing.
+    pub fn new(name: impl Into<Name>, dtype: impl Into<Type>, axes: Vec<Axis>, space: AddressSpace) -> Self {
+        Array {
+            name: name.into(),
+            dtype: dtype.into(),
+            axes,
+            order: Vec::new(),
+            space,
+            streaming: false,
+            waves: None,
+        }
+    }
+}
+
 /// Stores in waves. A wave consists of windows of consecutive elements in storage; the L2 cache
 /// keeps all windows but the last, and evicts them when the last one is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

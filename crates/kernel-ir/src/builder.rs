@@ -363,19 +363,8 @@ impl KernelBuilder {
                 ),
             }
         }
-        self.data.instructions.push(Instruction {
-            id: Name::new(""),
-            targets: accesses,
-            value: value.into(),
-            predicate: None,
-            within: Vec::new(),
-            role: Role::Does(Name::new("")),
-            map: BTreeMap::new(),
-            after: Vec::new(),
-            scan: None,
-            atomic: false,
-            made_by: None,
-        });
+        let role = Role::Does(Name::new(""));
+        self.data.instructions.push(Instruction::new("", accesses, value.into(), role));
         self
     }
 
@@ -437,7 +426,7 @@ fn row_major<E: Into<Expr>>(
     space: AddressSpace,
 ) -> Array {
     let axes = shape.into_iter().map(|e| Axis::new(e.into())).collect();
-    Array { name, dtype, axes, order: Vec::new(), space, streaming: false, waves: None }
+    Array::new(name, dtype, axes, space)
 }
 
 impl From<&str> for Type {

@@ -81,7 +81,32 @@ pub struct Instruction {
     pub made_by: Option<Name>,
 }
 
+impl Access {
+    /// The element of an array with these subscripts; without any, a scalar.
+    pub fn new(array: impl Into<Name>, index: Vec<Expr>) -> Self {
+        Access { array: array.into(), index }
+    }
+}
+
 impl Instruction {
+    /// An instruction without a predicate, outside of all loops, which no transform made. What is
+    /// otherwise is written before `..Instruction::new(...)`.
+    pub fn new(id: impl Into<Name>, targets: Vec<Access>, value: Expr, role: Role) -> Self {
+        Instruction {
+            id: id.into(),
+            targets,
+            value,
+            predicate: None,
+            within: Vec::new(),
+            role,
+            map: BTreeMap::new(),
+            scan: None,
+            atomic: false,
+            after: Vec::new(),
+            made_by: None,
+        }
+    }
+
     /// The value of the iname that its reductions are scans along, in inames that may be defined.
     pub fn scan_value(&self) -> Option<Aff> {
         let iname = self.scan.as_ref()?;

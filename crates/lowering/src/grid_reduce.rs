@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Domain, Expr, Instruction, KernelData,
-    LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag, Tree, Type,
+    LoopKernel, Name, Part, PartRef, Reduce, ReductionOp, StateType, StateVar, Tag, Tree,
 };
 use loopwright_poly::System;
 
@@ -239,15 +239,7 @@ fn one(kernel: &LoopKernel, number: usize, n: usize) -> Result<(LoopKernel, Opti
 
     let edited: LoopKernel = kernel.edit(|data: &mut KernelData| -> Result<(), Diagnostic> {
         for (partial, dtype) in partials.iter().zip(&state) {
-            data.temporaries.push(Array {
-                name: partial.clone(),
-                dtype: Type::Known(*dtype),
-                axes: axes.clone(),
-                order: Vec::new(),
-                space: AddressSpace::Global,
-                streaming: false,
-                waves: None,
-            });
+            data.temporaries.push(Array::new(partial, *dtype, axes.clone(), AddressSpace::Global));
         }
         bound_blocks(data, blocks);
         data.reductions.push(partial_op);

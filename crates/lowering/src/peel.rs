@@ -23,7 +23,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Array, BinaryOp, Constraint, DType, Diagnostic, Expr, Instruction, KernelData,
-    Kind, Lookup, LoopKernel, Name, Part, PartRef, Reduce, Tag, Type,
+    Kind, Lookup, LoopKernel, Name, Part, PartRef, Reduce, Tag,
 };
 
 use loopwright_legality::context;
@@ -236,15 +236,7 @@ fn shifted(kernel: &LoopKernel, row: &Row) -> Result<LoopKernel, Diagnostic> {
     let id = fresh(kernel, &format!("find_{shift}"));
     let last = row.lanes - 1;
     kernel.edit(|data| {
-        data.temporaries.push(Array {
-            name: shift.clone(),
-            dtype: Type::Known(DType::I32),
-            axes: Vec::new(),
-            order: Vec::new(),
-            space: AddressSpace::Private,
-            streaming: false,
-            waves: None,
-        });
+        data.temporaries.push(Array::new(&shift, DType::I32, Vec::new(), AddressSpace::Private));
         let position = Aff::var(&row.iname).sub(&Aff::var(&shift))?;
         for domain in data.domains.iter_mut().filter(|d| d.inames.contains(&row.iname)) {
             let mut shifted = Vec::new();

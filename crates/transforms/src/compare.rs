@@ -1,4 +1,4 @@
-//! Two pipelines beside each other, and the step that made a property false.
+//! Comparison of two pipelines, and bisection for the step that made a property false.
 
 use std::fmt;
 
@@ -6,16 +6,17 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 
 use crate::{Pipeline, TextDiff, Transform};
 
-/// Where two pipelines first make different kernels of one.
+/// The first point at which two pipelines produce different kernels.
 #[derive(Clone, Debug)]
 pub struct Divergence {
-    /// How many steps of each lead to equal kernels: the next one is the first that differs.
+    /// After how many steps of each the kernels are still equal; the next step is the first that
+    /// differs.
     pub equal_steps: usize,
-    /// The next step of each, if it has one, and what it makes of the kernel.
+    /// The next step of each pipeline, if it has one, and the kernel that it produces.
     pub sides: [(Option<String>, Result<LoopKernel, Diagnostic>); 2],
     /// The lines in which the two kernels differ, or a kernel and a refusal.
     pub difference: TextDiff,
-    /// Whether the kernels at the end are equal all the same.
+    /// Whether the final kernels are equal nevertheless.
     pub same_end: bool,
 }
 
@@ -26,29 +27,30 @@ pub struct Culprit {
     pub number: usize,
     /// Its text.
     pub step: String,
-    /// Steps before it after which the property could not be asked: one of them may be the one.
+    /// Earlier steps after which the property could not be evaluated; one of these may be the
+    /// culprit instead.
     pub unknown: Vec<usize>,
     /// The last kernel that has the property.
     pub before: LoopKernel,
-    /// The kernel that has it no more.
+    /// The first kernel that does not have it.
     pub after: LoopKernel,
 }
 
-/// What came of the search for the step that made a property false.
+/// The result of the search for the step that made a property false.
 #[derive(Clone, Debug)]
 pub enum Bisection {
-    /// The kernel at the end has the property, as far as it could be asked on the way.
+    /// The final kernel has the property, and so has every kernel for which it could be evaluated.
     Holds,
-    /// The kernel had not got it before the first step.
+    /// The kernel did not have the property before the first step.
     NeverHeld,
     /// This step.
     Found(Box<Culprit>),
 }
 
 impl Pipeline {
-    /// Applies two pipelines to one kernel, step beside step and with every check, up to the first
-    /// step after which the kernels differ. `None` if they are equal all along. A refusal differs
-    /// from a kernel.
+    /// Applies two pipelines to one kernel in lockstep, with every check, up to the first step
+    /// after which the kernels differ; `None` if they are equal throughout. A refusal differs from
+    /// any kernel.
     ///
     /// ```
     /// use loopwright_kernel_ir::LoopKernel;
@@ -114,12 +116,13 @@ impl Pipeline {
     }
 
     /// The first step that made a property of the kernel false. All steps are applied, with every
-    /// check, and the property is asked before the first and after each of them, in order: it may
-    /// come and go. Where it cannot be asked (a kernel in the middle of a pipeline may have no
-    /// lowered program yet), `property` refuses and the step is passed over.
+    /// check, and the property is evaluated before the first step and after each one, in order,
+    /// since it need not be monotone. Where it cannot be evaluated (it may be impossible to lower
+    /// the kernel in the middle of a pipeline), `property` returns an error and the step is
+    /// skipped.
     ///
-    /// A property of the lowered program, or of a run on the emulator, is one of the kernel: lower
-    /// it in `property`.
+    /// To test a property of the lowered program, or of a run on the emulator, lower the kernel in
+    /// `property`.
     ///
     /// Errors: a step that is refused.
     ///
@@ -177,7 +180,7 @@ impl Pipeline {
     }
 }
 
-/// The step of each, and the lines in which what they make differs.
+/// The two steps, and the lines in which the resulting kernels differ.
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "step {} differs", self.equal_steps + 1)?;

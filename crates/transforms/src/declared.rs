@@ -1,16 +1,20 @@
-//! The verdict on a kernel that was read with the declared one beside it.
+//! The verdict on a kernel that was read together with its declared kernel.
 
 use loopwright_kernel_ir::{Arg, Diagnostic, LoopKernel, Type};
 use loopwright_legality::{Verdict, judge};
 
-/// Whether a kernel computes what its declared kernel does; none where it is the declared kernel.
+/// Whether a kernel computes what its declared kernel computes; `None` if it is the declared kernel
+/// itself.
 ///
 /// Pipelines judge each step as they apply it. A kernel that comes from a text with a `declared`
-/// block, or from JSON, says only what it claims to have been made from: reading it checks its
-/// form, this checks the claim. What a theorem about a step proved, as of a realised scan, is no
-/// longer known of the finished kernel, and may be `Unknown`.
+/// block, or from JSON, only claims to be derived from its declared kernel: reading it checks its
+/// form, and this function checks the claim. What was proved by a theorem about a step, as for a
+/// realised scan, is no longer known of the finished kernel, so that the verdict may be `Unknown`.
 ///
-/// Errors: arguments, operators, functions and facts that no step makes of the declared ones.
+/// # Errors
+///
+/// Arguments, operators, functions or facts that differ from the declared ones in a way in which no
+/// step changes them.
 ///
 /// ```
 /// use loopwright_kernel_ir::LoopKernel;
@@ -42,7 +46,7 @@ pub fn judge_declared(kernel: &LoopKernel) -> Result<Option<Verdict>, Diagnostic
     }
 }
 
-/// What no step changes, and is another here than there.
+/// A difference between the two kernels that no step can have made.
 fn mismatch(declared: &LoopKernel, kernel: &LoopKernel) -> Option<String> {
     let dtype = |arg: &Arg| match arg {
         Arg::Array(a) => (a.dtype.clone(), Some(a.axes.len())),

@@ -1,9 +1,9 @@
-//! Steps with their verdicts.
+//! Application of steps with verdicts.
 //!
-//! A step first makes the new kernel, checking its own structural conditions; then the new kernel
-//! is judged against the one before (see [`loopwright_legality::judge`]), unless a theorem says
-//! that the step is legal wherever it applies. What is refuted is refused; what is unknown is
-//! refused too, unless the user has vouched for it by `assume_legal`.
+//! A step first produces the new kernel and checks its own structural conditions. The new kernel is
+//! then judged against the previous one (see [`loopwright_legality::judge`]), unless a theorem
+//! states that the step is legal wherever it applies. A step that is refuted is refused; so is one
+//! whose verdict is unknown, unless the user has vouched for it with `assume_legal`.
 
 use std::{fmt, time::Instant};
 
@@ -12,16 +12,16 @@ use loopwright_legality::{Basis, Judgement, Verdict, judge};
 
 use crate::{Step, TextDiff, Transform};
 
-/// What judging a step came to.
+/// A step's result and the verdict on it.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The kernel after it.
     pub kernel: LoopKernel,
-    /// The verdict. `Unknown` is there only where the user has vouched for the step.
+    /// The verdict; `Unknown` only where the user has vouched for the step.
     pub verdict: Verdict,
-    /// How long the step itself took.
+    /// The time that the step itself took.
     pub transform_microseconds: f64,
-    /// How long judging took.
+    /// The time that the judgement took.
     pub judge_microseconds: f64,
 }
 
@@ -29,7 +29,7 @@ fn pending(kernel: &LoopKernel) -> bool {
     kernel.vouched.iter().any(|v| v.step.is_none())
 }
 
-/// The verdict on a transform that made `after` of `before`.
+/// The verdict on a transform that turned `before` into `after`.
 pub(crate) fn verdict(transform: &dyn Transform, before: &LoopKernel, after: &LoopKernel) -> Verdict {
     match transform.judgement(before) {
         Judgement::Theorem(why) => Verdict::Proved { basis: Basis::Theorem(why), questions: 0 },
@@ -37,8 +37,8 @@ pub(crate) fn verdict(transform: &dyn Transform, before: &LoopKernel, after: &Lo
     }
 }
 
-/// The refusal, with what is the likely reason where an operator keeps its values in order though
-/// it need not.
+/// The refusal, with the likely reason where an operator is not declared to commute although it
+/// does.
 fn with_forgotten_commutes(mut refusal: Diagnostic, kernel: &LoopKernel) -> Diagnostic {
     let reductions = kernel.instructions.iter().flat_map(|i| i.reductions());
     let forgotten = reductions.filter_map(|r| kernel.forgotten_commutes(&kernel.operator(&r.op)?)).next();
@@ -51,8 +51,8 @@ fn with_forgotten_commutes(mut refusal: Diagnostic, kernel: &LoopKernel) -> Diag
     refusal
 }
 
-/// Applies a transform and judges it. `name` is what the kernel calls it where the user has vouched
-/// for it.
+/// Applies a transform and judges it. `is_vouching` is set for `assume_legal` itself, which leaves
+/// the reason pending for the next step.
 pub(crate) fn apply_judged(
     transform: &dyn Transform,
     is_vouching: bool,
@@ -101,25 +101,25 @@ pub(crate) fn apply_judged(
 pub struct Explained {
     /// The step's text.
     pub step: String,
-    /// What came of it, or its refusal.
+    /// Its result, or the refusal.
     pub outcome: Result<Judged, Diagnostic>,
-    /// What it decided, where it had a choice.
+    /// The choices that it made, if it had any.
     pub notes: Vec<String>,
 }
 
-/// A pipeline step by step, with verdicts. Printed are the lines of the kernel that each step
-/// changed; `{:#}` prints whole kernels.
+/// A pipeline step by step, with verdicts. `{}` prints the lines of the kernel that each step
+/// changed, `{:#}` whole kernels.
 #[derive(Clone, Debug)]
 pub struct Explanation {
     /// The kernel before the first step.
     pub start: LoopKernel,
-    /// The steps, up to the first that is refused.
+    /// The steps, up to the first one that is refused.
     pub steps: Vec<Explained>,
 }
 
 impl Explanation {
-    /// The steps of a kernel; `refused` gives a refusal its place, with the number of its step
-    /// among `steps`.
+    /// Explains the steps; `refused` adds the location to a refusal, given the index of its step in
+    /// `steps`.
     pub(crate) fn of(
         steps: &[Step],
         start: &LoopKernel,
@@ -159,7 +159,7 @@ impl Explanation {
         Explanation { start: start.clone(), steps: explained }
     }
 
-    /// The kernel at the end, or the refusal.
+    /// The final kernel, or the refusal.
     pub fn kernel(&self) -> Option<Result<&LoopKernel, &Diagnostic>> {
         self.steps.last().map(|s| s.outcome.as_ref().map(|j| &j.kernel))
     }

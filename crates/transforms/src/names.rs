@@ -1,6 +1,6 @@
-//! Misspelt and foreign names, answered with ours.
+//! Suggestions for misspelt names and for names from other tools.
 
-/// Names of steps in loopy and elsewhere, and what we call them.
+/// Names of steps in loopy and other tools, with their names here.
 pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("add_padding", "pad_array_axis"),
     ("affine_map_inames", "map_domain"),
@@ -62,12 +62,12 @@ pub const FOREIGN_STEPS: &[(&str, &str)] = &[
     ("vectorize", "tag_inames(i: vec)"),
 ];
 
-/// What we call a step of this foreign name.
+/// The name here of a step that other tools know under this name.
 pub fn ours(foreign: &str) -> Option<&'static str> {
     FOREIGN_STEPS.iter().find(|(f, _)| *f == foreign).map(|(_, ours)| *ours)
 }
 
-/// The candidate that differs least, if it differs little for its length.
+/// The candidate at the least edit distance, if that is small for the length of the word.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > 64 || word.len() < 2 {
         return None;
@@ -83,7 +83,7 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
     best.map(|(_, c)| c)
 }
 
-/// Insertions, deletions and replacements between two words.
+/// The edit distance between two words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut last: Vec<usize> = (0..=b.len()).collect();

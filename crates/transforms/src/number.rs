@@ -1,22 +1,22 @@
-//! Numbers of steps that may be left open for a tuner.
+//! Numbers in steps, which may be left open for a tuner.
 
 use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
 use serde::{Deserialize, Serialize};
 
-/// An integer in a step: known, or an open parameter of the pipeline, written `$block`.
+/// An integer in a step: known, or an open parameter of the pipeline (`$block`).
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Number {
     /// A known integer.
     Known(i64),
-    /// The name of a parameter that [`crate::Pipeline::bind`] gives a value.
+    /// A parameter, which [`crate::Pipeline::bind`] replaces by its value.
     Open(Name),
 }
 
 impl Number {
-    /// The number of a text: `128`, `-1`, `$block`.
+    /// Parses `128`, `-1` or `$block`.
     pub fn parse(text: &str) -> Option<Number> {
         match text.trim().strip_prefix('$') {
             Some(name) => crate::call::name_in(name).map(Number::Open),
@@ -24,7 +24,7 @@ impl Number {
         }
     }
 
-    /// Its value, or a refusal that names the open parameter.
+    /// Its value, or an error that names the open parameter.
     pub fn value(&self) -> Result<i64, Diagnostic> {
         match self {
             Number::Known(value) => Ok(*value),
@@ -35,7 +35,7 @@ impl Number {
         }
     }
 
-    /// Its value if it is at least `least`; `what` says what it is.
+    /// Its value if it is at least `least`; `what` describes it in the error.
     pub(crate) fn at_least(&self, least: i64, what: &str) -> Result<i64, Diagnostic> {
         let value = self.value()?;
         if value < least {
@@ -55,7 +55,7 @@ impl From<i64> for Number {
     }
 }
 
-/// An integer as text: `"128"`, or an open parameter: `"$block"`. Other text becomes an open
+/// An integer as text, `"128"`, or an open parameter, `"$block"`. Any other text becomes an open
 /// parameter of that name.
 impl From<&str> for Number {
     fn from(text: &str) -> Self {

@@ -1,4 +1,4 @@
-//! A list of steps as a value.
+//! Pipelines: sequences of steps.
 
 use std::{
     fmt,
@@ -14,8 +14,8 @@ use crate::{
     together::{name_step, raw_all},
 };
 
-/// Steps in their order. In text one step a line, with `#` comments; numbers may be open parameters
-/// (`$block`).
+/// A sequence of steps. In text each step has a line of its own, and `#` begins a comment; numbers
+/// may be open parameters (`$block`).
 ///
 /// ```
 /// use loopwright_transforms::Pipeline;
@@ -36,12 +36,12 @@ use crate::{
 #[serde(transparent)]
 pub struct Pipeline {
     steps: Vec<Step>,
-    /// Where the first steps stand in the text that they were read from.
+    /// The locations of the first steps in the text that they were parsed from.
     #[serde(skip)]
     places: Places,
 }
 
-/// Places, which are no part of a pipeline's value: all are equal.
+/// Locations, which are not part of a pipeline's value: all compare equal.
 #[derive(Clone, Debug, Default)]
 struct Places(Vec<Place>);
 
@@ -64,23 +64,23 @@ pub struct Traced {
     pub step: String,
     /// The kernel after it.
     pub kernel: LoopKernel,
-    /// How long it took.
+    /// The time that it took.
     pub microseconds: f64,
 }
 
 impl Pipeline {
-    /// No steps.
+    /// A pipeline without steps.
     pub fn new() -> Self {
         Pipeline::default()
     }
 
-    /// With one more step at the end.
+    /// Appends a step.
     pub fn step(mut self, step: impl Into<Step>) -> Self {
         self.steps.push(step.into());
         self
     }
 
-    /// With the steps of another pipeline at the end.
+    /// Appends the steps of another pipeline.
     pub fn then(mut self, other: &Pipeline) -> Self {
         // The places are those of the first steps: they go on where all of these have one.
         if self.places.0.len() == self.steps.len() {
@@ -95,24 +95,24 @@ impl Pipeline {
         &self.steps
     }
 
-    /// The pipeline of a text.
+    /// Parses a pipeline.
     pub fn parse(text: &str) -> Result<Self, Diagnostic> {
         Pipeline::parse_with(text, &Registry::default())
     }
 
-    /// The pipeline of a text that also speaks of a user's own steps.
+    /// Parses a pipeline that also contains a user's own steps.
     pub fn parse_with(text: &str, registry: &Registry) -> Result<Self, Diagnostic> {
         Pipeline::parse_file("<pipeline>", text, registry)
     }
 
-    /// As [`Pipeline::parse_with`], where refusals call the text by the name of its file.
+    /// As [`Pipeline::parse_with`], with the name of the file for diagnostics.
     pub fn parse_file(origin: &str, text: &str, registry: &Registry) -> Result<Self, Diagnostic> {
         let calls = call::read(origin, text)?;
         let steps = calls.iter().map(|c| Step::of_call(c, registry)).collect::<Result<_, _>>()?;
         Ok(Pipeline { steps, places: Places(calls.iter().filter_map(call::Call::place).collect()) })
     }
 
-    /// The open parameters, in the order of their first use.
+    /// The open parameters in the order of their first use.
     pub fn parameters(&self) -> Vec<Name> {
         let mut found: Vec<Name> = Vec::new();
         for number in self.clone().steps.iter_mut().flat_map(Step::numbers) {
@@ -125,7 +125,8 @@ impl Pipeline {
         found
     }
 
-    /// With values for some open parameters. A name that the pipeline does not have is refused.
+    /// Replaces some open parameters by values. A name that is not a parameter of the pipeline is
+    /// an error.
     pub fn bind<N: AsRef<str>>(
         &self,
         values: impl IntoIterator<Item = (N, i64)>,
@@ -152,8 +153,7 @@ impl Pipeline {
         Ok(bound)
     }
 
-    /// The kernel after all steps. A refusal names the step; the kernel that was given stays as it
-    /// was.
+    /// The kernel after all steps. A refusal names the step; the given kernel remains unchanged.
     pub fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         let mut kernel = kernel.clone();
         for (k, step) in self.steps.iter().enumerate() {
@@ -162,13 +162,13 @@ impl Pipeline {
         Ok(kernel)
     }
 
-    /// The kernel after all steps without asking whether they are legal. For tests that show that
-    /// an illegal step really goes wrong.
+    /// The kernel after all steps, without any check of legality. It is meant for tests which show
+    /// that an illegal step really changes the results.
     pub fn apply_unjudged(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         raw_all(&self.steps, kernel)
     }
 
-    /// The kernel after each step, with the time that it took.
+    /// The kernel after each step, with the time that the step took.
     pub fn apply_traced(&self, kernel: &LoopKernel) -> Result<Vec<Traced>, Diagnostic> {
         let mut kernel = kernel.clone();
         let mut trace = Vec::with_capacity(self.steps.len());
@@ -181,15 +181,15 @@ impl Pipeline {
         Ok(trace)
     }
 
-    /// The refusal of a step with its number and text, and its place: in the text of the pipeline
-    /// if it was read from one, otherwise in that of the kernel that it was given.
+    /// Adds the step's number, text and location to its refusal: the location in the pipeline's
+    /// text if the pipeline was parsed from one, otherwise in that of the kernel.
     fn refused(&self, diagnostic: Diagnostic, number: usize, step: &Step, kernel: &LoopKernel) -> Diagnostic {
         let named = name_step(diagnostic, number, step);
         kernel.locate(named.at(self.places.0.get(number).cloned()))
     }
 
-    /// The kernel and the verdict after each step, up to the first that is refused: what each
-    /// verdict rests on, and how long it took.
+    /// The kernel and the verdict after each step, up to the first one that is refused, with the
+    /// basis of each verdict and the time that it took.
     ///
     /// ```
     /// use loopwright_kernel_ir::LoopKernel;
@@ -221,7 +221,7 @@ impl Pipeline {
         })
     }
 
-    /// After loading: gives the user's own steps, which are saved as text, their code again.
+    /// Looks up the code of the user's own steps again, which a saved pipeline holds as text.
     pub fn resolve(&self, registry: &Registry) -> Result<Self, Diagnostic> {
         fn resolve(step: &Step, registry: &Registry) -> Result<Step, Diagnostic> {
             let all = |steps: &[Step]| steps.iter().map(|s| resolve(s, registry)).collect::<Result<_, _>>();

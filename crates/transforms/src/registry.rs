@@ -1,10 +1,12 @@
-//! Names of a user's own steps, for pipelines that come as text.
+//! The registry of a user's own steps, for pipelines in text form.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
-use crate::{Call, Composite, Number, Pipeline, Step, Transform, UserStep, call::Args, user::FunctionStep};
+use crate::{
+    Call, Composite, Number, Pipeline, Step, Transform, UserStep, arguments::Args, user::FunctionStep,
+};
 
 type Make = dyn Fn(&[String]) -> Result<Arc<dyn Transform>, Diagnostic> + Send + Sync;
 
@@ -14,7 +16,7 @@ enum Entry {
     Pipeline(Pipeline),
 }
 
-/// A user's own steps by name. A plain value that is handed to [`Pipeline::parse_with`] and
+/// A user's own steps by name: a plain value that is passed to [`Pipeline::parse_with`] and
 /// [`Pipeline::resolve`].
 #[derive(Clone, Default)]
 pub struct Registry {
@@ -28,12 +30,12 @@ impl fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// No steps.
+    /// A registry without steps.
     pub fn new() -> Self {
         Registry::default()
     }
 
-    /// With a function from kernel to kernel, written `name()`.
+    /// Adds a function from kernel to kernel, written `name()`.
     pub fn function(
         self,
         name: &str,
@@ -48,7 +50,7 @@ impl Registry {
         )
     }
 
-    /// With a transform that is made of the texts of its arguments, written `name(a, b)`.
+    /// Adds a transform that is constructed from its arguments as text, written `name(a, b)`.
     pub fn transform<T: Transform + 'static>(
         self,
         name: &str,
@@ -60,8 +62,8 @@ impl Registry {
         )
     }
 
-    /// With a list of steps, written `name(parameter=value)` with a value for each of the list's
-    /// open parameters that is to be bound.
+    /// Adds a sequence of steps, written `name(parameter=value)` with a value for each of its open
+    /// parameters that is to be bound.
     pub fn pipeline(self, name: &str, pipeline: Pipeline) -> Self {
         self.with(name, Entry::Pipeline(pipeline))
     }

@@ -4,164 +4,69 @@ use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_legality::Judgement;
-use serde::{Deserialize, Serialize};
 
 use crate::{
-    AddPrefetch, AliasTemporaries, Assume, AssumeLegal, BufferArray, CacheStreaming, CacheWaves, ChunkIname,
-    Composite, Distribute, DoubleBuffer, DuplicateInames, FixParameters, FlattenRagged, FuseLoops,
-    FuseMaximal, IndexSetSplit, JoinAtomically, JoinInames, MapArray, MapDomain, Number, PadArrayAxis, Peel,
-    Precompute, PrivatizeTemporary, RealizeScan, Registry, RenameIname, Reorder, Reverse, SaveReload,
-    SetAddressSpace, SetPrecision, SplitIname, SplitReductionInward, SplitReductionOutward, TagArrayAxes,
-    TagInames, Tile, Together, UnprivatizeTemporary, Unroll, UntagInames, UserStep,
-    call::{Args, Body, Call},
+    Composite, Number, Registry, Step, Together, UserStep,
+    arguments::Args,
+    call::{Body, Call},
     judged::{Judged, apply_judged},
     names,
     together::raw_all,
 };
 
-/// What changes a kernel: our own steps and the user's. The printed form (`Display`) is the step's
+/// A transformation of kernels: a step of the library or a user's own. Its `Display` form is its
 /// text in a pipeline.
 pub trait Transform: fmt::Display + fmt::Debug + Send + Sync {
-    /// The changed kernel, or why not. The new instructions say by their role and their map what
-    /// they are to the declared kernel.
+    /// The transformed kernel, or the reason why there is none. The role and the map of each new
+    /// instruction relate it to the declared kernel.
     fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic>;
 
-    /// How the step is judged: by comparing the kernels before and after it, unless a theorem says
-    /// that it is legal wherever it applies.
+    /// How the step is judged: by a comparison of the kernels before and after it, unless a theorem
+    /// states that it is legal wherever it applies.
     fn judgement(&self, before: &LoopKernel) -> Judgement {
         let _ = before;
         Judgement::Ask
     }
 
-    /// What it decided for this kernel, where it had a choice: shown by
-    /// [`Pipeline::explain`](crate::Pipeline::explain).
+    /// The choices that it makes for this kernel, which
+    /// [`Pipeline::explain`](crate::Pipeline::explain) shows.
     fn notes(&self, before: &LoopKernel) -> Vec<String> {
         let _ = before;
         Vec::new()
     }
 }
 
-/// A step that comes with the library.
-pub(crate) trait BuiltIn: Transform + Sized {
-    /// Its name in text.
-    const NAME: &'static str;
-    /// Other names that are read as this step.
-    const ALIASES: &'static [&'static str] = &[];
-    /// The step of these arguments.
+/// The text form of a step of the library. `step!` implements it (see [`crate::declare`]), unless
+/// the step is declared `by hand`.
+pub(crate) trait TextForm: Sized {
+    /// Parses the step from its arguments.
     fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic>;
-    /// Its numbers that may be open parameters.
+    /// The arguments as they are printed.
+    fn arguments(&self) -> Vec<String>;
+    /// The numbers that may be open parameters.
     fn numbers(&mut self) -> Vec<&mut Number> {
         Vec::new()
     }
 }
 
-macro_rules! steps {
-    ($($variant:ident),* $(,)?) => {
-        /// A step of a pipeline.
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        #[serde(rename_all = "snake_case")]
-        #[non_exhaustive]
-        pub enum Step {
-            $(
-                #[doc = concat!("See [`", stringify!($variant), "`].")]
-                $variant($variant),
-            )*
-            /// Several steps that are judged at their end.
-            Together(Together),
-            /// A named list of steps: a user's own composite step.
-            Composite(Composite),
-            /// A user's own transform.
-            User(UserStep),
+/// A step of the library.
+pub(crate) trait BuiltIn: Transform + TextForm {
+    /// Its name in text.
+    const NAME: &'static str;
+    /// Other names under which it is parsed.
+    const ALIASES: &'static [&'static str];
+
+    /// Parses the step if the call has its name.
+    fn of_call(call: &Call) -> Option<Result<Self, Diagnostic>> {
+        if call.name != Self::NAME && !Self::ALIASES.contains(&call.name.as_str()) {
+            return None;
         }
-
-        $(
-            impl From<$variant> for Step {
-                fn from(step: $variant) -> Step {
-                    Step::$variant(step)
-                }
-            }
-        )*
-
-        impl Step {
-            /// The names of the steps that come with the library, without `together`.
-            pub const NAMES: &'static [&'static str] = &[$($variant::NAME),*];
-
-            pub(crate) fn transform(&self) -> &dyn Transform {
-                match self {
-                    $(Step::$variant(step) => step,)*
-                    Step::Together(step) => step,
-                    Step::Composite(step) => step,
-                    Step::User(step) => step,
-                }
-            }
-
-            /// All numbers that may be open parameters.
-            pub(crate) fn numbers(&mut self) -> Vec<&mut Number> {
-                match self {
-                    $(Step::$variant(step) => step.numbers(),)*
-                    Step::Together(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
-                    Step::Composite(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
-                    Step::User(_) => Vec::new(),
-                }
-            }
-
-            fn built_in(call: &Call) -> Option<Result<Step, Diagnostic>> {
-                $(
-                    if call.name == $variant::NAME || $variant::ALIASES.contains(&call.name.as_str()) {
-                        return Some(Args::of(call).and_then(|mut args| {
-                            let step = $variant::read(&mut args)?;
-                            args.done()?;
-                            Ok(Step::$variant(step))
-                        }));
-                    }
-                )*
-                None
-            }
-        }
-    };
-}
-
-steps! {
-    SplitIname,
-    TagInames,
-    UntagInames,
-    Reorder,
-    Unroll,
-    JoinInames,
-    AddPrefetch,
-    Assume,
-    AssumeLegal,
-    DuplicateInames,
-    FixParameters,
-    PadArrayAxis,
-    Precompute,
-    RenameIname,
-    SetAddressSpace,
-    SetPrecision,
-    SplitReductionInward,
-    SplitReductionOutward,
-    TagArrayAxes,
-    MapDomain,
-    IndexSetSplit,
-    Peel,
-    Reverse,
-    Tile,
-    Distribute,
-    FuseLoops,
-    PrivatizeTemporary,
-    UnprivatizeTemporary,
-    AliasTemporaries,
-    ChunkIname,
-    DoubleBuffer,
-    BufferArray,
-    MapArray,
-    FuseMaximal,
-    RealizeScan,
-    SaveReload,
-    FlattenRagged,
-    CacheStreaming,
-    CacheWaves,
-    JoinAtomically,
+        Some(Args::of(call).and_then(|mut args| {
+            let step = Self::read(&mut args)?;
+            args.done()?;
+            Ok(step)
+        }))
+    }
 }
 
 impl From<Together> for Step {
@@ -183,7 +88,7 @@ impl From<UserStep> for Step {
 }
 
 impl Step {
-    /// The step of a text.
+    /// Parses a single step.
     pub fn parse(text: &str) -> Result<Step, Diagnostic> {
         let calls = crate::call::read("<step>", text)?;
         match calls.as_slice() {
@@ -224,18 +129,18 @@ impl Step {
 }
 
 impl Step {
-    /// The kernel after the step with the verdict on it. A composite step is judged step by step
-    /// and has the verdict on its whole.
+    /// The kernel after the step and the verdict. A composite step is judged step by step, and its
+    /// verdict is that on the whole.
     pub fn judged(&self, kernel: &LoopKernel) -> Result<Judged, Diagnostic> {
         apply_judged(self.transform(), matches!(self, Step::AssumeLegal(_)), kernel)
     }
 
-    /// The step's own transform, which does not judge.
+    /// The step's own transform, which applies it without a verdict.
     pub fn rule(&self) -> &dyn Transform {
         self.transform()
     }
 
-    /// The kernel after the step, not judged: part of a group that is judged at its end.
+    /// The kernel after the step without a verdict, for groups that are judged at their end.
     pub(crate) fn raw(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
         match self {
             Step::Together(group) => raw_all(&group.steps, kernel),

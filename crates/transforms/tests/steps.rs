@@ -9,15 +9,8 @@ fn segmented_sum() -> LoopKernel {
     let (s, i, n, m) = (Aff::var("s"), Aff::var("i"), Aff::var("n"), Aff::var("m"));
     let range = |v: &Aff, len: &Aff| vec![Constraint::nonneg(v.clone()), Constraint::lt(v, len).unwrap()];
     let array = |name: &str, axes: &[&str]| {
-        Arg::Array(Array {
-            name: name.into(),
-            dtype: DType::F32.into(),
-            axes: axes.iter().map(|a| Axis::new(Expr::name(*a))).collect(),
-            order: vec![],
-            space: AddressSpace::Global,
-            streaming: false,
-            waves: None,
-        })
+        let axes = axes.iter().map(|a| Axis::new(Expr::name(*a))).collect();
+        Arg::Array(Array::new(name, DType::F32, axes, AddressSpace::Global))
     };
     let access = |array: &str, index: &[&str]| Access {
         array: array.into(),
@@ -37,10 +30,10 @@ fn segmented_sum() -> LoopKernel {
             constraints: [range(&s, &m), range(&i, &n)].concat(),
         }],
         definitions: vec![],
-        instructions: vec![Instruction {
-            id: "total".into(),
-            targets: vec![access("out", &["s"])],
-            value: Expr::Reduce(
+        instructions: vec![Instruction::new(
+            "total",
+            vec![access("out", &["s"])],
+            Expr::Reduce(
                 Reduce {
                     op: "sum".into(),
                     inames: vec!["i".into()],
@@ -48,15 +41,8 @@ fn segmented_sum() -> LoopKernel {
                 }
                 .into(),
             ),
-            predicate: None,
-            within: vec![],
-            role: Role::Does("total".into()),
-            map: BTreeMap::new(),
-            after: vec![],
-            scan: None,
-            atomic: false,
-            made_by: None,
-        }],
+            Role::Does("total".into()),
+        )],
         tree: vec![],
         tags: BTreeMap::new(),
         assumptions: vec![],
@@ -316,14 +302,19 @@ fn what_a_user_makes_is_validated() {
     assert_eq!(refusal.code, "iname-not-around", "{refusal}");
 }
 
-/// Every step and every tag has a row in the tables beside loopy's names.
+/// Each row of the table beside loopy's names is a text of its step; each tag has a row.
 #[test]
 fn the_tables_know_every_step_and_tag() {
+    assert_eq!(Step::NAMES.len(), Step::TABLE.len());
+    for (name, rows) in Step::NAMES.iter().zip(Step::TABLE) {
+        for (text, loopy) in *rows {
+            let step = Step::parse(text).unwrap_or_else(|d| panic!("{text}: {d}"));
+            assert!(step.to_string().starts_with(&format!("{name}(")), "{text} is no `{name}`");
+            assert!(!loopy.is_empty(), "{text}");
+        }
+    }
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let table = std::fs::read_to_string(folder.join("src/tags.rs")).unwrap();
-    let missing: Vec<_> =
-        Step::NAMES.iter().filter(|name| !table.contains(&format!("//! | [`{name}("))).collect();
-    assert!(missing.is_empty(), "{missing:?} are in no row of src/tags.rs");
     let page = std::fs::read_to_string(folder.join("../../docs/tags.md")).unwrap();
     for tag in
         ["seq", "unroll", "ilp", "vec", "block.x", "thread.x", "lane", "warp", "host", "flat_128x16x16"]
@@ -331,5 +322,41 @@ fn the_tables_know_every_step_and_tag() {
         assert!(Tag::parse(tag).is_some(), "{tag}");
         assert!(table.contains(&format!("//! | `{tag}`")), "`{tag}` is in no row of src/tags.rs");
         assert!(page.contains(&format!("| `{tag}`")), "`{tag}` is in no row of docs/tags.md");
+    }
+}
+
+/// What a step's declaration says of its arguments holds both ways, with all options given.
+#[test]
+fn every_step_is_printed_read_and_serialised() {
+    let with_options = [
+        "split_iname(i, $n, outer=io, inner=ii)",
+        "chunk_iname(i, 4, outer=io)",
+        "join_inames([i, j], k)",
+        "duplicate_inames([i, j], [a, b], new=[k, l])",
+        "distribute(i, before=[second], new=[k])",
+        "fuse_loops([i, j], new=k)",
+        "index_set_split(i, i <= 3, suffix=_b)",
+        "reverse(i, new=k)",
+        "peel(i, last=$n)",
+        "map_domain([t, i] -> [w, t], w = 2*t + i)",
+        "add_prefetch(a, [i, j], space=private, name=b, pad=1, inames=[r, c], readers=[x])",
+        "precompute(t, [i], space=private, name=b, pad=$p, inames=[r])",
+        "buffer_array(c, [k], space=shared, name=b, init=none)",
+        "save_reload(t, name=kept)",
+        "flatten_ragged(s, i, threads=64, items=8, tiles=4, runs=8, rest=1)",
+        "cache_waves(x, window=128, windows=2)",
+        "pad_array_axis(t, -1, $p)",
+        "tag_array_axes(t, [N1, N0])",
+        "fix_parameters(m=$m, n=64)",
+    ];
+    for text in with_options {
+        assert_eq!(Step::parse(text).unwrap_or_else(|d| panic!("{text}: {d}")).to_string(), text);
+    }
+    let table = Step::TABLE.iter().flat_map(|rows| rows.iter().map(|(text, _)| *text));
+    for text in table.chain(with_options) {
+        let step = Step::parse(text).unwrap();
+        assert_eq!(Step::parse(&step.to_string()).as_ref(), Ok(&step), "{text}");
+        let json = serde_json::to_string(&step).unwrap();
+        assert_eq!(serde_json::from_str::<Step>(&json).unwrap(), step, "{json}");
     }
 }

@@ -150,15 +150,8 @@ impl Parser {
             Some("shared" | "local") => AddressSpace::Shared,
             Some("global") => AddressSpace::Global,
             None => {
-                return Ok(Array {
-                    name,
-                    dtype,
-                    axes,
-                    order,
-                    space: AddressSpace::Private,
-                    streaming,
-                    waves,
-                });
+                let space = AddressSpace::Private;
+                return Ok(Array { order, streaming, waves, ..Array::new(name, dtype, axes, space) });
             }
             Some(w) => {
                 let help = crate::suggest::did_you_mean(w, ["private", "shared", "global"])
@@ -167,6 +160,6 @@ impl Parser {
             }
         };
         self.advance();
-        Ok(Array { name, dtype, axes, order, space, streaming, waves })
+        Ok(Array { order, streaming, waves, ..Array::new(name, dtype, axes, space) })
     }
 }

@@ -1,7 +1,5 @@
 //! Instructions and their options.
 
-use std::collections::BTreeMap;
-
 use crate::{
     AddressSpace, Array, BinaryOp, Expr, Instruction, Name, Role, Type,
     text::{
@@ -95,19 +93,8 @@ impl Parser {
                     .into());
             }
         }
-        let mut instruction = Instruction {
-            id: Name::new(""),
-            targets,
-            value,
-            predicate,
-            within: Vec::new(),
-            role: Role::Does(Name::new("")),
-            map: BTreeMap::new(),
-            scan: None,
-            atomic: false,
-            after: Vec::new(),
-            made_by: None,
-        };
+        let mut instruction =
+            Instruction { predicate, ..Instruction::new("", targets, value, Role::Does(Name::new(""))) };
         if self.at("{") {
             self.instruction_options(&mut instruction)?;
         }

@@ -1,0 +1,230 @@
+//! How a step is declared: once, in its own file.
+//!
+//! `step!` takes the step's structure with its documentation, which is its page of reference, and
+//! says beside each field how the argument stands in the text of a pipeline:
+//!
+//! ```text
+//! step! {
+//!     /// `chunk_iname(i, 4)`: splits a loop into a number of pieces.
+//!     pub struct ChunkIname as "chunk_iname" {
+//!         /// The iname that is split.
+//!         pub iname: Name = next("the iname to split"),
+//!         /// How many pieces.
+//!         pub chunks: Number = next("the number of chunks"),
+//!         /// The name of the loop over the pieces; by default `i_outer`.
+//!         #[serde(default, skip_serializing_if = "Option::is_none")]
+//!         pub outer: Option<Name> = option(),
+//!     }
+//!     table: "chunk_iname(i, 4)" => "`chunk_iname(k, \"i\", 4)`",
+//!     methods: {
+//!         /// See [`ChunkIname`].
+//!         fn chunk_iname(&self, iname: &str, chunks: impl Into<Number>) -> Result<Self, Diagnostic> {
+//!             self.step(ChunkIname::new(iname, chunks))
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! | form | read | printed |
+//! |---|---|---|
+//! | `next("what it is")` | the next argument without a key | by itself |
+//! | `names("what they are")` | all arguments without a key, as names | one by one |
+//! | `list("what they are")` | the same | in brackets |
+//! | `option()` | `field=...`, or the default of its type | where it is another value |
+//! | `option(default)` | `field=...`, or the default | where it is another value |
+//! | `shown(default)` | the same | always |
+//!
+//! A step with a text of its own kind, as `assume(n >= 1)`, is declared `as "assume", by hand`, and
+//! implements [`TextForm`](crate::step::TextForm) itself. Other names that are read as the step
+//! follow its name: `as "set_address_space" | "make_global"`.
+//!
+//! The rest follows from the declaration: the serialised form from the structure, reading and
+//! printing from the forms, the row of the table beside loopy's names from `table`, the methods of
+//! kernels from `methods`. `crate::steps` lists the steps, a line each.
+
+/// Declares a step; see the head of this file.
+macro_rules! step {
+    (
+        $(#[$attr:meta])*
+        pub struct $step:ident as $name:literal $(| $alias:literal)* {
+            $( $(#[$field_attr:meta])* pub $field:ident: $type:ty = $form:ident($($given:expr)?), )*
+        }
+        $($rest:tt)*
+    ) => {
+        step! {
+            $(#[$attr])*
+            pub struct $step as $name $(| $alias)*, by hand {
+                $( $(#[$field_attr])* pub $field: $type, )*
+            }
+            $($rest)*
+        }
+
+        impl crate::step::TextForm for $step {
+            fn read(args: &mut crate::arguments::Args<'_>) -> Result<Self, loopwright_kernel_ir::Diagnostic> {
+                Ok($step { $( $field: step!(@read $form, args, $field $(, $given)?), )* })
+            }
+
+            fn arguments(&self) -> Vec<String> {
+                [$( step!(@print $form, self.$field, $field $(, $given)?) ),*].into_iter().flatten().collect()
+            }
+
+            fn numbers(&mut self) -> Vec<&mut crate::Number> {
+                [$( crate::arguments::Argument::numbers(&mut self.$field) ),*].into_iter().flatten().collect()
+            }
+        }
+    };
+
+    (
+        $(#[$attr:meta])*
+        pub struct $step:ident as $name:literal $(| $alias:literal)*, by hand {
+            $( $(#[$field_attr:meta])* pub $field:ident: $type:ty, )*
+        }
+        table: $usage:literal => $loopy:literal, $( $other:literal => $loopys:literal, )*
+        methods: { $($method:tt)* }
+    ) => {
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        $(#[$attr])*
+        pub struct $step {
+            $( $(#[$field_attr])* pub $field: $type, )*
+        }
+
+        impl crate::step::BuiltIn for $step {
+            const NAME: &'static str = $name;
+            const ALIASES: &'static [&'static str] = &[$($alias),*];
+        }
+
+        impl std::fmt::Display for $step {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "{}({})", $name, crate::step::TextForm::arguments(self).join(", "))
+            }
+        }
+
+        /// What `crate::steps` takes of the declaration.
+        macro_rules! declared {
+            (methods) => { $($method)* };
+            (rows) => {
+                concat!(
+                    "| [`", $usage, "`](crate::", stringify!($step), ") | ", $loopy, " |",
+                    $( "\n| [`", $other, "`](crate::", stringify!($step), ") | ", $loopys, " |", )*
+                )
+            };
+            (table) => { &[($usage, $loopy) $(, ($other, $loopys))*] };
+        }
+        pub(crate) use declared;
+    };
+
+    (@read next, $args:ident, $field:ident, $what:expr) => { $args.next($what)? };
+    (@read names, $args:ident, $field:ident, $what:expr) => { $args.all_names($what)? };
+    (@read list, $args:ident, $field:ident, $what:expr) => { $args.all_names($what)? };
+    (@read option, $args:ident, $field:ident) => {
+        $args.option(stringify!($field))?.unwrap_or_default()
+    };
+    (@read $option:ident, $args:ident, $field:ident, $default:expr) => {
+        $args.option(stringify!($field))?.unwrap_or($default)
+    };
+
+    (@print next, $value:expr, $field:ident, $what:expr) => { Some(crate::arguments::Argument::text(&$value)) };
+    (@print names, $value:expr, $field:ident, $what:expr) => { Some(crate::names::comma(&$value)) };
+    (@print list, $value:expr, $field:ident, $what:expr) => { Some(crate::arguments::Argument::text(&$value)) };
+    (@print shown, $value:expr, $field:ident, $default:expr) => {
+        Some(crate::arguments::keyed(stringify!($field), &$value))
+    };
+    (@print option, $value:expr, $field:ident) => {
+        crate::arguments::given(stringify!($field), &$value, &Default::default())
+    };
+    (@print option, $value:expr, $field:ident, $default:expr) => {
+        crate::arguments::given(stringify!($field), &$value, &$default)
+    };
+}
+
+/// Makes of the declared steps the type of all steps and the methods of kernels. Each is listed as
+/// `kind::file::Step`.
+macro_rules! steps {
+    ($($kind:ident::$file:ident::$step:ident),* $(,)?) => {
+        $( pub use $kind::$file::$step; )*
+
+        /// A step of a pipeline.
+        ///
+        /// | here | loopy |
+        /// |---|---|
+        $( #[doc = $kind::$file::declared!(rows)] )*
+        /// | [`together { ... }`](crate::Together) | – |
+        /// | [`name { ... }`](crate::Composite), [`name()`](crate::UserStep) | a Python function |
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        #[non_exhaustive]
+        pub enum Step {
+            $(
+                #[doc = concat!("See [`", stringify!($step), "`].")]
+                $step($step),
+            )*
+            /// Several steps that are judged at their end.
+            Together(Together),
+            /// A named list of steps: a user's own composite step.
+            Composite(Composite),
+            /// A user's own transform.
+            User(UserStep),
+        }
+
+        $(
+            impl From<$step> for Step {
+                fn from(step: $step) -> Step {
+                    Step::$step(step)
+                }
+            }
+        )*
+
+        impl Step {
+            /// The names of the steps that come with the library, without `together`.
+            pub const NAMES: &'static [&'static str] = &[$($step::NAME),*];
+
+            /// For each of [`Step::NAMES`] how it is written, beside what loopy calls it.
+            pub const TABLE: &'static [&'static [(&'static str, &'static str)]] =
+                &[$( $kind::$file::declared!(table) ),*];
+
+            pub(crate) fn transform(&self) -> &dyn Transform {
+                match self {
+                    $( Step::$step(step) => step, )*
+                    Step::Together(step) => step,
+                    Step::Composite(step) => step,
+                    Step::User(step) => step,
+                }
+            }
+
+            /// All numbers that may be open parameters.
+            pub(crate) fn numbers(&mut self) -> Vec<&mut Number> {
+                match self {
+                    $( Step::$step(step) => step.numbers(), )*
+                    Step::Together(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
+                    Step::Composite(step) => step.steps.iter_mut().flat_map(Step::numbers).collect(),
+                    Step::User(_) => Vec::new(),
+                }
+            }
+
+            /// The step that comes with the library under the name of a call.
+            pub(crate) fn built_in(call: &Call) -> Option<Result<Step, Diagnostic>> {
+                $(
+                    if let Some(step) = $step::of_call(call) {
+                        return Some(step.map(Step::$step));
+                    }
+                )*
+                None
+            }
+        }
+
+        /// The steps as methods of a kernel, each the same as applying the step's value.
+        pub trait Transforms: Sized {
+            /// Any step.
+            fn step(&self, step: impl Into<Step>) -> Result<Self, Diagnostic>;
+            /// All steps of a pipeline.
+            fn pipeline(&self, pipeline: &Pipeline) -> Result<Self, Diagnostic>;
+            /// A user's own transform.
+            fn transform(&self, transform: &dyn Transform) -> Result<Self, Diagnostic>;
+            /// Several steps judged at their end.
+            fn together(&self, steps: impl IntoIterator<Item = Step>) -> Result<Self, Diagnostic> {
+                self.step(Together::new(steps))
+            }
+            $( $kind::$file::declared!(methods); )*
+        }
+    };
+}

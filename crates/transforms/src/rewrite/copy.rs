@@ -1,0 +1,204 @@
+//! Buffers that instructions of their own fill: where these stand, what they run over, and how what
+//! is read comes from the buffer instead.
+
+use loopwright_kernel_ir::{
+    Access, AddressSpace, Aff, Constraint, Diagnostic, Domain, Expr, Instruction, KernelData, Lookup, Name,
+    PartRef,
+};
+use loopwright_poly::System;
+
+use crate::rewrite::{
+    element, extent,
+    footprint::{self, Read, Span},
+    fresh::{fresh, require_fresh},
+    tree,
+};
+
+/// Where a buffer is filled: the inames around, outermost first, and the loops among them.
+pub(crate) struct Site {
+    pub within: Vec<Name>,
+    pub loops: Vec<Name>,
+    pub readers: Vec<PartRef>,
+}
+
+/// Finds where a buffer of these spans is filled. With `inside_writes`, a new copy is made in each
+/// iteration of a loop that writes the array.
+pub(crate) fn site(
+    data: &KernelData,
+    reads: &[Read],
+    spans: &[Span],
+    sweep: &[Name],
+    space: AddressSpace,
+    array: &Name,
+    inside_writes: bool,
+) -> Result<Site, Diagnostic> {
+    let mut readers: Vec<PartRef> = Vec::new();
+    for read in reads {
+        if !readers.contains(&read.part) {
+            readers.push(read.part.clone());
+        }
+    }
+    let depends = |n: &Name| spans.iter().any(|s| s.base.mentions(n));
+    let Some(first) = readers.first() else {
+        return Err(Diagnostic::new("prefetch-nothing", format!("nothing reads `{array}`"))
+            .help("name an array that an instruction reads"));
+    };
+    // The loops around the copy: all down to the innermost one that the base depends on, or that
+    // the array is written in.
+    let path = tree::path_of(&data.tree, first);
+    let written = data
+        .instructions
+        .iter()
+        .filter(|i| i.targets.iter().any(|t| t.array == *array))
+        .map(|i| tree::path_of(&data.tree, &extent::last_part(data, &i.id)))
+        .map(|writer| path.iter().zip(&writer).take_while(|(a, b)| a == b).count())
+        .max()
+        .filter(|_| inside_writes)
+        .unwrap_or(0);
+    let depth = path.iter().rposition(depends).map_or(0, |k| k + 1).max(written);
+    let loops = path[..depth].to_vec();
+    if let Some(swept) = loops.iter().find(|n| sweep.contains(n)) {
+        let inner = loops.last().unwrap_or(swept);
+        return Err(Diagnostic::new(
+            "prefetch-order",
+            format!("the copy of `{array}` would stand inside the loop over `{swept}`, which it is to sweep"),
+        )
+        .help(format!("put the loop over `{inner}` outside with `reorder`, or sweep over it as well")));
+    }
+    for reader in &readers {
+        if !tree::path_of(&data.tree, reader).starts_with(&loops) {
+            return Err(Diagnostic::new(
+                "prefetch-order",
+                format!("`{reader}` reads `{array}` outside of the loop that the copy would stand in"),
+            )
+            .help("prefetch for some of the instructions only, with `readers=[...]`"));
+        }
+    }
+    let inames = data.part_inames(first);
+    let within: Vec<Name> = inames.iter().filter(|n| depends(n) || loops.contains(n)).cloned().collect();
+    for iname in &within {
+        let tag = data.tag(iname);
+        if space == AddressSpace::Shared && (tag.thread_axis().is_some() || tag.is_jam()) {
+            return Err(Diagnostic::new(
+                "prefetch-thread-base",
+                format!("the part of `{array}` that is copied would differ between threads of a block: it depends on `{iname}: {tag}`"),
+            )
+            .help(format!("sweep over `{iname}` as well, or use `space=private`")));
+        }
+    }
+    Ok(Site { within, loops, readers })
+}
+
+/// The read of a cell, as a read of the buffer.
+pub(crate) fn buffered(
+    data: &KernelData,
+    buffer: &Name,
+    access: &Access,
+    spans: &[Span],
+    kept: &[usize],
+) -> Result<Expr, Diagnostic> {
+    let mut index = Vec::with_capacity(kept.len());
+    for axis in kept {
+        let aff = footprint::affine_subscript(data, &access.index[*axis]).unwrap_or_default();
+        index.push(Expr::from_aff(&aff.sub(&spans[*axis].base)?));
+    }
+    Ok(element(buffer, index))
+}
+
+/// The names of the copy's inames, an axis of the buffer each.
+pub(crate) fn fetch_names(
+    data: &KernelData,
+    given: &[Name],
+    stem: &Name,
+    axes: usize,
+) -> Result<Vec<Name>, Diagnostic> {
+    if !given.is_empty() {
+        if given.len() != axes {
+            return Err(Diagnostic::new(
+                "prefetch-inames",
+                format!(
+                    "the buffer has {axes} axes (those of length 1 are left out), and {} inames are given",
+                    given.len()
+                ),
+            ));
+        }
+        for (k, name) in given.iter().enumerate() {
+            require_fresh(data, name, "inames")?;
+            if given[..k].contains(name) {
+                return Err(Diagnostic::new("iname-listed-twice", format!("`{name}` is listed twice")));
+            }
+        }
+        return Ok(given.to_vec());
+    }
+    Ok((0..axes).map(|k| fresh(data, &format!("{stem}_f{k}"))).collect())
+}
+
+/// Says what holds for the loops around an instruction that has no iname of its own. After a split,
+/// an outer iname has its bounds from the inner one, which the instruction does not run over:
+/// without them its range would have no end. A constraint that all others in the loop obey already
+/// takes nothing away from them; those that some do not obey come back.
+fn bound_outer(
+    data: &mut KernelData,
+    instruction: &Instruction,
+    constraints: &[Constraint],
+) -> Result<Vec<Constraint>, Diagnostic> {
+    let rows = |data: &KernelData, inames: &[Name]| -> Result<System, Diagnostic> {
+        let mut rows = data.assumptions.clone();
+        for c in Lookup::new(data).instances(inames) {
+            rows.push(data.expand_constraint(&c)?);
+        }
+        Ok(System::new(&rows)?)
+    };
+    let mut others = Vec::new();
+    for c in constraints {
+        let c = data.expand_constraint(c)?;
+        let Some(innermost) = instruction.within.iter().rfind(|n| c.aff.mentions(n)).cloned() else {
+            continue;
+        };
+        if rows(data, &instruction.within)?.implies(&c)? {
+            continue;
+        }
+        let mut all = true;
+        for part in data.instructions.iter().flat_map(|i| data.parts(i)) {
+            let inames = data.part_inames(&part);
+            all &= !inames.contains(&innermost) || rows(data, &inames)?.implies(&c)?;
+        }
+        match data.domains.iter_mut().find(|d| d.inames.contains(&innermost)) {
+            Some(domain) if all => domain.constraints.push(c),
+            _ => others.push(c),
+        }
+    }
+    Ok(others)
+}
+
+/// Adds an instruction with its inames and their domain, its leaf before its first reader.
+pub(crate) fn add_instruction(
+    data: &mut KernelData,
+    mut instruction: Instruction,
+    inames: &[Name],
+    mut constraints: Vec<Constraint>,
+    site: &Site,
+) -> Result<(), Diagnostic> {
+    let mut inames = inames.to_vec();
+    if inames.is_empty() {
+        let others = bound_outer(data, &instruction, &constraints)?;
+        if !others.is_empty() {
+            // What holds for no other instruction needs a domain, and that an iname.
+            let once = fresh(data, &format!("{}_once", instruction.id));
+            constraints = others;
+            constraints.push(Constraint::zero(Aff::var(&once)));
+            instruction.within.push(once.clone());
+            inames.push(once);
+        }
+    }
+    if !inames.is_empty() {
+        data.domains.push(Domain { inames: inames.clone(), constraints });
+    }
+    let leaves = data.parts(&instruction).into_iter().map(loopwright_kernel_ir::Tree::Leaf).collect();
+    for tree in tree::nest(&inames, leaves) {
+        tree::insert_before(&mut data.tree, &site.loops, &site.readers, tree)?;
+    }
+    let first = data.instructions.iter().position(|i| site.readers.iter().any(|r| r.instruction == i.id));
+    data.instructions.insert(first.unwrap_or(data.instructions.len()), instruction);
+    Ok(())
+}

@@ -1,0 +1,270 @@
+//! Instance sets of parts over base inames, and constant lengths.
+
+use std::{
+    cell::OnceCell,
+    collections::{BTreeMap, HashMap},
+    rc::Rc,
+};
+
+use loopwright_kernel_ir::{
+    Aff, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Part, PartRef, Tag, Term,
+};
+use loopwright_poly::{Bound, System};
+
+use crate::rewrite::{parts_with_inames, path_to};
+
+/// What restricts the instances of a part, over base inames.
+pub(crate) fn constraints_of(data: &KernelData, part: &PartRef) -> Result<Vec<Constraint>, Diagnostic> {
+    let lookup = Lookup::new(data);
+    let declared = lookup.instances(&lookup.part_inames(part));
+    declared.iter().map(|c| lookup.expand_constraint(c).map_err(Diagnostic::from)).collect()
+}
+
+/// The instances of a part, where the assumptions hold.
+pub(crate) fn instances_of(data: &KernelData, part: &PartRef) -> Result<System, Diagnostic> {
+    let mut rows = data.assumptions.clone();
+    rows.extend(constraints_of(data, part)?);
+    Ok(System::new(&rows)?)
+}
+
+/// The range of an iname: its one least value, and its one greatest value where it has one, over
+/// parameters; and the constant bound of its length.
+#[derive(Clone, Debug)]
+pub(crate) struct Range {
+    pub lower: Aff,
+    pub upper: Option<Aff>,
+    pub length: Option<i64>,
+}
+
+/// The ranges of a kernel's inames, for steps that ask about many.
+pub(crate) struct Extents<'k> {
+    data: &'k KernelData,
+    lookup: Lookup<'k>,
+    /// For each iname, the base inames of the part with the fewest that has it: it says most
+    /// plainly how far the iname runs.
+    fewest: OnceCell<HashMap<Name, Rc<[Name]>>>,
+}
+
+impl<'k> Extents<'k> {
+    pub fn new(data: &'k KernelData) -> Self {
+        Extents { data, lookup: Lookup::new(data), fewest: OnceCell::new() }
+    }
+
+    /// The tables of the kernel.
+    pub fn lookup(&self) -> &Lookup<'k> {
+        &self.lookup
+    }
+
+    /// The instances of the part with the fewest inames that has this one.
+    fn instances_with(&self, iname: &Name) -> Result<Option<System>, Diagnostic> {
+        let fewest = self.fewest.get_or_init(|| {
+            let mut fewest: HashMap<Name, Rc<[Name]>> = HashMap::new();
+            for (_, inames) in parts_with_inames(self.data) {
+                let inames: Rc<[Name]> = inames.into();
+                for n in &*inames {
+                    let known = fewest.entry(n.clone()).or_insert_with(|| inames.clone());
+                    if inames.len() < known.len() {
+                        *known = inames.clone();
+                    }
+                }
+            }
+            fewest
+        });
+        fewest.get(iname).map(|inames| self.instances(inames)).transpose()
+    }
+
+    /// The values that these inames go through.
+    fn instances(&self, inames: &[Name]) -> Result<System, Diagnostic> {
+        let mut rows = self.data.assumptions.clone();
+        for c in self.lookup.instances(inames) {
+            rows.push(self.lookup.expand_constraint(&c)?);
+        }
+        Ok(System::new(&rows)?)
+    }
+
+    /// The constant bounds of an iname that its domain states, as those of an inner iname of a
+    /// split. Others may be tighter for some values of the parameters.
+    fn declared_constants(&self, iname: &Name) -> Option<(i64, i64)> {
+        let (mut low, mut high) = (None, None);
+        let (domain, _) = self.lookup.domain_of(iname)?;
+        for c in &self.data.domains[domain].constraints {
+            let [(Term::Var(name), k)] = c.aff.terms() else { continue };
+            if name != iname || c.kind != Kind::Ge {
+                continue;
+            }
+            match k {
+                1 => low = low.max(c.aff.constant_term().checked_neg()),
+                -1 => high = Some(high.map_or(c.aff.constant_term(), |h: i64| h.min(c.aff.constant_term()))),
+                _ => {}
+            }
+        }
+        Some((low?, high?)).filter(|(l, h)| l <= h)
+    }
+
+    /// The range of an iname in the part that says it most plainly, or `None` where its least value
+    /// is not one function of the parameters.
+    pub fn range(&self, iname: &Name) -> Result<Option<Range>, Diagnostic> {
+        if let Some((low, high)) = self.declared_constants(iname) {
+            let length = high.checked_sub(low).and_then(|l| l.checked_add(1));
+            return Ok(Some(Range { lower: low.into(), upper: Some(high.into()), length }));
+        }
+        let Some(system) = self.instances_with(iname)? else {
+            return Ok(Some(Range { lower: Aff::constant(0), upper: None, length: None }));
+        };
+        self.range_in(&system, iname)
+    }
+
+    /// The range that all parts with the iname keep within. One that runs ahead of the others, as
+    /// the copy of a double buffer, has a smaller one of its own.
+    fn range_of_all(&self, iname: &Name) -> Result<Option<Range>, Diagnostic> {
+        let first = self.range(iname)?;
+        if self.declared_constants(iname).is_some() {
+            return Ok(first);
+        }
+        let mut parts: Vec<System> = Vec::new();
+        for (_, inames) in parts_with_inames(self.data) {
+            if inames.contains(iname) {
+                parts.push(self.instances(&inames)?);
+            }
+        }
+        let keeps = |range: &Range| -> Result<bool, Diagnostic> {
+            let value = Aff::var(iname);
+            let mut ends = vec![Constraint::le(&range.lower, &value)?];
+            if let Some(upper) = &range.upper {
+                ends.push(Constraint::le(&value, upper)?);
+            }
+            if let Some(length) = range.length {
+                ends.push(Constraint::lt(&value, &range.lower.add_constant(length)?)?);
+            }
+            for part in &parts {
+                for end in &ends {
+                    if !part.implies(end)? {
+                        return Ok(false);
+                    }
+                }
+            }
+            Ok(true)
+        };
+        if let Some(range) = &first
+            && keeps(range)?
+        {
+            return Ok(first);
+        }
+        for part in &parts {
+            if let Some(range) = self.range_in(part, iname)?
+                && keeps(&range)?
+            {
+                return Ok(Some(range));
+            }
+        }
+        Ok(None)
+    }
+
+    fn range_in(&self, system: &System, iname: &Name) -> Result<Option<Range>, Diagnostic> {
+        let value = Aff::var(iname);
+        let (low, high) = system.constant_range(&value)?;
+        if let (Some(low), Some(high)) = (low, high) {
+            let length = high.checked_sub(low).and_then(|l| l.checked_add(1));
+            return Ok(Some(Range { lower: low.into(), upper: Some(high.into()), length }));
+        }
+        let parameter = |n: &Name| !self.lookup.is_iname(n) && self.lookup.temporary(n).is_none();
+        let bounds = system.bounds(iname, &parameter)?;
+        let upper = match bounds.upper.as_slice() {
+            [b] => Some(b.floor()?),
+            _ => None,
+        };
+        let lower = match (bounds.lower.as_slice(), low) {
+            ([b], _) if b.denominator == 1 => b.aff.clone(),
+            (_, Some(low)) => low.into(),
+            _ => return Ok(None),
+        };
+        let length = system.constant_range(&value.sub(&lower)?)?.1.and_then(|m| m.checked_add(1));
+        Ok(Some(Range { lower, upper, length }))
+    }
+
+    /// The constant bound of the length of an iname.
+    pub fn constant_length(&self, iname: &Name) -> Result<Option<i64>, Diagnostic> {
+        Ok(self.range(iname)?.and_then(|r| r.length))
+    }
+
+    /// Refuses a tag that the length of the iname does not allow.
+    pub fn check_tag(&self, iname: &Name, tag: Tag) -> Result<(), Diagnostic> {
+        let constant =
+            matches!(tag, Tag::Unroll | Tag::Ilp | Tag::Vec | Tag::Thread(_) | Tag::Warp | Tag::Lane);
+        if !constant {
+            return Ok(());
+        }
+        let Some(length) = self.constant_length(iname)? else {
+            return Err(Diagnostic::new(
+                "not-constant-length",
+                format!("`{iname}` cannot be tagged `{tag}`: its length is not bounded by a constant"),
+            )
+            .help(format!(
+                "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter"
+            )));
+        };
+        if tag == Tag::Lane && ![2, 4, 8, 16, 32].contains(&length) {
+            return Err(Diagnostic::new(
+                "lane-length",
+                format!("`{iname}` cannot be tagged `lane`: it has {length} values, and a warp is divided into 2, 4, 8, 16 or 32 lanes"),
+            )
+            .help(format!("split it first, as split_iname({iname}, 32)")));
+        }
+        Ok(())
+    }
+}
+
+/// The range of an iname in all parts that have it, or `None` where its least value is not one
+/// function of the parameters.
+pub(crate) fn range(data: &KernelData, iname: &Name) -> Result<Option<Range>, Diagnostic> {
+    Extents::new(data).range_of_all(iname)
+}
+
+/// The threads of a block on each axis in use: the greatest constant length among the inames on it.
+pub(crate) fn block_shape(data: &KernelData) -> Result<BTreeMap<usize, i64>, Diagnostic> {
+    let extents = Extents::new(data);
+    let mut shape = BTreeMap::new();
+    for (iname, tag) in &data.tags {
+        let Some(axis) = tag.thread_axis() else { continue };
+        if let Some(length) = extents.constant_length(iname)? {
+            let known = shape.entry(axis).or_insert(1);
+            *known = length.max(*known);
+        }
+    }
+    Ok(shape)
+}
+
+/// The part of an instruction to which what stands outside of all reductions belongs.
+pub(crate) fn last_part(data: &KernelData, id: &Name) -> PartRef {
+    let reduces = data.instruction(id).is_some_and(|i| !i.reductions().is_empty());
+    PartRef { instruction: id.clone(), part: if reduces { Part::Finish } else { Part::Whole } }
+}
+
+/// The first and the last value of a loop as functions of the loops around it and parameters, where
+/// they are one function each.
+pub(crate) type LoopBound = Result<Aff, Diagnostic>;
+
+/// The ends of a loop for one part.
+pub(crate) fn loop_bounds(
+    data: &KernelData,
+    iname: &Name,
+    part: &PartRef,
+) -> Result<(LoopBound, LoopBound), Diagnostic> {
+    let around = path_to(&data.tree, iname).unwrap_or_default();
+    let scalar = |n: &Name| !data.is_iname(n) && data.temporary(n).is_none();
+    let bounds = instances_of(data, part)?.bounds(iname, &|n| scalar(n) || around.contains(n))?;
+    let end = |list: &[Bound], first: bool| {
+        match list {
+        [b] => Ok(if first { b.ceil()? } else { b.floor()? }),
+        _ => Err(Diagnostic::new(
+            "no-least-value",
+            format!(
+                "`{iname}` cannot be peeled: its {} value is not one function of loops around it and parameters",
+                if first { "first" } else { "last" }
+            ),
+        )
+        .help("cut it with `index_set_split` at a condition of your own")),
+    }
+    };
+    Ok((end(&bounds.lower, true), end(&bounds.upper, false)))
+}

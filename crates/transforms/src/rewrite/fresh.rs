@@ -1,0 +1,63 @@
+//! Names that steps give to what they make.
+
+use loopwright_kernel_ir::{Diagnostic, KernelData, Name, check_name};
+
+/// Refuses what a text of the kernel could not have as a name, and a name that the kernel uses
+/// already.
+pub(crate) fn require_fresh(data: &KernelData, name: &Name, option: &str) -> Result<(), Diagnostic> {
+    check_name(name, if option == "name" { "the temporary" } else { "the iname" })?;
+    if !is_taken(data, name) {
+        return Ok(());
+    }
+    Err(Diagnostic::new("name-taken", format!("the kernel has a `{name}` already"))
+        .help(format!("choose another name with `{option}=...`")))
+}
+
+/// Whether a value of the kernel has this name.
+pub(crate) fn is_taken(data: &KernelData, name: &str) -> bool {
+    data.is_iname(name)
+        || data.args.iter().any(|a| **a.name() == *name)
+        || data.temporary(name).is_some()
+        || data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
+}
+
+/// The name, or the name with the first free number behind it; without the underscores that would
+/// make of it what CUDA C keeps for itself (`i__new`, or `i__2`).
+pub(crate) fn fresh(data: &KernelData, name: &str) -> Name {
+    let taken = |n: &Name| {
+        is_taken(data, n) || data.instruction(n).is_some() || check_name(n, "the new value").is_err()
+    };
+    let mut candidate = Name::new(name);
+    if !taken(&candidate) {
+        return candidate;
+    }
+    let stem = name.split('_').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("_");
+    let mut k = 1usize;
+    candidate = Name::new(&stem);
+    while taken(&candidate) {
+        k += 1;
+        candidate = Name::new(format!("{stem}_{k}"));
+    }
+    candidate
+}
+
+/// The names of the two loops that take the place of one: those given, or the iname's with `_outer`
+/// and `_inner` behind it.
+pub(crate) fn split_names(
+    data: &KernelData,
+    iname: &Name,
+    outer: Option<&Name>,
+    inner: Option<&Name>,
+) -> Result<(Name, Name), Diagnostic> {
+    let name = |given: Option<&Name>, suffix: &str| {
+        given.cloned().unwrap_or_else(|| Name::new(format!("{iname}_{suffix}")))
+    };
+    let (outer, inner) = (name(outer, "outer"), name(inner, "inner"));
+    require_fresh(data, &outer, "outer")?;
+    require_fresh(data, &inner, "inner")?;
+    if outer == inner {
+        return Err(Diagnostic::new("name-taken", format!("both loops would be called `{outer}`"))
+            .help("give `outer=` and `inner=` different names"));
+    }
+    Ok((outer, inner))
+}

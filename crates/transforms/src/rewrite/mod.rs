@@ -1,0 +1,34 @@
+//! What several steps do to a kernel: the toolkit that they are written with.
+//!
+//! A step asks first (`require`, `extent`, `footprint`), chooses names (`fresh`), and then edits
+//! the kernel: its expressions (`expressions`), lists of inames (`inames`, `own_inames`), arrays
+//! (`arrays`), loop tree (`tree`), or all of these at once for a buffer and the copy that fills it
+//! (`copy`, `spread`). Nothing here knows a step by name, and nothing judges: what may be done is
+//! asked of the kernel before and after the step.
+
+mod arrays;
+mod copy;
+mod expressions;
+pub(crate) mod extent;
+pub(crate) mod footprint;
+mod fresh;
+mod inames;
+mod own_inames;
+mod require;
+pub(crate) mod spread;
+pub(crate) mod tree;
+
+pub(crate) use arrays::{change_array, edit_global};
+pub(crate) use copy::{Site, add_instruction, buffered, fetch_names, site};
+pub(crate) use expressions::{
+    element, map_accesses, map_expressions, map_reductions, replace_accesses, touches,
+};
+pub(crate) use extent::{LoopBound, loop_bounds};
+pub(crate) use fresh::{fresh, require_fresh, split_names};
+pub(crate) use inames::{is_declared, parts_with_inames, replace_in_lists};
+pub(crate) use own_inames::give_own_inames;
+pub(crate) use require::{
+    check_commutes, check_consistent, require_array, require_iname, require_parameter, require_temporary,
+    require_untagged, unknown_instruction,
+};
+pub(crate) use tree::{body_of, path_to};

@@ -1,0 +1,134 @@
+//! What a step requires of the kernel that it is given, and the refusals where it is not so.
+
+use loopwright_kernel_ir::{Arg, Array, Diagnostic, KernelData, Name, Tag};
+use loopwright_poly::System;
+
+use crate::names;
+
+/// Refuses what is no loop or coordinate of the kernel: unknown names, and inames that others have
+/// replaced.
+pub(crate) fn require_iname(data: &KernelData, name: &str) -> Result<(), Diagnostic> {
+    if !data.is_iname(name) {
+        let d = Diagnostic::new("unknown-iname", format!("the kernel has no iname `{name}`"));
+        let base = data.base_inames();
+        return Err(match names::nearest(name, base.iter().map(Name::as_str)) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help(format!("its inames are {}", names::list(base.iter().map(Name::as_str)))),
+        });
+    }
+    if let Some(value) = data.definition(name) {
+        let by = data.base_of(&Name::new(name));
+        return Err(Diagnostic::new(
+            "replaced-iname",
+            format!("`{name}` is no loop any more: {name} = {value}"),
+        )
+        .help(format!("use {}", names::list(by.iter().map(Name::as_str)))));
+    }
+    Ok(())
+}
+
+/// Why a tagged iname cannot be changed in its shape.
+pub(crate) fn require_untagged(data: &KernelData, iname: &Name, doing: &str) -> Result<(), Diagnostic> {
+    match data.tag(iname) {
+        Tag::Seq => Ok(()),
+        tag => {
+            Err(Diagnostic::new("tagged-iname", format!("`{iname}` is tagged `{tag}` and cannot be {doing}"))
+                .help(format!("do it before tagging, or `untag_inames({iname})` first")))
+        }
+    }
+}
+
+/// The array or temporary of this name, or a refusal that names the nearest one.
+pub(crate) fn require_array<'a>(data: &'a KernelData, name: &str) -> Result<&'a Array, Diagnostic> {
+    data.array(name).ok_or_else(|| {
+        let known = data
+            .args
+            .iter()
+            .filter(|a| matches!(a, Arg::Array(_)))
+            .map(|a| a.name().as_str())
+            .chain(data.temporaries.iter().map(|t| t.name.as_str()))
+            .collect::<Vec<_>>();
+        let d = Diagnostic::new("unknown-array", format!("the kernel has no array `{name}`"));
+        match names::nearest(name, known.iter().copied()) {
+            Some(near) => d.help(format!("did you mean `{near}`?")),
+            None => d.help(format!("its arrays are {}", names::list(known))),
+        }
+    })
+}
+
+/// Refuses what is no temporary, and temporaries that bound loops, which are single numbers.
+pub(crate) fn require_temporary(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
+    require_array(data, name)?;
+    if data.temporary(name).is_none() {
+        return Err(Diagnostic::new("not-a-temporary", format!("`{name}` is an argument, not a temporary"))
+            .help("the storage of arguments belongs to the caller"));
+    }
+    if data.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name)) {
+        return Err(Diagnostic::new(
+            "bounds-a-loop",
+            format!("`{name}` bounds a loop, and stays one number"),
+        ));
+    }
+    Ok(())
+}
+
+/// The refusal of an instruction's id that does not exist.
+pub(crate) fn unknown_instruction(data: &KernelData, id: &str) -> Diagnostic {
+    let d = Diagnostic::new("unknown-instruction", format!("the kernel has no instruction `{id}`"));
+    let known = data.instructions.iter().map(|i| i.id.as_str()).collect::<Vec<_>>();
+    match names::nearest(id, known.iter().copied()) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d.help(format!("its instructions are {}", names::list(known))),
+    }
+}
+
+/// The names of the scalar arguments.
+fn parameters(data: &KernelData) -> Vec<&Name> {
+    data.args.iter().filter(|a| matches!(a, Arg::Scalar(_))).map(Arg::name).collect()
+}
+
+/// The refusal of a name that is no scalar argument.
+pub(crate) fn require_parameter(data: &KernelData, name: &Name) -> Result<(), Diagnostic> {
+    let known = parameters(data);
+    if known.contains(&name) {
+        return Ok(());
+    }
+    let d = Diagnostic::new("unknown-argument", format!("the kernel has no scalar argument `{name}`"));
+    Err(match names::nearest(name, known.iter().map(|n| n.as_str())) {
+        Some(near) => d.help(format!("did you mean `{near}`?")),
+        None => d.help(format!("its scalar arguments are {}", names::list(known.iter().map(|n| n.as_str())))),
+    })
+}
+
+/// Refuses assumptions that no values fulfil.
+pub(crate) fn check_consistent(data: &KernelData) -> Result<(), Diagnostic> {
+    if System::new(&data.assumptions)?.is_empty()? {
+        let all = data.assumptions.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+        return Err(Diagnostic::new("assumption-contradicts", format!("no parameters fulfil {all}")));
+    }
+    Ok(())
+}
+
+/// Refuses a change of order inside a reduction that does not commute.
+pub(crate) fn check_commutes(data: &KernelData, moved: &[Name]) -> Result<(), Diagnostic> {
+    for instruction in &data.instructions {
+        for reduce in instruction.reductions() {
+            let Some(iname) = reduce.inames.iter().find(|i| moved.contains(i)) else { continue };
+            if let Some(op) = data.operator(&reduce.op).filter(|op| !op.commutes) {
+                let help = data.forgotten_commutes(&op).unwrap_or_else(|| {
+                    "leave its loops in their order, or declare that the operator `commutes` if it does"
+                        .into()
+                });
+                return Err(Diagnostic::new(
+                    "order-of-reduction",
+                    format!(
+                        "the reduction `{}` in `{}` does not commute, so the loop over `{iname}` keeps its place",
+                        reduce.op, instruction.id
+                    ),
+                )
+                .help(help));
+            }
+        }
+    }
+    Ok(())
+}

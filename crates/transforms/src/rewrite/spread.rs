@@ -1,0 +1,104 @@
+//! Spreads the loops of a copy over the threads of a block.
+//!
+//! The last axis of the tile lies along `thread.x`, so that neighbouring threads fetch neighbouring
+//! cells; the axis before it along `thread.y`, and so on. An axis longer than its threads is split,
+//! and the outer part unrolled where it is short. Where threads would stay idle, because the block
+//! has one axis and the tile's last one is shorter, or because the block has more axes than the
+//! tile, the axes are joined and dealt out.
+
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Tag};
+
+use crate::{
+    JoinInames, SplitIname, TagInames, Transform,
+    rewrite::{extent, fresh},
+};
+
+/// Loops of more iterations than this are not unrolled by themselves.
+const UNROLL_LIMIT: i64 = 16;
+
+/// One loop of the copy: its iname and its length.
+pub(crate) type Fetch = (Name, i64);
+
+fn tag(kernel: &LoopKernel, iname: &Name, tag: Tag) -> Result<LoopKernel, Diagnostic> {
+    TagInames { tags: vec![(iname.clone(), tag)] }.apply(kernel)
+}
+
+fn thread_tag(axis: usize) -> Tag {
+    Tag::Thread(u8::try_from(axis).unwrap_or(0))
+}
+
+/// The kernel with the copy's loops spread. They are sequential and nested perfectly in the order
+/// of `fetch` before.
+fn over_threads(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
+    let shape: Vec<(usize, i64)> =
+        extent::block_shape(kernel)?.into_iter().filter(|(_, threads)| *threads > 1).collect();
+    if shape.is_empty() {
+        return Ok(kernel.clone());
+    }
+    let mut kernel = kernel.clone();
+    let mut fetch = fetch.to_vec();
+    let shorter = fetch.last().is_some_and(|(_, l)| *l < shape[0].1);
+    if fetch.len() > 1 && (shape.len() > fetch.len() || (shape.len() == 1 && shorter)) {
+        let names: Vec<Name> = fetch.iter().map(|(n, _)| n.clone()).collect();
+        let stem = names[0].trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+        let joined = fresh(&kernel, &stem);
+        kernel = JoinInames::new(names).named(joined.clone()).apply(&kernel)?;
+        let total = fetch
+            .iter()
+            .try_fold(1i64, |t, (_, l)| t.checked_mul(*l))
+            .ok_or(loopwright_poly::Error::Overflow)?;
+        fetch = vec![(joined, total)];
+    }
+    // A tile of one axis: what is left of it after one axis of threads goes to the next.
+    let chain = fetch.len() == 1;
+    for (axis, threads) in &shape {
+        let Some((iname, length)) = fetch.pop() else { break };
+        if length <= *threads {
+            kernel = tag(&kernel, &iname, thread_tag(*axis))?;
+            if chain {
+                break;
+            }
+            continue;
+        }
+        let outer = fresh(&kernel, &format!("{iname}_outer"));
+        let inner = fresh(&kernel, &format!("{iname}_inner"));
+        kernel = SplitIname::new(&iname, *threads).named(outer.clone(), inner.clone()).apply(&kernel)?;
+        kernel = tag(&kernel, &inner, thread_tag(*axis))?;
+        // Rounded up; `length + threads - 1` may go past 64 bits.
+        let left = length / threads + i64::from(length % threads != 0);
+        let last = shape.last().is_some_and(|(a, _)| a == axis);
+        if chain && !last {
+            fetch.push((outer, left));
+        } else if left <= UNROLL_LIMIT {
+            kernel = tag(&kernel, &outer, Tag::Unroll)?;
+        }
+    }
+    Ok(kernel)
+}
+
+/// The kernel with the copy's loops unrolled, if they are short in all: an array of one thread then
+/// lies in registers.
+fn unrolled(kernel: &LoopKernel, fetch: &[Fetch]) -> Result<LoopKernel, Diagnostic> {
+    let total = fetch.iter().try_fold(1i64, |t, (_, l)| t.checked_mul(*l));
+    if total.is_none_or(|t| t > 4 * UNROLL_LIMIT) {
+        return Ok(kernel.clone());
+    }
+    let mut kernel = kernel.clone();
+    for (iname, _) in fetch {
+        kernel = tag(&kernel, iname, Tag::Unroll)?;
+    }
+    Ok(kernel)
+}
+
+/// The kernel with the copy's loops unrolled for a buffer of one thread, and spread over the
+/// threads of the block for any other.
+pub(crate) fn for_space(
+    kernel: &LoopKernel,
+    fetch: &[Fetch],
+    space: AddressSpace,
+) -> Result<LoopKernel, Diagnostic> {
+    match space {
+        AddressSpace::Private => unrolled(kernel, fetch),
+        AddressSpace::Shared | AddressSpace::Global => over_threads(kernel, fetch),
+    }
+}

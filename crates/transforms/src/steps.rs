@@ -1,0 +1,123 @@
+//! The steps, a file each in folders by kind, and the list from which `Step` is made.
+//!
+//! A new step is its own file, which declares it (`crate::declare`), and two lines here: its
+//! module, and its place in the list.
+
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, Name, Precision};
+
+use crate::{
+    Composite, IntoNames, Number, Pipeline, Together, Transform, UserStep,
+    call::Call,
+    step::{BuiltIn, TextForm},
+};
+
+/// Loops: splitting, joining, renaming, reordering, mapping, fusing.
+mod loops {
+    pub(super) mod chunk_iname;
+    pub(super) mod distribute;
+    pub(super) mod duplicate_inames;
+    pub(super) mod fuse_loops;
+    pub(super) mod fuse_maximal;
+    pub(super) mod index_set_split;
+    pub(super) mod join_inames;
+    pub(super) mod map_domain;
+    pub(super) mod peel;
+    pub(super) mod rename_iname;
+    pub(super) mod reorder;
+    pub(super) mod reverse;
+    pub(super) mod split_iname;
+    pub(super) mod tile;
+    mod unimodular;
+    pub(super) mod unroll;
+}
+
+/// Storage: address spaces, layouts and shapes of arrays, and hints for caches.
+mod storage {
+    pub(super) mod alias_temporaries;
+    pub(super) mod cache_streaming;
+    pub(super) mod cache_waves;
+    pub(super) mod map_array;
+    pub(super) mod pad_array_axis;
+    pub(super) mod privatize_temporary;
+    pub(super) mod set_address_space;
+    pub(super) mod tag_array_axes;
+    pub(super) mod unprivatize_temporary;
+}
+
+/// Reductions: how they are split, scanned and joined.
+mod reductions {
+    pub(super) mod join_atomically;
+    pub(super) mod realize_scan;
+    mod split_reduction;
+    pub(super) mod split_reduction_inward;
+    pub(super) mod split_reduction_outward;
+}
+
+/// Copies: buffers, and the instructions that fill and empty them.
+mod copies {
+    pub(super) mod add_prefetch;
+    pub(super) mod buffer_array;
+    pub(super) mod double_buffer;
+    pub(super) mod precompute;
+    pub(super) mod save_reload;
+}
+
+/// Parallelism: which iterations run at the same time, and where.
+mod parallelism {
+    pub(super) mod flatten_ragged;
+    pub(super) mod tag_inames;
+    pub(super) mod untag_inames;
+}
+
+/// The context of a kernel: assumptions, values of parameters, precision.
+mod context {
+    pub(super) mod assume;
+    pub(super) mod assume_legal;
+    pub(super) mod fix_parameters;
+    pub(super) mod set_precision;
+}
+
+steps! {
+    loops::split_iname::SplitIname,
+    parallelism::tag_inames::TagInames,
+    parallelism::untag_inames::UntagInames,
+    loops::reorder::Reorder,
+    loops::unroll::Unroll,
+    loops::join_inames::JoinInames,
+    copies::add_prefetch::AddPrefetch,
+    context::assume::Assume,
+    context::assume_legal::AssumeLegal,
+    loops::duplicate_inames::DuplicateInames,
+    context::fix_parameters::FixParameters,
+    storage::pad_array_axis::PadArrayAxis,
+    copies::precompute::Precompute,
+    loops::rename_iname::RenameIname,
+    storage::set_address_space::SetAddressSpace,
+    context::set_precision::SetPrecision,
+    reductions::split_reduction_inward::SplitReductionInward,
+    reductions::split_reduction_outward::SplitReductionOutward,
+    storage::tag_array_axes::TagArrayAxes,
+    loops::map_domain::MapDomain,
+    loops::index_set_split::IndexSetSplit,
+    loops::peel::Peel,
+    loops::reverse::Reverse,
+    loops::tile::Tile,
+    loops::distribute::Distribute,
+    loops::fuse_loops::FuseLoops,
+    storage::privatize_temporary::PrivatizeTemporary,
+    storage::unprivatize_temporary::UnprivatizeTemporary,
+    storage::alias_temporaries::AliasTemporaries,
+    loops::chunk_iname::ChunkIname,
+    copies::double_buffer::DoubleBuffer,
+    copies::buffer_array::BufferArray,
+    storage::map_array::MapArray,
+    loops::fuse_maximal::FuseMaximal,
+    reductions::realize_scan::RealizeScan,
+    copies::save_reload::SaveReload,
+    parallelism::flatten_ragged::FlattenRagged,
+    storage::cache_streaming::CacheStreaming,
+    storage::cache_waves::CacheWaves,
+    reductions::join_atomically::JoinAtomically,
+}
+
+pub use storage::tag_array_axes::{AxisTag, Layout};

@@ -1,0 +1,481 @@
+//! Recomputes the values of a temporary where they are used.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{
+    Access, AddressSpace, Aff, Array, Axis, Constraint, Diagnostic, Expr, Instruction, KernelData,
+    LoopKernel, Name, Part, PartRef, Role, Tree,
+};
+
+use crate::{
+    Number, Transform,
+    rewrite::{
+        Site, add_instruction, buffered, element, fetch_names,
+        footprint::{self, Span},
+        fresh, map_expressions, parts_with_inames, replace_accesses, require_array, require_fresh,
+        require_iname, site, spread,
+    },
+};
+
+step! {
+    /// `precompute(t, [i_inner])`: computes the elements of the temporary `t` that the sweep reads
+    /// directly before it, into a buffer of the block.
+    ///
+    /// # Meaning
+    ///
+    /// The footprint of all reads of `t` under the sweep is a box, as for [`crate::AddPrefetch`].
+    /// The instruction that computes `t` is replaced by one that computes the box into `t_tile`
+    /// where it is read; values that several blocks need are computed by each of them. The map of
+    /// the new instruction relates it to the declared instances. Where several instructions write
+    /// `t` (the inside and the ends of a range, or a value in two stages), each is replaced by one
+    /// of its own, in their order.
+    ///
+    /// # Legality
+    ///
+    /// The writers of `t` have no reductions and no predicates. Their subscripts are their inames,
+    /// each once, or do not depend on inames; other loops around them are around all readers, too.
+    /// A writer may read the cell that it writes, and no other of `t`. All other reads of `t` are
+    /// affine. That each read of the buffer sees the value of its declared instance, and that what
+    /// is computed later reads what it would have read, is proved by following values, or refused
+    /// with a counter-example.
+    ///
+    /// In text: `precompute(t, [i_inner, j_inner])` with the options `space=private`,
+    /// `name=t_tile`, `pad=1`, `inames=[r, c]`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel blur(x: f32[n], y: f32[n], n: i32)
+    /// assume 3 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 1 <= j < n - 1 }
+    /// temp t: f32[n] global
+    /// t[i] = sqrt(x[i]) {id=root}
+    /// y[j] = t[j - 1] + t[j] + t[j + 1] {id=blur}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(j, 128)
+    /// tag_inames(j_outer: block.x, j_inner: thread.x)
+    /// precompute(t, [j_inner])
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel blur(x: f32[n], y: f32[n], n: i32)
+    /// assume 3 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 1 <= j <= n - 2 }
+    /// domain { [j_outer, j_inner] : 0 <= j_inner <= 127 }
+    /// domain { [t_f0] : 0 <= t_f0 <= 129 and 0 <= j_outer and 128*j_outer <= n - 2 and 1 <= 128*j_outer + t_f0 <= n }
+    /// domain { [t_f0_outer, t_f0_inner] : 0 <= t_f0_inner <= 127 }
+    /// temp t_tile: f32[130] shared
+    /// let j = 128*j_outer + j_inner
+    /// let t_f0 = 128*t_f0_outer + t_f0_inner
+    /// tag j_inner: thread.x
+    /// tag j_outer: block.x
+    /// tag t_f0_inner: thread.x
+    /// tag t_f0_outer: unroll
+    /// t_tile[t_f0] = sqrt(x[128 * j_outer + t_f0 - 1]) {id=root, inames=j_outer:t_f0_outer:t_f0_inner, by=precompute, map=[i: 128*j_outer + t_f0 - 1]}
+    /// y[j] = t_tile[j_inner] + t_tile[j_inner + 1] + t_tile[j_inner + 2] {id=blur, inames=j_outer:j_inner}
+    /// tree {
+    ///     for t_f0_outer {
+    ///         root
+    ///     }
+    ///     blur
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A temporary with one value inside and another one at its end:
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel slopes(x: f32[n + 1], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j < n }
+    /// temp t: f32[n + 1] global
+    /// t[i] = x[i + 1] - x[i] {id=inside}
+    /// t[n] = 0.0 {id=end}
+    /// y[j] = t[j + 1] - t[j] {id=second}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// split_iname(j, 64)
+    /// tag_inames(j_outer: block.x)
+    /// precompute(t, [j_inner], inames=[c])
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel slopes(x: f32[n + 1], y: f32[n], n: i32)
+    /// assume 1 <= n
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j < n }
+    /// domain { [j_outer, j_inner] : 0 <= j_inner <= 63 }
+    /// domain { [c] : 0 <= c <= 64 and 0 <= j_outer and 64*j_outer + c < n }
+    /// domain { [c_end] : 0 <= c_end <= 64 and 64*j_outer < n and n = 64*j_outer + c_end }
+    /// temp t_tile: f32[65] shared
+    /// let j = 64*j_outer + j_inner
+    /// tag j_outer: block.x
+    /// t_tile[c] = x[64 * j_outer + c + 1] - x[64 * j_outer + c] {id=inside, inames=j_outer:c, by=precompute, map=[i: 64*j_outer + c]}
+    /// t_tile[c_end] = 0.0 {id=end, inames=j_outer:c_end, by=precompute}
+    /// y[j] = t_tile[j_inner + 1] - t_tile[j_inner] {id=second, inames=j_outer:j_inner}
+    /// tree {
+    ///     for c {
+    ///         inside
+    ///     }
+    ///     for c_end {
+    ///         end
+    ///     }
+    ///     for j_inner {
+    ///         second
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct Precompute as "precompute" {
+        /// The temporary.
+        pub temporary: Name = next("the temporary to precompute"),
+        /// The inames that are swept over.
+        pub sweep: Vec<Name> = next("the inames to sweep over, as `[i_inner, j_inner]`"),
+        /// Shared or private.
+        pub space: AddressSpace = option(AddressSpace::Shared),
+        /// The buffer's name; by default the temporary's with the suffix `_tile`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub name: Option<Name> = option(),
+        /// The padding of each row in elements.
+        pub pad: Number = option(Number::Known(0)),
+        /// Names of the new inames, one for each axis of the buffer. Those of a second writer have
+        /// its id as a suffix.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        pub inames: Vec<Name> = option(),
+    }
+    table: "precompute(t, [i_inner])" => "`precompute(k, \"t_subst\", \"i_inner\")` after `assignment_to_subst`",
+    methods: {
+        /// See [`Precompute`], which has options.
+        fn precompute(&self, temporary: &str, sweep: impl IntoNames) -> Result<Self, Diagnostic> {
+            self.step(Precompute::new(temporary, sweep.into_names()))
+        }
+    }
+}
+
+impl Precompute {
+    /// Precomputes into shared memory.
+    pub fn new<N: Into<Name>>(temporary: impl Into<Name>, sweep: impl IntoIterator<Item = N>) -> Self {
+        Precompute {
+            temporary: temporary.into(),
+            sweep: sweep.into_iter().map(Into::into).collect(),
+            space: AddressSpace::Shared,
+            name: None,
+            pad: Number::Known(0),
+            inames: Vec::new(),
+        }
+    }
+
+    /// Uses private memory.
+    pub fn private(mut self) -> Self {
+        self.space = AddressSpace::Private;
+        self
+    }
+}
+
+/// A subscript of what computes the temporary.
+enum Cell {
+    /// A loop of the writer's own.
+    Loop(Name),
+    /// A value that is the same in all instances.
+    Fixed(Aff),
+}
+
+/// An instruction that computes the temporary, with its subscripts.
+struct Writer<'a> {
+    instruction: &'a Instruction,
+    cells: Vec<Cell>,
+}
+
+/// The instructions that compute the temporary, in the order of the tree.
+fn writers<'a>(data: &'a KernelData, temporary: &Name) -> Result<Vec<Writer<'a>>, Diagnostic> {
+    let refuse = |why: String| {
+        Diagnostic::new("precompute-writer", format!("`{temporary}` cannot be precomputed: {why}"))
+            .help("values can be computed again where plain instructions compute them")
+    };
+    let mut found: Vec<Writer<'a>> = Vec::new();
+    for part in data.tree.iter().flat_map(Tree::leaves) {
+        let Some(x) = data.instruction(&part.instruction) else { continue };
+        let id = &x.id;
+        if x.targets.iter().all(|t| t.array != *temporary) || found.iter().any(|w| w.instruction.id == *id) {
+            continue;
+        }
+        if x.targets.len() != 1 || x.predicate.is_some() || !x.reductions().is_empty() {
+            return Err(refuse(format!("`{id}` has a predicate, a reduction or several targets")));
+        }
+        let Role::Does(_) = x.role else {
+            return Err(refuse(format!("`{id}` is a copy already")));
+        };
+        let target = &x.targets[0];
+        let mut own: Vec<&Name> = Vec::new();
+        let mut cells = Vec::new();
+        for e in &target.index {
+            let fixed = || {
+                let aff = footprint::affine_subscript(data, e)?;
+                aff.names().iter().all(|n| !data.is_iname(n)).then_some(aff)
+            };
+            cells.push(match e {
+                Expr::Name(n) if x.within.contains(n) && !own.contains(&n) => {
+                    own.push(n);
+                    Cell::Loop(n.clone())
+                }
+                _ => match fixed() {
+                    Some(aff) => Cell::Fixed(aff),
+                    None => {
+                        return Err(refuse(format!("the subscript `{e}` in `{id}` is no loop of its own")));
+                    }
+                },
+            });
+        }
+        let mut elsewhere = None;
+        x.value.visit(&mut |e| match e {
+            Expr::Subscript(access) if access.array == *temporary && access != target => {
+                elsewhere = Some(access.clone());
+            }
+            _ => {}
+        });
+        if let Some(access) = elsewhere {
+            return Err(refuse(format!(
+                "`{id}` reads `{access}`, another cell than the one that it computes"
+            )));
+        }
+        found.push(Writer { instruction: x, cells });
+    }
+    if found.is_empty() {
+        return Err(refuse("no instruction writes it".into()));
+    }
+    Ok(found)
+}
+
+/// The trees without the leaves of an instruction, and without loops that are empty then.
+fn without(trees: &[Tree], id: &Name) -> Vec<Tree> {
+    trees
+        .iter()
+        .filter_map(|tree| match tree {
+            Tree::Leaf(part) => (part.instruction != *id).then(|| tree.clone()),
+            Tree::Loop { iname, body } => {
+                let body = without(body, id);
+                (!body.is_empty()).then(|| Tree::Loop { iname: iname.clone(), body })
+            }
+        })
+        .collect()
+}
+
+impl Transform for Precompute {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let t = &self.temporary;
+        let source = require_array(kernel, t)?.clone();
+        if kernel.temporary(t).is_none() {
+            return Err(Diagnostic::new(
+                "precompute-argument",
+                format!("`{t}` is an argument, not a temporary"),
+            )
+            .help(format!("`add_prefetch({t}, ...)` copies parts of an argument")));
+        }
+        for iname in &self.sweep {
+            require_iname(kernel, iname)?;
+        }
+        if self.space == AddressSpace::Global {
+            return Err(Diagnostic::new(
+                "prefetch-space",
+                "values are precomputed in shared or private memory, not in global memory",
+            ));
+        }
+        let pad = u32::try_from(self.pad.at_least(0, "the padding")?)
+            .map_err(|_| Diagnostic::new("number-range", "the padding does not fit into 32 bits"))?;
+        let writers = writers(kernel, t)?;
+        let writes = |id: &Name| writers.iter().any(|w| w.instruction.id == *id);
+        let buffer = match &self.name {
+            Some(name) => {
+                require_fresh(kernel, name, "name")?;
+                name.clone()
+            }
+            None => fresh(kernel, &format!("{t}_tile")),
+        };
+        let readers: Vec<Name> =
+            kernel.instructions.iter().map(|i| i.id.clone()).filter(|id| !writes(id)).collect();
+        if readers.is_empty() {
+            return Err(Diagnostic::new(
+                "prefetch-nothing",
+                format!("nothing reads `{t}` but what writes it"),
+            )
+            .help("name a temporary that another instruction reads"));
+        }
+        let reads = footprint::reads_of(kernel, t, &readers)?;
+        let spans = footprint::spans(kernel, t, &reads, &self.sweep)?;
+        let site = site(kernel, &reads, &spans, &self.sweep, self.space, t, true)?;
+        let kept: Vec<usize> = (0..spans.len()).filter(|k| spans[*k].length > 1).collect();
+        let inames = fetch_names(kernel, &self.inames, t, kept.len())?;
+        let mut pieces = Vec::new();
+        for (k, writer) in writers.iter().enumerate() {
+            let own = match k {
+                0 => inames.clone(),
+                _ => {
+                    let id = &writer.instruction.id;
+                    inames.iter().map(|n| fresh(kernel, &format!("{n}_{id}"))).collect()
+                }
+            };
+            pieces.push(self.piece(kernel, writer, own, &reads, &spans, &kept, &site, &buffer)?);
+        }
+
+        let mut failed = None;
+        let mut changed = kernel.edit(|data| {
+            data.instructions.retain(|i| !writes(&i.id));
+            for instruction in &mut data.instructions {
+                let replace = |access: &Access| buffered(kernel, &buffer, access, &spans, &kept);
+                let mut rewrite = |e: &Expr| {
+                    let e = replace_accesses(e, t, &replace, &mut failed);
+                    // A temporary without axes is read by its name.
+                    e.substitute(&|n| (n == t).then(|| Expr::Name(buffer.clone())))
+                };
+                map_expressions(instruction, &mut rewrite);
+            }
+            if let Some(d) = failed.take() {
+                return Err(d);
+            }
+            let mut axes: Vec<Axis> = kept.iter().map(|k| Axis::new(Expr::Int(spans[*k].length))).collect();
+            if let Some(last) = axes.last_mut() {
+                last.padding = pad;
+            }
+            data.temporaries.retain(|a| a.name != *t);
+            data.temporaries.push(Array::new(&buffer, source.dtype.clone(), axes, self.space));
+            for writer in &writers {
+                data.tree = without(&data.tree, &writer.instruction.id);
+            }
+            let used: Vec<Name> =
+                parts_with_inames(data).into_iter().flat_map(|(_, inames)| inames).collect();
+            let gone =
+                |n: &Name| !used.contains(n) && writers.iter().any(|w| w.instruction.within.contains(n));
+            data.tags.retain(|iname, _| !gone(iname));
+            for piece in &pieces {
+                let (new, needed) = (piece.instruction.clone(), piece.needed.clone());
+                add_instruction(data, new, &piece.inames, needed, &site)?;
+            }
+            Ok::<(), Diagnostic>(())
+        })?;
+        for piece in &pieces {
+            changed = spread::for_space(&changed, &piece.loops, self.space)?;
+        }
+        Ok(changed)
+    }
+}
+
+/// The replacement of one writer.
+struct Piece {
+    instruction: Instruction,
+    /// Its inames apart from those around the readers.
+    inames: Vec<Name>,
+    needed: Vec<Constraint>,
+    /// Those of the box, with their lengths.
+    loops: Vec<(Name, i64)>,
+}
+
+impl Precompute {
+    /// The instruction that computes a writer's part of the box.
+    #[allow(clippy::too_many_arguments)]
+    fn piece(
+        &self,
+        kernel: &LoopKernel,
+        writer: &Writer<'_>,
+        mut inames: Vec<Name>,
+        reads: &[footprint::Read],
+        spans: &[Span],
+        kept: &[usize],
+        site: &Site,
+        buffer: &Name,
+    ) -> Result<Piece, Diagnostic> {
+        let t = &self.temporary;
+        let old = writer.instruction;
+        let is_own = |n: &Name| writer.cells.iter().any(|c| matches!(c, Cell::Loop(own) if own == n));
+        if let Some(extra) = old.within.iter().find(|n| !is_own(n) && !site.within.contains(n)) {
+            let why = format!("`{}` also runs over `{extra}`, which is not around all that read it", old.id);
+            return Err(Diagnostic::new("precompute-writer", format!("`{t}` cannot be precomputed: {why}"))
+                .help("values can be computed again where plain instructions compute them"));
+        }
+        let fetch: Vec<(Name, usize, Span)> =
+            inames.iter().zip(kept).map(|(n, k)| (n.clone(), *k, spans[*k].clone())).collect();
+        let keep =
+            |n: &Name| site.within.contains(n) || !(kernel.is_iname(n) || kernel.temporary(n).is_some());
+        let mut constraints = footprint::needed(kernel, reads, &fetch, &[], &keep)?;
+        // The cell on each axis, and by it every name whose value depends on the writer's inames.
+        let mut cells: BTreeMap<Name, Aff> = BTreeMap::new();
+        let mut own_rows = Vec::new();
+        for (k, cell) in writer.cells.iter().enumerate() {
+            let value = match fetch.iter().find(|(_, axis, _)| *axis == k) {
+                Some((f, _, span)) => span.base.add(&Aff::var(f))?,
+                None => spans[k].base.clone(),
+            };
+            match cell {
+                Cell::Loop(iname) => {
+                    cells.insert(iname.clone(), value);
+                }
+                Cell::Fixed(at) => own_rows.push(Constraint::equal(&value, at)?),
+            }
+        }
+        for c in kernel.instances(&PartRef { instruction: old.id.clone(), part: Part::Whole }) {
+            own_rows.push(c.substitute(&|n| cells.get(n).cloned())?);
+        }
+        let index: Vec<Expr> = inames.iter().map(|f| Expr::Name(f.clone())).collect();
+        // What only this writer is restricted by belongs to an iname of its own.
+        if inames.is_empty() {
+            let all = loopwright_poly::System::new(&[&kernel.assumptions[..], &constraints].concat())?;
+            let mut restricted = false;
+            for c in &own_rows {
+                restricted |= !all.implies(c)?;
+            }
+            if restricted {
+                let alone = fresh(kernel, &format!("{t}_{}", old.id));
+                constraints.insert(0, Constraint::zero(Aff::var(&alone)));
+                inames.push(alone);
+            }
+        }
+        for c in own_rows {
+            if !constraints.contains(&c) {
+                constraints.push(c);
+            }
+        }
+        let first = constraints.iter().take(2 * fetch.len()).cloned().collect::<Vec<_>>();
+        let context = loopwright_poly::System::new(&kernel.assumptions)?;
+        let mut needed = loopwright_poly::System::new(&constraints)?.gist(&context)?;
+        for c in first.into_iter().rev() {
+            if !needed.contains(&c) {
+                needed.insert(0, c);
+            }
+        }
+        let mut map = BTreeMap::new();
+        for (name, value) in &old.map {
+            map.insert(name.clone(), value.substitute(&|n| cells.get(n).cloned())?);
+        }
+        for (name, cell) in &cells {
+            map.entry(name.clone()).or_insert_with(|| cell.clone());
+        }
+        let target = Access { array: buffer.clone(), index };
+        let here = element(buffer, target.index.clone());
+        // It reads no cell of the temporary but its own.
+        let mut failed = None;
+        let value = replace_accesses(&old.value, t, &|_| Ok(here.clone()), &mut failed);
+        let value = value.substitute(&|n| match n == t {
+            true => Some(here.clone()),
+            false => cells.get(n).map(Expr::from_aff),
+        });
+        let instruction = Instruction {
+            within: site.within.iter().chain(&inames).cloned().collect(),
+            map,
+            made_by: Some(Name::new("precompute")),
+            ..Instruction::new(&old.id, vec![target], value, old.role.clone())
+        };
+        let loops = fetch.iter().map(|(n, _, s)| (n.clone(), s.length)).collect();
+        Ok(Piece { instruction, inames, needed, loops })
+    }
+}

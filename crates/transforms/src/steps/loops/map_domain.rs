@@ -1,0 +1,330 @@
+//! Unimodular changes of inames: skewing, wavefronts, shifts, reversal.
+
+use loopwright_kernel_ir::{
+    Aff, Definition, Diagnostic, Domain, KernelData, LoopKernel, Name, Tree, parse_expression,
+};
+
+use crate::{
+    Transform,
+    arguments::{Args, Argument},
+    call::name_in,
+    names,
+    rewrite::{
+        body_of, check_commutes, map_reductions, parts_with_inames, path_to, require_fresh, require_iname,
+        require_untagged, tree,
+    },
+    step::TextForm,
+};
+
+step! {
+    /// `map_domain([t, i] -> [w, t], w = 2*t + i)`: replaces inames by affine functions of them,
+    /// which run over the same points in another order.
+    ///
+    /// # Meaning
+    ///
+    /// The loops over the old inames become loops over the new ones, in the order in which these
+    /// are listed. An iname in both lists is kept; each other new iname has its function after the
+    /// lists, of the old inames, parameters and a constant. The map has to be one to one on the
+    /// integers: its matrix is square and has determinant 1 or -1. Old inames that are not kept get
+    /// their value from the inverse map: here `i` cannot be kept, for `t = (w - i)/2` would leave
+    /// values of `w` out, but `[t, i] -> [w, t], w = 2*t + i` has `i = w - 2*t`.
+    ///
+    /// It expresses skewing (`w = t + i`), wavefronts (sequential `w`, the others parallel), shifts
+    /// (`[i] -> [k], k = i + 1`), reversal (see [`Reverse`](crate::Reverse)) and interchange.
+    ///
+    /// # Legality
+    ///
+    /// The loops have to be untagged and nested perfectly, so that each part runs over all of the
+    /// inames or none. The order of a reduction whose operator does not commute stays. The map is
+    /// legal if for every dependence { x -> y } of the declared kernel the new time of x is before
+    /// the new time of y: { x -> y : M x >= M y lexicographically } is empty.
+    ///
+    /// In text: as above, a function for each iname that is new.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel sweep(x: f32[n, n], n: i32)
+    /// assume 2 <= n
+    /// domain { [i, j] : 1 <= i < n and 1 <= j < n }
+    /// x[i, j] = x[i - 1, j] + x[i, j - 1] {id=add}
+    /// ")?;
+    /// let steps = Pipeline::parse("\
+    /// map_domain([i, j] -> [w, i], w = i + j)
+    /// ")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel sweep(x: f32[n, n], n: i32)
+    /// assume 2 <= n
+    /// domain { [i, j] : 1 <= i < n and 1 <= j < n }
+    /// domain { [w] }
+    /// let j = w - i
+    /// x[i, j] = x[i - 1, j] + x[i, j - 1] {id=add, inames=w:i}
+    /// tree {
+    ///     for w {
+    ///         for i {
+    ///             add
+    ///         }
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct MapDomain as "map_domain", by hand {
+        /// The inames that are replaced.
+        pub old: Vec<Name>,
+        /// The inames in their place, outermost first.
+        pub new: Vec<Name>,
+        /// The functions of the new inames that are not among the old ones.
+        pub values: Vec<Definition>,
+    }
+    table: "map_domain([t, i] -> [w, t], w = 2*t + i)" => "`map_domain(k, isl_map)`, `affine_map_inames`",
+    methods: {
+        /// See [`MapDomain`](crate::MapDomain); `[t, i] -> [w, t], w = 2*t + i`.
+        fn map_domain(&self, map: &str) -> Result<Self, Diagnostic> {
+            self.step(Step::parse(&format!("map_domain({map})"))?)
+        }
+    }
+}
+
+impl MapDomain {
+    /// A map from old inames to new ones, with the functions of those that are not kept.
+    pub fn new<A: Into<Name>, B: Into<Name>, C: Into<Name>>(
+        old: impl IntoIterator<Item = A>,
+        new: impl IntoIterator<Item = B>,
+        values: impl IntoIterator<Item = (C, Aff)>,
+    ) -> Self {
+        MapDomain {
+            old: old.into_iter().map(Into::into).collect(),
+            new: new.into_iter().map(Into::into).collect(),
+            values: values
+                .into_iter()
+                .map(|(iname, value)| Definition { iname: iname.into(), value })
+                .collect(),
+        }
+    }
+
+    /// The function of a new iname.
+    fn value(&self, iname: &Name) -> Option<Aff> {
+        if self.old.contains(iname) {
+            return Some(Aff::var(iname));
+        }
+        self.values.iter().find(|d| d.iname == *iname).map(|d| d.value.clone())
+    }
+
+    /// Checks the lists themselves.
+    fn check_lists(&self, kernel: &KernelData) -> Result<(), Diagnostic> {
+        let refuse = |message: String| Err(Diagnostic::new("map-domain", message));
+        for list in [&self.old, &self.new] {
+            for (k, n) in list.iter().enumerate() {
+                if list[..k].contains(n) {
+                    return Err(Diagnostic::new("iname-listed-twice", format!("`{n}` is listed twice")));
+                }
+            }
+        }
+        for iname in &self.old {
+            require_iname(kernel, iname)?;
+            require_untagged(kernel, iname, "mapped")?;
+        }
+        if self.old.is_empty() || self.old.len() != self.new.len() {
+            return refuse(format!(
+                "{} inames cannot be mapped one to one onto {}",
+                self.old.len(),
+                self.new.len()
+            ));
+        }
+        for d in &self.values {
+            if !self.new.contains(&d.iname) || self.old.contains(&d.iname) {
+                return refuse(format!("`{}` has a function, but it is no new iname", d.iname));
+            }
+            require_fresh(kernel, &d.iname, "the new iname")?;
+            let scalar = |n: &Name| kernel.args.iter().any(|a| a.name() == n) && kernel.array(n).is_none();
+            if let Some(n) = d.value.names().into_iter().find(|n| !self.old.contains(n) && !scalar(n)) {
+                return refuse(format!(
+                    "the function of `{}` mentions `{n}`, which is neither a mapped iname nor a parameter",
+                    d.iname
+                ));
+            }
+            if !d.value.is_affine() {
+                return refuse(format!("the function of `{}` is not affine: {}", d.iname, d.value));
+            }
+        }
+        match self.new.iter().find(|n| self.value(n).is_none()) {
+            Some(n) => Err(Diagnostic::new("map-domain", format!("the new iname `{n}` has no function"))
+                .help(format!("write it behind the lists, as `{n} = {}`", self.old.join_plus()))),
+            None => Ok(()),
+        }
+    }
+
+    /// The inverse map: the value of each old iname that is not kept.
+    fn inverse(&self) -> Result<Vec<Definition>, Diagnostic> {
+        let mut rows = Vec::new();
+        let mut offsets = Vec::new();
+        for n in &self.new {
+            let value = self.value(n).unwrap_or_default();
+            rows.push(self.old.iter().map(|o| value.coefficient(o)).collect::<Vec<i64>>());
+            // What a shift adds.
+            let offset = value.substitute(&|name| self.old.contains(name).then(|| Aff::constant(0)))?;
+            offsets.push(Aff::var(n).sub(&offset)?);
+        }
+        let Some(inverse) = super::unimodular::inverse(&rows) else {
+            return Err(Diagnostic::new(
+                "not-unimodular",
+                format!(
+                    "this map leaves integer points out: the determinant of {rows:?} is neither 1 nor -1"
+                ),
+            )
+            .help("keep one of the old inames, or split an iname first where a stride is wanted"));
+        };
+        let mut values = Vec::new();
+        for (o, row) in self.old.iter().zip(&inverse) {
+            if self.new.contains(o) {
+                continue;
+            }
+            let mut value = Aff::default();
+            for (c, offset) in row.iter().zip(&offsets) {
+                value = value.add(&offset.scale(*c)?)?;
+            }
+            values.push(Definition { iname: o.clone(), value });
+        }
+        Ok(values)
+    }
+}
+
+trait JoinPlus {
+    fn join_plus(&self) -> String;
+}
+
+impl JoinPlus for Vec<Name> {
+    fn join_plus(&self) -> String {
+        self.iter().map(Name::as_str).collect::<Vec<_>>().join(" + ")
+    }
+}
+
+/// Refuses parts that run over some of the inames but not over all, and loops that are not nested
+/// perfectly. Gives the outermost loop.
+fn require_perfect_nest(data: &KernelData, inames: &[Name]) -> Result<Option<Name>, Diagnostic> {
+    for (part, have) in parts_with_inames(data) {
+        let some = inames.iter().filter(|i| have.contains(i)).count();
+        if some != 0 && some != inames.len() {
+            return Err(Diagnostic::new(
+                "loops-not-perfect",
+                format!(
+                    "`{part}` runs over some of {} but not over all",
+                    names::list(inames.iter().map(|n| &**n))
+                ),
+            )
+            .help("give it a loop of its own with `distribute`"));
+        }
+    }
+    let Some(path) = inames.iter().filter_map(|i| path_to(&data.tree, i)).max_by_key(Vec::len) else {
+        return Ok(None);
+    };
+    let nest = &path[path.len().saturating_sub(inames.len())..];
+    if let Some(other) = inames.iter().find(|i| !nest.contains(i)) {
+        return Err(Diagnostic::new(
+            "loops-not-perfect",
+            format!(
+                "the loops over {} are not nested directly in each other: `{other}` is apart",
+                names::list(inames.iter().map(|n| &**n))
+            ),
+        )
+        .help("bring them next to each other with `reorder`"));
+    }
+    for pair in nest.windows(2) {
+        if body_of(&data.tree, &pair[0]).is_some_and(|b| b.len() > 1) {
+            return Err(Diagnostic::new(
+                "loops-not-perfect",
+                format!("the loop over `{}` contains more than the loop over `{}`", pair[0], pair[1]),
+            )
+            .help("give what stands between them a loop of its own with `distribute`"));
+        }
+    }
+    Ok(nest.first().cloned())
+}
+
+/// What stands inside the outermost loops of a perfect nest, `depth` of them.
+fn inside(trees: &[Tree], depth: usize) -> Vec<Tree> {
+    match trees {
+        [Tree::Loop { body, .. }] if depth > 0 => inside(body, depth - 1),
+        _ => trees.to_vec(),
+    }
+}
+
+/// The list with the old inames replaced: the new ones stand where the first of the old ones stood.
+fn swap(list: &[Name], old: &[Name], new: &[Name]) -> Vec<Name> {
+    let Some(at) = list.iter().position(|n| old.contains(n)) else { return list.to_vec() };
+    let rest = |part: &[Name]| part.iter().filter(|n| !old.contains(n)).cloned().collect::<Vec<_>>();
+    [rest(&list[..at]), new.to_vec(), rest(&list[at..])].concat()
+}
+
+impl TextForm for MapDomain {
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let usage = "`map_domain` takes two lists and functions, as `[t, i] -> [w, t], w = 2*t + i`";
+        let texts = args.all_texts();
+        let [(lists, span)] = texts.as_slice() else { return Err(args.error(usage)) };
+        let list = |text: &str| -> Option<Vec<Name>> {
+            let inner = text.trim().strip_prefix('[')?.strip_suffix(']')?;
+            inner.split(',').map(|t| name_in(t.trim())).collect()
+        };
+        let sides = lists.split_once("->").and_then(|(a, b)| Some((list(a)?, list(b)?)));
+        let Some((old, new)) = sides else { return Err(args.error_in(span.clone(), usage)) };
+        let mut values = Vec::new();
+        for (key, text, span) in args.all_keyed() {
+            let value = parse_expression(&text)
+                .map_err(|d| args.error_in(span.clone(), format!("`{text}`: {}", d.message)))?;
+            let Some(value) = value.to_aff() else {
+                return Err(args.error_in(span, format!("`{text}` is not affine")));
+            };
+            values.push(Definition { iname: Name::new(key), value });
+        }
+        Ok(MapDomain { old, new, values })
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let lists = format!("{} -> {}", self.old.text(), self.new.text());
+        let values = self.values.iter().map(|Definition { iname, value }| format!("{iname} = {value}"));
+        [lists].into_iter().chain(values).collect()
+    }
+}
+
+impl Transform for MapDomain {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        self.check_lists(kernel)?;
+        let inverse = self.inverse()?;
+        let outermost = require_perfect_nest(kernel, &self.old)?;
+        if self.old != self.new {
+            check_commutes(kernel, &self.old)?;
+        }
+        kernel.edit(|data| {
+            let added: Vec<Name> = self.values.iter().map(|d| d.iname.clone()).collect();
+            if !added.is_empty() {
+                data.domains.push(Domain { inames: added, constraints: Vec::new() });
+            }
+            data.definitions.extend(inverse);
+            for instruction in &mut data.instructions {
+                instruction.within = swap(&instruction.within, &self.old, &self.new);
+                if instruction
+                    .value
+                    .reductions()
+                    .iter()
+                    .any(|r| r.inames.iter().any(|n| self.old.contains(n)))
+                {
+                    instruction.value = map_reductions(&instruction.value, &mut |mut r| {
+                        r.inames = swap(&r.inames, &self.old, &self.new);
+                        loopwright_kernel_ir::Expr::Reduce(r.into())
+                    });
+                }
+            }
+            if let Some(outermost) = outermost {
+                data.tree = tree::replace_loop(&data.tree, &outermost, &|nest| {
+                    tree::nest(&self.new, inside(std::slice::from_ref(nest), self.old.len()))
+                });
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! Flattens the loops over segments of unequal length and their points.
+
+use loopwright_kernel_ir::{Diagnostic, Flat, LoopKernel, Name, Shorter, Tag};
+use loopwright_legality::{Judgement, flat_nest};
+
+use crate::{
+    Number, Transform,
+    arguments::{Args, Argument, keyed},
+    rewrite::{require_iname, require_untagged},
+    step::TextForm,
+};
+
+step! {
+    /// `flatten_ragged(s, i)`: segments of unequal length, cut into pieces of equal work.
+    ///
+    /// # Meaning
+    ///
+    /// The points `offsets[s] <= i < offsets[s + 1]` of all segments are counted through, and so
+    /// are the ends of the segments, each as several points: these are *steps*. Warps take equal
+    /// numbers of steps, so that neither one giant segment nor millions of empty ones leave them
+    /// without work, and what each reads lies side by side whatever the lengths. A segment that
+    /// more than one lane has a part of is joined in the order of its points, always in the same
+    /// one: results are equal to the bit from run to run, and an operator need not commute.
+    ///
+    /// A block has `threads` threads (128). Each of its warps goes through a run of `tiles` tiles
+    /// (16), each of 32 times `items` points (8, 16 or 32; 16 unless said): it loads them by whole
+    /// vectors where what is reduced is read by the points' numbers, and reduces them in shared
+    /// memory, of which a block takes `threads * items` mapped values and an eighth more, and a
+    /// byte for each. A warp waits for no other one. Lowering makes three launches of it: one that
+    /// finds by bisection where each run begins, one that goes through the runs, and one that joins
+    /// what blocks have of common segments.
+    ///
+    /// Blocks take the runs in their order. Runs of equal length do not take equal time: points
+    /// inside of a long segment cost less than ends of short ones. With `runs` and `rest`, only the
+    /// first `runs` runs have `tiles` tiles, and the others `rest`: if the first ones are as many
+    /// as the device holds warps, and have nine tenths of all, warps that are done early take what
+    /// is left in small pieces.
+    ///
+    /// # Legality
+    ///
+    /// Legal by theorem (`loopwright_legality::flat_nest`) where `monotone(offsets)` is declared
+    /// with a range; the bounds of `i` are exactly `lo <= i < hi`, loaded from neighbouring offsets
+    /// in the loop over `0 <= s < N`; that loop has no others around it but host loops, and in it
+    /// only loads of scalars and one reduction over `i`; the element that is written tells the
+    /// segments apart; and nothing that the nest reads is written in it. Lowering asks all this
+    /// once more of the finished kernel, so that a later step that breaks it is refused.
+    ///
+    /// In text: `flatten_ragged(s, i, threads=128, items=16, tiles=16)`, with `runs=4224, rest=1`
+    /// behind it for shorter ones.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+    /// fact monotone(offsets)
+    /// fact 0 <= offsets <= n
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : lo <= i < hi }
+    /// temp lo: i32 private
+    /// temp hi: i32 private
+    /// lo = offsets[s] {id=load_lo}
+    /// hi = offsets[s + 1] {id=load_hi}
+    /// out[s] = sum(i, x[i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("flatten_ragged(s, i, threads=256)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel ragged_sum(x: f32[n], offsets: i32[nseg + 1], out: f32[nseg], n: i32, nseg: i32)
+    /// fact monotone(offsets)
+    /// fact 0 <= offsets <= n
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : lo <= i < hi }
+    /// temp lo: i32 private
+    /// temp hi: i32 private
+    /// tag s: flat_256x16x16
+    /// lo = offsets[s] {id=load_lo, inames=s}
+    /// hi = offsets[s + 1] {id=load_hi, inames=s}
+    /// out[s] = sum(i, x[i]) {id=total, inames=s}
+    /// tree {
+    ///     for s {
+    ///         load_lo
+    ///         load_hi
+    ///         total.init
+    ///         for i {
+    ///             total.update
+    ///         }
+    ///         total.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct FlattenRagged as "flatten_ragged", by hand {
+        /// The iname of the segments.
+        pub segment: Name,
+        /// The iname of their points.
+        pub point: Name,
+        /// Threads of a block.
+        pub threads: Number,
+        /// Points of a thread in a tile.
+        pub items: Number,
+        /// Tiles of a warp's run.
+        pub tiles: Number,
+        /// The number of runs that have `tiles` tiles; 0 if all have.
+        pub runs: Number,
+        /// The number of tiles of the remaining runs; 0 if there are none.
+        pub rest: Number,
+    }
+    table: "flatten_ragged(s, i)" => "–",
+    methods: {
+        /// See [`FlattenRagged`](crate::FlattenRagged), which has options: segments of unequal
+        /// length in pieces of equal work.
+        fn flatten_ragged(&self, segment: &str, point: &str) -> Result<Self, Diagnostic> {
+            self.step(crate::FlattenRagged::new(segment, point))
+        }
+    }
+}
+
+impl FlattenRagged {
+    /// The loops over `segment` and `point`, flattened; 128 threads of 16 items, 16 tiles.
+    pub fn new(segment: impl Into<Name>, point: impl Into<Name>) -> Self {
+        FlattenRagged {
+            segment: segment.into(),
+            point: point.into(),
+            threads: Number::Known(128),
+            items: Number::Known(16),
+            tiles: Number::Known(16),
+            runs: Number::Known(0),
+            rest: Number::Known(0),
+        }
+    }
+
+    /// Sets the number of threads of a block.
+    pub fn threads(self, threads: impl Into<Number>) -> Self {
+        FlattenRagged { threads: threads.into(), ..self }
+    }
+
+    /// Sets the number of points of a thread in a tile.
+    pub fn items(self, items: impl Into<Number>) -> Self {
+        FlattenRagged { items: items.into(), ..self }
+    }
+
+    /// Sets the number of tiles of a run.
+    pub fn tiles(self, tiles: impl Into<Number>) -> Self {
+        FlattenRagged { tiles: tiles.into(), ..self }
+    }
+
+    /// With `rest` tiles a run, in the place of the others' number, behind the first `runs` runs.
+    pub fn shorter(self, runs: impl Into<Number>, rest: impl Into<Number>) -> Self {
+        FlattenRagged { runs: runs.into(), rest: rest.into(), ..self }
+    }
+}
+
+impl TextForm for FlattenRagged {
+    fn read(args: &mut Args<'_>) -> Result<Self, Diagnostic> {
+        let segment: Name = args.next("the iname of the segments")?;
+        let point: Name = args.next("the iname of their points")?;
+        let mut step = FlattenRagged::new(segment, point);
+        let numbers = [
+            ("threads", &mut step.threads),
+            ("items", &mut step.items),
+            ("tiles", &mut step.tiles),
+            ("runs", &mut step.runs),
+            ("rest", &mut step.rest),
+        ];
+        for (key, number) in numbers {
+            if let Some(given) = args.option(key)? {
+                *number = given;
+            }
+        }
+        Ok(step)
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let mut texts = vec![self.segment.text(), self.point.text()];
+        let always = [("threads", &self.threads), ("items", &self.items), ("tiles", &self.tiles)];
+        texts.extend(always.map(|(key, number)| keyed(key, number)));
+        if (&self.runs, &self.rest) != (&Number::Known(0), &Number::Known(0)) {
+            texts
+                .extend([("runs", &self.runs), ("rest", &self.rest)].map(|(key, number)| keyed(key, number)));
+        }
+        texts
+    }
+
+    fn numbers(&mut self) -> Vec<&mut Number> {
+        vec![&mut self.threads, &mut self.items, &mut self.tiles, &mut self.runs, &mut self.rest]
+    }
+}
+
+impl Transform for FlattenRagged {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let (s, i) = (&self.segment, &self.point);
+        for iname in [s, i] {
+            require_iname(kernel, iname)?;
+            require_untagged(kernel, iname, "flattened")?;
+        }
+        let nest = match flat_nest(kernel, s) {
+            Err(_) if flat_nest(kernel, i).is_ok_and(|n| n.point == *s) => {
+                return Err(Diagnostic::new(
+                    "not-ragged",
+                    format!("`{i}` are the segments, and `{s}` their points"),
+                )
+                .help(format!("the segments come first: `flatten_ragged({i}, {s})`")));
+            }
+            found => found?,
+        };
+        if nest.point != *i {
+            return Err(Diagnostic::new(
+                "not-ragged",
+                format!("the loop inside of that over `{s}` is over `{}`, not over `{i}`", nest.point),
+            )
+            .help(format!("`flatten_ragged({s}, {})`", nest.point)));
+        }
+        let number = |n: &Number| -> Result<u16, Diagnostic> {
+            let value = n.value()?.clamp(0, u16::MAX.into());
+            Ok(u16::try_from(value).unwrap_or(u16::MAX))
+        };
+        let after = u32::try_from(self.runs.value()?.clamp(0, u32::MAX.into())).unwrap_or(u32::MAX);
+        let shorter = Shorter { after, tiles: number(&self.rest)? };
+        let flat = Flat {
+            threads: number(&self.threads)?,
+            items: number(&self.items)?,
+            tiles: number(&self.tiles)?,
+            shorter: Some(shorter).filter(|s| (s.after, s.tiles) != (0, 0)),
+        };
+        if let Some(wrong) = flat.wrong() {
+            let shorter = match flat.shorter {
+                Some(_) => format!(", behind {} runs of them {}", self.runs, self.rest),
+                None => String::new(),
+            };
+            return Err(Diagnostic::new(
+                "step-arguments",
+                format!(
+                    "{} threads, {} items and {} tiles{shorter} are not possible: {wrong}",
+                    self.threads, self.items, self.tiles
+                ),
+            )
+            .help(match flat.shorter {
+                Some(_) => {
+                    "give both `runs` and `rest`, tiles of the runs behind these and no more than `tiles`, or neither".to_owned()
+                }
+                None => format!("`flatten_ragged({s}, {i})` takes 128 threads, 16 items and 16 tiles"),
+            }));
+        }
+        kernel.edit(|data| {
+            data.tags.insert(s.clone(), Tag::Flat(flat));
+            Ok(())
+        })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem(
+            "monotone offsets give each step one segment, the segments do not see each other, and the parts of one are joined in their order",
+        )
+    }
+}

@@ -1,0 +1,106 @@
+//! Combines the partial results of blocks by atomic updates of the result.
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_legality::Judgement;
+
+use crate::{Transform, rewrite::unknown_instruction};
+
+step! {
+    /// `join_atomically(total)`: blocks that share the reduction of an instruction combine their
+    /// partial results by atomic updates.
+    ///
+    /// # Meaning
+    ///
+    /// A reduction over inames on the axes of the grid leaves each block with a partial result.
+    /// Otherwise these go to an array of their own, which a kernel that is launched after the
+    /// blocks joins in a fixed order. With this step, a kernel before the blocks gives the result
+    /// its neutral value, and each block ends with an `atomicAdd`, `atomicMin` or `atomicMax`: no
+    /// array, and nothing to launch afterwards. Where no iname of the reduction is on the grid,
+    /// nothing changes.
+    ///
+    /// The updates happen in the order in which the blocks finish. Sums of floating-point numbers
+    /// may therefore differ in their last bits from run to run; integers, and the least and
+    /// greatest, do not. The emulator runs the blocks of such a kernel in order.
+    ///
+    /// # Legality
+    ///
+    /// Legal by theorem: partial results of a reduction may be joined in any order. The value is
+    /// one reduction by itself and does not read what is written: a sum into an array of `i32`,
+    /// `u32`, `i64`, `u64`, `f32` or `f64`, or a minimum or a maximum into one of `i32`, `u32`,
+    /// `i64` or `u64`. All else is refused here: products, operators of one's own, floating-point
+    /// extremes, types of fewer bits. When the kernel is lowered, an array that is not in global
+    /// memory is refused too, and one whose type is not that in which the reduction accumulates.
+    ///
+    /// In text: `join_atomically(total)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total}
+    /// ")?;
+    /// let steps = Pipeline::parse("join_atomically(total)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel segmented_sum(x: f32[nseg, len], out: f32[nseg], nseg: i32, len: i32)
+    /// assume 1 <= nseg and 0 <= len
+    /// domain { [s] : 0 <= s < nseg }
+    /// domain { [i] : 0 <= i < len }
+    /// out[s] = sum(i, x[s, i]) {id=total, inames=s, join=atomic}
+    /// tree {
+    ///     for s {
+    ///         total.init
+    ///         for i {
+    ///             total.update
+    ///         }
+    ///         total.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct JoinAtomically as "join_atomically" {
+        /// The instruction.
+        pub instruction: Name = next("the instruction"),
+    }
+    table: "join_atomically(id)" => "`atomic` on an instruction",
+    methods: {
+        /// See [`JoinAtomically`].
+        fn join_atomically(&self, instruction: &str) -> Result<Self, Diagnostic> {
+            self.step(JoinAtomically::new(instruction))
+        }
+    }
+}
+
+impl JoinAtomically {
+    /// Joins the partial results of this instruction atomically.
+    pub fn new(instruction: impl Into<Name>) -> Self {
+        JoinAtomically { instruction: instruction.into() }
+    }
+}
+
+impl Transform for JoinAtomically {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let id = &self.instruction;
+        let Some(instruction) = kernel.instruction(id) else {
+            return Err(unknown_instruction(kernel, id));
+        };
+        instruction.check_atomic_join(kernel)?;
+        kernel.edit(|data| {
+            for instruction in data.instructions.iter_mut().filter(|i| i.id == *id) {
+                instruction.atomic = true;
+            }
+            Ok(())
+        })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("partial results of a reduction may be joined in any order")
+    }
+}

@@ -1,0 +1,259 @@
+//! Computes reductions whose range grows with a loop as running totals.
+
+use std::fmt;
+
+use loopwright_kernel_ir::{
+    Aff, Constraint, Definition, Diagnostic, Domain, Expr, Instruction, KernelData, LoopKernel, Name, Part,
+    PartRef, Tree,
+};
+use loopwright_legality::{Judgement, carried};
+
+use crate::{
+    Transform, names,
+    rewrite::{fresh, require_iname, require_untagged, tree},
+};
+
+step! {
+    /// `realize_scan(i, j)`: a sum over `0 <= j <= i`, taken anew for each `i`, becomes a running
+    /// total.
+    ///
+    /// # Meaning
+    ///
+    /// The reductions over `j` keep their accumulator from one `i` to the next: `init` moves out of
+    /// the loop over `i`, and each iteration adds its one new point, `j = i` for an inclusive scan,
+    /// `j = i - 1` for an exclusive one (`0 <= j < i`). Any operator can be scanned, also one that
+    /// does not commute or whose state has several values, for the order of the points stays.
+    ///
+    /// What comes afterwards decides how it runs. A loop over `i` is sequential. With `i` split and
+    /// its inner part on the threads of a block, the threads scan their points together by shuffles
+    /// and shared memory; a loop over the outer part carries the total from tile to tile. Lanes
+    /// (`vec`, `ilp`) inside the threads give each thread several neighbouring points.
+    ///
+    /// # Legality
+    ///
+    /// With U the points `(w, i, j)` of the reduction, I its instances `(w, i)`, and a constant
+    /// `c`, the step is legal by theorem where
+    ///
+    /// * `{ (w, i, j) in U : j > i + c }` is empty and
+    ///   `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`:
+    ///   each `i` has the points of the one before it and at most one more, behind them;
+    /// * what is reduced does not depend on `i`;
+    /// * `{ x writes what is read for j : x < (w, i, j), not x < (w, j - c, j) }` is empty: the
+    ///   value that the first instance reads for a point is the one that all later ones read.
+    ///
+    /// Ranges that shrink (a suffix sum is a scan after `reverse(i)` and `reverse(j)`), tagged
+    /// inames, predicates, and loops between `i` and `j` that are not part of the scan are refused.
+    /// A step that changes the order of a scan is judged as any other. Blocks cannot be scanned
+    /// along.
+    ///
+    /// In text: `realize_scan(i, j)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel prefix_sum(x: f32[n], out: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j <= i }
+    /// out[i] = sum(j, x[j]) {id=prefix}
+    /// ")?;
+    /// let steps = Pipeline::parse("realize_scan(i, j)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel prefix_sum(x: f32[n], out: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// domain { [j] : 0 <= j <= i }
+    /// domain { [j_new] : 0 = j_new }
+    /// let j = i + j_new
+    /// out[i] = sum(j, x[j]) {id=prefix, inames=i, scan=i}
+    /// tree {
+    ///     prefix.init
+    ///     for i {
+    ///         for j_new {
+    ///             prefix.update
+    ///         }
+    ///         prefix.finish
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct RealizeScan as "realize_scan" {
+        /// The iname along which the range grows.
+        pub sweep: Name = next("the iname along which the range grows"),
+        /// The iname of the reductions.
+        pub point: Name = next("the iname of the reductions"),
+    }
+    table: "realize_scan(i, j)" => "`realize_reduction(k, force_scan=True)`",
+    methods: {
+        /// See [`RealizeScan`]: running totals along `sweep` replace reductions over `point`.
+        fn realize_scan(&self, sweep: &str, point: &str) -> Result<Self, Diagnostic> {
+            self.step(RealizeScan::new(sweep, point))
+        }
+    }
+}
+
+impl RealizeScan {
+    /// Replaces reductions over `point` by running totals along `sweep`.
+    pub fn new(sweep: impl Into<Name>, point: impl Into<Name>) -> Self {
+        RealizeScan { sweep: sweep.into(), point: point.into() }
+    }
+
+    fn refuse(&self, id: &Name, why: impl fmt::Display, help: impl Into<String>) -> Diagnostic {
+        Diagnostic::new("not-a-scan", format!("`{id}` is no scan along `{}`: {why}", self.sweep)).help(help)
+    }
+
+    /// The instructions that reduce over the point.
+    fn instructions<'a>(&self, data: &'a KernelData) -> Result<Vec<&'a Instruction>, Diagnostic> {
+        let (i, j) = (&self.sweep, &self.point);
+        let uses = |x: &&Instruction| x.reductions().iter().any(|r| r.inames.contains(j));
+        let found: Vec<&Instruction> = data.instructions.iter().filter(uses).collect();
+        if found.is_empty() {
+            return Err(Diagnostic::new("reduction-inames", format!("no reduction runs over `{j}`")));
+        }
+        if let Some(other) = data.instructions.iter().find(|x| x.within.contains(j)) {
+            return Err(self
+                .refuse(&found[0].id, format!("`{}` runs over `{j}`, too", other.id), "")
+                .help(format!("`duplicate_inames({j}, within=[{}])` first", other.id)));
+        }
+        for x in &found {
+            let id = &x.id;
+            let reductions = x.reductions();
+            if let Some(r) = reductions.iter().find(|r| r.inames != [j.clone()]) {
+                let over = names::comma(&r.inames);
+                return Err(self.refuse(
+                    id,
+                    format!("it also reduces over {over}"),
+                    "give each reduction an instruction of its own",
+                ));
+            }
+            if reductions.iter().any(|r| r.args.iter().any(|a| !a.reductions().is_empty())) {
+                return Err(self.refuse(
+                    id,
+                    "a reduction stands inside of another",
+                    "precompute the inner one",
+                ));
+            }
+            if x.predicate.is_some() {
+                return Err(self.refuse(
+                    id,
+                    "it has a predicate",
+                    "reduce `if(condition, value, neutral)` instead",
+                ));
+            }
+            if !x.within.contains(i) {
+                return Err(self.refuse(
+                    id,
+                    format!("`{i}` is not around it"),
+                    format!("it has {}", names::list(x.within.iter().map(Name::as_str))),
+                ));
+            }
+            for name in reductions.iter().flat_map(|r| &r.args).flat_map(Expr::names) {
+                if data.base_of(&name).contains(i) {
+                    return Err(self.refuse(
+                        id,
+                        format!(
+                            "what it reduces speaks of `{name}`, so that each `{i}` reduces other values"
+                        ),
+                        format!("a factor that is the same for all `{j}` can stand outside of the reduction"),
+                    ));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The loops around an instruction, those of the scan behind the others; refuses loops inside
+    /// of it.
+    fn path(&self, data: &KernelData, x: &Instruction) -> Result<Vec<Name>, Diagnostic> {
+        let part = |part| PartRef { instruction: x.id.clone(), part };
+        let path = tree::path_of(&data.tree, &part(Part::Finish));
+        if path.last() != Some(&self.sweep) {
+            let inner = path.last().cloned().unwrap_or_else(|| self.sweep.clone());
+            return Err(self.refuse(
+                &x.id,
+                format!("the loop over `{inner}` is inside of that over `{}`", self.sweep),
+                format!("`reorder({inner}, {})` first", self.sweep),
+            ));
+        }
+        for n in 0..x.reductions().len() {
+            let mut inside = tree::path_of(&data.tree, &part(Part::Update(n)));
+            if inside.pop().as_ref() != Some(&self.point) || inside != path {
+                return Err(self.refuse(
+                    &x.id,
+                    format!(
+                        "the loop over `{}` is not directly inside of that over `{}`",
+                        self.point, self.sweep
+                    ),
+                    format!("`reorder({}, {})` first", self.sweep, self.point),
+                ));
+            }
+        }
+        Ok(path)
+    }
+}
+
+impl Transform for RealizeScan {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        let (i, j) = (&self.sweep, &self.point);
+        for iname in [i, j] {
+            require_iname(kernel, iname)?;
+            require_untagged(kernel, iname, "scanned")?;
+        }
+        let mut offset = None;
+        let mut ids = Vec::new();
+        for x in self.instructions(kernel)? {
+            let path = self.path(kernel, x)?;
+            let c = carried(kernel, &x.id, i, j)?;
+            if offset.is_some_and(|o| o != c) {
+                return Err(self.refuse(
+                    &x.id,
+                    format!("its `{j}` is another one than that of the instructions before it"),
+                    format!("`duplicate_inames({j}, within=[{}])` first", x.id),
+                ));
+            }
+            offset = Some(c);
+            ids.push((x.id.clone(), x.reductions().len(), path));
+        }
+        let offset = offset.unwrap_or(0);
+        kernel.edit(|data| {
+            // The one new point; an iname of its own, so that what restricts it restricts the
+            // updates alone.
+            let new = fresh(data, &format!("{j}_new"));
+            data.domains.push(Domain {
+                inames: vec![new.clone()],
+                constraints: vec![Constraint::zero(Aff::var(&new))],
+            });
+            let value = Aff::var(i).add(&Aff::var(&new))?.add_constant(offset)?;
+            data.definitions.push(Definition { iname: j.clone(), value });
+            data.tree = Tree::replace_loop(&data.tree, j, std::slice::from_ref(&new));
+            // The instruction's own name for the iname, through which later steps find it: the
+            // declared one where there is one.
+            for (id, count, path) in &ids {
+                for x in data.instructions.iter_mut().filter(|x| x.id == *id) {
+                    let declared = x.map.iter().find(|(_, v)| v.as_var() == Some(i)).map(|(n, _)| n.clone());
+                    x.scan = Some(declared.unwrap_or_else(|| i.clone()));
+                }
+                for n in 0..*count {
+                    let part = |part| PartRef { instruction: id.clone(), part };
+                    data.tree = tree::replace_leaf(&data.tree, &part(Part::Init(n)), &[]);
+                    tree::insert_before(
+                        &mut data.tree,
+                        &path[..path.len() - 1],
+                        &[part(Part::Update(n))],
+                        Tree::Leaf(part(Part::Init(n))),
+                    )?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem(
+            "each iteration adds one point to those of the one before it, and what is read for a point stays",
+        )
+    }
+}

@@ -1,0 +1,79 @@
+//! Marks arrays of which each element is touched once.
+
+use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
+use loopwright_legality::Judgement;
+
+use crate::{Transform, rewrite::edit_global};
+
+step! {
+    /// `cache_streaming(x)`: loads and stores of an array in global memory ask the caches to give
+    /// its lines up first.
+    ///
+    /// # Meaning
+    ///
+    /// What is read or written once takes the place of what is read again. The accesses become
+    /// `__ldcs` and `__stcs` (PTX's `ld.global.cs` and `st.global.cs`, vector accesses too):
+    /// evict-first, likely touched once. It is a hint that changes no value; the emulator's
+    /// accesses stay what they are. An array that threads of several blocks read again, as the
+    /// factors of a product or offsets that are searched, loses by it.
+    ///
+    /// # Legality
+    ///
+    /// Legal by theorem, of any array in global memory: arguments, and temporaries moved there by
+    /// [`SetAddressSpace`](crate::SetAddressSpace).
+    ///
+    /// In text: `cache_streaming(x)`, a step for each array.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel axpy(x: f32[n], y: f32[n], a: f32, n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// y[i] = a * x[i] + y[i] {id=set}
+    /// ")?;
+    /// let steps = Pipeline::parse("cache_streaming(x)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel axpy(x: f32[n] streaming, y: f32[n], a: f32, n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// y[i] = a * x[i] + y[i] {id=set, inames=i}
+    /// tree {
+    ///     for i {
+    ///         set
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub struct CacheStreaming as "cache_streaming" {
+        /// The array.
+        pub array: Name = next("the array"),
+    }
+    table: "cache_streaming(x)" => "–",
+    methods: {
+        /// See [`CacheStreaming`].
+        fn cache_streaming(&self, array: &str) -> Result<Self, Diagnostic> {
+            self.step(CacheStreaming::new(array))
+        }
+    }
+}
+
+impl CacheStreaming {
+    /// Marks an array.
+    pub fn new(array: impl Into<Name>) -> Self {
+        CacheStreaming { array: array.into() }
+    }
+}
+
+impl Transform for CacheStreaming {
+    fn apply(&self, kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+        edit_global(kernel, &self.array, |array| array.streaming = true)
+    }
+
+    fn judgement(&self, _before: &LoopKernel) -> Judgement {
+        Judgement::Theorem("what a cache keeps changes no value")
+    }
+}
