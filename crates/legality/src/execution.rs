@@ -1,6 +1,8 @@
 //! What is known of the executions of one part of an instruction.
 
-use loopwright_kernel_ir::{Aff, Constraint, Name, PartRef};
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Constraint, Instruction, KernelData, Lookup, Name, Part, PartRef, Tag,
+};
 
 /// The names under which the coordinates of a thread in its block appear in constraints: x, y, z.
 pub const THREAD_COORDINATES: [&str; 3] = ["threadIdx.x", "threadIdx.y", "threadIdx.z"];
@@ -22,6 +24,64 @@ pub enum Presence {
     Elected,
     /// It has no iname there, and every thread runs it for itself.
     Replicated,
+}
+
+/// How a part with these inames stands to each axis of the block, then of the grid: the one rule
+/// of who runs it, which legality, lowering and the final check share.
+///
+/// A value of a thread is computed by every thread that reads it, and what a reduction over an axis
+/// needs is there on all of the axis; for anything else the first thread or block of an axis
+/// without an iname is elected. An axis that no iname of the kernel is on has one coordinate.
+pub fn presence(
+    kernel: &KernelData,
+    lookup: &Lookup<'_>,
+    instruction: &Instruction,
+    part: Part,
+    inames: &[Name],
+) -> ([Presence; 3], [Presence; 3]) {
+    let space = instruction
+        .targets
+        .iter()
+        .filter_map(|t| lookup.array(&t.array))
+        .map(|a| a.space)
+        .max()
+        .unwrap_or(AddressSpace::Private);
+    let reduced: Vec<Name> = match part {
+        Part::Whole | Part::Finish => Vec::new(),
+        Part::Init(_) | Part::Update(_) => {
+            let reductions = instruction.reductions();
+            let names = reductions.iter().flat_map(|r| &r.inames);
+            names.flat_map(|i| lookup.base_of(i)).cloned().collect()
+        }
+    };
+    let on = |of: &dyn Fn(Tag) -> Option<usize>, shared: Presence| {
+        [0, 1, 2].map(|axis| {
+            let here = |names: &[Name]| names.iter().any(|i| of(kernel.tag(i)) == Some(axis));
+            if !kernel.tags.values().any(|t| of(*t) == Some(axis)) {
+                Presence::Elected
+            } else if here(inames) {
+                Presence::Iname
+            } else if here(&reduced) {
+                Presence::Replicated
+            } else {
+                match space {
+                    AddressSpace::Private => Presence::Replicated,
+                    AddressSpace::Shared => shared,
+                    AddressSpace::Global => Presence::Elected,
+                }
+            }
+        })
+    };
+    (on(&Tag::thread_axis, Presence::Elected), on(&Tag::block_axis, Presence::Replicated))
+}
+
+/// The name that the coordinate of a tag's axis has in constraints; `None` of a tag that is on no
+/// axis of the block or the grid.
+pub fn coordinate_name(tag: Tag) -> Option<&'static str> {
+    if let Some(axis) = tag.thread_axis() {
+        return THREAD_COORDINATES.get(axis).copied();
+    }
+    BLOCK_COORDINATES.get(tag.block_axis()?).copied()
 }
 
 /// One access of a part.

@@ -55,7 +55,8 @@ pub use event::{
     Event, Touch, accumulator, affine_predicate, conditional_reads, consumer, evaluated, outside_reductions,
 };
 pub use execution::{
-    Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, is_coordinate,
+    Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, coordinate_name, is_coordinate,
+    presence,
 };
 pub use flat::{FlatNest, flat_nest};
 pub use judge::{Basis, Judgement, Verdict, judge};

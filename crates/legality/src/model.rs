@@ -18,14 +18,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Arg, Constraint, Diagnostic, Instruction, KernelData, Kind, Lookup, LoopKernel, Name,
-    Part, PartRef, Role, Tag, Term, Tree,
+    PartRef, Role, Tag, Term, Tree,
 };
 use loopwright_poly::{Result, System, Table};
 
 use crate::{
-    DataReads, Event, Load, Touch,
+    DataReads, Event, Load, Presence, Touch,
     conflict::primed,
     event::{Loads, affine_predicate, events},
+    execution::presence,
     loads::add_facts,
 };
 
@@ -168,10 +169,8 @@ impl<'k> Model<'k> {
         let reads = DataReads::new(kernel);
         let mut leaves: Vec<(Vec<Step>, PartRef)> = Vec::new();
         paths(&kernel.tree, &mut Vec::new(), &mut leaves);
-        let used: Vec<bool> =
-            (0..AXES).map(|a| kernel.tags.values().any(|t| axis_of(*t) == Some(a))).collect();
         for (path, part) in leaves {
-            let part = model.part(path, part, &used, &reads)?;
+            let part = model.part(path, part, &reads)?;
             let number = model.parts.len();
             for (k, event) in part.events.iter().enumerate() {
                 model.touches.entry(event.array.clone()).or_default().push((number, k));
@@ -186,7 +185,6 @@ impl<'k> Model<'k> {
         &self,
         path: Vec<Step>,
         part: PartRef,
-        used: &[bool],
         reads: &DataReads<'k>,
     ) -> std::result::Result<ModelPart, Diagnostic> {
         let kernel = self.kernel;
@@ -238,7 +236,7 @@ impl<'k> Model<'k> {
                 None => may = true,
             }
         }
-        let place = self.place(instruction, &part, &inames, used);
+        let place = self.place(instruction, &part, &inames);
         let tagged = |f: fn(Tag) -> bool| inames.iter().filter(|i| f(kernel.tag(i))).cloned().collect();
         Ok(ModelPart {
             instruction: number,
@@ -256,48 +254,14 @@ impl<'k> Model<'k> {
         })
     }
 
-    /// Who runs the part on the axes where it has no iname: a private target is computed by every
-    /// thread that reads it, a shared or global one by one elected thread; what a reduction over an
-    /// axis needs is replicated over it.
-    fn place(
-        &self,
-        instruction: &Instruction,
-        part: &PartRef,
-        inames: &[Name],
-        used: &[bool],
-    ) -> [Coordinate; AXES] {
-        let space = instruction
-            .targets
-            .iter()
-            .filter_map(|t| self.lookup.array(&t.array))
-            .map(|a| a.space)
-            .max()
-            .unwrap_or(AddressSpace::Private);
-        let reduced: Vec<Name> = match part.part {
-            Part::Whole | Part::Finish => Vec::new(),
-            Part::Init(_) | Part::Update(_) => instruction
-                .reductions()
-                .iter()
-                .flat_map(|r| r.inames.clone())
-                .flat_map(|i| self.lookup.base_of(&i).to_vec())
-                .collect(),
-        };
-        let axis_of = |i: &Name| axis_of(self.kernel.tag(i));
-        let axes: Vec<Option<usize>> = inames.iter().map(axis_of).collect();
-        let reduced: Vec<Option<usize>> = reduced.iter().map(axis_of).collect();
-        std::array::from_fn(|axis| {
-            if !used[axis] {
-                Coordinate::First
-            } else if let Some(k) = axes.iter().position(|a| *a == Some(axis)) {
-                Coordinate::Iname(inames[k].clone())
-            } else if reduced.contains(&Some(axis)) {
-                Coordinate::Every
-            } else {
-                match (space, axis < 3) {
-                    (AddressSpace::Private, _) | (AddressSpace::Shared, false) => Coordinate::Every,
-                    _ => Coordinate::First,
-                }
-            }
+    /// Where a part runs: see [`presence`].
+    fn place(&self, instruction: &Instruction, part: &PartRef, inames: &[Name]) -> [Coordinate; AXES] {
+        let (threads, blocks) = presence(self.kernel, &self.lookup, instruction, part.part, inames);
+        let on = |axis: usize| inames.iter().find(|i| axis_of(self.kernel.tag(i)) == Some(axis));
+        std::array::from_fn(|axis| match [threads, blocks].as_flattened()[axis] {
+            Presence::Iname => on(axis).cloned().map_or(Coordinate::First, Coordinate::Iname),
+            Presence::Elected => Coordinate::First,
+            Presence::Replicated => Coordinate::Every,
         })
     }
 

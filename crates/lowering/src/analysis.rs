@@ -13,12 +13,12 @@ use std::{
 };
 
 use loopwright_kernel_ir::{
-    Access as Element, AddressSpace, Aff, Constraint, DType, Diagnostic, Expr, Instruction, Lookup,
-    LoopKernel, Name, Part, PartRef, Reduce, ReductionTypes, Tag, Tree, TypeTable,
+    Access as Element, Aff, Constraint, DType, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name, Part,
+    PartRef, Reduce, ReductionTypes, Tag, Tree, TypeTable,
 };
 use loopwright_legality::{
-    Access, BLOCK_COORDINATES, DataReads, Execution, Load, Presence, THREAD_COORDINATES, context, evaluated,
-    outside_reductions,
+    Access, BLOCK_COORDINATES, DataReads, Execution, Load, Presence, THREAD_COORDINATES, context,
+    coordinate_name, evaluated, outside_reductions, presence,
 };
 use loopwright_poly::{System, Table};
 
@@ -387,7 +387,7 @@ impl<'k> Analysis<'k> {
         }
         let instances = guards.iter().map(|g| g.canonical.clone()).collect();
         let Some(mut guards) = self.irredundant(guards, answers)? else { return Ok(None) };
-        let (threads, blocks) = self.presence(instruction, &part, &inames);
+        let (threads, blocks) = presence(kernel, &self.lookup, instruction, part.part, &inames);
         let lanes: Vec<Name> = inames.iter().filter(|i| kernel.tag(i).is_jam()).cloned().collect();
         let mut accesses = Vec::new();
         let mut loads: Vec<Load> = Vec::new();
@@ -539,57 +539,6 @@ impl<'k> Analysis<'k> {
         let Some(kept) = kept else { return Ok(None) };
         Ok(Some(guards.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(g, _)| g).collect()))
     }
-
-    /// Who runs the part on the axes where it has no iname: see design, "Who runs a part that lacks
-    /// a parallel axis".
-    fn presence(
-        &self,
-        instruction: &Instruction,
-        part: &PartRef,
-        inames: &[Name],
-    ) -> ([Presence; 3], [Presence; 3]) {
-        let space = instruction
-            .targets
-            .iter()
-            .filter_map(|t| self.lookup.array(&t.array))
-            .map(|a| a.space)
-            .max()
-            .unwrap_or(AddressSpace::Private);
-        let reduced: Vec<Name> = match part.part {
-            Part::Whole | Part::Finish => Vec::new(),
-            Part::Init(_) | Part::Update(_) => instruction
-                .reductions()
-                .iter()
-                .flat_map(|r| {
-                    r.inames.iter().flat_map(|i| self.lookup.base_of(i).iter().cloned()).collect::<Vec<_>>()
-                })
-                .collect(),
-        };
-        let on = |names: &[Name], axis: usize, threads: bool| {
-            names.iter().any(|i| {
-                let tag = self.kernel.tag(i);
-                (if threads { tag.thread_axis() } else { tag.block_axis() }) == Some(axis)
-            })
-        };
-        let axis = |axis: usize, threads: bool| {
-            if on(inames, axis, threads) {
-                Presence::Iname
-            } else if on(&reduced, axis, threads) {
-                Presence::Replicated
-            } else {
-                match (space, threads) {
-                    (AddressSpace::Private, _) | (AddressSpace::Shared, false) => Presence::Replicated,
-                    (AddressSpace::Shared, true) | (AddressSpace::Global, _) => Presence::Elected,
-                }
-            }
-        };
-        // An axis that nothing uses has one thread or block.
-        let unless_used = |used: bool, presence| if used { presence } else { Presence::Elected };
-        (
-            [0, 1, 2].map(|a| unless_used(self.thread_axes[a], axis(a, true))),
-            [0, 1, 2].map(|a| unless_used(self.block_axes[a], axis(a, false))),
-        )
-    }
 }
 
 /// Which of these constraints do not follow from the others and what is known, wordy ones first.
@@ -623,14 +572,6 @@ fn no_least_value(iname: &Name, tag: Tag) -> Diagnostic {
         format!("`{iname}` is tagged `{tag}`, but its least value is not one function of the parameters"),
     )
     .help("give it one lower bound, or leave it a sequential loop")
-}
-
-/// The coordinate's name of a tag.
-pub(crate) fn coordinate_name(tag: Tag) -> Option<&'static str> {
-    if let Some(axis) = tag.thread_axis() {
-        return THREAD_COORDINATES.get(axis).copied();
-    }
-    BLOCK_COORDINATES.get(tag.block_axis()?).copied()
 }
 
 /// The elements that a part touches, with whether it writes them.

@@ -409,7 +409,8 @@ impl Emitter<'_, '_> {
                 let var = self.new_index(iname, analysis.canonical(&Aff::var(iname))?);
                 env.set(iname.clone(), self.var_value(var));
                 // The builtins are unsigned: from here on bounds speak of the signed name.
-                if let Some(coordinate) = crate::analysis::coordinate_name(self.analysis.kernel.tag(iname))
+                if let Some(coordinate) =
+                    loopwright_legality::coordinate_name(self.analysis.kernel.tag(iname))
                     && env.values.get(coordinate) == Some(&value)
                 {
                     env.set(Name::new(coordinate), self.var_value(var));

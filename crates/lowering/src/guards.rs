@@ -9,7 +9,7 @@ use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Role, Tag};
 use loopwright_poly::Term;
 
 use crate::{
-    analysis::{Guard, PartInfo, coordinate_name},
+    analysis::{Guard, PartInfo},
     emitter::Emitter,
     env::Env,
     items::Item,
@@ -100,8 +100,11 @@ impl Emitter<'_, '_> {
         // What the host counts is one value for a whole launch; a coordinate stands for the iname
         // that runs on it.
         let kernel = self.analysis.kernel;
-        let on_axis =
-            |n: &Name| part.inames.iter().find(|i| coordinate_name(kernel.tag(i)) == Some(n.as_str()));
+        let on_axis = |n: &Name| {
+            part.inames
+                .iter()
+                .find(|i| loopwright_legality::coordinate_name(kernel.tag(i)) == Some(n.as_str()))
+        };
         let mut inames: Vec<Name> = Vec::new();
         let mut coefficient = 0;
         for name in guard.declared.names() {

@@ -97,7 +97,7 @@ mod vectorize;
 
 use std::collections::BTreeMap;
 
-use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
+use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 /// The lowered program, which has a crate of its own.
 pub use loopwright_program as program;
 pub use loopwright_program::{index_range, verify};
@@ -122,27 +122,20 @@ impl Default for LowerOptions {
 /// shapes that are not constant where they have to be, vectors that do not begin at a multiple of
 /// their bytes; and what [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    let program = lower_unverified(kernel, options)?;
-    match refused(kernel, &program) {
-        None => Ok(program),
-        Some(why) => Err(kernel.locate(*why)),
-    }
-}
-
-/// Why the final check refuses a program.
-fn refused(kernel: &LoopKernel, program: &program::Program) -> Option<Box<Diagnostic>> {
-    match verify::verify(program) {
-        verify::Finding::Proved { .. } => None,
+    let realized = Realized::of(kernel, Hazards::Refused)?;
+    let program = realized.lower(kernel, options, Hazards::Refused)?;
+    match verify::verify_kernel(&realized.kernel, &program) {
+        verify::Finding::Proved { .. } => Ok(program),
         // What the user has vouched for may rest on what cannot be shown.
-        verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => None,
-        verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Some(why),
+        verify::Finding::Unknown(_) if !kernel.vouched.is_empty() => Ok(program),
+        verify::Finding::Refuted(why) | verify::Finding::Unknown(why) => Err(kernel.locate(*why)),
     }
 }
 
 /// As [`lower`], without the final check of the finished program. For measurements of what that
 /// costs.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    lower_with(kernel, options, Hazards::Refused)
+    Realized::of(kernel, Hazards::Refused)?.lower(kernel, options, Hazards::Refused)
 }
 
 /// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order,
@@ -150,7 +143,16 @@ pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<pr
 /// by one, and the finished program is not asked about. For tests that show, by running it, that
 /// what was refused really goes wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    lower_with(kernel, options, Hazards::Left)
+    Realized::of(kernel, Hazards::Left)?.lower(kernel, options, Hazards::Left)
+}
+
+/// The kernel whose parts a lowered program runs: with reductions over blocks in two, and rows that
+/// begin anywhere counted from the last multiple of a vector before them. What a program says of its
+/// parts is held to it ([`verify::verify_kernel`]).
+///
+/// Errors: reductions over blocks that cannot be taken apart.
+pub fn realized(kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
+    Realized::of(kernel, Hazards::Refused).map(|realized| realized.kernel)
 }
 
 /// What becomes of executions that nothing can order, and of values that do not reach their
@@ -163,20 +165,37 @@ pub(crate) enum Hazards {
     Left,
 }
 
-fn lower_with(
-    kernel: &LoopKernel,
-    options: LowerOptions,
-    hazards: Hazards,
-) -> Result<program::Program, Diagnostic> {
-    scan_order::check(kernel, hazards).map_err(|diagnostic| kernel.locate(diagnostic))?;
-    let lower = |kernel: &LoopKernel| match grid_reduce::take_apart(kernel)? {
-        Some(apart) => structure::lower(&apart.kernel, options, hazards, apart.updates),
-        None => structure::lower(kernel, options, hazards, BTreeMap::new()),
-    };
-    // Where rows begin anywhere, a reduction can begin its vectors before them.
-    let shifted = match hazards {
-        Hazards::Refused => peel::rows_from_multiples(kernel)?,
-        Hazards::Left => None,
-    };
-    lower(shifted.as_ref().unwrap_or(kernel)).map_err(|diagnostic| kernel.locate(diagnostic))
+/// A kernel as it is written down: see [`realized`].
+struct Realized {
+    kernel: LoopKernel,
+    /// The instructions by which blocks change one element after another.
+    updates: BTreeMap<Name, program::Atomic>,
+}
+
+impl Realized {
+    fn of(kernel: &LoopKernel, hazards: Hazards) -> Result<Self, Diagnostic> {
+        let locate = |diagnostic| kernel.locate(diagnostic);
+        scan_order::check(kernel, hazards).map_err(locate)?;
+        // Where rows begin anywhere, a reduction can begin its vectors before them.
+        let shifted = match hazards {
+            Hazards::Refused => peel::rows_from_multiples(kernel)?,
+            Hazards::Left => None,
+        };
+        let shifted = shifted.unwrap_or_else(|| kernel.clone());
+        Ok(match grid_reduce::take_apart(&shifted).map_err(locate)? {
+            Some(apart) => Realized { kernel: apart.kernel, updates: apart.updates },
+            None => Realized { kernel: shifted, updates: BTreeMap::new() },
+        })
+    }
+
+    /// `kernel` is the one that the user knows, in whose text places are.
+    fn lower(
+        &self,
+        kernel: &LoopKernel,
+        options: LowerOptions,
+        hazards: Hazards,
+    ) -> Result<program::Program, Diagnostic> {
+        structure::lower(&self.kernel, options, hazards, self.updates.clone())
+            .map_err(|diagnostic| kernel.locate(diagnostic))
+    }
 }

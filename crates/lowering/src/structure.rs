@@ -91,6 +91,8 @@ pub(crate) fn lower(
         Emitter::new(&analysis, &mut shared, [1; 3], "").leaf_at(part, BTreeMap::new());
     }
     let called = called_functions(&kernels);
+    let on_axes = analysis.extents.keys().filter_map(|i| Some((i.clone(), analysis.coordinate_of(i)?)));
+    let coordinates = on_axes.collect();
     Ok(Program {
         name: kernel.name.clone(),
         index: options.index,
@@ -98,6 +100,7 @@ pub(crate) fn lower(
         globals: shared.globals,
         kernels,
         host,
+        coordinates,
         leaves: shared.leaves,
         functions: kernel.functions.iter().filter(|f| called.contains(&f.name)).cloned().collect(),
         assumptions: kernel.assumptions.clone(),

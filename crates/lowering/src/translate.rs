@@ -49,7 +49,7 @@ impl Emitter<'_, '_> {
             let has_value = |n: &Name| {
                 env.values.contains_key(n)
                     || !self.analysis.lookup.is_iname(n)
-                    || crate::analysis::coordinate_name(self.analysis.kernel.tag(n)).is_some()
+                    || loopwright_legality::coordinate_name(self.analysis.kernel.tag(n)).is_some()
             };
             if named.terms().len() < aff.terms().len() || !aff.names().iter().all(has_value) {
                 return self.integer(&Expr::from_aff(&named), env);
@@ -260,7 +260,7 @@ impl Emitter<'_, '_> {
             let definition = Expr::from_aff(definition);
             return self.index_value(&definition, scope.env);
         }
-        if let Some(coordinate) = crate::analysis::coordinate_name(kernel.tag(name))
+        if let Some(coordinate) = loopwright_legality::coordinate_name(kernel.tag(name))
             && let Some(value) = scope.env.values.get(coordinate)
         {
             let lower = self.analysis.extents.get(name).map(|e| e.lower.clone()).unwrap_or_default();

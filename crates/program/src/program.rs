@@ -1,6 +1,6 @@
 //! A whole program: what it takes, what it keeps in global memory, what the host launches.
 
-use loopwright_kernel_ir::{Constraint, DType, DeviceFunction, Fact, Name, Waves};
+use loopwright_kernel_ir::{Aff, Constraint, DType, DeviceFunction, Fact, Name, Waves};
 
 use crate::{DeviceKernel, Leaf, Note, Scope, Stmt, Value};
 
@@ -93,6 +93,9 @@ pub struct Program {
     pub kernels: Vec<DeviceKernel>,
     /// What the host does.
     pub host: Vec<HostStmt>,
+    /// Inames on axes of the block and the grid, with their values in terms of the coordinates and
+    /// of scalar arguments: `threadIdx.x + 1`.
+    pub coordinates: Vec<(Name, Aff)>,
     /// What statements come from; [`LeafId`] indexes it.
     pub leaves: Vec<Leaf>,
     /// The user's device functions that are called.

@@ -21,6 +21,7 @@
 //! [`Finding::Unknown`].
 
 mod affine;
+mod claims;
 mod instances;
 mod integers;
 mod order;
@@ -33,7 +34,7 @@ use std::{
     fmt,
 };
 
-use loopwright_kernel_ir::{Constraint, Diagnostic, Name};
+use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel, Name};
 use loopwright_legality::is_coordinate;
 use loopwright_poly::{Result, System};
 
@@ -76,7 +77,17 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Asks it of a program. See the module's head.
+/// As [`verify`], with what leaves say of their executions held to the kernel that the program is
+/// of ([`claims`]).
+pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
+    match claims::wrong_claim(kernel, program) {
+        Ok(None) => verify(program),
+        Ok(Some(wrong)) => Finding::Refuted(Box::new(wrong)),
+        Err(unknown) => Finding::Unknown(Box::new(unknown)),
+    }
+}
+
+/// Asks it of a program, whose leaves are believed. See the module's head.
 pub fn verify(program: &Program) -> Finding {
     let mut questions = 0;
     if let Some(wrong) = width::wrong_index(program) {

@@ -341,6 +341,7 @@ mod tests {
                 notes: Vec::new(),
             }],
             host: vec![HostStmt::Launch(0)],
+            coordinates: Vec::new(),
             leaves: Vec::new(),
             functions: Vec::new(),
             assumptions: Vec::new(),

@@ -33,6 +33,7 @@ impl Builder {
             globals: vec![],
             kernels: vec![kernel],
             host: vec![HostStmt::Launch(0)],
+            coordinates: Vec::new(),
             leaves: vec![],
             functions: vec![],
             assumptions: vec![],

@@ -1,0 +1,373 @@
+//! Whether what the leaves of a program claim is what the kernel says.
+//!
+//! The final check holds statements to the instances that their leaves state. Lowering states them,
+//! so that one mistake there could spoil the program and its specification alike. Here both are held
+//! to the transformed kernel, by code of its own that shares definitions with lowering (`Lookup`,
+//! [`presence`]) and no result of an analysis:
+//!
+//! 1. Assumptions and facts are the kernel's.
+//! 2. An iname on an axis is the axis's coordinate plus a function of the parameters, and a part has
+//!    one iname on an axis at the most. So coordinates and inames map to each other one to one.
+//! 3. A leaf is of a part of the kernel, runs where the kernel says, and its instances are those of
+//!    the part: each constraint of the one follows from those of the other.
+//! 4. What may run beyond the instances contains them, and is left to copies that fill their buffer
+//!    and to updates of reductions. That these do no harm is *not* shown here.
+//! 5. Each part that an argument depends on has a leaf, unless it has no instances, and the leaf
+//!    asks for each of its values that is read.
+//! 6. Data decide about the executions of parts of a nest over segments alone, for which
+//!    [`flat_nest`] finds the premises of its theorem.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use loopwright_kernel_ir::{
+    AddressSpace, Aff, Arg, Constraint, Diagnostic, Expr, Instruction, Lookup, LoopKernel, Name, Part,
+    PartRef, ReductionOp, Role, Tag, Tree,
+};
+use loopwright_legality::{Presence, context, coordinate_name, flat_nest, presence};
+use loopwright_poly::System;
+
+use crate::{Instances, Leaf, Program};
+
+/// The first claim of a program that does not hold for a kernel.
+///
+/// Errors: numbers beyond 64 bits.
+pub(super) fn wrong_claim(kernel: &LoopKernel, program: &Program) -> Result<Option<Diagnostic>, Diagnostic> {
+    if program.assumptions != kernel.assumptions || program.facts != kernel.facts {
+        return Ok(Some(refusal("the program assumes something else than the kernel".into())));
+    }
+    let claims = Claims::new(kernel, program)?;
+    if let Some(wrong) = claims.coordinates() {
+        return Ok(Some(wrong));
+    }
+    for leaf in &program.leaves {
+        if let Some(why) = claims.leaf(leaf)? {
+            return Ok(Some(refusal(format!("{} {why}", leaf.part))));
+        }
+    }
+    claims.missing()
+}
+
+fn refusal(message: String) -> Diagnostic {
+    Diagnostic::new("wrong-claim", message)
+}
+
+struct Claims<'k> {
+    kernel: &'k LoopKernel,
+    program: &'k Program,
+    lookup: Lookup<'k>,
+    context: Vec<Constraint>,
+    /// Parts of nests over segments that may be flattened.
+    flattened: BTreeSet<PartRef>,
+}
+
+/// What the kernel says of a part.
+struct Stated<'k> {
+    instruction: &'k Instruction,
+    inames: Vec<Name>,
+    /// Its instances, over coordinates and the inames of loops and lanes.
+    instances: Vec<Constraint>,
+}
+
+impl<'k> Claims<'k> {
+    fn new(kernel: &'k LoopKernel, program: &'k Program) -> Result<Self, Diagnostic> {
+        let segments = kernel.tags.iter().filter(|(_, tag)| matches!(tag, Tag::Flat(_)));
+        let nests = segments.filter_map(|(iname, _)| flat_nest(kernel, iname).ok());
+        Ok(Claims {
+            kernel,
+            program,
+            lookup: Lookup::new(kernel),
+            context: context(kernel),
+            flattened: nests.flat_map(|nest| nest.parts).collect(),
+        })
+    }
+
+    /// Whether the values of inames on axes are those of the axes' coordinates, moved.
+    fn coordinates(&self) -> Option<Diagnostic> {
+        for (iname, tag) in &self.kernel.tags {
+            let Some(coordinate) = coordinate_name(*tag) else { continue };
+            // An iname of parts that have no instances needs no value.
+            let Some(value) = self.coordinate(iname) else { continue };
+            let moved = value.sub(&Aff::var(coordinate));
+            let is_moved = moved.is_ok_and(|by| !by.mentions_any(&|n| !self.lookup.is_scalar(n)));
+            if !is_moved {
+                let message = format!("`{iname}` is not the coordinate of `{tag}`, moved, but {value}");
+                return Some(refusal(message));
+            }
+        }
+        None
+    }
+
+    fn coordinate(&self, iname: &Name) -> Option<&'k Aff> {
+        self.program.coordinates.iter().find(|(name, _)| name == iname).map(|(_, value)| value)
+    }
+
+    /// What the kernel says of a part; `None` where it has no such part.
+    fn stated(&self, part: &PartRef) -> Result<Option<Stated<'k>>, Diagnostic> {
+        let Some(instruction) = self.lookup.instruction(&part.instruction) else { return Ok(None) };
+        if !self.kernel.parts(instruction).contains(part) {
+            return Ok(None);
+        }
+        let inames = self.lookup.part_inames(part);
+        let mut instances = Vec::new();
+        for c in self.lookup.instances(&inames) {
+            let c = self.lookup.expand_constraint(&c)?;
+            instances.push(c.substitute(&|n| self.coordinate(n).cloned())?);
+        }
+        Ok(Some(Stated { instruction, inames, instances }))
+    }
+
+    /// The lanes that an accumulator has copies for beside those of its first value: with their
+    /// ranges, each a number from the least to the greatest value in any update.
+    fn lanes_of_accumulator(&self, part: &PartRef, own: &[Name]) -> Result<Vec<Constraint>, Diagnostic> {
+        let Part::Init(n) = part.part else { return Ok(Vec::new()) };
+        let update = PartRef { part: Part::Update(n), ..part.clone() };
+        let Some(stated) = self.stated(&update)? else { return Ok(Vec::new()) };
+        let system = System::new(&[self.context.as_slice(), &stated.instances].concat())?;
+        let mut rows = Vec::new();
+        for lane in stated.inames.iter().filter(|i| self.kernel.tag(i).is_jam() && !own.contains(i)) {
+            let value = Aff::var(lane);
+            if let (Some(low), Some(high)) = system.constant_range(&value)? {
+                rows.push(Constraint::le(&Aff::constant(low), &value)?);
+                // Without any update there is still one copy, which holds the first value.
+                rows.push(Constraint::le(&value, &Aff::constant(high.max(low)))?);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// What is wrong with a leaf.
+    fn leaf(&self, leaf: &Leaf) -> Result<Option<String>, Diagnostic> {
+        let Some(stated) = self.stated(&leaf.part)? else {
+            return Ok(Some("is no part of the kernel".into()));
+        };
+        if leaf.role != stated.instruction.role {
+            return Ok(Some("has another role in the kernel".into()));
+        }
+        if leaf.flattened {
+            let may = self.flattened.contains(&leaf.part);
+            return Ok((!may).then(|| "is not of a nest over segments that can be flattened".into()));
+        }
+        let Some(claim) = &leaf.instances else {
+            return Ok(Some("does not say for which executions it has to run".into()));
+        };
+        let axes: Vec<&str> =
+            stated.inames.iter().filter_map(|i| coordinate_name(self.kernel.tag(i))).collect();
+        if axes.iter().enumerate().any(|(k, axis)| axes[..k].contains(axis)) {
+            return Ok(Some("has two inames on one axis".into()));
+        }
+        let lanes: Vec<&Name> = stated.inames.iter().filter(|i| self.kernel.tag(i).is_jam()).collect();
+        if lanes != claim.lanes.iter().collect::<Vec<_>>() {
+            return Ok(Some("runs in other lanes than in the kernel".into()));
+        }
+        if claim.conditional != stated.instruction.predicate.is_some() {
+            return Ok(Some("has a predicate in one of program and kernel only".into()));
+        }
+        let (threads, blocks) =
+            presence(self.kernel, &self.lookup, stated.instruction, leaf.part.part, &stated.inames);
+        if claim.threads != threads || !self.blocks(leaf, claim, blocks) {
+            return Ok(Some("runs in other threads or blocks than in the kernel".into()));
+        }
+        if let Some(why) = self.instances(leaf, claim, &stated)? {
+            return Ok(Some(why));
+        }
+        let forgotten = self.values(&leaf.part, stated.instruction);
+        let forgotten = forgotten.difference(&claim.values.iter().copied().collect()).next().copied();
+        Ok(forgotten.map(|number| format!("does not give its value number {number}, which is read")))
+    }
+
+    /// Whether a leaf runs in the blocks that the kernel says, or where all that reads its scalar
+    /// runs in one block, in that one.
+    fn blocks(&self, leaf: &Leaf, claim: &Instances, stated: [Presence; 3]) -> bool {
+        claim.blocks.iter().zip(stated).enumerate().all(|(axis, (claimed, stated))| {
+            if *claimed == stated {
+                return true;
+            }
+            let Some(instruction) = self.lookup.instruction(&leaf.part.instruction) else { return false };
+            let [target] = instruction.targets.as_slice() else { return false };
+            let array = self.lookup.array(&target.array);
+            let is_scalar = array.is_some_and(|a| a.space == AddressSpace::Private && a.axes.is_empty());
+            let reads = |other: &&Leaf| {
+                let reader = self.lookup.instruction(&other.part.instruction);
+                reader.is_some_and(|r| r.id != instruction.id && reads(r).contains(&target.array))
+            };
+            let elected =
+                |other: &Leaf| other.instances.as_ref().is_some_and(|i| i.blocks[axis] == Presence::Elected);
+            *claimed == Presence::Elected
+                && stated == Presence::Replicated
+                && is_scalar
+                && !self.bounds_mention(&target.array)
+                && self.program.leaves.iter().filter(reads).all(elected)
+        })
+    }
+
+    fn bounds_mention(&self, name: &Name) -> bool {
+        self.kernel.domains.iter().flat_map(|d| &d.constraints).any(|c| c.aff.mentions(name))
+    }
+
+    /// What is wrong with the instances of a claim.
+    fn instances(
+        &self,
+        leaf: &Leaf,
+        claim: &Instances,
+        stated: &Stated<'_>,
+    ) -> Result<Option<String>, Diagnostic> {
+        let mut own = stated.instances.clone();
+        own.extend(self.lanes_of_accumulator(&leaf.part, &stated.inames)?);
+        // The axes that the part is on have coordinates from 0 on.
+        let mut known = self.context.clone();
+        for coordinate in stated.inames.iter().filter_map(|i| coordinate_name(self.kernel.tag(i))) {
+            known.push(Constraint::nonneg(Aff::var(coordinate)));
+        }
+        let follows = |from: &[Constraint], what: &[Constraint]| -> Result<Option<Constraint>, Diagnostic> {
+            let system = System::new(&[known.as_slice(), from].concat())?;
+            for c in what.iter().filter(|c| !from.contains(c)) {
+                if !system.implies(c)? {
+                    return Ok(Some(c.clone()));
+                }
+            }
+            Ok(None)
+        };
+        if let Some(c) = follows(&own, &claim.constraints)? {
+            return Ok(Some(format!("has instances in the kernel for which `{c}` does not hold")));
+        }
+        if let Some(c) = follows(&claim.constraints, &own)? {
+            return Ok(Some(format!("has no instances in the kernel for which `{c}` does not hold")));
+        }
+        if claim.allowed != claim.constraints {
+            let harmless = matches!(leaf.part.part, Part::Update(_) | Part::Init(_))
+                || matches!(leaf.role, Role::Copies { .. });
+            let narrow = follows(&own, &claim.allowed)?;
+            // Only the lanes of an accumulator make a first value's instances more than may run.
+            let same = follows(&claim.allowed, &stated.instances)?.is_none();
+            if narrow.is_some() || !(same || harmless) {
+                return Ok(Some("may run for executions that are not its instances".into()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The instructions that an argument or a bound depends on.
+    fn live(&self) -> BTreeSet<&'k Name> {
+        let kernel: &'k LoopKernel = self.kernel;
+        let mut wanted: BTreeSet<Name> = kernel
+            .args
+            .iter()
+            .filter_map(|arg| match arg {
+                Arg::Array(array) => Some(array.name.clone()),
+                Arg::Scalar(_) => None,
+            })
+            .collect();
+        wanted.extend(kernel.domains.iter().flat_map(|d| &d.constraints).flat_map(Constraint::names));
+        let mut live = BTreeSet::new();
+        loop {
+            let found: Vec<&'k Instruction> = kernel
+                .instructions
+                .iter()
+                .filter(|i| !live.contains(&i.id) && i.targets.iter().any(|t| wanted.contains(&t.array)))
+                .collect();
+            if found.is_empty() {
+                return live;
+            }
+            for instruction in found {
+                live.insert(&instruction.id);
+                wanted.extend(reads(instruction));
+            }
+        }
+    }
+
+    /// The numbers of the values of a part that something reads.
+    fn values(&self, part: &PartRef, instruction: &Instruction) -> BTreeSet<u8> {
+        let numbers: Vec<usize> = match part.part {
+            Part::Init(n) | Part::Update(n) => {
+                let reductions = instruction.reductions();
+                let operator = reductions.get(n).and_then(|r| self.kernel.operator(&r.op));
+                let spread = |iname: &Name| {
+                    let tag = self.kernel.tag(iname);
+                    tag.is_jam() || tag.is_hardware()
+                };
+                let joined = reductions
+                    .get(n)
+                    .is_some_and(|r| r.inames.iter().flat_map(|i| self.lookup.base_of(i)).any(spread));
+                operator.map(|operator| needed_state(&operator, joined)).unwrap_or_default()
+            }
+            Part::Whole | Part::Finish => {
+                let targets = instruction.targets.iter().enumerate();
+                targets.filter(|(_, t)| self.is_read(&t.array)).map(|(k, _)| k).collect()
+            }
+        };
+        numbers.into_iter().filter_map(|k| u8::try_from(k).ok()).collect()
+    }
+
+    /// Whether something reads an array: the caller, other blocks, an instruction that lives.
+    fn is_read(&self, array: &Name) -> bool {
+        let private = self.lookup.temporary(array).is_some_and(|t| t.space == AddressSpace::Private);
+        let live = self.live();
+        !private
+            || self.bounds_mention(array)
+            || self.kernel.instructions.iter().any(|i| live.contains(&i.id) && reads(i).contains(array))
+    }
+
+    /// The first part that has to run and has no leaf.
+    fn missing(&self) -> Result<Option<Diagnostic>, Diagnostic> {
+        let live = self.live();
+        let claimed: BTreeSet<&PartRef> = self.program.leaves.iter().map(|leaf| &leaf.part).collect();
+        for part in self.kernel.tree.iter().flat_map(Tree::leaves) {
+            if claimed.contains(part) || !live.contains(&part.instruction) {
+                continue;
+            }
+            let Some(stated) = self.stated(part)? else { continue };
+            if !System::new(&[self.context.as_slice(), &stated.instances].concat())?.is_empty()? {
+                return Ok(Some(refusal(format!("nothing in the program is of {part}"))));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The names of all that an instruction reads.
+fn reads(instruction: &Instruction) -> BTreeSet<Name> {
+    let mut found = BTreeSet::new();
+    let subscripts = instruction.targets.iter().flat_map(|t| &t.index);
+    for e in std::iter::once(&instruction.value).chain(&instruction.predicate).chain(subscripts) {
+        e.visit(&mut |e| match e {
+            Expr::Name(name) => {
+                found.insert(name.clone());
+            }
+            Expr::Subscript(access) => {
+                found.insert(access.array.clone());
+            }
+            _ => {}
+        });
+    }
+    found
+}
+
+/// The values of an operator's state that its results come from: those that they name, and those of
+/// the state before that these are combined from. Where partial results are joined, the second
+/// operand is a state too; otherwise it is a point.
+fn needed_state(operator: &ReductionOp, joined: bool) -> Vec<usize> {
+    let mentions = |e: &Expr, name: &str| {
+        let mut found = false;
+        e.visit(&mut |e| found |= matches!(e, Expr::Name(n) if **n == *name));
+        found
+    };
+    let states: BTreeMap<usize, &Name> = operator.state.iter().map(|s| &s.name).enumerate().collect();
+    let named = |k: &usize, e: &Expr| {
+        let name = states[k];
+        mentions(e, name) || mentions(e, &format!("a.{name}")) || joined && mentions(e, &format!("b.{name}"))
+    };
+    let mut needed: BTreeSet<usize> =
+        states.keys().copied().filter(|k| operator.result.iter().any(|e| named(k, e))).collect();
+    loop {
+        let more: Vec<usize> = states
+            .keys()
+            .copied()
+            .filter(|k| !needed.contains(k))
+            .filter(|k| needed.iter().any(|n| operator.combine.get(*n).is_some_and(|e| named(k, e))))
+            .collect();
+        if more.is_empty() {
+            return needed.into_iter().collect();
+        }
+        needed.extend(more);
+    }
+}

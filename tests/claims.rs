@@ -1,0 +1,148 @@
+//! What a program says of its parts is held to the kernel that it was made from: each claim of the
+//! example pipelines holds, and is refused once it says something else.
+
+mod common;
+
+use loopwright_kernel_ir::{Aff, Constraint, LoopKernel, Name};
+use loopwright_lowering::{LowerOptions, lower, realized};
+use loopwright_program::{
+    Instances, Presence, Program,
+    verify::{Finding, verify_kernel},
+};
+
+/// The code with which the final check refuses a program; `None` where it proves it.
+fn refused(kernel: &LoopKernel, program: &Program) -> Option<&'static str> {
+    verify_kernel(kernel, program).refusal().map(|why| why.code)
+}
+
+/// The programs with the claim of one leaf changed, one at a time.
+fn changed(program: &Program, change: &dyn Fn(&mut Instances) -> bool) -> Vec<Program> {
+    let mut found = Vec::new();
+    for k in 0..program.leaves.len() {
+        let mut variant = program.clone();
+        if variant.leaves[k].instances.as_mut().is_some_and(change) {
+            found.push(variant);
+        }
+    }
+    found
+}
+
+fn other(presence: &mut Presence) {
+    *presence = match presence {
+        Presence::Elected => Presence::Replicated,
+        Presence::Replicated | Presence::Iname => Presence::Elected,
+    };
+}
+
+#[test]
+fn claims_that_differ_from_the_kernel_are_refused() {
+    type Change = (&'static str, &'static dyn Fn(&mut Instances) -> bool);
+    let changes: [Change; 6] = [
+        ("no instances", &|i| {
+            i.constraints.push(Constraint::nonneg(Aff::constant(-1)));
+            i.allowed = i.constraints.clone();
+            true
+        }),
+        ("any instances", &|i| {
+            i.allowed.clear();
+            !std::mem::take(&mut i.constraints).is_empty()
+        }),
+        ("other threads", &|i| {
+            other(&mut i.threads[0]);
+            true
+        }),
+        ("other blocks", &|i| {
+            other(&mut i.blocks[0]);
+            true
+        }),
+        ("a predicate", &|i| {
+            i.conditional = !i.conditional;
+            true
+        }),
+        ("other lanes", &|i| {
+            i.lanes.push(Name::new("nowhere"));
+            true
+        }),
+    ];
+    let mut asked = 0;
+    for example in common::examples() {
+        let kernel = realized(&example.transformed()).unwrap();
+        let program = example.program();
+        let found = verify_kernel(&kernel, &program);
+        assert!(matches!(found, Finding::Proved { .. }), "{}: {found}", example.name());
+        for (what, change) in changes {
+            for variant in changed(&program, change) {
+                asked += 1;
+                assert_eq!(refused(&kernel, &variant), Some("wrong-claim"), "{}: {what}", example.name());
+            }
+        }
+    }
+    assert!(asked > 1000, "only {asked} claims were changed");
+}
+
+/// What does not show in the claims of single leaves.
+#[test]
+fn a_program_of_another_kernel_is_refused() {
+    let text = "\
+kernel shift(x: f32[n + 1], y: f32[n], z: f32[n], n: i32)
+assume 1 <= n
+domain { [i] : 0 <= i < n }
+temp t: f32[n] global
+t[i] = x[i + 1] {id=load}
+y[i] = t[i] {id=store}
+z[i] = x[i] {id=copy}
+";
+    let kernel = LoopKernel::parse(text).unwrap();
+    let program = lower(&kernel, LowerOptions::default()).unwrap();
+    assert_eq!(refused(&kernel, &program), None);
+    let of = |from: &str, to: &str| LoopKernel::parse(&text.replace(from, to)).unwrap();
+    for (from, to) in [
+        // More instances, and fewer.
+        ("0 <= i < n }", "0 <= i < n - 1 }"),
+        // One that nothing in the program does.
+        ("z[i] = x[i] {id=copy}\n", "z[i] = x[i] {id=copy}\ny[i] = x[i] {id=more}\n"),
+        // One that the program does and the kernel does not have.
+        ("z[i] = x[i] {id=copy}\n", ""),
+        ("assume 1 <= n", "assume 0 <= n"),
+    ] {
+        assert_eq!(refused(&of(from, to), &program), Some("wrong-claim"), "{from} -> {to}");
+    }
+    let forgetful = |id: &str| {
+        let mut program = program.clone();
+        let leaves = program.leaves.iter_mut().filter(|leaf| &*leaf.part.instruction == id);
+        leaves.filter_map(|leaf| leaf.instances.as_mut()).for_each(|i| i.values.clear());
+        refused(&kernel, &program)
+    };
+    // Other launches and the caller read what is in global memory.
+    for id in ["load", "store", "copy"] {
+        assert_eq!(forgetful(id), Some("wrong-claim"), "{id}");
+    }
+    let mut flattened = program.clone();
+    flattened.leaves[0].flattened = true;
+    assert_eq!(refused(&kernel, &flattened), Some("wrong-claim"));
+}
+
+/// Of a moved coordinate the instances tell that it was moved by too much, of a stretched one its
+/// form.
+#[test]
+fn inames_are_the_coordinates_of_their_axes() {
+    let mut asked = 0;
+    for example in common::examples() {
+        let kernel = realized(&example.transformed()).unwrap();
+        let program = example.program();
+        for k in 0..program.coordinates.len() {
+            for change in [|a: &Aff| a.add_constant(1), |a: &Aff| a.scale(2)] {
+                let mut variant = program.clone();
+                variant.coordinates[k].1 = change(&program.coordinates[k].1).unwrap();
+                // Those of flattened nests are of no coordinate in the program.
+                let moved = program.coordinates[k].1 != variant.coordinates[k].1;
+                let on_axis = kernel.tag(&program.coordinates[k].0).is_hardware();
+                if moved && on_axis {
+                    asked += 1;
+                    assert_eq!(refused(&kernel, &variant), Some("wrong-claim"), "{}", example.name());
+                }
+            }
+        }
+    }
+    assert!(asked > 100, "only {asked} coordinates were changed");
+}
