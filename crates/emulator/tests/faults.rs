@@ -393,14 +393,13 @@ fn the_first_thread_without_a_private_value_is_named() {
 #[test]
 fn a_later_element_of_a_vector_is_named() {
     let r = Memory::Private(0);
-    let copy = Stmt::VectorCopy { to: at(X, int(0)), from: at(r, int(2)), lanes: 2, leaf: None };
-    let mut k = kernel(ONE(), [1, 1, 1], vec![store(at(r, int(2)), float(F, 1.0), 0), copy]);
-    k.private = vec![local("r", F, &[4])];
-    let p = over_x(2, k);
-    for bounds in [true, false] {
+    for (start, bounds) in [(0, true), (0, false), (2, true), (2, false)] {
+        let copy = Stmt::VectorCopy { to: at(X, int(0)), from: at(r, int(start)), lanes: 2, leaf: None };
+        let mut k = kernel(ONE(), [1, 1, 1], vec![store(at(r, int(start)), float(F, 1.0), 0), copy]);
+        k.private = vec![local("r", F, &[4])];
         let checks = Checks { bounds, ..Options::default().checks };
         let mut args = Arguments::new().array("x", Buffer::zeros(F, 2));
-        let fault = run(&p, &mut args, &Options { checks, ..Options::default() }).unwrap_err();
-        assert_eq!((fault.kind, fault.cell), (FaultKind::Uninitialised, vec![3]), "{bounds}");
+        let fault = run(&over_x(2, k), &mut args, &Options { checks, ..Options::default() }).unwrap_err();
+        assert_eq!((fault.kind, fault.cell), (FaultKind::Uninitialised, vec![start + 1]), "{bounds}");
     }
 }
