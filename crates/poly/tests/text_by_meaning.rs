@@ -174,7 +174,7 @@ impl Dice {
                 let signs: Vec<&str> = (0..1 + self.below(2))
                     .map(|_| ["<", "<=", ">", ">=", "=", "!="][self.below(6)])
                     .collect();
-                let mut list =
+                let list =
                     |dice: &mut Dice| (0..1 + dice.below(5) / 4).map(|_| dice.sum(2, names, false)).collect();
                 let lists = (0..=signs.len()).map(|_| list(self)).collect();
                 Formula::Chain(lists, signs)
