@@ -129,7 +129,7 @@ impl Block<'_> {
         });
         let own = warp.index(access.wide_index, access.offset)[lane];
         failure.fault.cell = if access.subscripts.is_empty() {
-            vec![offset]
+            vec![own]
         } else {
             access.subscripts.iter().map(|s| warp.index(access.wide_index, *s)[lane]).collect()
         };
@@ -351,12 +351,10 @@ impl Block<'_> {
             }
             Memory::Private(n) => {
                 if let Some(cell) = access.constant {
-                    let valued = &mut warp.private[n].valued[cell];
-                    if access.write {
-                        *valued |= mask;
-                    } else if mask & !*valued != 0 && checks.uninitialised {
-                        let lane = (mask & !*valued).trailing_zeros() as usize;
-                        return without_value(self, warp, lane);
+                    // A read: what is written to a constant cell goes straight there.
+                    let missing = mask & !warp.private[n].valued[cell];
+                    if missing != 0 && checks.uninitialised {
+                        return without_value(self, warp, missing.trailing_zeros() as usize);
                     }
                     return Ok(());
                 }

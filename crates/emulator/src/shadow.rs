@@ -13,8 +13,8 @@
 //! block of the last write and of the reads; a second block that comes is a race if one of the two
 //! writes. Blocks run at the same time, so both sides first say that they are there and then look
 //! for the other: one of them sees it. Atomic updates of one kind are no race among each other;
-//! every other access of the cell in the same launch is one, even of the same block behind a
-//! barrier.
+//! any other access of the cell after one is a race in the same launch, even of the same block
+//! behind a barrier.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -67,9 +67,9 @@ impl Stamp {
         if self.barriers() != now.barriers() || self == now {
             return false;
         }
-        // Of one warp: unordered only since the same warp synchronisation, and if it is not the
-        // same lane.
-        self.warp() != now.warp() || (self.0 >> 6 == now.0 >> 6 && self.0 & 63 != now.0 & 63)
+        // Of one warp: unordered only since the same warp synchronisation. The lane is another one
+        // then.
+        self.warp() != now.warp() || self.0 >> 6 == now.0 >> 6
     }
 
     /// The reads so far and one more.
@@ -161,6 +161,17 @@ impl GlobalCell {
         if conflict == Conflict::None {
             conflict = self.meet(self.reader.load(Ordering::SeqCst), &self.read, who, now);
         }
+        // The mark takes the place of the block's own write, which later updates have to meet: it
+        // is kept as a read, which they meet just so. Of it and the block's reads, which are in
+        // order, the later one is enough, which is the greater stamp.
+        if other == who.0 {
+            let written = self.written.load(Ordering::Relaxed);
+            if self.reader.swap(who.0, Ordering::SeqCst) == who.0 {
+                self.read.fetch_max(written, Ordering::Relaxed);
+            } else {
+                self.read.store(written, Ordering::Relaxed);
+            }
+        }
         conflict
     }
 
@@ -202,7 +213,7 @@ mod tests {
 
     #[test]
     fn barriers_and_warp_synchronisations_order() {
-        assert!(!Stamp::NONE.conflicts(at(0, 0, 0, 0)));
+        assert!(!Stamp::NONE.conflicts(at(0, 0, 0, 0)) && !Stamp::NONE.conflicts(at(0, 0, 0, 1)));
         assert!(!at(0, 0, 0, 0).conflicts(at(0, 0, 0, 0)));
         assert!(at(0, 0, 0, 0).conflicts(at(0, 0, 0, 1)));
         assert!(at(0, 0, 0, 0).conflicts(at(0, 0, 1, 0)));
@@ -290,5 +301,144 @@ mod tests {
         let cell = GlobalCell::default();
         assert_eq!(cell.write(Who::new(2, 7), now), Conflict::None);
         assert_eq!(cell.read(Who::new(2, 7), now), Conflict::None);
+    }
+    /// One thing that happens in a history.
+    #[derive(Clone, Copy, Debug)]
+    enum Happens {
+        /// A barrier of this block.
+        Barrier(usize),
+        /// A synchronisation of this warp of a block.
+        Sync(usize, usize),
+        /// The next launch.
+        Launch,
+        /// An access of this block, warp and lane.
+        Access(usize, usize, usize, Way),
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Way {
+        Read,
+        Write,
+        Update(Atomic),
+    }
+
+    /// An access with all that says when it was.
+    #[derive(Clone, Copy, Debug)]
+    struct Known {
+        launch: u32,
+        block: usize,
+        warp: usize,
+        lane: usize,
+        barriers: u32,
+        syncs: u32,
+        way: Way,
+    }
+
+    /// What two accesses are to each other, read off from the rules alone.
+    fn rule(first: &Known, second: &Known) -> Conflict {
+        let apart = match (first.way, second.way) {
+            (Way::Read, Way::Read) => return Conflict::None,
+            (Way::Update(a), Way::Update(b)) if a == b => return Conflict::None,
+            // Even of one block, behind a barrier.
+            (Way::Update(_), _) => true,
+            _ => false,
+        };
+        if first.launch != second.launch {
+            return Conflict::None;
+        }
+        if apart || first.block != second.block {
+            return Conflict::BetweenBlocks;
+        }
+        let same_thread = (first.warp, first.lane) == (second.warp, second.lane);
+        let synchronised = first.warp == second.warp && first.syncs != second.syncs;
+        if same_thread || synchronised || first.barriers != second.barriers {
+            Conflict::None
+        } else {
+            Conflict::InBlock
+        }
+    }
+
+    /// All histories of this length: an access is reported if and only if it is unordered with one
+    /// of those before it. A history ends with its first race. Gives the number of races.
+    fn histories(alphabet: &[Happens], length: usize) -> usize {
+        let mut races = 0;
+        let mut digits = vec![0; length];
+        'histories: loop {
+            let (cell, mut known) = (GlobalCell::default(), Vec::new());
+            let (mut launch, mut barriers, mut syncs) = (1, [0; 2], [[0; 2]; 2]);
+            for (step, &digit) in digits.iter().enumerate() {
+                let (block, warp, lane, way) = match alphabet[digit] {
+                    Happens::Barrier(block) => {
+                        barriers[block] += 1;
+                        syncs[block] = [0; 2];
+                        continue;
+                    }
+                    Happens::Sync(block, warp) => {
+                        syncs[block][warp] += 1;
+                        continue;
+                    }
+                    Happens::Launch => {
+                        launch += 1;
+                        (barriers, syncs) = ([0; 2], [[0; 2]; 2]);
+                        continue;
+                    }
+                    Happens::Access(block, warp, lane, way) => (block, warp, lane, way),
+                };
+                let (barriers, syncs) = (barriers[block], syncs[block][warp]);
+                let now = Known { launch, block, warp, lane, barriers, syncs, way };
+                let stamp = at(barriers, syncs, warp, lane);
+                let who = Who::new(launch, block as u32);
+                let found = match way {
+                    Way::Read => cell.read(who, stamp),
+                    Way::Write => cell.write(who, stamp),
+                    Way::Update(atomic) => cell.update(who, stamp, atomic),
+                };
+                let expected: Vec<Conflict> =
+                    known.iter().map(|k| rule(k, &now)).filter(|c| *c != Conflict::None).collect();
+                let history = || digits[..=step].iter().map(|d| alphabet[*d]).collect::<Vec<_>>();
+                assert_eq!(found != Conflict::None, !expected.is_empty(), "{found:?}: {:?}", history());
+                if found != Conflict::None {
+                    assert!(expected.contains(&found), "{found:?}: {:?}", history());
+                    races += 1;
+                    break;
+                }
+                known.push(now);
+            }
+            for digit in &mut digits {
+                *digit += 1;
+                if *digit < alphabet.len() {
+                    continue 'histories;
+                }
+                *digit = 0;
+            }
+            return races;
+        }
+    }
+
+    #[test]
+    fn short_histories_of_one_block() {
+        use Happens::{Access, Barrier, Sync};
+        let mut alphabet = vec![Barrier(0), Sync(0, 0), Sync(0, 1)];
+        for way in [Way::Read, Way::Write] {
+            alphabet.extend([Access(0, 0, 0, way), Access(0, 0, 1, way), Access(0, 1, 0, way)]);
+        }
+        assert!(histories(&alphabet, 5) > 0);
+    }
+
+    #[test]
+    fn short_histories_of_two_blocks() {
+        use Happens::{Access, Barrier, Launch, Sync};
+        let mut alphabet = vec![Barrier(0), Launch];
+        for way in [Way::Read, Way::Write, Way::Update(Atomic::Add), Way::Update(Atomic::Max)] {
+            alphabet.extend([Access(0, 0, 0, way), Access(1, 0, 0, way)]);
+        }
+        alphabet.push(Access(0, 0, 1, Way::Update(Atomic::Add)));
+        assert!(histories(&alphabet, 5) > 0);
+        // Threads of several warps, and updates of one kind.
+        let mut alphabet = vec![Sync(0, 0), Barrier(0), Access(1, 0, 0, Way::Update(Atomic::Add))];
+        for way in [Way::Read, Way::Write, Way::Update(Atomic::Add)] {
+            alphabet.extend([Access(0, 0, 0, way), Access(0, 0, 1, way), Access(0, 1, 0, way)]);
+        }
+        assert!(histories(&alphabet, 5) > 0);
     }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 use common::*;
-use loopwright_emulator::{Arguments, FaultKind, Options, run};
+use loopwright_emulator::{Arguments, Checks, FaultKind, Options, run};
 use loopwright_kernel_ir::{Buffer, DType};
 use loopwright_program::*;
 
@@ -76,6 +76,50 @@ fn offsets_of_other_elements() {
         let mut args = Arguments::new().array("x", Buffer::zeros(F, 32));
         let fault = run(&p, &mut args, &Options::default()).unwrap_err();
         assert_eq!(fault.kind, FaultKind::InvalidProgram, "{threads} threads");
+    }
+}
+
+/// All lanes that are active leave the storage, and no axis is looked at.
+#[test]
+fn offsets_beyond_the_storage() {
+    let options = Options { checks: Checks::NONE, ..Options::default() };
+    for threads in [1, 2, 32] {
+        for away in [4, 100, -100] {
+            let to = at(X, add(tid(0), int(away)));
+            let k = kernel([int(1), int(1), int(1)], [threads, 1, 1], vec![store(to, float(F, 0.0), 0)]);
+            let p = program(vec![global("x", F, vec![int(4)])], &[], k);
+            let mut args = Arguments::new().array("x", Buffer::zeros(F, 4));
+            let fault = run(&p, &mut args, &options).unwrap_err();
+            assert_eq!((fault.kind, fault.cell), (FaultKind::OutOfBounds, vec![away]), "{threads} threads");
+        }
+    }
+}
+
+/// A private array of 3 x 4 elements, at subscripts that are the same for all threads, and are known
+/// only when the program runs.
+#[test]
+fn private_arrays_have_axes_too() {
+    let stored = |row: i64, column: i64| {
+        let r = Memory::Private(0);
+        let to = cell(r, vec![var(I, 0), var(I, 1)], &[int(4), int(1)]);
+        let body = vec![let_(0, add(param("n"), int(row))), let_(1, add(param("n"), int(column)))];
+        let read = store(at(X, tid(0)), load(F, to.clone()), 1);
+        let body = [body, vec![store(to, float(F, 2.0), 0), read]].concat();
+        let mut k = kernel([int(1), int(1), int(1)], [4, 1, 1], body);
+        k.vars = vec![variable("r", I, false), variable("c", I, false)];
+        k.private = vec![local("r", F, &[3, 4])];
+        let p = program(vec![global("x", F, vec![int(4)])], &["n"], k);
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 4)).scalar("n", 0i32);
+        let found = run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell));
+        let twos = Buffer::from_slice(&[2.0f32; 4]);
+        assert_eq!(found.is_none(), args.buffer("x") == Some(&twos));
+        found
+    };
+    for (row, column) in OUTSIDE {
+        assert_eq!(stored(row, column), outside(row, column), "{row}, {column}");
+    }
+    for (row, column) in [(0, 0), (0, 3), (2, 0), (2, 3)] {
+        assert_eq!(stored(row, column), None);
     }
 }
 

@@ -356,3 +356,50 @@ fn programs_that_break_an_invariant_are_refused() {
         assert_eq!(refused(body), FaultKind::InvalidProgram);
     }
 }
+
+/// A private element whose place is known, written by the threads from `first` on and read by all.
+#[test]
+fn the_first_thread_without_a_private_value_is_named() {
+    for threads in [1, 7, 32, 40] {
+        for first in [0, 1, 5, 32, 39, 99] {
+            let own = || at(Memory::Private(0), int(1));
+            let written = if_(lt(int(first - 1), tid(0)), vec![store(own(), float(F, 1.0), 0)]);
+            let read = store(at(X, tid(0)), load(F, own()), 1);
+            let mut k = kernel(ONE(), [threads, 1, 1], vec![written, read]);
+            k.private = vec![local("r", F, &[2])];
+            let p = over_x(40, k);
+            if first == 0 {
+                run(&p, &mut Arguments::new().array("x", Buffer::zeros(F, 40)), &Options::default()).unwrap();
+                continue;
+            }
+            let fault = faults(&p, 40);
+            assert_eq!((fault.kind, fault.cell), (FaultKind::Uninitialised, vec![1]));
+            assert_eq!(fault.second.map(|x| x.thread), Some([0, 0, 0]), "{threads} threads from {first} on");
+        }
+        // All but the last one.
+        let own = || at(Memory::Private(0), int(1));
+        let last = i64::from(threads) - 1;
+        let written = if_(lt(tid(0), int(last)), vec![store(own(), float(F, 1.0), 0)]);
+        let mut k = kernel(ONE(), [threads, 1, 1], vec![written, store(at(X, tid(0)), load(F, own()), 1)]);
+        k.private = vec![local("r", F, &[2])];
+        let fault = faults(&over_x(40, k), 40);
+        let thread = fault.second.map(|x| x.thread);
+        assert_eq!(thread, Some([last as u32, 0, 0]), "{threads} threads");
+    }
+}
+
+/// The second element of a vector has no value: found by its subscripts, or by its offset where
+/// these are not looked at.
+#[test]
+fn a_later_element_of_a_vector_is_named() {
+    let r = Memory::Private(0);
+    for (start, bounds) in [(0, true), (0, false), (2, true), (2, false)] {
+        let copy = Stmt::VectorCopy { to: at(X, int(0)), from: at(r, int(start)), lanes: 2, leaf: None };
+        let mut k = kernel(ONE(), [1, 1, 1], vec![store(at(r, int(start)), float(F, 1.0), 0), copy]);
+        k.private = vec![local("r", F, &[4])];
+        let checks = Checks { bounds, ..Options::default().checks };
+        let mut args = Arguments::new().array("x", Buffer::zeros(F, 2));
+        let fault = run(&over_x(2, k), &mut args, &Options { checks, ..Options::default() }).unwrap_err();
+        assert_eq!((fault.kind, fault.cell), (FaultKind::Uninitialised, vec![start + 1]), "{bounds}");
+    }
+}

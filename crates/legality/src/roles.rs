@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use loopwright_kernel_ir::{Aff, Expr, Instruction, Name, Part, Role, Term, TypeTable};
+use loopwright_kernel_ir::{Aff, BinaryOp, Expr, Instruction, Name, Part, Role, TypeTable};
 
 use crate::{Model, ModelPart, event::affine_predicate};
 
@@ -81,6 +81,12 @@ impl Model<'_> {
     }
 }
 
+fn has_quotients(e: &Expr) -> bool {
+    let mut found = false;
+    e.visit(&mut |e| found |= matches!(e, Expr::Binary(BinaryOp::FloorDiv | BinaryOp::Mod, ..)));
+    found
+}
+
 /// Whether a transformed expression computes what the declared one does, reads being checked
 /// elsewhere.
 fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: &Expr) -> bool {
@@ -105,21 +111,21 @@ fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: 
             && same_value(model, instruction, declared, value);
     }
     // Values of temporaries are reads. What wraps keeps sums and products, and no quotients:
-    // `(i*65536)//65536` is not `i`. The value of an iname alone does not wrap.
+    // `(i*65536)//65536` is not `i`, though the functions are equal. The value of an iname alone
+    // does not wrap; quotients in it stand as they are, so that no factor has been cancelled.
     let is_iname = matches!(declared, Expr::Name(_));
-    let integers = |a: &Aff, is_read: &dyn Fn(&Expr) -> bool| {
-        (is_iname || a.terms().iter().all(|(t, _)| matches!(t, Term::Var(_))))
-            && !a.names().iter().any(|n| is_read(&Expr::Name(n.clone())))
+    let integers = |e: &Expr, is_read: &dyn Fn(&Expr) -> bool| {
+        let aff = e.to_aff().filter(|a| !a.names().iter().any(|n| is_read(&Expr::Name(n.clone()))))?;
+        (!has_quotients(e) || is_iname && Expr::from_aff(&aff) == *e).then_some(aff)
     };
-    let declared_aff = declared.to_aff().filter(|a| integers(a, &declared_read));
-    if let (Some(a), Some(b)) = (declared_aff, e.to_aff().filter(|b| integers(b, &is_read))) {
+    if let (Some(a), Some(b)) = (integers(declared, &declared_read), integers(e, &is_read)) {
         let value = |n: &Name| match instruction.map.get(n) {
             Some(v) => model.lookup.expand(v).ok(),
             None => model.lookup.expand(&Aff::var(n)).ok(),
         };
         let a = a.substitute(&value);
         if let (Ok(a), Ok(b)) = (a, model.lookup.expand(&b)) {
-            return a == b || matches!(declared, Expr::Int(_)) && declared == e;
+            return a == b;
         }
         return false;
     }

@@ -62,6 +62,35 @@ fn a_tile_needs_its_halo_and_the_right_cells() {
     );
 }
 
+/// What nobody needs is copied too, from beside the array or to beside the buffer.
+#[test]
+fn a_copy_stays_inside_of_its_arrays() {
+    let wide = blur(5, "").replace(" and 4*io + c < n + 2", "");
+    let found = verdict(&wide, BLUR);
+    assert!(found.contains("`fetch` may copy what lies outside of `a`"), "{found}");
+    let low = blur(5, " - 1").replace("0 <= c <= 5", "0 <= c <= 6").replace("tile[c]", "tile[c - 1]");
+    let found = verdict(&low.replace("4*io + c < n + 2", "4*io + c < n + 3"), BLUR);
+    assert!(found.contains("`fetch` may copy what lies outside of `"), "{found}");
+}
+
+/// The same where the subscript is of a parameter: `t[n]` would hold `a[-1]`.
+#[test]
+fn a_reversed_copy_stays_inside_of_its_arrays() {
+    let head = "kernel k(a: f32[n], out: f32[n], n: i32)\nassume 1 <= n\ndomain { [i] : 0 <= i < n }\n";
+    let declared = format!("{head}out[i] = a[n - 1 - i] {{id=put}}\n");
+    let of = |last: &str| {
+        let transformed = format!(
+            "{head}domain {{ [c] : 0 <= c <= {last} }}\ntemp t: f32[n + 1] global\n\
+             t[c] = a[n - 1 - c] {{id=fetch, inames=c, copies=a}}\nout[i] = t[i] {{id=put, inames=i}}\n\
+             tree {{\nfor c {{\nfetch\n}}\nfor i {{\nput\n}}\n}}\n"
+        );
+        verdict(&transformed, &declared)
+    };
+    assert_eq!(of("n - 1"), "proved");
+    let found = of("n");
+    assert!(found.contains("`fetch` may copy what lies outside of `a`"), "{found}");
+}
+
 fn pipelined(slots: usize) -> (String, &'static str) {
     let declared = "\
 kernel pipe(a: f32[n, 4], b: f32[n, 4], n: i32)

@@ -53,3 +53,35 @@ y[i] = fma(a[i], a[i], {operand}) {{id=square}}
     };
     assert!(reason.contains("`square` computes another value"), "{reason}");
 }
+
+/// An instruction says which declared instances it does: `y[i]` gets the value of another one, or
+/// the own one by another name.
+#[test]
+fn an_instance_reads_and_writes_its_own_cells() {
+    let declared = "\
+kernel k(a: f32[n], y: f32[n], n: i32)
+domain { [i] : 0 <= i < n }
+y[i] = a[i] * cast(f32, i) {id=put}
+";
+    let verdict = |cell: &str| {
+        let text = format!(
+            "\
+kernel k(a: f32[n], y: f32[n], n: i32)
+domain {{ [i] : 0 <= i < n }}
+y[{cell}] = a[{cell}] * cast(f32, n - 1 - i) {{id=put, inames=i, map=[i: n - 1 - i]}}
+tree {{
+    for i {{
+        put
+    }}
+}}
+declared {{
+{declared}}}
+"
+        );
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        judge(kernel.declared(), &kernel)
+    };
+    assert!(matches!(verdict("n - 1 - i"), Verdict::Proved { .. }));
+    let found = verdict("i");
+    assert!(matches!(&found, Verdict::Refuted(_)), "{found}");
+}

@@ -213,9 +213,10 @@ fn kept_floor(
     }
     let aff = row_aff(&numerator, terms)?;
     let term = Term::Div(Arc::new(FloorDiv { numerator: aff, denominator }));
+    // A known division of kept columns is kept.
     let column = match terms.iter().position(|t| *t == term) {
-        Some(k) if !out[k + 1] => k + 1,
-        _ => {
+        Some(k) => k + 1,
+        None => {
             terms.push(term);
             out.push(false);
             rows.widen(terms.len() + 1);

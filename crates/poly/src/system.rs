@@ -177,9 +177,6 @@ impl System {
                 continue;
             }
             if let Term::Div(div) = term {
-                if div.denominator < 1 {
-                    return Err(Error::Space(format!("a divisor must be positive, not {}", div.denominator)));
-                }
                 self.intern(&div.numerator, &mut Vec::new())?;
             }
             self.terms.push(term.clone());

@@ -124,6 +124,26 @@ fn equal_pieces_of_a_projection_are_one() {
     assert!(line.is_equal(&set("{ [i] : 0 <= i < 5 or i = 9 }")).unwrap());
 }
 
+/// A division in a projection is not defined there once more: with `x` between `n - 2` and `n` over
+/// 4, all that is left is that `n mod 4 <= 2`.
+#[test]
+fn a_division_of_a_projection_is_not_defined_in_it() {
+    let n = |names: &[(&str, i64)]| {
+        names.iter().fold(k(1), |sum, (name, c)| sum.add(&v(name).scale(*c).unwrap()).unwrap())
+    };
+    for names in [&[("n", 1)][..], &[("n", 1), ("m", 1)], &[("p", 3), ("n", 2), ("m", -1)]] {
+        let (n, x) = (n(names), v("x").scale(4).unwrap());
+        let ends =
+            [Constraint::le(&n.add_constant(-2).unwrap(), &x).unwrap(), Constraint::le(&x, &n).unwrap()];
+        let found = System::new(&ends).unwrap().eliminate(&[Name::new("x")]).unwrap();
+        assert!(found.exact && found.system.constraints().len() == 1, "{}", found.system);
+        let rest = Constraint::le(&n.modulo(4).unwrap(), &k(2)).unwrap();
+        let rest = System::new(&[rest]).unwrap();
+        assert!(rest.implies_all(found.system.constraints()).unwrap());
+        assert!(found.system.implies_all(rest.constraints()).unwrap());
+    }
+}
+
 #[test]
 fn only_names_of_the_space_are_projected_out() {
     let points = set("[n] -> { [i, j] : 0 <= i < j < n }");
@@ -195,6 +215,38 @@ fn coefficients_may_be_as_large_as_they_get() {
                 }
             }
             Err(e) => assert!(matches!(e, Error::Overflow | Error::Budget | Error::Isl(_)), "{e}"),
+        }
+    }
+}
+
+/// What speaks of no name holds everywhere or nowhere.
+#[test]
+fn constants_are_implied_where_they_hold() {
+    let some = System::new(&[Constraint::le(&k(0), &v("i")).unwrap()]).unwrap();
+    for system in [System::default(), some] {
+        for constant in [-2, -1, 0, 1, 2] {
+            let (ge, eq) = (Constraint::nonneg(k(constant)), Constraint::zero(k(constant)));
+            assert_eq!(system.implies(&ge), Ok(constant >= 0), "{constant}");
+            assert_eq!(system.implies(&eq), Ok(constant == 0), "{constant}");
+            assert_eq!(System::nothing().implies(&eq), Ok(true), "{constant}");
+        }
+    }
+}
+
+/// Of constraints that say the same in a context, the one that is least to read is kept, wherever it
+/// stands.
+#[test]
+fn the_simplest_of_equal_constraints_is_kept() {
+    let le = |a: Aff, b: i64| Constraint::le(&a, &k(b)).unwrap();
+    let equal = Constraint::equal(&v("i"), &v("j")).unwrap();
+    let even = Constraint::equal(&v("i").modulo(2).unwrap(), &k(0)).unwrap();
+    let context = System::new(&[equal, even]).unwrap();
+    let half = v("i").floor_div(2).unwrap();
+    let simple = le(v("i"), 6);
+    for longer in [le(v("i").add(&v("j")).unwrap(), 12), le(v("i").scale(2).unwrap(), 12), le(half, 3)] {
+        for both in [[simple.clone(), longer.clone()], [longer.clone(), simple.clone()]] {
+            let left = System::new(&both).unwrap().gist(&context).unwrap();
+            assert_eq!(left, std::slice::from_ref(&simple), "{longer}");
         }
     }
 }

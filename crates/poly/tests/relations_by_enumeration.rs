@@ -137,6 +137,37 @@ proptest! {
         });
     }
 
+    /// With two outputs more behind one, its bounds are not always exact.
+    #[test]
+    fn extremes_of_three(list in prop::collection::vec((prop::collection::vec(-4i64..=4, 3), -6i64..=6), 1..4)) {
+        let names = ["i", "j", "k"].map(Name::new);
+        let mut all = Vec::new();
+        for n in &names {
+            all.push(Constraint::le(&Aff::constant(0), &Aff::var(n)).unwrap());
+            all.push(Constraint::le(&Aff::var(n), &Aff::constant(3)).unwrap());
+        }
+        for (c, constant) in &list {
+            let terms = names.iter().zip(c).map(|(n, c)| Aff::var(n).scale(*c).unwrap());
+            let sum = terms.fold(Aff::constant(*constant), |sum, term| sum.add(&term).unwrap());
+            all.push(Constraint::nonneg(sum));
+        }
+        let set = Set::from_constraints(&names, &all).unwrap();
+        let mut found = Vec::new();
+        for p in 0..64 {
+            let p = [p / 16, p / 4 % 4, p % 4];
+            if set.contains(&|n| names.iter().position(|m| m == n).map(|k| p[k])).unwrap() {
+                found.push(p);
+            }
+        }
+        for (extreme, expected) in [(set.lexmin().unwrap(), found.first()), (set.lexmax().unwrap(), found.last())] {
+            assert_eq!(extreme.is_empty().unwrap(), expected.is_none());
+            for p in &found {
+                let inside = extreme.contains(&|n| names.iter().position(|m| m == n).map(|k| p[k])).unwrap();
+                assert_eq!(inside, Some(p) == expected, "{p:?} in {extreme}");
+            }
+        }
+    }
+
     #[test]
     fn maps(a in set(), b in set()) {
         let (pa, pb) = (points(&a), points(&b));

@@ -79,6 +79,9 @@ fn the_meaning_of_the_syntax() {
     same("{ [i] : exists (e, f : i = 6e and i = 4f) and 0 <= i < 20 }", "{ [i] : i = 0 or i = 12 }");
     same("{ [i] : i <= 7/2 and i >= 1/3 }", "{ [i] : 1 <= i <= 3 }");
     same("[n] -> { [i] : i <= n/2 }", "[n] -> { [i] : 2*i <= n }");
+    // A quotient that is a whole number stands where one has to.
+    same("{ [6/3] }", "{ [2] }");
+    same("{ [i] : i = (7 + 12/4) mod 4 or i = -10/5 }", "{ [i] : i = 2 or i = -2 }");
     same("{ [i] : floord(i, 3) = 1 }", "{ [i] : 3 <= i <= 5 }");
     same("{ [i] : ceil(i/3) = 1 }", "{ [i] : 1 <= i <= 3 }");
     same("{ [i] : not (0 <= i < 5) }", "{ [i] : i < 0 or i >= 5 }");
@@ -132,6 +135,13 @@ fn deep_brackets_are_refused() {
 fn too_many_alternatives_are_refused() {
     let text = format!("{{ [i] : {} }}", vec!["(i != 3)"; 30].join(" and "));
     assert!(matches!(text.parse::<Set>(), Err(Error::Syntax { .. })));
+    // As many as there may be, and one more.
+    let points = |count: usize| {
+        let points: Vec<String> = (0..count).map(|i| format!("i = {i}")).collect();
+        format!("{{ [i] : {} }}", points.join(" or ")).parse::<Set>()
+    };
+    assert_eq!(points(1024).unwrap().disjuncts().len(), 1024);
+    assert!(matches!(points(1025), Err(Error::Syntax { .. })));
 }
 
 #[test]

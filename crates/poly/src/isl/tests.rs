@@ -181,3 +181,10 @@ fn questions_do_not_leak() {
     // One leaked object per query would be several megabytes.
     assert!(grown < 3 << 20, "{grown} bytes");
 }
+
+#[test]
+fn plain_answers_are_passed_over_inside_only() {
+    assert!(!isl_only());
+    with_isl_only(|| assert!(isl_only()));
+    assert!(!isl_only());
+}

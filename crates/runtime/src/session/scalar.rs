@@ -102,3 +102,41 @@ impl ScalarValue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_numbers() {
+        let parse = |text: &str| ScalarValue::parse(text).map(|v| (v.own_dtype(), v.to_string()));
+        let of = |dtype: DType, text: &str| Some((dtype, text.to_string()));
+        assert_eq!(parse("true"), of(DType::Bool, "true"));
+        assert_eq!(parse("-3"), of(DType::I64, "-3"));
+        assert_eq!(parse("18446744073709551615"), of(DType::I64, "18446744073709551615"));
+        assert_eq!(parse("0.5"), of(DType::F64, "0.5"));
+        assert_eq!(parse("inf"), of(DType::F64, "inf"));
+        assert!(ScalarValue::parse("x").is_none() && ScalarValue::parse("").is_none());
+    }
+    #[test]
+    fn values_have_the_declared_type_or_are_refused() {
+        let number = |value: ScalarValue, dtype: DType| {
+            value.to_number(&Name::new("s"), dtype).map_err(|d| d.code.to_string())
+        };
+        let is = |value: Number| Ok::<Number, String>(value);
+        assert_eq!(number(true.into(), DType::Bool), is(Number::Bool(true)));
+        assert_eq!(number(3.into(), DType::F32), is(Number::F32(3.0)));
+        assert_eq!(number(0.5.into(), DType::F32), is(Number::F32(0.5)));
+        assert_eq!(number(0.5f32.into(), DType::F64), is(Number::F64(0.5)));
+        assert_eq!(number(255.into(), DType::U8), is(Number::U8(255)));
+        assert_eq!(number((-128).into(), DType::I8), is(Number::I8(-128)));
+        for (value, dtype) in [(true.into(), DType::I32), (true.into(), DType::F32), (1.into(), DType::Bool)]
+        {
+            assert_eq!(number(value, dtype), Err("scalar-type".into()), "{value} as {dtype}");
+        }
+        for (value, dtype) in [(256, DType::U8), (-1, DType::U8), (128, DType::I8), (-129, DType::I8)] {
+            assert_eq!(number(value.into(), dtype), Err("scalar-range".into()), "{value} as {dtype}");
+        }
+        assert_eq!(number(0.5.into(), DType::I32), Err("scalar-type".into()));
+    }
+}

@@ -1,0 +1,52 @@
+//! Cells that come to belong to one thread each: proved by order where each read sees a write of
+//! its own round, and never where it does not.
+
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_legality::{Basis, Verdict, judge};
+
+fn verdict(transformed: &str, declared: &str) -> String {
+    let text = format!("{transformed}declared {{\n{declared}}}\n");
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    match judge(kernel.declared(), &kernel) {
+        Verdict::Proved { basis: Basis::Order, .. } => "order".into(),
+        Verdict::Proved { .. } => "other proof".into(),
+        _ => "no proof".into(),
+    }
+}
+
+/// Each round of `i` fills a private row and reads it; `i` gets this tag. `filled` and `read` are
+/// the ranges of the two inner loops, `cell` is the cell that is read.
+fn row(tag: &str, filled: &str, read: &str, cell: &str) -> String {
+    let kernel = |tag: &str, tree: &str| {
+        format!(
+            "\
+kernel k(x: f32[n, 8], z: f32[n, 8], n: i32)
+domain {{ [i] : 0 <= i < n and i < 16 }}
+domain {{ [c] : {filled} }}
+domain {{ [d] : {read} }}
+temp t: f32[8] private
+{tag}t[c] = x[i, c] {{id=fill, inames=i:c}}
+z[i, d] = t[{cell}] {{id=read, inames=i:d}}
+tree {{
+{tree}}}
+"
+        )
+    };
+    let leaves = "for c {\nfill\n}\nfor d {\nread\n}\n";
+    verdict(&kernel(&format!("tag i: {tag}\n"), leaves), &kernel("", &format!("for i {{\n{leaves}}}\n")))
+}
+
+#[test]
+fn a_read_finds_what_its_own_round_has_written() {
+    for tag in ["block.x", "thread.x", "ilp"] {
+        let row = |filled: &str, read: &str, cell: &str| row(tag, filled, read, cell);
+        assert_eq!(row("0 <= c < 8", "0 <= d < 8", "d"), "order", "{tag}");
+        assert_eq!(row("0 <= c < 8", "0 <= d < 8", "7 - d"), "order", "{tag}");
+        assert_eq!(row("0 <= c < 7 and c <= i", "0 <= d < 7 and d <= i", "d"), "order", "{tag}");
+        assert_eq!(row("0 <= c < 8 and c <= i + 1", "0 <= d < 7 and d <= i", "d + 1"), "order", "{tag}");
+        // What an earlier round has written is read where the own one has not.
+        assert_eq!(row("0 <= c < 8 and c = i", "0 <= d < 8 and d <= i", "d"), "no proof", "{tag}");
+        assert_eq!(row("0 <= c < 8 and i <= c", "0 <= d < 8", "d"), "no proof", "{tag}");
+        assert_eq!(row("0 <= c < 8 and i <= 0", "0 <= d < 8", "d"), "no proof", "{tag}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Reductions that have become several: which points each of them adds, and which partial results it
+//! joins.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_legality::{Verdict, agrees, judge};
+
+/// A kernel with this value in the place of the declared one. `i` is split; `body` is what the tree
+/// holds in the loop over `s`, or in its blocks.
+fn kernel(declared: &str, transformed: &str, body: &str, blocks: bool) -> LoopKernel {
+    let kernel = |value: &str, split: &str, tree: &str| {
+        format!(
+            "\
+kernel k(x: f32[n, n], z: f32[n, n], out: f32[n], n: i32)
+assume 1 <= n
+domain {{ [s] : 0 <= s < n }}
+domain {{ [i] : 0 <= i < n }}
+domain {{ [j] : 0 <= j < n }}
+{split}out[s] = {value} {{id=both, inames=s}}
+{tree}"
+        )
+    };
+    let split = "domain { [o, r] : 0 <= r < 4 and 0 <= o and 4*o < n }\nlet i = 4*o + r\n";
+    let (tag, tree) = match blocks {
+        true => ("tag s: block.x\n", format!("tree {{\n{body}}}\n")),
+        false => ("", format!("tree {{\nfor s {{\n{body}}}\n}}\n")),
+    };
+    let after = kernel(transformed, &format!("{split}{tag}"), &tree);
+    let text = format!("{after}declared {{\n{}}}\n", kernel(declared, "", ""));
+    LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"))
+}
+
+/// Whether it computes what is declared, for a few numbers of points.
+fn agree(declared: &str, transformed: &str, body: &str) -> bool {
+    let kernel = kernel(declared, transformed, body, false);
+    let runs = [1, 3, 5].map(|n| agrees(&kernel, &BTreeMap::from([(Name::new("n"), n)])).unwrap());
+    runs.iter().all(Option::is_none)
+}
+
+/// Whether one more step, which leaves the reductions as they are, is proved.
+fn goes_on(declared: &str, transformed: &str, body: &str) -> bool {
+    let [loops, blocks] = [false, true].map(|blocks| kernel(declared, transformed, body, blocks));
+    matches!(judge(&loops, &blocks), Verdict::Proved { .. })
+}
+
+/// One of two reductions over different inames is split.
+#[test]
+fn a_nested_reduction_beside_another() {
+    let declared = "sum(i, x[s, i]) - sum(j, z[s, j])";
+    let first = "both.init1\nfor o {\nboth.init\nfor r {\nboth.update\n}\nboth.update1\n}\n";
+    let body = format!("{first}both.init2\nfor j {{\nboth.update2\n}}\nboth.finish\n");
+    let same = "sum(o, sum(r, x[s, i])) - sum(j, z[s, j])";
+    assert!(agree(declared, same, &body) && goes_on(declared, same, &body));
+    assert!(!agree(declared, "sum(o, sum(r, z[s, i])) - sum(j, x[s, j])", &body));
+    for other in ["sum(o, max(r, x[s, i])) - sum(j, z[s, j])", "max(o, sum(r, x[s, i])) - sum(j, z[s, j])"] {
+        assert!(!goes_on(declared, other, &body), "{other}");
+    }
+}
+
+/// Two reductions over one iname, both split.
+#[test]
+fn nested_reductions_beside_each_other() {
+    let declared = "sum(i, x[s, i]) - sum(i, z[s, i])";
+    let body = "\
+both.init1
+both.init3
+for o {
+both.init
+both.init2
+for r {
+both.update
+both.update2
+}
+both.update1
+both.update3
+}
+both.finish
+";
+    let same = "sum(o, sum(r, x[s, i])) - sum(o, sum(r, z[s, i]))";
+    assert!(goes_on(declared, same, body));
+    assert!(!goes_on(declared, "sum(o, sum(r, x[s, i])) - sum(o, max(r, z[s, i]))", body));
+}

@@ -1,0 +1,97 @@
+//! Replays of transformed kernels beside their declared ones: what they call a failure, and what
+//! they do not.
+
+use std::collections::BTreeMap;
+
+use loopwright_kernel_ir::{LoopKernel, Name};
+use loopwright_legality::{Failure, agrees};
+
+/// How a kernel fails that adds the points of a reduction from the last to the first.
+fn backwards(operator: &str, call: &str) -> Option<Failure> {
+    let kernel = |domain: &str, iname: &str, tree: &str| {
+        format!(
+            "\
+kernel k(x: f32[n], y: f32[1], n: i32)
+assume 1 <= n
+{operator}domain {{ [i] : 0 <= i < n }}
+{domain}y[0] = {call}({iname}, x[i]) {{id=get}}
+{tree}"
+        )
+    };
+    let declared = kernel("", "i", "");
+    let tree = "tree {\nget.init\nfor r {\nget.update\n}\nget.finish\n}\n";
+    let after = kernel("domain { [r] }\nlet i = n - 1 - r\n", "r", tree);
+    let text = format!("{after}declared {{\n{declared}}}\n");
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    agrees(&kernel, &BTreeMap::from([(Name::new("n"), 3)])).unwrap()
+}
+
+/// A sum may be taken in any order, an operator that does not commute may not.
+#[test]
+fn points_are_joined_in_any_order_where_the_operator_commutes() {
+    assert_eq!(backwards("", "sum"), None);
+    let last = "\
+reduction last(v) {
+    state s: like v = 0.0, some: bool = false
+    lift s = v, some = true
+    combine s = if(b.some, b.s, a.s), some = a.some or b.some
+    result s
+}
+";
+    assert!(matches!(backwards(last, "last"), Some(Failure::Points { .. })));
+}
+
+/// A value goes through a temporary: what was loaded a round before is another one.
+#[test]
+fn values_pass_through_temporaries() {
+    let kernel = |first: &str, second: &str| {
+        format!(
+            "\
+kernel k(x: f32[n], y: f32[n], n: i32)
+domain {{ [i] : 0 <= i < n }}
+temp t: f32 private
+t = x[i] {{id=load, inames=i}}
+y[i] = t {{id=put, inames=i}}
+tree {{
+for i {{
+{first}
+{second}
+}}
+}}
+"
+        )
+    };
+    let agree = |first: &str, second: &str, n: i64| {
+        let text = format!("{}declared {{\n{}}}\n", kernel(first, second), kernel("load", "put"));
+        let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+        agrees(&kernel, &BTreeMap::from([(Name::new("n"), n)])).unwrap()
+    };
+    assert_eq!(agree("load", "put", 3), None);
+    assert_eq!(agree("put", "load", 0), None);
+    let found = agree("put", "load", 3);
+    assert!(matches!(&found, Some(Failure::Read { cell, .. }) if cell.array == "t"), "{found:?}");
+}
+
+/// What is read from an array that nobody writes does not matter, wherever it lies.
+#[test]
+fn reads_by_data_are_replayed_where_nobody_writes() {
+    let kernel = |reversed: &str, iname: &str| {
+        format!(
+            "\
+kernel k(x: f32[n], p: i32[n], y: f32[n], n: i32)
+fact 0 <= p < n
+domain {{ [i] : 0 <= i < n }}
+{reversed}y[i] = x[p[i]] {{id=put, inames={iname}}}
+tree {{
+for {iname} {{
+put
+}}
+}}
+"
+        )
+    };
+    let reversed = kernel("domain { [r] }\nlet i = n - 1 - r\n", "r");
+    let text = format!("{reversed}declared {{\n{}}}\n", kernel("", "i"));
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    assert_eq!(agrees(&kernel, &BTreeMap::from([(Name::new("n"), 3)])), Ok(None));
+}

@@ -1,0 +1,144 @@
+//! Writes that leave one value may change places; those that may leave two may not.
+
+use loopwright_kernel_ir::LoopKernel;
+use loopwright_legality::{Basis, Verdict, agrees, judge};
+
+const HEAD: &str = "\
+kernel k(x: f32[n + m], p: i32[n], y: f32[n + m], z: f32[n], n: i32, m: i32, s: f32)
+assume 1 <= n and n <= m
+fact 0 <= p < n
+";
+
+/// The verdict on a kernel whose loops run otherwise.
+fn verdict(body: &str, was: &str, is: &str) -> String {
+    judged(&format!("{HEAD}{body}tree {{\n{is}}}\n"), &format!("{HEAD}{body}tree {{\n{was}}}\n"))
+}
+
+/// A refutation is replayed once more.
+fn judged(transformed: &str, declared: &str) -> String {
+    let text = format!("{transformed}declared {{\n{declared}}}\n");
+    let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
+    match judge(kernel.declared(), &kernel) {
+        Verdict::Proved { basis: Basis::Order, .. } => "order".into(),
+        Verdict::Proved { .. } => "flow".into(),
+        Verdict::Refuted(witness) => {
+            assert_eq!(agrees(&kernel, &witness.parameters), Ok(Some(witness.failure.clone())));
+            "refuted".into()
+        }
+        Verdict::Unknown { .. } => "unknown".into(),
+    }
+}
+
+fn is_proved(verdict: &str) -> bool {
+    ["order", "flow"].contains(&verdict)
+}
+
+/// The two loops around one statement change places: of several writes of a cell, another one is
+/// the last.
+fn turned(statement: &str) -> String {
+    let body =
+        format!("domain {{ [i, j] : 0 <= i < n and 0 <= j < m }}\n{statement} {{id=put, inames=i:j}}\n");
+    let tree = |a: &str, b: &str| format!("for {a} {{\nfor {b} {{\nput\n}}\n}}\n");
+    verdict(&body, &tree("i", "j"), &tree("j", "i"))
+}
+
+#[test]
+fn writes_of_one_value_change_places() {
+    for same in [
+        "y[i + j] = x[i + j]",
+        "y[i + j] = s * x[i + j + 0] + 1.0",
+        "y[i + j] = s",
+        "y[0] = 2.0",
+        "y[i + j] = if(x[i + j] > s, x[i + j], -s)",
+    ] {
+        assert_eq!(turned(same), "order", "{same}");
+    }
+    for other in [
+        "y[i + j] = x[i]",
+        "y[i + j] = x[j]",
+        "y[i + j] = cast(f32, i)",
+        "y[i + j] = x[i + j] + cast(f32, j)",
+        "y[i + j] = if(x[i + j] > s, x[i], -s)",
+    ] {
+        assert_eq!(turned(other), "refuted", "{other}");
+    }
+    // What is read is written.
+    assert!(!is_proved(&turned("y[i + j] = y[0] + 1.0")));
+}
+
+/// Two statements write to the same cells, and change places.
+fn swapped(first: &str, second: &str) -> String {
+    let body = format!(
+        "domain {{ [i] : 0 <= i < n }}\ndomain {{ [j] : 0 <= j < n }}\n{first} {{id=first, inames=i}}\n{second} {{id=second, inames=j}}\n"
+    );
+    let tree = |a: &str, b: &str| format!("for {a}\n{b}\n");
+    let (one, two) = (tree("i {", "first\n}"), tree("j {", "second\n}"));
+    verdict(&body, &format!("{one}{two}"), &format!("{two}{one}"))
+}
+
+#[test]
+fn statements_of_one_value_change_places() {
+    assert_eq!(swapped("y[i] = 0.0", "y[j] = 0.0"), "order");
+    assert_eq!(swapped("y[i] = 0.0", "y[j] = 1.0"), "refuted");
+    assert_eq!(swapped("y[i] = x[i]", "y[j] = x[j]"), "order");
+    assert_eq!(swapped("y[i] = x[i]", "y[j] = x[j + 1]"), "refuted");
+    assert_eq!(swapped("y[i] = x[i + 1]", "y[j] = x[j]"), "refuted");
+    assert_eq!(swapped("y[i + 1] = x[i]", "y[j] = x[j]"), "refuted");
+}
+
+/// The verdict on a loop that loads `t` from `p` and then does this, from the last round to the
+/// first.
+fn backwards(fact: &str, statement: &str) -> String {
+    let kernel = |reversed: &str, iname: &str| {
+        format!(
+            "\
+{HEAD}{fact}domain {{ [i] : 0 <= i < n }}
+{reversed}temp t: i32 private
+t = p[i] {{id=load, inames={iname}}}
+{statement} {{id=put, inames={iname}}}
+tree {{
+for {iname} {{
+load
+put
+}}
+}}
+"
+        )
+    };
+    judged(&kernel("domain { [r] }\nlet i = n - 1 - r\n", "r"), &kernel("", "i"))
+}
+
+/// A subscript that is read from data has another value in each round, whatever it is called; what
+/// is declared of the data says which rounds touch one cell.
+#[test]
+fn a_subscript_from_data_is_not_one_value() {
+    let injective = "fact injective(p)\n";
+    for statement in ["y[0] = x[t]", "y[0] = x[p[i]]"] {
+        for fact in ["", injective] {
+            assert!(!is_proved(&backwards(fact, statement)), "{fact}{statement}");
+        }
+    }
+    for statement in ["y[t] = x[i]", "y[p[i]] = x[i]", "y[t] = y[t] + x[i]"] {
+        assert!(is_proved(&backwards(injective, statement)), "{statement}");
+        assert!(!is_proved(&backwards("", statement)), "{statement}");
+    }
+    // p[i] + i grows with i.
+    for (fact, expected) in [("", false), ("fact monotone(p)\n", true)] {
+        for statement in ["y[t + i] = x[i]", "y[p[i] + i] = x[i]"] {
+            assert_eq!(is_proved(&backwards(fact, statement)), expected, "{fact}{statement}");
+        }
+        assert!(!is_proved(&backwards(fact, "y[t + n - i] = x[i]")), "{fact}");
+    }
+}
+
+/// The only argument is what is written.
+#[test]
+fn an_output_that_nobody_reads_is_seen() {
+    let kernel = |head: &str, iname: &str| {
+        format!(
+            "kernel k(y: f32[1])\ndomain {{ [i] : 0 <= i < 4 }}\n{head}\
+             y[0] = cast(f32, i) {{id=put, inames={iname}}}\ntree {{\nfor {iname} {{\nput\n}}\n}}\n"
+        )
+    };
+    assert_eq!(judged(&kernel("domain { [r] }\nlet i = 3 - r\n", "r"), &kernel("", "i")), "refuted");
+}
