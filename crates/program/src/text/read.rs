@@ -62,7 +62,7 @@ enum Arg {
     Scalar(ScalarArg),
 }
 
-/// A launch whose kernel is found when all have been read, by its path in the host's statements.
+/// The kernels that the host launches, in the order of the text, to be found when all have been read.
 #[derive(Default)]
 struct Launches {
     found: Vec<Later>,
