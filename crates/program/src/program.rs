@@ -93,7 +93,7 @@ pub struct Program {
     pub kernels: Vec<DeviceKernel>,
     /// What the host does.
     pub host: Vec<HostStmt>,
-    /// What statements come from; [`LeafId`] indexes it.
+    /// What statements come from; [`crate::LeafId`] indexes it.
     pub leaves: Vec<Leaf>,
     /// The user's device functions that are called.
     pub functions: Vec<DeviceFunction>,
