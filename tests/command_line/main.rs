@@ -3,6 +3,7 @@
 mod common;
 mod export;
 mod output;
+mod program;
 mod refusals;
 mod run;
 mod texts;

@@ -76,7 +76,7 @@ pub use math::{MATH_FUNCTIONS, MathFunction, math_function};
 pub use part::{Part, PartRef};
 pub use reduction::{ReductionOp, StateType, StateVar};
 pub use tag::{Flat, Shorter, Tag};
-pub use text::{parse_constraints, parse_domain, parse_expression};
+pub use text::{parse_constraints, parse_domain, parse_expression, syntax};
 pub use tree::Tree;
 pub use type_table::TypeTable;
 pub use typed::{ReductionTypes, Typed, TypedKind, end_of_range};

@@ -42,6 +42,6 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 /// A help text `do you mean ...`, if there is a near name.
-pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|n| format!("do you mean `{n}`?"))
 }

@@ -6,6 +6,8 @@
 //! implicit conversion. Arithmetic on f16 and bf16 does not occur: they are loaded, cast to f32,
 //! and cast back before a store.
 //!
+//! It has a text form, which [`Program::to_text`] prints and [`Program::parse`] reads: [`grammar`].
+//!
 //! Invariants ("validated means that the backend cannot fail"): variables are declared before use
 //! in an enclosing or the same body; names of arrays and kernels are unique, those of variables in
 //! their scope, all legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under
@@ -19,12 +21,15 @@
 
 mod effects;
 mod explain;
+#[doc = include_str!("../grammar.md")]
+pub mod grammar {}
 mod host_eval;
 pub mod index_range;
 mod kernel;
 mod program;
 mod reason;
 mod stmt;
+mod text;
 mod value;
 pub mod verify;
 

@@ -96,7 +96,7 @@ pub struct Program {
     /// Inames on axes of the block and the grid, with their values in terms of the coordinates and
     /// of scalar arguments: `threadIdx.x + 1`.
     pub coordinates: Vec<(Name, Aff)>,
-    /// What statements come from; [`LeafId`] indexes it.
+    /// What statements come from; [`crate::LeafId`] indexes it.
     pub leaves: Vec<Leaf>,
     /// The user's device functions that are called.
     pub functions: Vec<DeviceFunction>,

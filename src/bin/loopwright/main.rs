@@ -18,6 +18,7 @@ mod export;
 mod input;
 mod limits;
 mod lint;
+mod program;
 mod replay;
 mod report;
 mod run;
@@ -73,6 +74,17 @@ enum Command {
         #[arg(long, value_name = "ARCH")]
         compile: Option<String>,
     },
+    /// Print the lowered program as text; of a file with such a text (.lwp) say whether it is right.
+    ///
+    /// A text can be changed by hand. Its check is the one that every lowered program goes through:
+    /// all instances run, once each; barriers are met by all threads; conflicts are ordered. What
+    /// it refuses ends with status 2 and a witness.
+    Program {
+        #[command(flatten)]
+        form: Form,
+        #[command(flatten)]
+        binding: input::Binding,
+    },
     /// Write a kernel's binary and its launches to files, for hosts in other languages.
     Export(export::Export),
     /// Run a kernel on arrays from .npy files.
@@ -124,6 +136,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Cuda { form, binding, compile } => {
             cuda::print(&form, &binding, compile.as_deref()).map_err(|f| form.locate(f))
         }
+        Command::Program { form, binding } => program::program(&form, &binding),
         Command::Export(export) => export.export().map_err(|f| export.form.locate(f)),
         Command::Run(run) => run.run().map_err(|f| run.form.locate(f)),
         Command::Tune(tune) => tune.run(),

@@ -58,7 +58,7 @@ impl Parser {
     }
 
     /// Constraints joined by `and`, each with its span.
-    pub(crate) fn conjunction(
+    pub fn conjunction(
         &mut self,
         constraints: &mut Vec<Constraint>,
         spans: &mut Vec<Range<usize>>,
@@ -182,7 +182,7 @@ impl Parser {
     }
 
     /// A quasi-affine function.
-    pub(crate) fn aff(&mut self) -> Parse<Aff> {
+    pub fn aff(&mut self) -> Parse<Aff> {
         self.enter()?;
         let start = self.span().start;
         let mut sum = self.aff_term()?;
@@ -275,7 +275,15 @@ impl Parser {
             Tok::Ident if self.at_any_word(&["and", "or", "exists", "not", "true", "false"]) => {
                 Err(self.unexpected("a number"))
             }
-            Tok::Ident => Ok(Aff::var(self.name("a name")?)),
+            Tok::Ident => {
+                let name = self.name("a name")?;
+                if !(self.dotted && self.at(".")) {
+                    return Ok(Aff::var(name));
+                }
+                self.advance();
+                let axis = self.name("an axis, as `x`")?;
+                Ok(Aff::var(name.followed_by(&format!(".{axis}"))))
+            }
             _ => Err(self.unexpected("a number")),
         }
     }
@@ -322,7 +330,7 @@ impl Parser {
     }
 
     /// Names between brackets, separated by commas.
-    pub(crate) fn bracketed_names(&mut self, open: &'static str, close: &'static str) -> Parse<Vec<Name>> {
+    pub fn bracketed_names(&mut self, open: &'static str, close: &'static str) -> Parse<Vec<Name>> {
         self.open(open)?;
         let mut names = Vec::new();
         while !self.at(close) {

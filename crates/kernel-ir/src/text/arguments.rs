@@ -28,14 +28,15 @@ impl Parser {
         Ok(Arg::Array(Array { name, dtype, axes, order, space: AddressSpace::Global, streaming, waves }))
     }
 
-    fn number(&mut self, what: &str) -> Parse<u64> {
+    /// An integer literal.
+    pub fn number(&mut self, what: &str) -> Parse<u64> {
         let Tok::Int(number) = self.tok(0) else { return Err(self.unexpected(what)) };
         self.advance();
         Ok(number)
     }
 
     /// `waves(335872, 8)`
-    fn waves(&mut self) -> Parse<Option<Waves>> {
+    pub fn waves(&mut self) -> Parse<Option<Waves>> {
         if !self.eat_word("waves") {
             return Ok(None);
         }
@@ -52,7 +53,7 @@ impl Parser {
     }
 
     /// `"text"`, without quotes inside.
-    pub(super) fn quoted(&mut self, what: &str) -> Parse<Name> {
+    pub fn quoted(&mut self, what: &str) -> Parse<Name> {
         if self.tok(0) != Tok::Quoted {
             return Err(self.unexpected(&format!("{what}, in quotes")));
         }

@@ -364,7 +364,7 @@ impl Parser {
     }
 
     /// A type: one of ours, or a type parameter, which begins with a capital letter.
-    pub(crate) fn dtype(&mut self) -> Parse<Type> {
+    pub fn dtype(&mut self) -> Parse<Type> {
         let Some(word) = self.word(0) else { return Err(self.unexpected("a type")) };
         // loopy's `np.float32`.
         let (word, tokens) = match (word, self.peek_is(1, "."), self.word(2)) {

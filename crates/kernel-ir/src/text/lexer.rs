@@ -11,12 +11,16 @@ use std::ops::Range;
 
 /// What a token is; its text is found by its span.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Tok {
+pub enum Tok {
+    /// A word.
     Ident,
+    /// An integer literal.
     Int(u64),
     /// An integer literal beyond 64 bits.
     Huge,
+    /// A floating-point literal.
     Float(f64),
+    /// A sign.
     Punct(&'static str),
     /// Text between double quotes, on one line; the span includes the quotes.
     Quoted,
@@ -24,7 +28,9 @@ pub(crate) enum Tok {
     Raw,
     /// A function's body without its closing brace.
     OpenRaw,
+    /// No token.
     Unknown,
+    /// The end of the text.
     End,
 }
 
@@ -40,7 +46,7 @@ pub(crate) struct Token {
 const PUNCTUATION: &[&str] = &[
     "...", "->", "<=", ">=", "==", "!=", "//", "**", "<<", ">>", ":=", "+=", "-=", "*=", "/=", "&&", "||",
     "(", ")", "[", "]", "{", "}", ",", ":", ";", "=", "<", ">", "+", "-", "*", "/", "%", "&", "|", "^", "~",
-    ".", "?", "!",
+    ".", "?", "!", "@",
 ];
 
 fn is_ident_start(c: u8) -> bool {
@@ -53,7 +59,7 @@ fn is_ident(c: u8) -> bool {
 
 /// Whether a text is a name: a letter or underscore, then letters, digits and underscores, all of
 /// ASCII.
-pub(crate) fn is_identifier(text: &str) -> bool {
+pub fn is_identifier(text: &str) -> bool {
     text.bytes().next().is_some_and(is_ident_start) && text.bytes().all(is_ident)
 }
 

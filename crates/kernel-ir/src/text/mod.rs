@@ -1,4 +1,6 @@
 //! The text of kernels: reading and printing.
+//!
+//! [`syntax`] is what texts of other forms take from it.
 mod affine;
 mod arguments;
 mod expression;
@@ -20,3 +22,14 @@ pub(crate) use lexer::{close_of_c, is_identifier};
 pub(crate) use parser::RESERVED;
 pub(crate) use print::conjunction as text_of_constraints;
 pub(crate) use read::{complete_built, map_of_print, map_of_text};
+
+/// What the texts of other forms share with that of kernels: tokens, the cursor over them, affine
+/// functions and constraints, types, facts and device functions.
+pub mod syntax {
+    pub use super::{
+        lexer::{Tok, is_identifier},
+        parser::{Parse, Parser},
+        print::{conjunction as text_of_constraints, fact as text_of_fact, function as text_of_function},
+    };
+    pub use crate::suggest::did_you_mean;
+}

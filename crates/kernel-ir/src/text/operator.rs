@@ -158,7 +158,8 @@ impl Parser {
         }
     }
 
-    pub(super) fn device_function(&mut self) -> Parse<DeviceFunction> {
+    /// The rest of a `function` line, behind that word.
+    pub fn device_function(&mut self) -> Parse<DeviceFunction> {
         let name = self.name("the name of the function")?;
         let known = |p: &mut Parser| -> Parse<crate::DType> {
             let span = p.span();

@@ -12,14 +12,16 @@ use crate::{
 };
 
 /// Boxed, since a diagnostic carries its text.
-pub(crate) type Parse<T> = Result<T, Box<Diagnostic>>;
+pub type Parse<T> = Result<T, Box<Diagnostic>>;
 
 /// Nesting limit of brackets and prefix operators.
 const NESTING_LIMIT: usize = 96;
 
-pub(crate) struct Parser {
-    pub origin: Arc<str>,
-    pub text: Arc<str>,
+/// The cursor over the tokens of a text, with the parts of the grammar that texts share. See the
+/// head of `text/parser.rs`.
+pub struct Parser {
+    pub(crate) origin: Arc<str>,
+    pub(crate) text: Arc<str>,
     tokens: Vec<Token>,
     pos: usize,
     /// The token with which the current statement began; a line break before it does not end it.
@@ -27,11 +29,16 @@ pub(crate) struct Parser {
     /// Number of brackets open in the statement.
     brackets: usize,
     nesting: usize,
+    /// How deep they may nest, and what to do about it.
+    limit: (usize, &'static str),
     /// Inside `floor(..)`, where `/` divides.
-    pub in_floor: bool,
+    pub(crate) in_floor: bool,
+    /// Whether two words joined by a dot are one name in affine text.
+    pub(crate) dotted: bool,
 }
 
 impl Parser {
+    /// At the beginning of a text; `origin` is what diagnostics call it.
     pub fn new(origin: &str, text: &str) -> Self {
         Parser {
             origin: origin.into(),
@@ -41,8 +48,27 @@ impl Parser {
             statement: 0,
             brackets: 0,
             nesting: 0,
+            limit: (NESTING_LIMIT, "compute parts of it by instructions of their own"),
             in_floor: false,
+            dotted: false,
         }
+    }
+
+    /// As it is, for a text whose brackets may nest so deep, with what to do where they nest deeper.
+    pub fn with_nesting(mut self, limit: usize, help: &'static str) -> Self {
+        self.limit = (limit, help);
+        self
+    }
+
+    /// As it is, for a text whose affine functions speak of coordinates, as `threadIdx.x`.
+    pub fn with_coordinates(mut self) -> Self {
+        self.dotted = true;
+        self
+    }
+
+    /// The whole text.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 
     fn token(&self, ahead: usize) -> &Token {
@@ -78,6 +104,7 @@ impl Parser {
         if self.pos == 0 { 0 } else { self.tokens[self.pos - 1].span.end }
     }
 
+    /// Goes on to the next token.
     pub fn advance(&mut self) {
         self.pos = (self.pos + 1).min(self.tokens.len() - 1);
     }
@@ -88,6 +115,7 @@ impl Parser {
         (token.tok == Tok::Ident).then(|| &self.text[token.span.clone()])
     }
 
+    /// Whether a word comes next.
     pub fn ident_here(&self) -> bool {
         self.tok(0) == Tok::Ident
     }
@@ -97,22 +125,27 @@ impl Parser {
         self.span().start == self.last_end()
     }
 
+    /// Whether this sign comes next.
     pub fn at(&self, punct: &str) -> bool {
         self.peek_is(0, punct)
     }
 
+    /// Whether this sign stands so many tokens ahead.
     pub fn peek_is(&self, ahead: usize, punct: &str) -> bool {
         matches!(self.tok(ahead), Tok::Punct(p) if p == punct)
     }
 
+    /// Whether this word comes next.
     pub fn at_word(&self, word: &str) -> bool {
         self.word(0) == Some(word)
     }
 
+    /// Whether one of these words comes next.
     pub fn at_any_word(&self, words: &[&str]) -> bool {
         self.word(0).is_some_and(|w| words.contains(&w))
     }
 
+    /// Takes this sign if it comes next.
     pub fn eat(&mut self, punct: &str) -> bool {
         let here = self.at(punct);
         if here {
@@ -121,6 +154,7 @@ impl Parser {
         here
     }
 
+    /// Takes this word if it comes next.
     pub fn eat_word(&mut self, word: &str) -> bool {
         let here = self.at_word(word);
         if here {
@@ -129,6 +163,7 @@ impl Parser {
         here
     }
 
+    /// Takes this sign, or refuses the text.
     pub fn expect(&mut self, punct: &'static str) -> Parse<()> {
         if self.eat(punct) { Ok(()) } else { Err(self.unexpected(&format!("`{punct}`"))) }
     }
@@ -140,6 +175,7 @@ impl Parser {
         self.enter()
     }
 
+    /// The closing bracket of [`Parser::open`].
     pub fn close(&mut self, punct: &'static str) -> Parse<()> {
         if !self.at(punct) {
             return Err(self.unexpected(&format!("`{punct}`")));
@@ -170,15 +206,17 @@ impl Parser {
     /// Enters one level of nesting.
     pub fn enter(&mut self) -> Parse<()> {
         self.nesting += 1;
-        if self.nesting > NESTING_LIMIT {
+        let (limit, help) = self.limit;
+        if self.nesting > limit {
             return Err(self
-                .error("too-deep", format!("the text nests deeper than {NESTING_LIMIT} levels"))
-                .help("compute parts of it by instructions of their own")
+                .error("too-deep", format!("the text nests deeper than {limit} levels"))
+                .help(help)
                 .into());
         }
         Ok(())
     }
 
+    /// One level less deep.
     pub fn leave(&mut self) {
         self.nesting = self.nesting.saturating_sub(1);
     }
@@ -188,6 +226,7 @@ impl Parser {
         i64::try_from(value).map_err(|_| self.huge())
     }
 
+    /// The refusal of an integer beyond 64 bits.
     pub fn huge(&self) -> Box<Diagnostic> {
         self.error("overflow", "the integer does not fit into 64 bits").into()
     }
@@ -211,10 +250,12 @@ impl Parser {
         Err(self.unexpected("the end of the line"))
     }
 
+    /// The place of these bytes of the text.
     pub fn place(&self, span: Range<usize>) -> Place {
         Place { origin: self.origin.clone(), text: self.text.clone(), span }
     }
 
+    /// A diagnostic about these bytes of the text.
     pub fn diagnostic(
         &self,
         span: Range<usize>,
@@ -229,6 +270,7 @@ impl Parser {
         self.diagnostic(self.span(), code, message)
     }
 
+    /// As [`Parser::diagnostic`], ready to be returned.
     pub fn error_at(
         &self,
         span: Range<usize>,
@@ -238,7 +280,8 @@ impl Parser {
         self.diagnostic(span, code, message).into()
     }
 
-    pub fn poly_error(&self, error: loopwright_poly::Error, span: Range<usize>) -> Box<Diagnostic> {
+    /// A question about integers that failed, about these bytes of the text.
+    pub(crate) fn poly_error(&self, error: loopwright_poly::Error, span: Range<usize>) -> Box<Diagnostic> {
         Diagnostic::from(error).at(Some(self.place(span))).into()
     }
 

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 use crate::{
-    AddressSpace, Arg, Array, Constraint, Domain, Expr, Fact, Instruction, KernelData, Lookup, LoopKernel,
-    Name, Precision, ReductionOp, Role, StateType, Tree, Type, nest,
+    AddressSpace, Arg, Array, Constraint, DeviceFunction, Domain, Expr, Fact, Instruction, KernelData,
+    Lookup, LoopKernel, Name, Precision, ReductionOp, Role, StateType, Tree, Type, nest,
     text::{expression::binding, print_expr::ExprPrinter},
     types::UNTYPED,
 };
@@ -13,7 +13,7 @@ use crate::{
 const WIDTH: usize = 100;
 
 /// Constraints joined by `and`; those that share an end are printed as one chain: `0 <= i < n`.
-pub(crate) fn conjunction(constraints: &[Constraint]) -> String {
+pub fn conjunction(constraints: &[Constraint]) -> String {
     let mut text = String::new();
     let mut end = String::new();
     for c in constraints {
@@ -50,6 +50,45 @@ impl fmt::Display for Domain {
         }
         f.write_str(" }")
     }
+}
+
+/// The line of a fact.
+pub fn fact(fact: &Fact) -> String {
+    let side = |e: &Expr| {
+        let mut text = String::new();
+        // Writing to a string does not fail; no name in a fact is an iname.
+        let _ = ExprPrinter { is_iname: &|_| false }.above(&mut text, e, binding::COMPARE + 1);
+        text
+    };
+    match fact {
+        Fact::Monotone(array) => format!("fact monotone({array})"),
+        Fact::Injective(array) => format!("fact injective({array})"),
+        Fact::Range { array, lower, upper } => {
+            let lower = lower.as_ref().map_or(String::new(), |e| format!("{} <= ", side(e)));
+            let upper = match upper {
+                None => String::new(),
+                // One more than a sum is what `<=` means.
+                Some(Expr::Binary(crate::BinaryOp::Add, bound, one)) if **one == Expr::Int(1) => {
+                    format!(" <= {}", side(bound))
+                }
+                Some(bound) => format!(" < {}", side(bound)),
+            };
+            format!("fact {lower}{array}{upper}")
+        }
+    }
+}
+
+/// The lines of a device function, the last one at this indentation.
+pub fn function(function: &DeviceFunction, indent: &str) -> String {
+    let params: Vec<&str> = function.params.iter().map(|t| t.name()).collect();
+    // The lines of the source keep their own indentation: they are part of the value.
+    format!(
+        "function {}({}) -> {} {{\n{}\n{indent}}}",
+        function.name,
+        params.join(", "),
+        function.result,
+        function.source
+    )
 }
 
 struct Printer<'a> {
@@ -120,37 +159,6 @@ impl Printer<'_> {
         }
         let inner = format!(",\n{}    ", self.indent);
         format!("kernel {}(\n{}    {},\n{})", self.data.name, self.indent, args.join(&inner), self.indent)
-    }
-
-    fn fact(&self, fact: &Fact) -> String {
-        match fact {
-            Fact::Monotone(array) => format!("fact monotone({array})"),
-            Fact::Injective(array) => format!("fact injective({array})"),
-            Fact::Range { array, lower, upper } => {
-                let mut text = "fact ".to_string();
-                let side = |text: &mut String, e: &Expr| {
-                    let _ = self.expr.above(text, e, binding::COMPARE + 1);
-                };
-                if let Some(lower) = lower {
-                    side(&mut text, lower);
-                    text.push_str(" <= ");
-                }
-                text.push_str(array);
-                match upper {
-                    None => {}
-                    // One more than a sum is what `<=` means.
-                    Some(Expr::Binary(crate::BinaryOp::Add, bound, one)) if **one == Expr::Int(1) => {
-                        text.push_str(" <= ");
-                        side(&mut text, bound);
-                    }
-                    Some(bound) => {
-                        text.push_str(" < ");
-                        side(&mut text, bound);
-                    }
-                }
-                text
-            }
-        }
     }
 
     fn reduction(&self, op: &ReductionOp) -> String {
@@ -271,14 +279,9 @@ impl Printer<'_> {
                 }
             }
         }
-        data.facts.iter().for_each(|fact| line(self.fact(fact)));
+        data.facts.iter().for_each(|f| line(fact(f)));
         data.reductions.iter().for_each(|op| line(self.reduction(op)));
-        for function in &data.functions {
-            let params: Vec<&str> = function.params.iter().map(|t| t.name()).collect();
-            line(format!("function {}({}) -> {} {{", function.name, params.join(", "), function.result));
-            // The lines of the source keep their own indentation: they are part of the value.
-            line(format!("{}\n{indent}}}", function.source));
-        }
+        data.functions.iter().for_each(|f| line(function(f, indent)));
         for v in &data.vouched {
             line(match &v.step {
                 Some(step) => format!("assume_legal \"{}\" for \"{step}\"", v.reason),

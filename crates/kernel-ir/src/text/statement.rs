@@ -147,7 +147,7 @@ impl Parser {
                 data.vouched.push(Vouched { reason, step });
             }
             "fact" => {
-                let fact = self.fact(data)?;
+                let fact = self.fact(&|n| data.array(n).is_some())?;
                 draft.map.spans.insert(Item::Fact(data.facts.len()), start..self.last_end());
                 data.facts.push(fact);
             }
@@ -239,7 +239,8 @@ impl Parser {
         Ok(())
     }
 
-    fn fact(&mut self, data: &KernelData) -> Parse<Fact> {
+    /// The rest of a `fact` line, behind that word; `is_array` says what the names of arrays are.
+    pub fn fact(&mut self, is_array: &dyn Fn(&str) -> bool) -> Parse<Fact> {
         if self.at_any_word(&["monotone", "injective"]) && self.peek_is(1, "(") {
             let monotone = self.at_word("monotone");
             self.advance();
@@ -283,7 +284,7 @@ impl Parser {
                 lower: Some(lower(low, a)),
                 upper: Some(upper(high, b)),
             }),
-            ([low, Expr::Name(array)], [a]) if !matches!(low, Expr::Name(n) if data.array(n).is_some()) => {
+            ([low, Expr::Name(array)], [a]) if !matches!(low, Expr::Name(n) if is_array(n)) => {
                 Ok(Fact::Range { array: array.clone(), lower: Some(lower(low, a)), upper: None })
             }
             ([Expr::Name(array), high], [a]) => {

@@ -19,15 +19,20 @@ impl Parser {
                 self.close("}")?;
                 trees.push(Tree::Loop { iname, body });
             } else if self.ident_here() {
-                let instruction = self.name("the id of an instruction")?;
-                let part = if self.eat(".") { self.part()? } else { Part::Whole };
-                trees.push(Tree::Leaf(PartRef { instruction, part }));
+                trees.push(Tree::Leaf(self.part_of()?));
             } else {
                 return Err(self.unexpected("`for` or the part of an instruction"));
             }
             self.eat(";");
         }
         Ok(trees)
+    }
+
+    /// The part of an instruction, as `total.update`.
+    pub fn part_of(&mut self) -> Parse<PartRef> {
+        let instruction = self.name("the id of an instruction")?;
+        let part = if self.eat(".") { self.part()? } else { Part::Whole };
+        Ok(PartRef { instruction, part })
     }
 
     /// `init`, `update`, `finish`; `init1`, `update1` of the second reduction.

@@ -1,0 +1,83 @@
+//! Why something stands where it does, and text in quotes.
+
+use std::fmt::Write;
+
+use loopwright_kernel_ir::syntax::{Parse, Parser, Tok};
+
+use crate::{Note, Reason};
+
+/// Text in quotes, on one line.
+pub(super) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            // A quote ends the text wherever it stands.
+            c if c == '"' || c.is_control() => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// What stands behind a statement for its note, with a blank before it.
+pub(super) fn text_of(note: &Note) -> String {
+    let mut text = match note.reason {
+        Reason::Predicate { integers: false } => " predicate".to_string(),
+        Reason::Predicate { integers: true } => " predicate integers".to_string(),
+        Reason::Stated | Reason::Dependence(_) | Reason::Guard(_) => String::new(),
+    };
+    if !note.text.is_empty() {
+        text.push(' ');
+        text.push_str(&quoted(&note.text));
+    }
+    text
+}
+
+/// A note, where there is one.
+pub(super) fn read(p: &mut Parser) -> Parse<Note> {
+    let reason = match p.eat_word("predicate") {
+        true => Reason::Predicate { integers: p.eat_word("integers") },
+        false => Reason::Stated,
+    };
+    let text = match p.tok(0) {
+        Tok::Quoted => read_quoted(p, "a note")?,
+        _ => String::new(),
+    };
+    Ok(Note { text, reason })
+}
+
+/// What [`quoted`] has written.
+pub(super) fn read_quoted(p: &mut Parser, what: &str) -> Parse<String> {
+    let span = p.span();
+    let raw = p.quoted(what)?;
+    let mut text = String::with_capacity(raw.len());
+    let mut rest = &*raw;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        text.push_str(before);
+        let known = match escape.chars().next() {
+            Some('\\') => Some(('\\', 1)),
+            Some('n') => Some(('\n', 1)),
+            Some('u') => escape.strip_prefix("u{").and_then(|e| e.split_once('}')).and_then(|(digits, _)| {
+                let c = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32)?;
+                Some((c, digits.len() + 3))
+            }),
+            _ => None,
+        };
+        let Some((c, length)) = known else {
+            return Err(p
+                .diagnostic(span, "syntax", "a `\\` in quotes begins no character")
+                .help("write `\\\\`, `\\n`, or the number of a character, as `\\u{22}` for a quote")
+                .into());
+        };
+        text.push(c);
+        rest = &escape[length..];
+    }
+    text.push_str(rest);
+    Ok(text)
+}

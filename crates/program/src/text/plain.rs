@@ -1,0 +1,52 @@
+//! What a text keeps of a program.
+
+use crate::{HostStmt, Note, Program, Reason, Stmt};
+
+impl Program {
+    /// The program as its text has it: notes keep their lines, but not the systems of integers and
+    /// the conditions that they rest on ([`Reason::Dependence`], [`Reason::Guard`]), which explain
+    /// the program and have no part in what it does.
+    pub fn plain(&self) -> Program {
+        let mut program = self.clone();
+        host(&mut program.host);
+        for kernel in &mut program.kernels {
+            kernel.notes.iter_mut().for_each(note);
+            body(&mut kernel.body);
+        }
+        program
+    }
+}
+
+fn note(note: &mut Note) {
+    match note.reason {
+        Reason::Dependence(_) | Reason::Guard(_) => note.reason = Reason::Stated,
+        Reason::Stated | Reason::Predicate { .. } => {}
+    }
+}
+
+fn host(stmts: &mut [HostStmt]) {
+    for stmt in stmts {
+        if let HostStmt::For { body, note: why, .. } = stmt {
+            note(why);
+            host(body);
+        }
+    }
+}
+
+fn body(stmts: &mut [Stmt]) {
+    for stmt in stmts {
+        match stmt {
+            Stmt::For { note: why, .. }
+            | Stmt::If { note: why, .. }
+            | Stmt::Sync { note: why, .. }
+            | Stmt::Collective { note: why, .. } => note(why),
+            Stmt::Let { .. }
+            | Stmt::Declare(_)
+            | Stmt::Set { .. }
+            | Stmt::Store { .. }
+            | Stmt::Update { .. }
+            | Stmt::VectorCopy { .. } => {}
+        }
+        stmt.bodies_mut().for_each(|inside| body(inside));
+    }
+}

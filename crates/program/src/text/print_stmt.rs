@@ -1,0 +1,144 @@
+//! Statements as text.
+
+use std::fmt::Write;
+
+use super::{
+    note,
+    print_value::{ValuePrinter, axis},
+};
+use crate::{Atomic, Join, Leaf, LeafId, Scope, Step, Stmt, VarId};
+
+/// The names of updates.
+pub(super) const UPDATES: [(Atomic, &str); 3] =
+    [(Atomic::Add, "add"), (Atomic::Min, "min"), (Atomic::Max, "max")];
+
+/// Prints the statements of a kernel.
+pub(super) struct StmtPrinter<'a> {
+    pub values: ValuePrinter<'a>,
+    pub leaves: &'a [Leaf],
+}
+
+impl StmtPrinter<'_> {
+    pub fn body(&self, out: &mut String, body: &[Stmt], indent: usize) {
+        body.iter().for_each(|stmt| self.stmt(out, stmt, indent));
+    }
+
+    fn stmt(&self, out: &mut String, stmt: &Stmt, indent: usize) {
+        let values = &self.values;
+        let space = format!("{:indent$}", "");
+        // Writing to a string does not fail.
+        let _ = match stmt {
+            Stmt::Let { var, value, leaf } => {
+                let (text, leaf) = (values.text(value), self.leaf(*leaf));
+                writeln!(out, "{space}let {} = {text}{leaf}", self.declared(*var))
+            }
+            Stmt::Declare(var) => writeln!(out, "{space}declare {}", self.declared(*var)),
+            Stmt::Set { var, value, leaf } => {
+                let (text, leaf) = (values.text(value), self.leaf(*leaf));
+                writeln!(out, "{space}set {} = {text}{leaf}", values.variable(*var))
+            }
+            Stmt::Store { to, value, leaf } => {
+                let (to, text, leaf) = (values.element(to), values.text(value), self.leaf(*leaf));
+                writeln!(out, "{space}store {to} = {text}{leaf}")
+            }
+            Stmt::Update { atomic, to, value, leaf } => {
+                let name = UPDATES.iter().find(|(known, _)| known == atomic).map_or("?", |(_, n)| n);
+                let (to, text, leaf) = (values.element(to), values.text(value), self.leaf(*leaf));
+                writeln!(out, "{space}update {name} {to} = {text}{leaf}")
+            }
+            Stmt::VectorCopy { to, from, lanes, leaf } => {
+                let (to, from, leaf) = (values.element(to), values.element(from), self.leaf(*leaf));
+                writeln!(out, "{space}copy {lanes} {to} = {from}{leaf}")
+            }
+            Stmt::For { var, lower, upper, step, unroll, body, note } => {
+                let step = match step {
+                    Step::Add(1) => String::new(),
+                    Step::Add(by) => format!(" step {by}"),
+                    Step::Halve => " step halve".to_string(),
+                    Step::Double => " step double".to_string(),
+                };
+                let unroll = if *unroll { " unroll" } else { "" };
+                let _ = writeln!(
+                    out,
+                    "{space}for {} = {} to {}{step}{unroll}{} {{",
+                    self.declared(*var),
+                    values.text(lower),
+                    values.text(upper),
+                    note::text_of(note)
+                );
+                self.body(out, body, indent + 4);
+                writeln!(out, "{space}}}")
+            }
+            Stmt::If { .. } => {
+                out.push_str(&space);
+                self.guard(out, stmt, indent);
+                Ok(())
+            }
+            Stmt::Sync { scope, note } => {
+                let scope = match scope {
+                    Scope::Block => "block",
+                    Scope::Warp => "warp",
+                };
+                writeln!(out, "{space}barrier {scope}{}", note::text_of(note))
+            }
+            Stmt::Collective { join, body, note } => {
+                let _ = writeln!(out, "{space}collective {}{} {{", self.join(join), note::text_of(note));
+                self.body(out, body, indent + 4);
+                writeln!(out, "{space}}}")
+            }
+        };
+    }
+
+    /// `if ... { ... } else if ... { ... }`, from the word on.
+    fn guard(&self, out: &mut String, mut stmt: &Stmt, indent: usize) {
+        let space = format!("{:indent$}", "");
+        while let Stmt::If { cond, body, otherwise, note } = stmt {
+            let _ = writeln!(out, "if {}{} {{", self.values.text(cond), note::text_of(note));
+            self.body(out, body, indent + 4);
+            match &otherwise[..] {
+                [] => break,
+                [next @ Stmt::If { .. }] => {
+                    let _ = write!(out, "{space}}} else ");
+                    stmt = next;
+                }
+                otherwise => {
+                    let _ = writeln!(out, "{space}}} else {{");
+                    self.body(out, otherwise, indent + 4);
+                    break;
+                }
+            }
+        }
+        let _ = writeln!(out, "{space}}}");
+    }
+
+    /// `sum(acc) along(x: 32) to_all scan`
+    fn join(&self, join: &Join) -> String {
+        let state: Vec<&str> = join.state.iter().map(|v| self.values.variable(*v)).collect();
+        let axes: Vec<String> = join.axes.iter().map(|(a, n)| format!("{}: {n}", axis(*a))).collect();
+        let to_all = if join.to_all { " to_all" } else { "" };
+        let scan = if join.scan { " scan" } else { "" };
+        format!("{}({}) along({}){to_all}{scan}", join.operator, state.join(", "), axes.join(", "))
+    }
+
+    /// A variable where it is declared, with its type.
+    fn declared(&self, var: VarId) -> String {
+        let name = self.values.variable(var);
+        match self.values.names.type_of(var) {
+            Some(dtype) => format!("{name}: {dtype}"),
+            None => name.to_string(),
+        }
+    }
+
+    /// What a statement comes from, with a blank before it.
+    fn leaf(&self, leaf: Option<LeafId>) -> String {
+        let Some(id) = leaf else { return String::new() };
+        let Some(leaf) = self.leaves.get(id.0) else { return " {?}".to_string() };
+        match self.values.names.leaves_of(&leaf.part) {
+            [_] => format!(" {{{}}}", leaf.part),
+            several => {
+                let number = several.iter().position(|l| *l == id).unwrap_or_default();
+                format!(" {{{}[{number}]}}", leaf.part)
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Programs from text.
+
+use std::ops::Range;
+
+use loopwright_kernel_ir::{
+    DType, Diagnostic, Name, Type,
+    syntax::{Parse, Parser, Tok, did_you_mean},
+};
+
+use super::{layout, leaf, names::Names, note};
+use crate::{Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg};
+
+/// How deep brackets and statements may nest: deeper than those of a kernel's text, from which
+/// programs come.
+const NESTING_LIMIT: usize = 320;
+
+/// The lines of a program.
+const LINES: &[&str] = &["assume", "fact", "function", "global", "coordinate", "leaf", "host", "kernel"];
+
+impl Program {
+    /// Reads a program; the grammar is [`crate::grammar`]. Names are resolved and types filled in,
+    /// but nothing is checked: that is [`crate::verify::verify`]'s.
+    pub fn parse(text: &str) -> Result<Program, Diagnostic> {
+        Self::parse_named("<program>", text)
+    }
+
+    /// As [`Program::parse`]; `origin` is what diagnostics call the text, as the name of its file.
+    pub fn parse_named(origin: &str, text: &str) -> Result<Program, Diagnostic> {
+        let p = Parser::new(origin, text)
+            .with_nesting(NESTING_LIMIT, "give parts of it names of their own")
+            .with_coordinates();
+        let mut program = Program {
+            name: "".into(),
+            index: DType::I32,
+            args: Vec::new(),
+            globals: Vec::new(),
+            kernels: Vec::new(),
+            host: Vec::new(),
+            coordinates: Vec::new(),
+            leaves: Vec::new(),
+            functions: Vec::new(),
+            assumptions: Vec::new(),
+            facts: Vec::new(),
+        };
+        let mut reader = Reader { p, names: Names::new(program.index) };
+        reader.whole(&mut program).map_err(|d| *d)?;
+        Ok(program)
+    }
+}
+
+/// What is read, and what the names stand for that have been read.
+pub(super) struct Reader {
+    pub p: Parser,
+    pub names: Names,
+}
+
+/// A name that is to be found when everything has been read.
+type Later = (Name, Range<usize>);
+
+/// An argument whose kind is known when all arrays have been read.
+enum Arg {
+    Array(Later),
+    Scalar(ScalarArg),
+}
+
+/// The kernels that the host launches, in the order of the text, to be found when all have been read.
+#[derive(Default)]
+struct Launches {
+    found: Vec<Later>,
+    has_host: bool,
+}
+
+impl Reader {
+    fn whole(&mut self, program: &mut Program) -> Parse<()> {
+        self.p.begin_statement();
+        let args = self.header(program)?;
+        let mut launches = Launches::default();
+        loop {
+            self.p.begin_statement();
+            if self.p.at_text_end() {
+                break;
+            }
+            self.line(program, &mut launches)?;
+            self.p.end_statement()?;
+        }
+        for arg in args {
+            program.args.push(match arg {
+                Arg::Scalar(scalar) => ProgramArg::Scalar(scalar),
+                Arg::Array((name, span)) => {
+                    let names = program.globals.iter().map(|g| &g.name);
+                    ProgramArg::Array(self.find("argument", &name, span, names)?)
+                }
+            });
+        }
+        let mut numbers = Vec::new();
+        for (name, span) in launches.found {
+            numbers.push(self.find("kernel", &name, span, program.kernels.iter().map(|k| &k.name))?);
+        }
+        number(&mut program.host, &numbers);
+        Ok(())
+    }
+
+    /// `program copy(x, y, n: i32) index i32`
+    fn header(&mut self, program: &mut Program) -> Parse<Vec<Arg>> {
+        if !self.p.eat_word("program") {
+            let mut error = self.p.unexpected("`program`");
+            let begin =
+                "a program begins with its name and arguments: `program axpy(x, y, n: i32) index i32`";
+            error.help = Some(begin.into());
+            return Err(error);
+        }
+        program.name = self.p.name("the name of the program")?;
+        let mut args = Vec::new();
+        self.p.open("(")?;
+        while !self.p.at(")") {
+            let span = self.p.span();
+            let name = self.p.name("an argument")?;
+            args.push(match self.p.eat(":") {
+                true => Arg::Scalar(ScalarArg { name, dtype: self.dtype()? }),
+                false => Arg::Array((name, span)),
+            });
+            if !self.p.eat(",") {
+                break;
+            }
+        }
+        self.p.close(")")?;
+        if !self.p.eat_word("index") {
+            return Err(self.p.unexpected("`index` and the type of indices"));
+        }
+        let span = self.p.span();
+        program.index = self.dtype()?;
+        if !matches!(program.index, DType::I32 | DType::I64) {
+            return Err(self
+                .p
+                .diagnostic(span, "index-type", format!("indices cannot be `{}`", program.index))
+                .help("write i32 or i64")
+                .into());
+        }
+        self.names = Names::new(program.index);
+        for arg in &args {
+            if let Arg::Scalar(s) = arg {
+                self.names.scalar(s.name.clone(), s.dtype);
+            }
+        }
+        self.p.end_statement()?;
+        Ok(args)
+    }
+
+    fn line(&mut self, program: &mut Program, launches: &mut Launches) -> Parse<()> {
+        let start = self.p.span();
+        if self.p.eat_word("assume") {
+            return self.p.conjunction(&mut program.assumptions, &mut Vec::new());
+        }
+        if self.p.eat_word("fact") {
+            // Which side of a comparison is the array is told by the other, an expression of scalars.
+            let names = &self.names;
+            program.facts.push(self.p.fact(&|n| names.scalar_of(n).is_none())?);
+            return Ok(());
+        }
+        if self.p.eat_word("function") {
+            let function = self.p.device_function()?;
+            self.names.function(function.name.clone(), function.result);
+            program.functions.push(function);
+            return Ok(());
+        }
+        if self.p.eat_word("global") {
+            let span = self.p.span();
+            let global = self.global()?;
+            self.unused(&global.name, span)?;
+            self.names.global(program.globals.len(), &global);
+            program.globals.push(global);
+            return Ok(());
+        }
+        if self.p.eat_word("coordinate") {
+            let iname = self.p.name("an iname")?;
+            self.p.expect("=")?;
+            program.coordinates.push((iname, self.p.aff()?));
+            return Ok(());
+        }
+        if self.p.eat_word("leaf") {
+            let leaf = leaf::read(&mut self.p, &program.leaves)?;
+            self.names.leaf(leaf.part.clone(), LeafId(program.leaves.len()));
+            program.leaves.push(leaf);
+            return Ok(());
+        }
+        if self.p.eat_word("host") {
+            if std::mem::replace(&mut launches.has_host, true) {
+                return Err(self.p.error_at(start, "duplicate-name", "a second host body"));
+            }
+            program.host = self.host(&mut launches.found)?;
+            return Ok(());
+        }
+        if self.p.eat_word("kernel") {
+            let span = self.p.span();
+            let kernel = self.kernel(program)?;
+            if program.kernels.iter().any(|k| k.name == kernel.name) {
+                let message = format!("there is a kernel `{}` already", kernel.name);
+                return Err(self.p.error_at(span, "duplicate-name", message));
+            }
+            program.kernels.push(kernel);
+            return Ok(());
+        }
+        let mut error = self.p.unexpected("a line of a program");
+        error.help = self.suggestion(LINES);
+        Err(error)
+    }
+
+    /// `x: f32[n, m] strides(m, 1) size(n * m) temporary read written streaming waves(128, 4)`
+    fn global(&mut self) -> Parse<Global> {
+        let name = self.p.name("an array")?;
+        self.p.expect(":")?;
+        let dtype = self.dtype()?;
+        let shape = self.values("[", "]")?;
+        let strides = if self.p.eat_word("strides") { Some(self.values("(", ")")?) } else { None };
+        let size = match self.p.eat_word("size") {
+            true => {
+                self.p.open("(")?;
+                let size = self.value()?;
+                self.p.close(")")?;
+                Some(size)
+            }
+            false => None,
+        };
+        let dense = layout::dense(&shape, self.names.index);
+        let (strides, size) = match (strides, size, dense) {
+            (Some(strides), Some(size), _) => (strides, size),
+            (strides, size, Some((dense, whole))) => (strides.unwrap_or(dense), size.unwrap_or(whole)),
+            _ => return Err(self.p.unexpected("`strides` and `size`, which follow from short shapes only")),
+        };
+        let owner = if self.p.eat_word("temporary") { Owner::Launch } else { Owner::Caller };
+        let (read, written) = (self.p.eat_word("read"), self.p.eat_word("written"));
+        let streaming = self.p.eat_word("streaming");
+        let waves = self.p.waves()?;
+        Ok(Global { name, dtype, shape, strides, size, owner, read, written, streaming, waves })
+    }
+
+    /// The statements of the host, between braces. Launches are numbered in their order until their
+    /// kernels are known.
+    fn host(&mut self, launches: &mut Vec<Later>) -> Parse<Vec<HostStmt>> {
+        let mut body = Vec::new();
+        self.p.expect("{")?;
+        self.p.enter()?;
+        loop {
+            self.p.begin_statement();
+            if self.p.eat("}") {
+                break;
+            }
+            if self.p.eat_word("launch") {
+                let span = self.p.span();
+                let name = self.p.name("a kernel")?;
+                body.push(HostStmt::Launch(launches.len()));
+                launches.push((name, span));
+            } else if self.p.eat_word("for") {
+                let var = self.p.name("a variable of the host")?;
+                self.p.expect("=")?;
+                let lower = self.value()?;
+                self.keyword("to")?;
+                let upper = self.value()?;
+                let note = Box::new(note::read(&mut self.p)?);
+                self.names.scalar(var.clone(), self.names.index);
+                let body_of_loop = self.host(launches)?;
+                body.push(HostStmt::For { var, lower, upper, body: body_of_loop, note });
+            } else {
+                return Err(self.p.unexpected("`launch` or `for`"));
+            }
+            self.p.end_statement()?;
+        }
+        self.p.leave();
+        Ok(body)
+    }
+
+    /// Where a name stands in a list.
+    fn find<'n>(
+        &self,
+        what: &str,
+        name: &Name,
+        span: Range<usize>,
+        mut list: impl Iterator<Item = &'n Name> + Clone,
+    ) -> Parse<usize> {
+        let known = list.clone();
+        list.position(|n| n == name).ok_or_else(|| {
+            let of_what = if what == "argument" { "array" } else { what };
+            let message = format!("there is no {of_what} `{name}`");
+            let mut error = self.p.diagnostic(span, "unknown-name", message);
+            error.help = did_you_mean(name, known.map(Name::as_str));
+            if error.help.is_none() && what == "argument" {
+                error.help = Some(format!("say its array on a line `global {name}: f32[n]`, or its type"));
+            }
+            error.into()
+        })
+    }
+
+    /// Refuses a name of an array that there is already.
+    pub(super) fn unused(&self, name: &Name, span: Range<usize>) -> Parse<()> {
+        match self.names.memory_of(name) {
+            None => Ok(()),
+            Some(_) => {
+                let message = format!("there is an array `{name}` already");
+                Err(self.p.error_at(span.start..span.start + name.len(), "duplicate-name", message))
+            }
+        }
+    }
+
+    /// The nearest of these words to the one here, or all of them.
+    pub(super) fn suggestion(&self, words: &[&str]) -> Option<String> {
+        let near = self.p.word(0).and_then(|w| did_you_mean(w, words.iter().copied()));
+        near.or_else(|| Some(format!("one of {} comes here", words.join(", "))))
+    }
+
+    pub(super) fn keyword(&mut self, word: &'static str) -> Parse<()> {
+        if self.p.eat_word(word) { Ok(()) } else { Err(self.p.unexpected(&format!("`{word}`"))) }
+    }
+
+    /// A type, which is known.
+    pub(super) fn dtype(&mut self) -> Parse<DType> {
+        let span = self.p.span();
+        match self.p.dtype()? {
+            Type::Known(dtype) => Ok(dtype),
+            Type::Open(name) => Err(self
+                .p
+                .diagnostic(span, "unknown-type", format!("`{name}` is no type"))
+                .help("a program has no open types: they are bound when it is lowered")
+                .into()),
+        }
+    }
+
+    /// An integer literal, which may be negative.
+    pub(super) fn integer(&mut self) -> Parse<i64> {
+        let negative = self.p.eat("-");
+        let Tok::Int(value) = self.p.tok(0) else { return Err(self.p.unexpected("an integer")) };
+        let signed = if negative { 0i64.checked_sub_unsigned(value) } else { i64::try_from(value).ok() };
+        let signed = signed.ok_or_else(|| self.p.huge())?;
+        self.p.advance();
+        Ok(signed)
+    }
+
+    /// An integer literal of a small type.
+    pub(super) fn number<T: TryFrom<u64>>(&mut self, what: &str) -> Parse<T> {
+        let span = self.p.span();
+        let value = self.p.number(what)?;
+        T::try_from(value)
+            .map_err(|_| self.p.error_at(span, "overflow", format!("{value} is too large to be {what}")))
+    }
+}
+
+/// Gives launches the numbers of their kernels.
+fn number(body: &mut [HostStmt], numbers: &[usize]) {
+    for stmt in body {
+        match stmt {
+            HostStmt::For { body, .. } => number(body, numbers),
+            HostStmt::Launch(k) => *k = numbers.get(*k).copied().unwrap_or(usize::MAX),
+        }
+    }
+}

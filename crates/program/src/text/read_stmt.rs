@@ -1,0 +1,268 @@
+//! Statements from text.
+
+use loopwright_kernel_ir::{
+    Name,
+    syntax::{Parse, did_you_mean},
+};
+
+use super::{note, print_stmt::UPDATES, print_value::AXES, read::Reader};
+use crate::{Join, LeafId, Scope, Step, Stmt, VarId};
+
+/// The words that statements begin with.
+const STATEMENTS: &[&str] =
+    &["let", "declare", "set", "store", "update", "copy", "for", "if", "barrier", "collective"];
+
+impl Reader {
+    /// The statements of a body, between braces.
+    fn body(&mut self) -> Parse<Vec<Stmt>> {
+        self.p.expect("{")?;
+        self.p.enter()?;
+        let body = self.statements()?;
+        self.p.leave();
+        Ok(body)
+    }
+
+    /// Statements up to the closing brace, and that.
+    pub(super) fn statements(&mut self) -> Parse<Vec<Stmt>> {
+        let mut body = Vec::new();
+        loop {
+            self.p.begin_statement();
+            if self.p.eat("}") {
+                return Ok(body);
+            }
+            body.push(self.stmt()?);
+            self.p.end_statement()?;
+        }
+    }
+
+    fn stmt(&mut self) -> Parse<Stmt> {
+        if self.p.eat_word("let") {
+            let var = self.declared()?;
+            self.p.expect("=")?;
+            return Ok(Stmt::Let { var, value: self.value()?, leaf: self.leaf()? });
+        }
+        if self.p.eat_word("declare") {
+            return Ok(Stmt::Declare(self.declared()?));
+        }
+        if self.p.eat_word("set") {
+            let var = self.variable_name()?;
+            self.p.expect("=")?;
+            return Ok(Stmt::Set { var, value: self.value()?, leaf: self.leaf()? });
+        }
+        if self.p.eat_word("store") {
+            let to = self.element()?;
+            self.p.expect("=")?;
+            return Ok(Stmt::Store { to, value: self.value()?, leaf: self.leaf()? });
+        }
+        if self.p.eat_word("update") {
+            let known = UPDATES.iter().find(|(_, word)| self.p.at_word(word));
+            let Some((atomic, _)) = known else {
+                return Err(self.p.unexpected("`add`, `min` or `max`"));
+            };
+            self.p.advance();
+            let to = self.element()?;
+            self.p.expect("=")?;
+            return Ok(Stmt::Update { atomic: *atomic, to, value: self.value()?, leaf: self.leaf()? });
+        }
+        if self.p.eat_word("copy") {
+            let lanes = self.number("a number of elements")?;
+            let to = self.element()?;
+            self.p.expect("=")?;
+            return Ok(Stmt::VectorCopy { to, from: self.element()?, lanes, leaf: self.leaf()? });
+        }
+        if self.p.eat_word("for") {
+            return self.for_loop();
+        }
+        if self.p.eat_word("if") {
+            return self.guard();
+        }
+        if self.p.eat_word("barrier") {
+            let scope = if self.p.eat_word("block") {
+                Scope::Block
+            } else if self.p.eat_word("warp") {
+                Scope::Warp
+            } else {
+                return Err(self.p.unexpected("`block` or `warp`"));
+            };
+            return Ok(Stmt::Sync { scope, note: note::read(&mut self.p)? });
+        }
+        if self.p.eat_word("collective") {
+            let join = self.join()?;
+            let note = note::read(&mut self.p)?;
+            return Ok(Stmt::Collective { join, body: self.body()?, note });
+        }
+        if self.p.at_text_end() {
+            return Err(self.p.unexpected("`}`"));
+        }
+        let mut error = self.p.unexpected("a statement");
+        error.help = self.suggestion(STATEMENTS);
+        Err(error)
+    }
+
+    /// `k: i32 = 0 to n step 4 unroll { ... }`
+    fn for_loop(&mut self) -> Parse<Stmt> {
+        let var = self.declared()?;
+        self.p.expect("=")?;
+        let lower = self.value()?;
+        self.keyword("to")?;
+        let upper = self.value()?;
+        let step = if !self.p.eat_word("step") {
+            Step::Add(1)
+        } else if self.p.eat_word("halve") {
+            Step::Halve
+        } else if self.p.eat_word("double") {
+            Step::Double
+        } else {
+            Step::Add(self.integer()?)
+        };
+        let unroll = self.p.eat_word("unroll");
+        let note = note::read(&mut self.p)?;
+        Ok(Stmt::For { var, lower, upper, step, unroll, body: self.body()?, note })
+    }
+
+    /// A choice, behind its word.
+    fn guard(&mut self) -> Parse<Stmt> {
+        let cond = self.value()?;
+        let note = note::read(&mut self.p)?;
+        let body = self.body()?;
+        let otherwise = if !self.p.eat_word("else") {
+            Vec::new()
+        } else if self.p.eat_word("if") {
+            self.p.enter()?;
+            let next = self.guard()?;
+            self.p.leave();
+            vec![next]
+        } else {
+            self.body()?
+        };
+        Ok(Stmt::If { cond, body, otherwise, note })
+    }
+
+    /// `sum(acc) along(x: 32) to_all scan`
+    fn join(&mut self) -> Parse<Join> {
+        let operator = self.p.name("an operator")?;
+        let mut state = Vec::new();
+        self.p.open("(")?;
+        while !self.p.at(")") {
+            state.push(self.variable_name()?);
+            if !self.p.eat(",") {
+                break;
+            }
+        }
+        self.p.close(")")?;
+        self.keyword("along")?;
+        let mut axes = Vec::new();
+        self.p.open("(")?;
+        while !self.p.at(")") {
+            let axis = self.axis()?;
+            self.p.expect(":")?;
+            axes.push((axis, self.number("a number of threads")?));
+            if !self.p.eat(",") {
+                break;
+            }
+        }
+        self.p.close(")")?;
+        let (to_all, scan) = (self.p.eat_word("to_all"), self.p.eat_word("scan"));
+        Ok(Join { operator, state, axes, to_all, scan })
+    }
+
+    /// `x`, `y` or `z`
+    pub(super) fn axis(&mut self) -> Parse<u8> {
+        let found = (0..).zip(AXES).find(|(_, name)| self.p.at_word(name));
+        let Some((axis, _)) = found else { return Err(self.p.unexpected("an axis: `x`, `y` or `z`")) };
+        self.p.advance();
+        Ok(axis)
+    }
+
+    fn variable_name(&mut self) -> Parse<VarId> {
+        let span = self.p.span();
+        let (name, number) = self.label("a variable")?;
+        let found = self.names.variables_of(&name).get(number).copied();
+        found.ok_or_else(|| self.unknown(&name, span, "variable", &self.names.variable_names()))
+    }
+
+    /// How a variable is called: `i`, or `i.1` for the second one of its name.
+    pub(super) fn label(&mut self, what: &str) -> Parse<(Name, usize)> {
+        let name = self.p.name(what)?;
+        let number = match self.p.at(".") && self.p.touches() {
+            true => {
+                self.p.advance();
+                self.number("the number of a variable")?
+            }
+            false => 0,
+        };
+        Ok((name, number))
+    }
+
+    /// A variable where it is declared, with its type, if that is said.
+    fn declared(&mut self) -> Parse<VarId> {
+        let var = self.variable_name()?;
+        if self.p.eat(":") {
+            let span = self.p.span();
+            let dtype = self.dtype()?;
+            if let Some(said) = self.names.type_of(var).filter(|said| *said != dtype) {
+                let message = format!("the variable is {said}, not {dtype}");
+                return Err(self
+                    .p
+                    .diagnostic(span, "wrong-type", message)
+                    .help("its type is that of its `var` line; here it may be left out")
+                    .into());
+            }
+        }
+        Ok(var)
+    }
+
+    /// `{total.update}`, or `{total.update[1]}` where several leaves are of one part.
+    fn leaf(&mut self) -> Parse<Option<LeafId>> {
+        if !self.p.at("{") {
+            return Ok(None);
+        }
+        self.p.open("{")?;
+        let span = self.p.span();
+        let part = self.p.part_of()?;
+        let number = match self.p.at("[") {
+            true => {
+                self.p.open("[")?;
+                let number: usize = self.number("which of the leaves of this part")?;
+                self.p.close("]")?;
+                Some(number)
+            }
+            false => None,
+        };
+        let span = span.start..self.p.last_end();
+        self.p.close("}")?;
+        let leaves = self.names.leaves_of(&part);
+        match (leaves, number) {
+            ([only], None) => Ok(Some(*only)),
+            (several @ [_, ..], Some(number)) if number < several.len() => Ok(Some(several[number])),
+            ([], _) => {
+                let message = format!("there is no leaf `{part}`");
+                let mut known: Vec<String> = self.names.parts().map(ToString::to_string).collect();
+                known.sort_unstable();
+                let mut error = self.p.diagnostic(span, "unknown-name", message);
+                error.help = did_you_mean(&part.to_string(), known.iter().map(String::as_str))
+                    .or_else(|| Some(format!("say it on a line `leaf {part}`")));
+                Err(error.into())
+            }
+            (several, _) => Err(self
+                .p
+                .diagnostic(span, "unknown-name", format!("there are {} leaves `{part}`", several.len()))
+                .help(format!("write which of them, as `{part}[0]` for the first"))
+                .into()),
+        }
+    }
+
+    /// The refusal of a name that stands for nothing here.
+    pub(super) fn unknown(
+        &self,
+        name: &Name,
+        span: std::ops::Range<usize>,
+        what: &str,
+        known: &[&str],
+    ) -> Box<loopwright_kernel_ir::Diagnostic> {
+        let span = span.start..span.start + name.len();
+        let mut error = self.p.diagnostic(span, "unknown-name", format!("there is no {what} `{name}`"));
+        error.help = did_you_mean(name, known.iter().copied());
+        error.into()
+    }
+}
