@@ -13,7 +13,7 @@
 //! 4. What may run beyond the instances contains them, and is left to copies that fill their buffer
 //!    and to updates of reductions. That these do no harm is *not* shown here.
 //! 5. Each part that an argument depends on has a leaf, unless it has no instances, and the leaf
-//!    asks for each of its values that is read.
+//!    asks for each of its values, but those of a thread that nothing reads.
 //! 6. Data decide about the executions of parts of a nest over segments alone, for which
 //!    [`flat_nest`] finds the premises of its theorem.
 
@@ -172,7 +172,7 @@ impl<'k> Claims<'k> {
         }
         let forgotten = self.values(&leaf.part, stated.instruction);
         let forgotten = forgotten.difference(&claim.values.iter().copied().collect()).next().copied();
-        Ok(forgotten.map(|number| format!("does not give its value number {number}, which is read")))
+        Ok(forgotten.map(|number| format!("does not give its value number {number}")))
     }
 
     /// Whether a leaf runs in the blocks that the kernel says, or where all that reads its scalar
@@ -275,7 +275,7 @@ impl<'k> Claims<'k> {
         }
     }
 
-    /// The numbers of the values of a part that something reads.
+    /// The numbers of the values of a part that have to be given.
     fn values(&self, part: &PartRef, instruction: &Instruction) -> BTreeSet<u8> {
         let numbers: Vec<usize> = match part.part {
             Part::Init(n) | Part::Update(n) => {
@@ -291,20 +291,16 @@ impl<'k> Claims<'k> {
                 operator.map(|operator| needed_state(&operator, joined)).unwrap_or_default()
             }
             Part::Whole | Part::Finish => {
+                // A thread's own value that nothing reads may be left out: a product with zero has
+                // no operands. What the program reads has to be given ([`super::given`]).
+                let own = |array: &Name| {
+                    self.lookup.temporary(array).is_some_and(|t| t.space == AddressSpace::Private)
+                };
                 let targets = instruction.targets.iter().enumerate();
-                targets.filter(|(_, t)| self.is_read(&t.array)).map(|(k, _)| k).collect()
+                targets.filter(|(_, t)| !own(&t.array)).map(|(k, _)| k).collect()
             }
         };
         numbers.into_iter().filter_map(|k| u8::try_from(k).ok()).collect()
-    }
-
-    /// Whether something reads an array: the caller, other blocks, an instruction that lives.
-    fn is_read(&self, array: &Name) -> bool {
-        let private = self.lookup.temporary(array).is_some_and(|t| t.space == AddressSpace::Private);
-        let live = self.live();
-        !private
-            || self.bounds_mention(array)
-            || self.kernel.instructions.iter().any(|i| live.contains(&i.id) && reads(i).contains(array))
     }
 
     /// The first part that has to run and has no leaf.

@@ -16,12 +16,16 @@
 //! 4. *Indices are of one type* (`width`): what a launch is asked to hold of each index holds of
 //!    what is printed, offsets too.
 //!
+//! 5. *What is read has been given* (`given`): a value of a thread may be left out only if nothing
+//!    reads it.
+//!
 //! A refusal names both executions. It is [`Finding::Refuted`] where the pair is known to run;
 //! where guards or subscripts hang on data, or on what is not affine, the same is
 //! [`Finding::Unknown`].
 
 mod affine;
 mod claims;
+mod given;
 mod instances;
 mod integers;
 mod order;
@@ -102,6 +106,10 @@ pub fn verify(program: &Program) -> Finding {
             ),
         };
         return Finding::Refuted(Box::new(found));
+    }
+    if let Some((name, kernel)) = given::not_given(program) {
+        let message = format!("`{name}` is read in `{kernel}`, where nothing gives it a value");
+        return Finding::Refuted(Box::new(Diagnostic::new("no-value", message)));
     }
     let mut seen = HashSet::new();
     let found = launches(program, &program.host, &mut Vec::new(), &mut questions, &mut seen)
