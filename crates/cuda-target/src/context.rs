@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
 
     /// Whether signed arithmetic with this result must wrap: it is printed as data, and it is not a
     /// small multiple of indices in the index type, which a launch checks to fit
-    /// (`lowering::index_range`).
+    /// (`loopwright_program::index_range`).
     pub(crate) fn wraps(&self, value: &Value) -> bool {
         let known = value.dtype == self.program.index;
         self.of_data.get() && (!known || self.weight(value).is_none_or(|w| w > SMALL))

@@ -43,7 +43,7 @@ impl Default for Checks {
 /// Options of a run.
 #[derive(Clone)]
 pub struct Options {
-    /// Which checks are made.
+    /// The checks that are made.
     pub checks: Checks,
     /// Whether to count. If not, operations, traffic and lanes are zero.
     pub count: bool,

@@ -12,7 +12,7 @@ use loopwright_kernel_ir::{
 
 use crate::{DataReads, Load};
 
-/// What an event does to its cell.
+/// The kind of access that an event makes to its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Touch {
     /// It reads the cell.

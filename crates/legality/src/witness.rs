@@ -18,9 +18,9 @@ pub struct Witness {
     pub cell: Option<CellName>,
     /// Parameter values, as small as the search could make them.
     pub parameters: Parameters,
-    /// What the declared kernel does.
+    /// What the declared kernel does, as a clause of the message.
     pub declared: String,
-    /// What the transformed kernel does.
+    /// What the transformed kernel does instead, as a clause of the message.
     pub transformed: String,
     /// What would repair it, if known.
     pub repair: Option<String>,
@@ -209,7 +209,7 @@ impl Witness {
 }
 
 /// Prints, for example,
-/// `S0[i=3] writes a[3], S0[i=4] must read it; with `i` on thread.x nothing orders them (n=5)`.
+/// ``S0[i=3] writes a[3], S0[i=4] must read it; with `i` on thread.x nothing orders them (n=5)``.
 impl fmt::Display for Witness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.declared, self.transformed)?;

@@ -185,8 +185,8 @@ out[s] = max(i, x[s, 1, i + 5] * 2)
     }
 }
 
-/// A step that assigns points to threads by number keeps that order: it is refused instead of
-/// vectorised.
+/// Where the order of points matters, they are not redistributed: an operator that does not commute
+/// is refused, and a prefetch by thread number gets no vector loads.
 #[test]
 fn what_sees_the_order_of_points_is_left_alone() {
     let prefetched = "\

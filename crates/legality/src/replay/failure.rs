@@ -36,9 +36,9 @@ pub enum Failure {
         reader: Instance,
         /// The cell that it is declared to read.
         cell: CellName,
-        /// What it must see.
+        /// The definition that the read must see.
         expected: Token,
-        /// What it sees.
+        /// The definition that it sees.
         found: Token,
         /// Whether the definition that it must see now runs later.
         later: bool,
@@ -47,9 +47,9 @@ pub enum Failure {
     Output {
         /// The cell of the output.
         cell: CellName,
-        /// What it must hold.
+        /// The definition that it must hold.
         expected: Token,
-        /// What it holds.
+        /// The definition that it holds.
         found: Token,
         /// Whether the instance that must write it has run.
         ran: bool,
@@ -60,9 +60,9 @@ pub enum Failure {
         reader: Instance,
         /// A point that is combined too often or not often enough.
         point: Vec<i64>,
-        /// How often it is combined.
+        /// How often the run combines it.
         times: usize,
-        /// How often it must be combined.
+        /// How often the declared kernel combines it.
         expected: usize,
     },
 }
