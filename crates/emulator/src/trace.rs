@@ -65,8 +65,8 @@ impl Trace {
                 return Some((seen.instance.clone(), Conflict::InBlock));
             }
         }
-        // For other blocks, one read and one write suffice; for this block, one of each per thread
-        // between two synchronisations.
+        // An access of the same kind as an earlier one need not be kept if that one has the same
+        // block and stamp, or, for reads beyond 4096 kept accesses, if it is of another block.
         let known = self.seen.iter().any(|s| {
             (s.write, s.atomic) == (write, atomic)
                 && if s.block == block { s.stamp == stamp } else { !write && self.seen.len() > 4096 }
