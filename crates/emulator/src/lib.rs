@@ -24,7 +24,8 @@
 //! Semantics that the lowered form leaves open: conversions are those of
 //! [`Number::cast`](loopwright_kernel_ir::Number::cast); a shift by an amount outside `0..bits`
 //! shifts every bit out; integers wrap, including the quotient of the least integer and -1; a
-//! loop's bound is evaluated once; fast and precise functions are the same.
+//! loop's bound is evaluated once, unless it is a variable, which is read before each iteration;
+//! fast and precise functions are the same.
 
 #![cfg_attr(
     not(test),
