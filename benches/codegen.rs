@@ -1,5 +1,5 @@
 //! The time from declaring a kernel to its CUDA C, for the cases of `examples/codegen_time.rs`, and
-//! of each stage on the way for some of them: declaring, transforming, lowering, printing, and
+//! for some of them the time of each stage: declaring, transforming, lowering, printing, and
 //! writing the kernel as text.
 
 #[path = "../examples/common/speed_cases.rs"]

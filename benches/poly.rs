@@ -1,4 +1,4 @@
-//! Questions that lowering asks for every tile: emptiness, implication, bounds after projection.
+//! Queries that lowering makes for every tile: emptiness, implication, bounds after projection.
 
 use std::hint::black_box;
 

@@ -1,9 +1,9 @@
 //! A search over the open parameters of a pipeline: how many lanes share a segment, how many
-//! segments a block has, how many loads a lane has in flight.
+//! segments a block handles, how many loads a lane has in flight.
 //!
-//! Candidates are checked and counted on the emulator, compiled side by side, and timed on a GPU
-//! where there is one; without one they are ranked by the counts. A candidate that is not legal is
-//! a result like the others, with its reason. `loopwright tune` does the same for files.
+//! Candidates are checked and counted on the emulator, compiled in parallel, and timed on a GPU if
+//! there is one; otherwise they are ranked by the counts. An illegal candidate is a result like the
+//! others, with its reason. `loopwright tune` does the same for files.
 
 use std::error::Error;
 

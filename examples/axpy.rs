@@ -1,5 +1,5 @@
-//! `y = a*x + y`, the smallest kernel there is: a block of threads for each tile, and a guard for
-//! the last one.
+//! `y = a*x + y`, the simplest kernel: a block of threads for each tile, and a guard for the last
+//! tile.
 
 use std::error::Error;
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for n in [1000, 128, 1, 0] {
         let x = Tensor::from_fn(&[n], |k| k as f32)?;
         let y = Tensor::from_fn(&[n], |k| 1.0 - k as f32)?;
-        // `n` follows from the shapes.
+        // `n` is inferred from the shapes.
         let outputs = compiled.run(&Args::new().tensor("x", &x).tensor("y", &y).scalar("a", 2.0))?;
         let expected: Vec<f32> = (0..n).map(|k| 2.0 * k as f32 + (1.0 - k as f32)).collect();
         assert_eq!(outputs.get("y")?.to_vec::<f32>()?, expected);

@@ -1,18 +1,18 @@
-//! How long it takes from declaring a kernel to its CUDA C: medians, in milliseconds, without a
-//! cache, after a warm-up.
+//! The time from declaring a kernel to its CUDA C: medians in milliseconds, without a cache, after
+//! a warm-up.
 //!
-//! `cargo run --release --example codegen_time` prints a table; with `-- --json` one JSON object
-//! with a key a case, each an object of milliseconds by stage (`declare`, `transform`, `lower`,
-//! `print`, and `total` for all of them), `total_without_proofs`, where no step is asked whether it
-//! is legal, and the printed `text`. Names of cases behind it leave the others out, for a profiler.
+//! `cargo run --release --example codegen_time` prints a table. With `-- --json` it prints one JSON
+//! object with a key per case, each an object of milliseconds by stage (`declare`, `transform`,
+//! `lower`, `print`, and `total` for all of them), `total_without_proofs`, where no step is checked
+//! for legality, and the printed `text`. Case names after the options select those cases only, for
+//! use with a profiler.
 //!
-//! `questions` is how often legality was asked: once for each step that no theorem covers, and once
-//! of the lowered program. A question is the whole verdict, whatever it asks of integer sets below.
-//! `question_median_ms` and `question_worst_ms` are over the questions of the case, each with its
-//! median of all turns.
+//! `questions` is the number of legality checks: one for each step that no theorem covers, and one
+//! for the lowered program. A check is the whole verdict, however many queries on integer sets it
+//! makes. `question_median_ms` and `question_worst_ms` are over the checks of the case, each
+//! represented by its median over all rounds.
 //!
-//! On a machine that does other things as well, `-- --best` takes the best of all turns instead of
-//! their median.
+//! On a busy machine, `-- --best` takes the best of all rounds instead of their median.
 
 #[path = "common/speed_cases.rs"]
 mod speed_cases;

@@ -1,9 +1,9 @@
-//! The sum of each column: neighbouring threads take neighbouring columns, and blocks of rows share
-//! a column.
+//! The sum of each column: adjacent threads take adjacent columns, and blocks of rows share a
+//! column.
 //!
 //! The reduction runs over a loop, over threads and over blocks at once. The blocks' partial sums
-//! go through memory that the launch owns, and a second kernel adds them in a fixed order: the
-//! result is the same to the bit in every run.
+//! go through memory owned by the launch, and a second kernel adds them in a fixed order: the
+//! result is bit-identical in every run.
 
 use std::error::Error;
 

@@ -1,8 +1,8 @@
 //! `make demo`: the segmented sum from its declaration to checked results.
 //!
 //! The kernel is declared once, taken through several pipelines, printed as CUDA C, compiled by
-//! NVRTC, run, and compared with sums in f64: on the GPU where there is one, otherwise on the
-//! emulator. `--input FILE.npy --segment-length N` takes your own numbers.
+//! NVRTC, run, and compared with sums in f64, on a GPU if there is one and otherwise on the
+//! emulator. `--input FILE.npy --segment-length N` uses your own numbers.
 
 #[path = "common/segmented.rs"]
 mod segmented;
@@ -42,13 +42,13 @@ struct Options {
     emulator: bool,
 }
 
-/// Segments of equal length, one a row.
+/// Segments of equal length, one per row.
 struct Data {
     name: &'static str,
     rows: Tensor,
 }
 
-/// A pipeline, the kernel that it makes, and that kernel on the device.
+/// A pipeline, the kernel that it produces, and that kernel on the device.
 struct Variant {
     name: &'static str,
     kernel: LoopKernel,
@@ -70,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Gives how many checks failed.
+/// Returns the number of failed checks.
 fn demo(options: &Options) -> Result<usize, Box<dyn Error>> {
     heading("The kernel, as declared");
     let kernel = LoopKernel::parse(segmented::KERNEL)?;
@@ -151,7 +151,7 @@ fn show_cuda(variants: &[Variant], which: &str) {
     println!("(`--show all` prints the CUDA C of every pipeline.)");
 }
 
-/// Compiles every printed kernel for several architectures, where there is a compiler.
+/// Compiles every printed kernel for several architectures, if a compiler is available.
 fn compile_everywhere(variants: &[Variant]) -> Result<(), Diagnostic> {
     heading("NVRTC");
     if nvrtc::library().is_err() {
@@ -171,7 +171,7 @@ fn compile_everywhere(variants: &[Variant]) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// The user's numbers, or ours.
+/// The user's numbers if given, otherwise the built-in ones.
 fn all_data(options: &Options, small: Tensor) -> Result<Vec<Data>, Diagnostic> {
     if let Some(file) = &options.input {
         let numbers = Tensor::from_npy(file)?.cast(DType::F32);
@@ -200,7 +200,8 @@ fn all_data(options: &Options, small: Tensor) -> Result<Vec<Data>, Diagnostic> {
     ])
 }
 
-/// Runs every pipeline over the data, prints a line for each, and gives how many are wrong.
+/// Runs every pipeline on the data, prints a line for each, and returns the number of wrong
+/// results.
 fn run_all(device: &Device, variants: &[Variant], data: &Data) -> Result<usize, Diagnostic> {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header([
@@ -226,8 +227,8 @@ fn run_all(device: &Device, variants: &[Variant], data: &Data) -> Result<usize, 
         let outputs = bound.run()?;
         let comparison = segmented::compare(&data.rows, outputs.get("out")?);
         failed += usize::from(comparison.wrong > 0);
-        // The emulator has counted already; a GPU does not count, so that the emulator runs it once
-        // more.
+        // The emulator has already counted; after a run on a GPU, the kernel runs once more on the
+        // emulator for the counts.
         let report = match outputs.report {
             Some(report) => Some(report),
             None => Device::emulator().compile(&v.kernel)?.run(&args)?.report,

@@ -1,18 +1,18 @@
-//! What the host pays: for a launch, beside the driver's own call of the same kernel with the same
-//! packed parameters, and for a small kernel from its declaration to its first launch, compiled
-//! anew and from the cache on disk.
+//! Host overhead: of a launch, compared with a direct driver call of the same kernel with the same
+//! packed parameters; and of a small kernel from its declaration to its first launch, compiled from
+//! scratch and loaded from the cache on disk.
 //!
-//! `cargo run --release --example launch_cost` prints both; with `-- --json` one JSON object:
-//! `launch` with the medians of all rounds in nanoseconds (`ours_ns`, `bare_ns`, and
-//! `bare_again_ns`, the same call measured a second time beside it), `ratio` and `spread` of the
-//! medians, and the same for a graph of as many launches; `first_launch` with the milliseconds of
-//! opening the device and of each kernel in turn, `cold` and `from_disk`, divided into `declare`
-//! (text, steps and their proofs), `compile` (lowering, the check of the lowered program, printing,
-//! NVRTC, loading) and `launch` (checking the arguments, launching). Each of the two is a process
-//! of its own with the device opened and nothing compiled, so that the first kernel also pays for
-//! what is done once a process.
+//! `cargo run --release --example launch_cost` prints both. With `-- --json` it prints one JSON
+//! object: `launch` with the medians of all rounds in nanoseconds (`ours_ns`, `bare_ns`, and
+//! `bare_again_ns`, a second measurement of the same call), `ratio` and `spread` of the medians,
+//! and the same for a graph of as many launches; `first_launch` with the milliseconds of opening
+//! the device and of each kernel in turn, `cold` and `from_disk`, divided into `declare` (text,
+//! steps and their proofs), `compile` (lowering, the check of the lowered program, printing, NVRTC,
+//! loading) and `launch` (checking the arguments, launching). Each of the two runs in a process of
+//! its own with the device opened and nothing compiled, so the first kernel also pays the
+//! once-per-process costs.
 //!
-//! Without a GPU there is no launch; what comes before it is measured for sm_90a.
+//! Without a GPU there is no launch; the earlier stages are measured for sm_90a.
 
 use std::error::Error;
 use std::process::Command;
@@ -21,9 +21,9 @@ use std::time::Instant;
 use loopwright::prelude::*;
 use serde_json::{Value, json};
 
-/// Kernels that go from declaration to launch in one process.
+/// Number of kernels declared and launched in one process.
 const KERNELS: usize = 9;
-/// Rounds of launches, and launches in each.
+/// Number of rounds, and of launches in each.
 const ROUNDS: (usize, usize) = (201, 200);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = Device::best();
     let launch = if device.is_gpu() { launch_cost(&device)? } else { Value::Null };
     let folder = tempfile::tempdir()?;
-    // The first fills the cache, the second finds it full.
+    // The first run fills the cache; the second finds everything in it.
     let cold = child(folder.path())?;
     let from_disk = child(folder.path())?;
     let report = json!({
@@ -82,7 +82,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// The kernel of this number: each has another constant, so that none was compiled before.
+/// The kernel with this number. Each contains a different constant, so that none has been compiled
+/// before.
 fn kernel(k: usize) -> Result<LoopKernel, Box<dyn Error>> {
     let kernel = LoopKernel::parse(&format!(
         "kernel axpy(x: f32[n], y: f32[n], a: f32, n: i32)
@@ -120,7 +121,7 @@ fn launch_cost(device: &Device) -> Result<Value, Box<dyn Error>> {
     }))
 }
 
-/// This program again, with a cache of binaries in this folder.
+/// Runs this program again, with its cache of binaries in this folder.
 fn child(folder: &std::path::Path) -> Result<Value, Box<dyn Error>> {
     let output = Command::new(std::env::current_exe()?)
         .arg("--first-launches")

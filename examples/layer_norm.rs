@@ -1,5 +1,5 @@
-//! Layer normalisation of rows: each row shifted and scaled to mean 0 and variance 1, then by a
-//! gain and a bias for each column.
+//! Layer normalisation of rows: each row is normalised to mean 0 and variance 1, then scaled by a
+//! gain and shifted by a bias for each column.
 
 use std::error::Error;
 

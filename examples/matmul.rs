@@ -1,10 +1,9 @@
-//! A matrix product: 16 x 16 tiles with both operands in shared memory, then a register tile on
-//! top.
+//! A matrix product: 16 x 16 tiles with both operands in shared memory, then with register tiles.
 //!
-//! A thread of the second one computes 8 x 8 elements. For each step of `k` it loads 8 + 8 elements
-//! of the tiles into registers, as four `float4`s, and adds their 64 products: 16 multiplications
-//! for each load from shared memory. Tiles are filled with zeros beyond the edges of the matrices,
-//! so that no guard stands in that loop.
+//! In the second version a thread computes 8 x 8 elements. For each step of `k` it loads 8 + 8
+//! elements of the tiles into registers, as four `float4`s, and adds their 64 products: 16
+//! multiplications per load from shared memory. Tiles are zero-filled beyond the edges of the
+//! matrices, so that loop needs no guard.
 
 use std::error::Error;
 

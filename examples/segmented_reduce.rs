@@ -1,14 +1,14 @@
-//! Reductions of segments that are fast without tuning: equal segments, unequal ones, several
-//! operators and types, held to plain loops.
+//! Segmented reductions that are fast without tuning: equal and unequal segments, several operators
+//! and types, checked against plain loops.
 //!
 //!     cargo run --release --example segmented_reduce
 //!     cargo run --release --example segmented_reduce -- FOLDER OPERATOR TYPE rows COUNT LENGTH
 //!     cargo run --release --example segmented_reduce -- FOLDER OPERATOR TYPE ragged COUNT ELEMENTS [LONGEST]
 //!     cargo run --release --example segmented_reduce -- --help
 //!
-//! The first runs and checks. The others write the declared kernel and the pipeline that is chosen
-//! for this machine's device, for the command line and for other hosts
-//! (`benches/peers/segments.py`): `FOLDER/kernel.lw` and `FOLDER/default.pipe`.
+//! The first runs and checks. The others write the declared kernel and the pipeline chosen for this
+//! machine's device, for the command line and for other hosts (`benches/peers/segments.py`):
+//! `FOLDER/kernel.lw` and `FOLDER/default.pipe`.
 
 use std::error::Error;
 use std::path::Path;
@@ -19,7 +19,7 @@ use loopwright::tuner::Machine;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// What it takes.
+/// The usage text.
 fn usage() -> String {
     let names = |names: Vec<String>| names.join(", ");
     format!(
@@ -53,7 +53,7 @@ fn main() -> Result<()> {
         return write(&device, &arguments);
     }
     println!("device: {}", device.name());
-    // One giant among short ones, every third of them empty.
+    // One giant segment among short ones, of which every third is empty.
     let mut lengths: Vec<usize> = (0..300).map(|k| if k % 3 == 0 { 0 } else { k % 11 }).collect();
     lengths[100] = 5000;
     let offsets = ends(&lengths);
@@ -84,7 +84,7 @@ fn main() -> Result<()> {
     let means = segmented_reduce(&device, Operator::Mean, &wide, Segments::Offsets(&offsets))?;
     check(Operator::Mean, &wide, &lengths, &means.values)?;
 
-    // Sums of squares: compiled once, bound once, launched as often as one likes.
+    // Sums of squares: compiled once, bound once, launched any number of times.
     let squares = SegmentedReduce::new(Operator::Sum, DType::F32).map("x * x")?;
     let compiled = squares.compile(&Shape::rows(93, 64), &device)?;
     println!("{compiled}");
@@ -98,7 +98,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Where segments of these lengths begin and end.
+/// The offsets of segments with these lengths.
 fn ends(lengths: &[usize]) -> Vec<i32> {
     let mut offsets = vec![0];
     for length in lengths {

@@ -1,6 +1,6 @@
-//! The segmented sum: segments of equal and of unequal length, their length known at launch only.
+//! The segmented sum for segments of equal and unequal length, with lengths known only at launch.
 //!
-//! One kernel is compiled once and serves every length, 0 and 1 included.
+//! One kernel is compiled once and serves every length, including 0 and 1.
 
 #[path = "common/segmented.rs"]
 mod segmented;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// `x[nseg, len]`: the rows are the segments.
 fn equal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(segmented::KERNEL)?;
-    // A block of 256 threads for each segment. The same as the text of `block_per_segment.pipe`, as
+    // A block of 256 threads per segment. The same steps as in `block_per_segment.pipe`, as
     // methods.
     let kernel = kernel.split_iname("i", 256)?.tag_inames("s: block.x, i_inner: thread.x")?;
     let compiled = device.compile(&kernel)?;
@@ -34,7 +34,7 @@ fn equal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Segment s is `x[offsets[s]]` up to, without, `x[offsets[s + 1]]`.
+/// Segment s is `x[offsets[s]]` up to `x[offsets[s + 1]]`, exclusive.
 fn unequal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     let kernel = LoopKernel::parse(include_str!("kernels/ragged_sum.lw"))?;
     let pipeline = Pipeline::parse(include_str!("pipelines/ragged_sum/warp_per_segment.pipe"))?;
@@ -45,7 +45,7 @@ fn unequal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     let args = Args::new()
         .tensor("x", &x)
         .tensor("offsets", &Tensor::from_slice(&[6], &offsets)?)
-        // The kernel relies on `monotone(offsets)` and `0 <= offsets <= n`: have that checked
+        // The kernel relies on `monotone(offsets)` and `0 <= offsets <= n`; have both checked
         // before the launch.
         .check_facts();
     let sums = compiled.run(&args)?.get("out")?.to_vec::<f32>()?;
@@ -54,7 +54,7 @@ fn unequal_segments(device: &Device) -> Result<(), Box<dyn Error>> {
     println!("segments of unequal length: {sums:?}");
     assert_eq!(sums, expected);
 
-    // Offsets that go down are refused in words instead of reading what does not belong there.
+    // Decreasing offsets are refused with a diagnostic instead of causing out-of-bounds reads.
     let wrong =
         Args::new().tensor("x", &x).tensor("offsets", &Tensor::from_slice(&[3], &[0, 9, 4])?).check_facts();
     let refusal = compiled.run(&wrong).expect_err("these offsets are not monotone");

@@ -1,14 +1,14 @@
 //! The softmax of rows: three sweeps over a row that is read from memory once.
 //!
 //! The kernel is three ordinary statements: the largest element, the sum of the weights, the
-//! shares. A pipeline for rows of a known length keeps the row in shared memory, where each thread
-//! finds what it copied itself; one for any length reads the row three times.
+//! quotients. A pipeline for rows of a known length keeps the row in shared memory, where each
+//! thread reads back what it copied itself; a pipeline for any length reads the row three times.
 
 use std::error::Error;
 
 use loopwright::prelude::*;
 
-/// In f64, from the first definition.
+/// The result in f64, from the definition.
 fn expected(row: &[f64]) -> Vec<f64> {
     let top = row.iter().fold(f64::NEG_INFINITY, |m, v| m.max(*v));
     let total: f64 = row.iter().map(|v| (v - top).exp()).sum();

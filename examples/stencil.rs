@@ -1,9 +1,9 @@
-//! The 5-point Laplacian over the inner cells of a grid: 16 x 16 cells a block, their neighbourhood
-//! in shared memory.
+//! The 5-point Laplacian over the inner cells of a grid: 16 x 16 cells per block, with their
+//! neighbourhood in shared memory.
 //!
-//! `add_prefetch(u, [i_inner, j_inner])` looks at what the sweep reads: rows `i - 1` to `i + 1`,
-//! columns `j - 1` to `j + 1`. So the tile is 18 x 18, the halo included, and all 256 threads fetch
-//! it.
+//! `add_prefetch(u, [i_inner, j_inner])` determines what the sweep reads: rows `i - 1` to `i + 1`,
+//! columns `j - 1` to `j + 1`. So the tile is 18 x 18, including the halo, and all 256 threads
+//! fetch it.
 
 use std::error::Error;
 
@@ -23,8 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let compiled = device.compile(&kernel)?;
     for (m, n) in [(34, 50), (3, 3), (40, 17)] {
         let u = Tensor::from_fn(&[m, n], |k| (k * k % 11) as f32)?;
-        // The border of v stays as it is: it is an array that the kernel changes in part, so that
-        // it is given.
+        // The kernel writes only part of v and leaves its border unchanged, so v must be passed in.
         let v = Tensor::zeros(&[m, n], DType::F32)?;
         let out = compiled.run(&Args::new().tensor("u", &u).tensor("v", &v))?.get("v")?.to_vec::<f32>()?;
         let u = u.to_vec::<f32>()?;

@@ -1,9 +1,9 @@
-//! A transposed copy, three ways: directly, through a tile in shared memory, and through a tile
+//! A transposed copy in three ways: directly, through a tile in shared memory, and through a tile
 //! with padded rows.
 //!
-//! The emulator counts what a profiler would: the 32-byte pieces of global memory that requests
-//! touch, and the bank conflicts of shared memory. The last way has neither too many of the first
-//! nor any of the second.
+//! The emulator counts what a profiler would: the 32-byte sectors of global memory that requests
+//! touch, and the bank conflicts of shared memory. The last way has neither excess sectors nor bank
+//! conflicts.
 
 use std::error::Error;
 

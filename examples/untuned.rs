@@ -1,12 +1,13 @@
-//! What a reduction of equal segments takes without tuning, for many lengths, an H200 and an A100,
-//! neither of which has to be here.
+//! The estimated cost of untuned reductions of equal segments, for many lengths, on an H200 and an
+//! A100. Neither device needs to be present.
 //!
 //!     cargo run --release --example untuned
 //!     cargo run --release --example untuned -- argmax 64 4096 1048576
 //!
-//! A line for each length of 2^28 elements: the form with its parameters, the estimate in
-//! milliseconds, its part of the bound, what it waits for. The table is there to be read:
-//! neighbours that differ without a reason are a fault of the static cost (`tuner::Cost`).
+//! Prints a line for each length of 2^28 elements: the form with its parameters, the estimate in
+//! milliseconds, the ratio of the bound to it, and the limiting resource. The table is meant to be
+//! read: neighbours that differ for no reason indicate a defect of the static cost
+//! (`tuner::Cost`).
 
 use std::error::Error;
 
@@ -16,16 +17,16 @@ use loopwright::runtime::cuda::DeviceInfo;
 use loopwright::segmented::{Operator, SegmentedReduce, Shape};
 use loopwright::tuner::Machine;
 
-/// Elements in all.
+/// Total number of elements.
 const ELEMENTS: usize = 1 << 28;
 
-/// Lengths that no sweep was made for.
+/// Lengths for which there was no sweep.
 const LENGTHS: [usize; 20] = [
     20, 24, 36, 40, 48, 56, 72, 80, 96, 144, 200, 300, 700, 1500, 3000, 6000, 12_000, 50_000, 300_000,
     3_000_000,
 ];
 
-/// The limits of an A100, as its driver tells them.
+/// The limits of an A100, as reported by its driver.
 fn a100() -> Option<DeviceInfo> {
     let any = DeviceInfo::of_arch(Arch::SM_80)?;
     Some(DeviceInfo {

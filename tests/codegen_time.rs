@@ -1,5 +1,5 @@
 //! The kernels of `examples/codegen_time.rs`: their printed text, compiled by the system's C++
-//! compiler, gives what they declare, and so does the emulator.
+//! compiler, and the emulator both compute what the kernels declare.
 
 #[path = "common/cases.rs"]
 mod cases;
@@ -15,7 +15,7 @@ use loopwright_lowering::{LowerOptions, lower};
 use loopwright_text_check::{Arguments, Checker, Order, Scalar};
 use loopwright_transforms::Pipeline;
 
-/// The arguments as the text check takes them.
+/// The arguments in the form that the text check takes.
 fn for_text(arguments: &loopwright_emulator::Arguments) -> Arguments {
     let mut text = Arguments::new();
     for (name, array) in &arguments.arrays {
@@ -81,12 +81,13 @@ fn the_questions_of_tiled_kernels_are_told() {
     for (name, steps) in [("matmul", 3), ("stencil", 2)] {
         let case = speed_cases::all().into_iter().find(|c| c.name == name).expect("a case");
         let report = speed_report::Report::of(&case, turns).unwrap_or_else(|e| panic!("{name}: {e}"));
-        // The tags and the prefetches, which no theorem covers, and the program in the end.
+        // One check for each step that no theorem covers (tags and prefetches), and one for the
+        // program.
         assert_eq!(report.questions.len(), steps + 1, "{name}");
         let [count, median, worst] = report.of_questions();
         assert_eq!(count, report.questions.len() as f64);
         assert!(0.0 < median && median <= worst, "{name}: {:?}", report.questions);
-        // All of it is part of the total.
+        // Every stage is part of the total.
         assert!(report.stages.iter().all(|ms| *ms > 0.0), "{name}: {:?}", report.stages);
     }
 }

@@ -1,5 +1,5 @@
-//! The CUDA C of every example pipeline, as it is printed. `cargo insta review` (or
-//! `INSTA_UPDATE=always cargo test`) takes a change.
+//! The printed CUDA C of every example pipeline. Accept a change with `cargo insta review` (or
+//! `INSTA_UPDATE=always cargo test`).
 
 mod common;
 
@@ -36,9 +36,9 @@ fn the_cuda_c_of_the_polybench_pipelines() {
     }
 }
 
-/// Each barrier, kernel boundary and host loop of the examples keeps a dependence, which its
-/// comment names and two executions show, in the declared order where the declared kernel knows
-/// both; joins of partial results need no more than their line.
+/// Each barrier, kernel boundary and host loop of the examples preserves a dependence, which its
+/// comment names and two executions exhibit, in declared order if the declared kernel contains
+/// both. Joins of partial results need only their line.
 #[test]
 fn every_barrier_and_boundary_names_its_dependence() {
     let mut shown = 0;

@@ -1,9 +1,9 @@
-//! Every code of a diagnostic has a test that pins its rendered text.
+//! Every diagnostic code has a test that pins its rendered text.
 //!
-//! The codes are found in the sources, the pinned texts in the filetests, in the tests of the
-//! crates and in `tests/diagnostics/pinned.txt`, which holds what no kernel file can bring about:
-//! refusals of arguments, of devices, of the driver and the compiler. `LOOPWRIGHT_BLESS=1` writes
-//! that file; read the difference before keeping it.
+//! The codes are collected from the sources; the pinned texts are in the filetests, in the crates'
+//! tests and in `tests/diagnostics/pinned.txt`, which holds what no kernel file can trigger:
+//! refusals of arguments, of devices, of the driver and of the compiler. `LOOPWRIGHT_BLESS=1`
+//! rewrites that file; review the difference before keeping it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use loopwright::runtime::cuda::CudaError;
 use loopwright::runtime::disasm::DisasmError;
 use loopwright::runtime::nvrtc::CompileError;
 
-/// Codes that stand in the sources and have no pinned text, each with the reason.
+/// Codes that occur in the sources without a pinned text, each with the reason.
 const UNPINNED: [(&str, &str); 15] = [
     ("budget", "isl gives up, after seconds of work"),
     ("isl", "isl fails in a way that is not known"),
@@ -50,21 +50,21 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// `a-stable-code`
+/// Whether a text has the form `a-stable-code`.
 fn is_code(text: &str) -> bool {
     !text.is_empty() && text.split('-').all(|w| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
-/// The string literal that follows, not further away than a short expression.
+/// The string literal that follows, at most a short expression away.
 fn literal(text: &str) -> Option<&str> {
     let near = text.char_indices().nth(160).map_or(text, |(end, _)| &text[..end]);
     let (_, rest) = near.split_once('"')?;
     rest.split_once('"').map(|(inside, _)| inside)
 }
 
-/// The codes that a source makes diagnostics with.
+/// The diagnostic codes that a source uses.
 fn codes_of(source: &str) -> BTreeSet<String> {
-    // What makes a diagnostic takes its code as its first string.
+    // Functions that construct a diagnostic take its code as their first string.
     let makers =
         ["Diagnostic::new(", " error(", "(error(", ".error(", "error_at(", ".diagnostic(", "with_remedy("];
     let mut codes = BTreeSet::new();
@@ -74,7 +74,7 @@ fn codes_of(source: &str) -> BTreeSet<String> {
             codes.extend(literal(&code[at + maker.len()..]).filter(|c| is_code(c)).map(str::to_owned));
         }
     }
-    // Tables from the kind of an error to its code.
+    // Tables that map kinds of errors to codes.
     for table in ["fn code(&self) -> &'static str {", "let code = match", "let (code, remedy) = match"] {
         for (at, _) in code.match_indices(table) {
             let body = code[at..].split("\n    }").next().unwrap_or_default();
@@ -95,7 +95,7 @@ fn every_code_is_pinned() {
     files(&root().join("src"), &mut sources);
     for entry in std::fs::read_dir(root().join("crates")).unwrap() {
         let path = entry.unwrap().path();
-        // These two are parts of the tests.
+        // These two crates are part of the tests.
         if !["testing", "text-check"].iter().any(|name| path.ends_with(name)) {
             files(&path.join("src"), &mut sources);
         }
@@ -205,7 +205,8 @@ fn of_the_runtime() -> Vec<Diagnostic> {
     ]
 }
 
-/// What needs a GPU, a driver or a broken compiler to happen: the texts are the same without.
+/// Diagnostics that only a GPU, a driver or a broken compiler would trigger; their texts are the
+/// same without one.
 fn of_the_drivers() -> Vec<Diagnostic> {
     let arch = Arch::SM_80;
     let cuda = [
@@ -238,7 +239,8 @@ fn of_the_drivers() -> Vec<Diagnostic> {
     all.chain(disassembler.into_iter().map(Diagnostic::from)).collect()
 }
 
-/// What only a wrong lowered program does; the emulator's own tests show each happening.
+/// Faults that only an incorrect lowered program triggers; the emulator's own tests trigger each
+/// one.
 fn of_the_emulator() -> Vec<Diagnostic> {
     let kinds = [
         FaultKind::InvalidProgram,
@@ -266,7 +268,7 @@ fn of_the_emulator() -> Vec<Diagnostic> {
     kinds.into_iter().map(|kind| fault(kind).diagnostic()).collect()
 }
 
-/// What the plain interpreter says of kernels and inputs that do not fit.
+/// Diagnostics of the plain interpreter for kernels and inputs that do not match.
 fn of_the_interpreter() -> Vec<Diagnostic> {
     use loopwright_reference::{Inputs, Mode, interpret};
     let of = |text: &str, inputs: Inputs| refusal(interpret(&kernel(text), &inputs, Mode::Exact));
@@ -279,8 +281,8 @@ fn of_the_interpreter() -> Vec<Diagnostic> {
     ]
 }
 
-/// What a text cannot say, since reading it finds more: kernels that are put together from their
-/// data.
+/// Errors that text cannot express, because parsing reports another error first: kernels assembled
+/// from data.
 fn of_kernels_as_data() -> Vec<Diagnostic> {
     let declare = |text: &str, change: fn(&mut loopwright::ir::KernelData)| {
         let mut data = (*kernel(text)).clone();
@@ -291,7 +293,7 @@ fn of_kernels_as_data() -> Vec<Diagnostic> {
     let cyclic = declare(
         "kernel k(b: f32[n, n], n: i32)\ndomain { [i] : 0 <= i < n }\ndomain { [j] : 0 <= j < n and j < i + 5 }\nb[i, j] = 1.0\n",
         |data| {
-            // i < j, which a text is refused for as well.
+            // i < j, which would also be refused in a text.
             let (i, j) = (loopwright::poly::Aff::var("i"), loopwright::poly::Aff::var("j"));
             data.domains[0].constraints.push(loopwright::poly::Constraint::lt(&i, &j).unwrap());
         },
@@ -314,7 +316,7 @@ fn of_kernels_as_data() -> Vec<Diagnostic> {
     ]
 }
 
-/// Spaces to search that are none.
+/// Invalid search spaces.
 fn of_the_tuner() -> Vec<Diagnostic> {
     use loopwright::tuner::Space;
     let mut found: Vec<Diagnostic> =
@@ -327,7 +329,7 @@ fn of_the_tuner() -> Vec<Diagnostic> {
     found
 }
 
-/// Segments that are none.
+/// Invalid segments.
 fn of_the_segments() -> Vec<Diagnostic> {
     use loopwright::segmented::{Operator, SegmentedReduce, Segments, Shape};
     let sums = |dtype| SegmentedReduce::new(Operator::Sum, dtype);

@@ -1,5 +1,5 @@
-//! Every example pipeline on the emulator, all checks on: the results of the declared kernel, and
-//! no barrier too many.
+//! Every example pipeline on the emulator with all checks: it computes the results of the declared
+//! kernel, and every barrier is needed.
 
 #[path = "common/barriers.rs"]
 mod barriers;

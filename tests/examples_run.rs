@@ -1,14 +1,14 @@
-//! The programs of `examples/` run to their end: each checks its own results.
+//! The programs in `examples/` run to completion; each checks its own results.
 //!
-//! `cargo test` builds them before the tests. `demo` (which `make demo` runs), `codegen_time` and
-//! `polybench` (which have tests of their own) are left out.
+//! `cargo test` builds them before the tests. `demo` (run by `make demo`), `codegen_time` and
+//! `polybench` (which have their own tests) are excluded.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ELSEWHERE: [&str; 2] = ["demo", "codegen_time"];
 
-/// The names of the examples that are single files.
+/// The names of the single-file examples.
 fn names() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -22,7 +22,7 @@ fn names() -> Vec<String> {
     names
 }
 
-/// Where cargo puts examples: beside the folder of this test's own program.
+/// Where cargo puts examples: next to the folder of this test's executable.
 fn program(name: &str) -> PathBuf {
     let own = std::env::current_exe().unwrap();
     let profile = own.parent().and_then(Path::parent).expect("a test lies in `deps` of its profile");
@@ -53,7 +53,7 @@ fn usage_is_no_error() {
         let output = Command::new(program("segmented_reduce")).arg(argument).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success() && output.stderr.is_empty(), "{}", output.status);
-        // What it takes, the names of the operators and types among it; nothing is run.
+        // The usage text, including the names of operators and types; nothing is run.
         for part in ["FOLDER OPERATOR TYPE ragged COUNT ELEMENTS [LONGEST]", "argmax", "bf16"] {
             assert!(said.contains(part), "`{part}` is not in\n{said}");
         }

@@ -1,5 +1,5 @@
-//! The final check, asked of finished programs: it proves those of all example pipelines (they
-//! were lowered, which asks it), and refuses each that is spoilt by hand, naming two executions.
+//! The final check of finished programs: it proves those of all example pipelines (lowering has
+//! already run it on them), and refuses each spoilt variant, naming two executions.
 
 #[path = "common/barriers.rs"]
 mod barriers;
@@ -32,8 +32,8 @@ fn without_any_of_its_barriers_no_example_pipeline_passes() {
     for example in common::examples() {
         for (number, variant) in barriers::without_each(&example.program()).iter().enumerate() {
             removed += 1;
-            // Which elements meet is up to the data there: refused all the same, without two
-            // threads that show it.
+            // Which elements conflict depends on the data there: refused nevertheless, but without
+            // two threads as a witness.
             if is_flattened(variant) {
                 let Finding::Unknown(why) = verify(variant) else { panic!("{}: passes", example.name()) };
                 assert_eq!(why.code, "unordered", "{}: {why}", example.name());
@@ -53,7 +53,7 @@ fn a_guard_a_loop_or_a_statement_that_is_spoilt_is_refused() {
     for example in common::examples().into_iter().chain(common::polybench()) {
         let program = example.program();
         // Data decide which thread runs which instance of a flattened nest, which is taken on
-        // trust: the runs of crates/emulator/tests/flattened.rs are what holds it to its results.
+        // trust: the runs of crates/testing/tests/emulated_flattened.rs check its results.
         if is_flattened(&program) {
             continue;
         }
@@ -158,7 +158,7 @@ error[divergent-barrier]: not all threads of a block of `column` come to the bar
     );
 }
 
-/// A barrier of a warp orders nothing where some lanes may pass it by.
+/// A warp barrier that some lanes may skip orders nothing.
 #[test]
 fn a_barrier_of_a_warp_that_some_lanes_pass_by_does_not_count() {
     fn spoil(body: &mut [Stmt], spoilt: &mut usize) {

@@ -1,5 +1,5 @@
-//! The final check of programs that are put together by hand: what only one part of it notices,
-//! each beside its harmless neighbour.
+//! The final check of hand-written programs: errors that only one part of it detects, each next to
+//! a correct variant.
 
 use loopwright_kernel_ir::{DType, LoopKernel, Name};
 use loopwright_lowering::{
@@ -23,7 +23,7 @@ fn thread() -> Value {
     Value { dtype: DType::I32, kind: ValueKind::ThreadIdx(0) }
 }
 
-/// Visits the loops, the outer ones first.
+/// Visits the loops, outer before inner.
 fn loops<'a>(body: &'a mut [Stmt], f: &mut dyn FnMut(&mut Stmt)) {
     for stmt in body {
         if let Stmt::For { .. } = stmt {
@@ -47,8 +47,7 @@ fn is_proved(program: &Program) {
     assert!(matches!(found, Finding::Proved { .. }), "{found}");
 }
 
-/// Rounds in which the threads hand their values to each other, around a loop of as many rounds as
-/// nobody counts.
+/// Rounds in which the threads exchange values, in a loop whose number of iterations is unknown.
 fn rounds() -> Program {
     program(
         "\
@@ -62,12 +61,12 @@ y[k, u] = row[63 - u] {id=use, inames=k:u}
     )
 }
 
-/// A loop around barriers that does not go on equally long for all threads of the block, by its
-/// lower or its upper bound alone.
+/// A loop around barriers whose number of iterations differs between threads of the block, through
+/// its lower or its upper bound alone.
 #[test]
 fn bounds_around_a_barrier_are_asked_on_both_sides() {
     is_proved(&rounds());
-    // The threads of the second warp come one round later, or leave one round earlier.
+    // The threads of the second warp enter one round later, or leave one round earlier.
     let late = || Value::binary(BinOp::FloorDiv, thread(), int(32));
     let mut lower = rounds();
     loops(&mut lower.kernels[0].body, &mut |stmt| {
@@ -93,10 +92,10 @@ fn bounds_around_a_barrier_are_asked_on_both_sides() {
     }
 }
 
-/// What two rounds that are not neighbours touch, where the barrier between rounds may be left out.
+/// Accesses in two non-adjacent rounds, where the barrier between rounds may be skipped.
 #[test]
 fn rounds_further_apart_meet_where_no_barrier_is_certain() {
-    // Each round hands a row to the one after the next, which reads it mirrored.
+    // Each round passes a row to the round after the next, which reads it mirrored.
     let rounds = program(
         "\
 kernel rounds(a: f32[10, 64], x: f32[8, 64], y: f32[8, 64], m: i32)
@@ -106,7 +105,8 @@ y[k, u] = a[k, 63 - u] + m {id=take, inames=k:u}
 ",
         "tag_inames(t: thread.x, u: thread.x)",
     );
-    // With the barrier in every round only neighbours could meet, and these touch different rows.
+    // With the barrier in every round, only adjacent rounds could conflict, and these touch
+    // different rows.
     is_proved(&rounds);
     let sometimes = |cond: Value| {
         let mut program = rounds.clone();
@@ -133,8 +133,8 @@ y[k, u] = a[k, 63 - u] + m {id=take, inames=k:u}
     );
 }
 
-/// A condition in 16 bits that holds of no thread in the integers and, as it wraps, of every thread
-/// from the 32nd on: whatever stands under it may run. Lowering's word for it counts for nothing.
+/// A condition in 16 bits that holds for no thread over the integers and, since it wraps, for every
+/// thread from the 32nd on: anything under it may run. Lowering's claim about it is not used.
 #[test]
 fn a_condition_that_may_wrap_rules_nothing_out() {
     let small = |v: i64| Value::int(DType::I16, v);
@@ -158,15 +158,15 @@ fn a_condition_that_may_wrap_rules_nothing_out() {
                 }
             }
         });
-        // Instances that do not run are not what is asked about.
+        // Instances that do not run are not the subject here.
         program.leaves.iter_mut().for_each(|leaf| leaf.instances = None);
         program
     };
-    // 63 times 512 is below 2^15, and 32 times 1024 is not.
+    // 63 times 512 is below 2^15; 32 times 1024 is not.
     is_proved(&under(wrapping(512)));
     let why = verify(&under(wrapping(1024))).refusal().expect("two threads race").to_string();
     assert!(why.starts_with("error[unordered]"), "{why}");
-    // The same of a value that is chosen.
+    // The same for a selected value.
     let chosen = |cond: Value| {
         let mut program = under(Value { dtype: DType::Bool, kind: ValueKind::Bool(true) });
         loops(&mut program.kernels[0].body, &mut |stmt| {
@@ -186,8 +186,8 @@ fn a_condition_that_may_wrap_rules_nothing_out() {
     assert!(why.starts_with("error[unordered]"), "{why}");
 }
 
-/// The same around a barrier: in the integers no thread comes to it, and as the condition wraps
-/// half of them do.
+/// The same around a barrier: over the integers no thread reaches it; with wrapping, half of them
+/// do.
 #[test]
 fn a_condition_that_may_wrap_is_the_same_for_all_threads_only_where_it_is_shown() {
     let thread = Value { dtype: DType::I16, kind: ValueKind::Cast(Box::new(thread())) };
@@ -208,6 +208,6 @@ fn a_condition_that_may_wrap_is_the_same_for_all_threads_only_where_it_is_shown(
         verify(&program).refusal().map(|d| d.code.to_string())
     };
     assert_eq!(under(1024).as_deref(), Some("divergent-barrier"));
-    // A barrier that may be left out orders nothing, but all threads come to it.
+    // A barrier that may be skipped orders nothing, but all threads reach it or none.
     assert_eq!(under(512).as_deref(), Some("unordered"));
 }

@@ -1,7 +1,7 @@
-//! Texts that are nearly right, all the way: kernels and pipelines with words exchanged, lines
-//! moved, numbers made large and bytes changed are read, transformed, lowered and printed. Whatever
-//! they say, the answer is a program or a diagnostic: no panic, no overflow of the stack, and the
-//! kernel that a refused step was given is unchanged. `LOOPWRIGHT_CASES` says how many.
+//! Almost valid texts through the whole pipeline: kernels and pipelines with words exchanged, lines
+//! moved, numbers enlarged and bytes changed are read, transformed, lowered and printed. The answer
+//! is always a program or a diagnostic: no panic, no stack overflow, and a kernel given to a
+//! refused step is unchanged. `LOOPWRIGHT_CASES` is the number of cases.
 
 use std::path::{Path, PathBuf};
 
@@ -21,7 +21,7 @@ fn files(folder: &Path, ends: &[&str], found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Kernels with pipelines: those of the examples and of the filetests.
+/// Kernels with pipelines, from the examples and the filetests.
 fn seeds() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut seeds = Vec::new();
@@ -46,7 +46,7 @@ fn seeds() -> Vec<(String, String)> {
     seeds
 }
 
-/// Words and other characters of a text, one by one.
+/// The words and other characters of a text, one by one.
 fn tokens(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -119,7 +119,7 @@ fn mutate(text: &str, other: &str, rng: &mut Rng) -> String {
     tokens.concat()
 }
 
-/// Lines moved, doubled and left out.
+/// Moves, duplicates and drops lines.
 fn shuffle_lines(text: &str, other: &str, rng: &mut Rng) -> String {
     let mut lines: Vec<&str> = text.lines().collect();
     let others: Vec<&str> = other.lines().collect();
@@ -147,7 +147,7 @@ struct Counts {
     lowered: usize,
 }
 
-/// One text through everything.
+/// Takes one text through all stages.
 fn whole_way(kernel: &str, pipeline: &str) -> Counts {
     let mut counts = Counts::default();
     let pipeline = Pipeline::parse_file("fuzz.pipe", pipeline, &Registry::default());
@@ -223,13 +223,12 @@ fn texts_that_are_nearly_right() {
         count(|c| c.transformed),
         count(|c| c.lowered)
     );
-    // Most of the way is gone by a good part of them; otherwise this tests nothing but the first
-    // parser.
+    // A fair share must get most of the way; otherwise only the first parser would be tested.
     assert!(count(|c| c.lowered) as u64 > cases / 20, "few texts came through");
     assert!((count(|c| c.read) - count(|c| c.lowered)) as u64 > cases / 20, "few were refused late");
 }
 
-/// Texts of every depth, one kind of bracket or operator after the other.
+/// Texts of every nesting depth, for one kind of bracket or operator after another.
 #[test]
 fn deep_texts() {
     let wrap = |open: &str, close: &str, n: usize| format!("{}1.0{}", open.repeat(n), close.repeat(n));

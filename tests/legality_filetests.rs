@@ -1,5 +1,5 @@
-//! What legality refuses, each with its witness, and the legal neighbours that it accepts: a file
-//! for each.
+//! What legality refuses, each with its witness, and similar legal cases that it accepts: one file
+//! each.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/legality").join(name)
 }
 
-/// What has to be refused.
+/// Cases that must be refused.
 const REFUSED: [&str; 25] = [
     "recurrence_on_threads",
     "recurrence_on_blocks",
@@ -39,7 +39,7 @@ const REFUSED: [&str; 25] = [
     "one_constant_by_several_threads",
 ];
 
-/// What has to be accepted.
+/// Cases that must be accepted.
 const ACCEPTED: [&str; 18] = [
     "skewed_wavefront_on_threads",
     "redundant_precompute",

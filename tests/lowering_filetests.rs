@@ -1,5 +1,5 @@
-//! Filetests of lowering: what it refuses with the rendered diagnostic, what it accepts beside
-//! that, and the CUDA C of small kernels.
+//! Filetests of lowering: refusals with the rendered diagnostic, similar cases that are accepted,
+//! and the CUDA C of small kernels.
 
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
-//! The PolyBench kernels of `examples/polybench`: the declared kernel, as it stands, computes what
-//! the plain loops compute, in the reference interpreter and lowered without any step; and so does
-//! its pipeline on the emulator, all checks on.
+//! The PolyBench kernels of `examples/polybench`: the declared kernel computes what the plain loops
+//! compute, both in the reference interpreter and lowered without any step; and so does its
+//! pipeline on the emulator with all checks.
 
 #[path = "../examples/polybench/sequential.rs"]
 mod sequential;

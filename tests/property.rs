@@ -1,10 +1,10 @@
 //! Random kernels through random pipelines.
 //!
-//! What lowering accepts runs in the emulator with every check on, for several sizes (0 and 1 among
-//! them), and computes what the plain interpreter says of the declared kernel. Of some, the printed
-//! text is compiled by NVRTC, and by the system's C++ compiler and run. `LOOPWRIGHT_CASES` says how
-//! many cases (10000 is the long run), `LOOPWRIGHT_SEED` from which seed on. A case that fails is
-//! made smaller and printed with its seed.
+//! What lowering accepts runs in the emulator with every check, for several sizes (including 0 and
+//! 1), and computes what the plain interpreter computes for the declared kernel. For some cases,
+//! the printed text is compiled by NVRTC, and compiled by the system's C++ compiler and run.
+//! `LOOPWRIGHT_CASES` is the number of cases (10000 for the long run), `LOOPWRIGHT_SEED` the first
+//! seed. A failing case is shrunk and printed with its seed.
 
 use std::sync::Mutex;
 
@@ -42,8 +42,7 @@ fn random_programs_compute_what_the_declared_kernels_say() {
         .collect();
     let all = all.into_inner().unwrap_or_default();
     let taken: usize = all.taken.values().sum();
-    // The final check of a program answers for what lowering has decided: it is not
-    // what refuses.
+    // The final check of a program verifies what lowering has decided; it must not be what refuses.
     let last = [
         "unordered",
         "divergent-barrier",

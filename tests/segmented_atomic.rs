@@ -1,5 +1,5 @@
-//! `SegmentedReduce::join_atomically` on the emulator: results against plain loops, what is left as
-//! it is, refusals.
+//! `SegmentedReduce::join_atomically` on the emulator: results against plain loops, cases that it
+//! leaves unchanged, refusals.
 
 use loopwright::lowering::{
     LowerOptions, lower,
@@ -29,8 +29,8 @@ fn updates(program: &Program) -> usize {
     found
 }
 
-/// Few long rows, which blocks share: as chunks of whole vectors, and as chunks of rows that begin
-/// anywhere.
+/// A few long rows that blocks share: as chunks of whole vectors, and as chunks of rows with any
+/// alignment.
 const SHARED: [(usize, usize); 2] = [(3, 100_000), (2, 100_003)];
 
 /// Small integers, whose sums are exact in all types and any order.
@@ -50,7 +50,7 @@ fn few_long_rows_are_what_a_plain_loop_gives() {
         let sums = [DType::I32, DType::I64, DType::F32, DType::F64].map(|t| (Operator::Sum, t));
         let ends = [(Operator::Min, DType::I32), (Operator::Max, DType::I64)];
         let every = length == SHARED[0].1;
-        // Every type for the one, sums of f32 for the other.
+        // Every type in the first case, sums of f32 in the second.
         for (operator, dtype) in
             sums.into_iter().chain(ends).filter(|case| every || *case == (Operator::Sum, DType::F32))
         {
@@ -65,8 +65,8 @@ fn few_long_rows_are_what_a_plain_loop_gives() {
             let outputs = outputs.unwrap_or_else(|e| panic!("{atomic}, {form}: {e}"));
             assert_eq!(outputs.get("out").unwrap().to_f64(), plain(operator), "{atomic}, {form}");
 
-            // Where it is asked for, no array of partial results is left, and an update is there;
-            // otherwise it is the other way round.
+            // If requested, there is no array of partial results, but an update; otherwise the
+            // reverse.
             for (reduce, wanted) in [(&atomic, 1), (&ordered, 0), (&atomic.clone().join_atomically(false), 0)]
             {
                 let program = program(&chosen(reduce, &shape));
@@ -77,11 +77,12 @@ fn few_long_rows_are_what_a_plain_loop_gives() {
     }
 }
 
-/// Results are of the type in which they are added up: f16 are where the sums are asked for in f32.
+/// Results have the accumulation type: f16 is accumulated in f32 where the sums are requested in
+/// f32.
 #[test]
 fn sums_of_short_floats_in_the_type_of_the_sums() {
     let reduce = SegmentedReduce::new(Operator::Sum, DType::F16).output(DType::F32).join_atomically(true);
-    // Of 2 MB: shorter rows of f16 are not cut.
+    // 2 MB: shorter rows of f16 are not split.
     let length = 1_000_000;
     let x = vec![half::f16::from_f32(0.5); length];
     let sums = reduce.run(&Device::emulator(), &x, Segments::Length(length)).unwrap();
@@ -101,7 +102,7 @@ fn forms_without_shared_rows_stay_as_they_are() {
 
 #[test]
 fn what_has_no_update_is_refused_with_the_remedy() {
-    // Whatever the shape: the refusal hangs on no choice.
+    // Whatever the shape: the refusal does not depend on the choice of form.
     for shape in [Shape::rows(2, 1 << 20), Shape::rows(1000, 16), Shape::ragged(10, 1000)] {
         for (operator, dtype, why, help) in [
             (

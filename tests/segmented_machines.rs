@@ -1,5 +1,5 @@
-//! What is taken untuned for rows of equal length hangs on the machine, an H200's limits or an
-//! A100's, and on those of its limits that should decide.
+//! The untuned form for rows of equal length depends on the machine, given the limits of an H200 or
+//! an A100, and on the limits that should be decisive.
 
 #[path = "../crates/tuner/tests/machines/mod.rs"]
 mod machines;
@@ -9,7 +9,7 @@ use loopwright::runtime::cuda::DeviceInfo;
 use loopwright::segmented::{Operator, SegmentedReduce, Shape};
 use loopwright::tuner::Machine;
 
-/// 2^28 elements.
+/// The total number of elements, 2^28.
 const ALL: usize = 1 << 28;
 
 fn form(shape: &Shape, (machine, limits): (&Machine, &DeviceInfo)) -> String {
@@ -17,7 +17,7 @@ fn form(shape: &Shape, (machine, limits): (&Machine, &DeviceInfo)) -> String {
     reduce.choose(shape, machine, limits).unwrap_or_else(|e| panic!("{shape}: {e}")).form
 }
 
-/// The value of a parameter in a form: `rows` of
+/// The value of a parameter in a form, such as `rows` in
 /// `a few lanes a row (width=64 rows=8 block_rows=32)`.
 fn parameter(form: &str, name: &str) -> usize {
     let words = form.split(['(', ')', ' ']);
@@ -25,13 +25,13 @@ fn parameter(form: &str, name: &str) -> usize {
     value.unwrap_or_else(|| panic!("no `{name}` in {form}")).parse().expect("a number")
 }
 
-/// By Little's law memory is busy with bandwidth * latency bytes under way: of a multiprocessor
-/// 4.4e12 * 700e-9 / 132 = 23 kB on an H200, and 1.555e12 * 700e-9 / 108 = 10 kB on an A100, 2.3
-/// times as many. A lane takes one vector of each of its rows at these lengths and is done, so that
-/// blocks begin and end all the time with nothing under way. The threads that fit are as many on
-/// both, 2048: what is left are rows a thread, four where two are too few. It is the bandwidth for
-/// each multiprocessor that decides: an A100 whose memory is as fast for each takes what the H200
-/// takes, and the other way round.
+/// By Little's law, saturating memory takes bandwidth * latency bytes in flight: per multiprocessor
+/// 4.4e12 * 700e-9 / 132 = 23 kB on an H200, and 1.555e12 * 700e-9 / 108 = 10 kB on an A100, a
+/// factor of 2.3. At these lengths a lane loads one vector of each of its rows and is done, so
+/// blocks continually start and end with nothing in flight. The number of resident threads is 2048
+/// on both, which leaves the rows per thread: four where two are too few. The bandwidth per
+/// multiprocessor decides: an A100 with the H200's bandwidth per multiprocessor takes what the H200
+/// takes, and vice versa.
 #[test]
 fn the_faster_memory_takes_more_rows_a_thread() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -52,10 +52,10 @@ fn the_faster_memory_takes_more_rows_a_thread() {
     }
 }
 
-/// A multiprocessor of either holds two blocks of 1024 threads: 216 blocks are one full round of
-/// 108 multiprocessors, 264 of 132. There a block a row has no rest, and needs no second kernel. On
-/// the other machine 216 rows leave 48 of 264 places empty, and 264 rows make a second round of 48:
-/// rows are cut into chunks there.
+/// A multiprocessor of either holds two blocks of 1024 threads: 216 blocks are one full wave of 108
+/// multiprocessors, 264 of 132. There, one block per row leaves no remainder and needs no second
+/// kernel. On the other machine, 216 rows leave 48 of 264 slots empty, and 264 rows make a second
+/// wave of 48: there rows are split into chunks.
 #[test]
 fn rows_that_fill_a_round_of_blocks_are_not_cut() {
     let (h200, limits) = (Machine::h200(), machines::h200());

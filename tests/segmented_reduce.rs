@@ -10,7 +10,7 @@ use loopwright::runtime::cuda::DeviceInfo;
 use loopwright::segmented::{Chosen, Operator, SegmentedReduce, Segments, Shape, segmented_reduce};
 use loopwright::tuner::Machine;
 
-/// Numbers without pattern, in -8..8.
+/// Pattern-free numbers in -8..8.
 fn numbers(count: usize) -> Vec<i64> {
     let mut state = 9u64;
     let mut next = || {
@@ -45,7 +45,7 @@ fn expected(operator: Operator, x: &[f64], offsets: &[usize], empty: f64) -> (Ve
     offsets.windows(2).map(|o| of(&x[o[0]..o[1]])).unzip()
 }
 
-/// What `min` and `max` give of nothing.
+/// The result of `min` and `max` over no elements.
 fn neutral(operator: Operator, dtype: DType) -> f64 {
     let (low, high) = match dtype {
         DType::I32 => (f64::from(i32::MIN), f64::from(i32::MAX)),
@@ -81,7 +81,8 @@ fn check(reduce: &SegmentedReduce, compiled: &Compiled, args: &Args, x: &Tensor,
     }
 }
 
-/// Elements that stay exact in every type: products of many are of -1, 1 and now and then 2.
+/// Elements whose results are exact in every type: for products, mostly -1 and 1, and occasionally
+/// 2.
 fn elements(operator: Operator, dtype: DType, count: usize) -> Tensor {
     let all = numbers(count);
     let of = |v: &i64| if operator == Operator::Product { [1, -1, 1, 1][(*v & 3) as usize] } else { *v };
@@ -93,10 +94,10 @@ const TYPES: [DType; 6] = [DType::F16, DType::BF16, DType::F32, DType::F64, DTyp
 #[test]
 fn rows_of_every_operator_and_type() {
     let device = Device::emulator();
-    // Lengths of whole vectors for all types, for none, and for some.
+    // Lengths that are whole vectors for all types, for none, and for some.
     for (length, rows) in [(64, 40), (7, 70), (36, 30), (1030, 5), (1, 9)] {
         for operator in Operator::ALL {
-            // Every type at some length; all lengths for the usual one.
+            // Every type at one length; all lengths for f32 and f16.
             let types = if length == 64 { &TYPES[..] } else { &[DType::F32, DType::F16][..] };
             for dtype in types {
                 let reduce = SegmentedReduce::new(operator, *dtype);
@@ -110,7 +111,7 @@ fn rows_of_every_operator_and_type() {
     }
 }
 
-/// Lengths of segments by name.
+/// Named lists of segment lengths.
 fn ragged_cases() -> Vec<(&'static str, Vec<usize>)> {
     let uneven = numbers(300).into_iter().map(|v| (v + 8) as usize);
     let mut giant = vec![1; 150];
@@ -159,7 +160,7 @@ fn chosen(shape: &Shape, dtype: DType, machine: &Machine, limits: &DeviceInfo) -
     reduce.choose(shape, machine, limits).unwrap_or_else(|e| panic!("{shape}: {e}"))
 }
 
-/// 2^28 elements.
+/// The total number of elements, 2^28.
 const ALL: usize = 1 << 28;
 
 #[test]
@@ -192,10 +193,10 @@ fn equal_segments_by_length() {
         let Chosen { form, cost, pipeline, .. } = chosen(&shape, dtype, &h200, &limits);
         let what = format!("{dtype}, {shape}: {form}, {cost:?}");
         assert!(wanted.iter().any(|w| form.starts_with(w)), "{what}");
-        // No multiprocessor is without a block, and little is moved beside what must be.
+        // Every multiprocessor has a block, and little is moved beyond what is necessary.
         assert!(cost.blocks >= f64::from(h200.multiprocessors), "{what}");
         assert!(cost.estimate_ms < 1.2 * cost.bound_ms, "{what}");
-        // Loads of as many bytes as all rows begin at a multiple of.
+        // Loads are as wide as the alignment common to all rows allows.
         let lanes = (16 / dtype.bytes()).min(1 << length.trailing_zeros());
         assert_eq!(
             pipeline.to_string().contains(&format!("len mod {lanes} = 0")),
@@ -205,8 +206,8 @@ fn equal_segments_by_length() {
     }
 }
 
-/// Rows of elements of two bytes that begin anywhere: loads of single elements take twice the
-/// bound, by this form less than by others.
+/// Misaligned rows of two-byte elements: single-element loads take twice the bound, less with this
+/// form than with others.
 #[test]
 fn odd_rows_of_two_bytes_are_copied_whole() {
     for length in [9, 17, 33, 65] {
@@ -216,8 +217,8 @@ fn odd_rows_of_two_bytes_are_copied_whole() {
     }
 }
 
-/// What an element takes of the units that compare and choose, in instructions of warps, whatever
-/// form is taken.
+/// The cost of comparisons and selections per element, in warp instructions, whatever form is
+/// chosen.
 #[test]
 fn comparisons_and_choices_are_part_of_the_cost() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -227,29 +228,29 @@ fn comparisons_and_choices_are_part_of_the_cost() {
             let chosen = reduce.choose(&Shape::rows(ALL / length, length), &h200, &limits).unwrap();
             (32.0 * chosen.cost.compared / ALL as f64, format!("{operator}, {length}: {}", chosen.form))
         };
-        // A sum has nothing to choose; a maximum is one instruction an element, and as many again
-        // where partial results are joined.
+        // A sum selects nothing; a maximum is one instruction per element, and as many again where
+        // partial results are joined.
         let (sum, what) = an_element(Operator::Sum);
         assert_eq!(sum, 0.0, "{what}");
         let (most, what) = an_element(Operator::Max);
         assert!((1.0..2.0).contains(&most), "{what}: {most}");
-        // Greater, equal, earlier; then the value and the index. Where rows are short, joins over
-        // lanes are half of it.
+        // Greater, equal, earlier; then the value and the index. For short rows, joins over lanes
+        // are half of it.
         let (argmax, what) = an_element(Operator::Argmax);
         assert!((5.0..10.0).contains(&argmax), "{what}: {argmax}");
     }
 }
 
-/// Lengths of which most have no sweep (`cargo run --example untuned` shows what is taken): no
-/// estimate is far above the bound or jumps beside its neighbours, and few rows keep all
+/// Lengths most of which have no sweep (`cargo run --example untuned` shows the choices): no
+/// estimate is far above the bound or differs sharply from its neighbours, and a few rows keep all
 /// multiprocessors busy to the end. Rows of 36 and 72 need as many lanes as those of 64 and 128,
-/// and nearly half of them idle: the best points that were measured take 1.06 and 1.07 times the
-/// bound, those of 60 and 120 1.04 and 1.03 times.
+/// nearly half of which are idle: the best measured points take 1.06 and 1.07 times the bound,
+/// those of 60 and 120 take 1.04 and 1.03 times.
 #[test]
 fn lengths_that_were_never_tuned() {
     let lengths =
         [20, 24, 36, 40, 48, 56, 72, 80, 96, 144, 200, 300, 700, 1500, 3000, 6000, 12_000, 50_000, 300_000];
-    // 400, 270 and 140 rows: a last wave of a few blocks, or hardly one block a multiprocessor.
+    // 400, 270 and 140 rows: a last wave of a few blocks, or barely one block per multiprocessor.
     let lengths = lengths.into_iter().chain([ALL / 400, ALL / 270, ALL / 140, 3_000_000]);
     let lengths: Vec<usize> = lengths.map(|l| if l > 12_000 { l / 4 * 4 } else { l }).collect();
     let (on_a100, a100) = (Machine::described(&machines::a100()), machines::a100());
@@ -271,9 +272,9 @@ fn lengths_that_were_never_tuned() {
 /// Medians of exhaustive sweeps of short rows on an H200, for each point and each length.
 const SHORT_ROWS: &str = include_str!("../crates/tuner/tests/recorded/short_rows.txt");
 
-/// What is taken for rows that are no power of two is within 5 % of the best point of a sweep that
-/// has many more of them, with the bandwidth as it is measured and as the data sheet has it. Lanes
-/// that part from their warp cost up to 18 % (72), more than the estimate sees.
+/// The choice for row lengths that are not powers of two is within 5 % of the best point of a sweep
+/// over many more, for the bandwidth as measured and as in the data sheet. Lanes that diverge from
+/// their warp cost up to 18 % (72), more than the estimate shows.
 #[test]
 fn short_rows_of_every_length_are_near_the_best_that_was_measured() {
     let header = SHORT_ROWS.lines().rfind(|l| l.starts_with("# ")).expect("a header");
@@ -356,8 +357,8 @@ fn between_offsets(mean: usize, longest: Option<usize>) -> Shape {
 fn segments_of_unequal_length_by_mean_and_longest() {
     let (h200, limits) = (Machine::h200(), machines::h200());
     // Warps on 132 multiprocessors: 8 blocks of 4 with tiles of 512 points, 5 with tiles of 1024.
-    // What follows are tiles: of a run in one round and in three, of the points and two steps for
-    // each end; and of 92 % and 6 % of one round.
+    // The following are numbers of tiles: of a run in one wave and in three, where steps are the
+    // points plus two for each end; and of 92 % and 6 % of one wave.
     for (mean, items, warps, [one, three, first, rest]) in [
         (4, 16, 4224, [187, 63, 172, 11]),
         (16, 32, 2640, [112, 38, 103, 7]),
@@ -368,15 +369,15 @@ fn segments_of_unequal_length_by_mean_and_longest() {
         for longest in [None, Some(2 * mean), Some(ALL / 2)] {
             let chosen = chosen(&between_offsets(mean, longest), DType::F32, &h200, &limits);
             let wanted = match longest {
-                // Segments are short beside a run: all take the same time.
+                // Segments are short compared with a run, so all take the same time.
                 Some(longest) if mean < 64 && longest == 2 * mean => format!("items={items} tiles={one}"),
                 Some(longest) if mean < 64 && longest == ALL / 2 => format!("items={items} tiles={three}"),
                 _ => format!("items={items} tiles={first} runs={warps} rest={rest}"),
             };
             assert_eq!(chosen.form, format!("flattened ({wanted})"), "mean {mean}, longest {longest:?}");
         }
-        // Of 8 bytes, even ones may have a warp or a block each, which waits for the offsets but
-        // comes near to the bound where they are long.
+        // For 8-byte elements, equal segments may get a warp or a block each, which waits for the
+        // offsets but comes close to the bound if the segments are long.
         let even = chosen(&between_offsets(mean, Some(2 * mean)), DType::F64, &h200, &limits);
         if mean < 64 {
             assert!(even.form.starts_with("flattened"), "mean {mean}: {}", even.form);
@@ -386,12 +387,12 @@ fn segments_of_unequal_length_by_mean_and_longest() {
     }
 }
 
-/// The medians of `benches/RESULTS-archive.md` for uniform lengths of these means: shorter ones
-/// take longer, and no estimate is more than a third above what was measured.
+/// The medians of `benches/RESULTS-archive.md` for uniform lengths with these means: shorter ones
+/// take longer, and no estimate exceeds the measurement by more than a third.
 ///
-/// With each loop weighed by what it moves they are 0.68, 0.80, 0.90, 0.89 and 1.06 of what was
-/// measured, from short to long: of short segments the model lets work between barriers overlap
-/// that does not.
+/// With each loop weighted by the bytes it moves, the estimates are 0.68, 0.80, 0.90, 0.89 and 1.06
+/// of the measurements, from short to long: for short segments the model assumes overlap of work
+/// between barriers that does not happen.
 #[test]
 fn estimates_of_flattened_segments_are_in_the_order_of_the_measured_times() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -404,14 +405,14 @@ fn estimates_of_flattened_segments_are_in_the_order_of_the_measured_times() {
         );
         estimate
     });
-    // Neighbours may be as good as equal.
+    // Neighbours may be practically equal.
     assert!(estimates.windows(2).all(|e| e[1] < 1.05 * e[0]), "{estimates:?}");
     assert!(estimates[0] > 1.3 * estimates[4], "{estimates:?}");
 }
 
-/// Results that are more than half of the cache are stored in waves of 8 windows, 7 of which are a
-/// sixth of it, in lines of 128 elements: of an H200's 50 MB, 8.33 MB are 297 619 f32, of which
-/// 2325 lines are whole. Fewer results stay in the cache, and the elements are the first to go.
+/// Results that exceed half of the cache are stored in waves of 8 windows, 7 of which are a sixth
+/// of it, in lines of 128 elements: for an H200's 50 MB, 8.33 MB are 297 619 f32, of which 2325
+/// lines are whole. Fewer results stay in the cache, and the elements are evicted first.
 #[test]
 fn results_beyond_the_cache_are_stored_in_waves() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -428,12 +429,11 @@ fn results_beyond_the_cache_are_stored_in_waves() {
         assert_eq!(steps(Operator::Sum, length), [wanted], "{length}");
     }
     assert_eq!(steps(Operator::Sum, 64), ["cache_streaming(x)"]);
-    // Two arrays of results take longer so.
+    // Two result arrays would take longer with waves.
     assert!(steps(Operator::Argmax, 32).is_empty());
 }
 
-/// An A100 has fewer multiprocessors, less shared memory, and a third of the bandwidth for each of
-/// them.
+/// An A100 has fewer multiprocessors, less shared memory, and a third of the total bandwidth.
 #[test]
 fn the_limits_of_an_a100_change_the_choice() {
     let (h200, limits) = (Machine::h200(), machines::h200());
@@ -441,12 +441,12 @@ fn the_limits_of_an_a100_change_the_choice() {
     let both = |shape: &Shape, dtype| {
         [(&h200, &limits), (&on_a100, &a100)].map(|(m, l)| chosen(shape, dtype, m, l).form)
     };
-    // Tiles a run: 25 165 824 steps for 132 and 108 multiprocessors of 32 warps, 512 steps a tile,
-    // which are 11.6 and 14.2.
+    // Tiles per run: 25 165 824 steps for 132 and 108 multiprocessors of 32 warps, 512 steps per
+    // tile, which are 11.6 and 14.2.
     let [there, here] = both(&Shape::ragged(1 << 22, 1 << 24), DType::F32);
     assert_eq!((&*there, &*here), ("flattened (items=16 tiles=12)", "flattened (items=16 tiles=15)"));
-    // Eight blocks of 16 points of 8 bytes a thread fit into the shared memory of both. How many
-    // their registers allow is not known: three rounds.
+    // Eight blocks with 16 points of 8 bytes per thread fit into the shared memory of both. How
+    // many their registers allow is unknown: three waves.
     let [there, here] = both(&Shape::ragged(ALL / 64, ALL), DType::F64);
     assert_eq!((&*there, &*here), ("flattened (items=16 tiles=43)", "flattened (items=16 tiles=53)"));
 }
@@ -479,10 +479,10 @@ fn results_of_other_types() {
     };
     let most = i32::MAX;
     assert_eq!(of(Operator::Sum, &[most, most], None).to_vec::<i64>().unwrap(), [2 * i64::from(most)]);
-    // As asked for: 32 bits wrap.
+    // As requested: 32 bits wrap.
     assert_eq!(of(Operator::Sum, &[most, most], Some(DType::I32)).to_vec::<i32>().unwrap(), [-2]);
     assert_eq!(of(Operator::Mean, &[1, 2], None).to_vec::<f64>().unwrap(), [1.5]);
-    // Accumulated in f32: 2049 is no f16.
+    // Accumulated in f32: 2049 is not representable in f16.
     let ones = vec![f16::ONE; 4096];
     let sum =
         SegmentedReduce::new(Operator::Sum, DType::F16).run(&device, &ones, Segments::Length(4096)).unwrap();
@@ -490,7 +490,7 @@ fn results_of_other_types() {
     let wide = SegmentedReduce::new(Operator::Sum, DType::F16).output(DType::F32);
     let sum = wide.run(&device, &vec![f16::ONE; 4097], Segments::Length(4097)).unwrap();
     assert_eq!((sum.values.dtype(), sum.values.to_f64()[0]), (DType::F32, 4097.0));
-    // 2^24 + 1 is no f32.
+    // 2^24 + 1 is not representable in f32.
     let x = [16_777_216.0f32, 1.0];
     let wide = SegmentedReduce::new(Operator::Sum, DType::F32).output(DType::F64);
     assert_eq!(wide.run(&device, &x, Segments::Length(2)).unwrap().values.to_f64(), [16_777_217.0]);
@@ -540,7 +540,7 @@ fn more_elements_than_32_bits_count() {
     for shape in [Shape::rows(1 << 20, 1 << 13), Shape::rows(1, 1 << 33), Shape::ragged(1 << 20, 1 << 33)] {
         let Chosen { kernel, cost, .. } = chosen(&shape, DType::F16, &h200, &limits);
         assert!(cost.blocks >= f64::from(h200.multiprocessors), "{shape}");
-        // Sizes are of 64 bits where they have to be, and only there.
+        // Sizes have 64 bits where necessary, and only there.
         let text = kernel.to_string();
         let wide = !matches!(shape, Shape::Rows { length, .. } if length < 1 << 31);
         assert_eq!(text.contains("i64"), wide, "{text}");

@@ -1,5 +1,5 @@
-//! The segmented sum from its declaration to checked results, on the emulator and on a GPU where
-//! there is one.
+//! The segmented sum from its declaration to checked results, on the emulator and on a GPU if there
+//! is one.
 
 use std::path::Path;
 
@@ -36,8 +36,8 @@ fn devices() -> Vec<Device> {
     devices
 }
 
-/// What rounding may do to a sum of values of at most 1: each of the `len` additions at most half
-/// an ulp of the partial sum.
+/// The rounding error of a sum of values of magnitude at most 1: for each of the `len` additions,
+/// at most half an ulp of the partial sum.
 fn bound(len: usize, scale: f64) -> f64 {
     (len.max(1) as f64) * f64::from(f32::EPSILON) * scale.max(1.0)
 }
@@ -67,7 +67,7 @@ fn one_compiled_kernel_serves_every_length() {
             let compiled = device.compile(&kernel).unwrap();
             for (nseg, len) in [(3, 0), (5, 1), (4, 17), (2, 256), (3, 1000), (1, 100_003), (0, 4)] {
                 let x = Tensor::random(&[nseg, len], DType::F32, 7).unwrap();
-                // Pipelines that assume something of the length are refused other lengths when the
+                // Pipelines with assumptions about the length refuse other lengths when the
                 // arguments are bound.
                 let fits = kernel.assumptions.iter().all(|c| {
                     c.holds(&|n| match &**n {
@@ -124,7 +124,7 @@ fn segments_of_unequal_length() {
                 .unwrap_or_else(|e| panic!("{name} on {}: {e}", device.name()));
             for (s, sum) in outputs.get("out").unwrap().to_f64().iter().enumerate() {
                 let exact: f64 = values[offsets[s] as usize..offsets[s + 1] as usize].iter().sum();
-                // Steps of 2^-7 below 1: these sums are exact in f32.
+                // Multiples of 2^-7 below 1: these sums are exact in f32.
                 assert_eq!(*sum, exact, "{name}: segment {s}");
             }
         }

@@ -12,8 +12,7 @@ use loopwright_lowering::{
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
 
-/// The steps whose filetests are run, by the beginning of the file's name, and how many files at
-/// least.
+/// The steps whose filetests are run, by file name prefix, with the minimum number of files.
 const STEPS: &[(&str, usize)] = &[
     ("alias", 1),
     ("buffer_array", 3),

@@ -1,6 +1,6 @@
-//! What expressions mean (`crates/kernel-ir/values.md`), by hand: the plain interpreter, the
-//! emulator and the printed text, which the system's C++ compiler builds with its checks of
-//! undefined behaviour, give the values that are written here.
+//! The semantics of expressions (`crates/kernel-ir/values.md`), by hand: the plain interpreter, the
+//! emulator, and the printed text, built by the system's C++ compiler with its undefined-behaviour
+//! checks, all give the values written here.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ fn printed(program: &Program, given: &Given, name: &str) -> Buffer {
     Buffer::from_bytes(given.arrays[name].dtype(), arguments.arrays[name].clone()).unwrap()
 }
 
-/// Everyone computes this array, with indices of 32 and of 64 bits.
+/// All of them compute this array, with 32-bit and 64-bit indices.
 fn computes<T: Element + PartialEq + std::fmt::Debug>(text: &str, given: Given, name: &str, values: &[T]) {
     let kernel = parse(text);
     let expected = Buffer::from_slice(values).to_vec::<T>().unwrap();
@@ -68,8 +68,7 @@ fn computes<T: Element + PartialEq + std::fmt::Debug>(text: &str, given: Given, 
     assert_eq!(found[&Name::new(name)].to_vec::<T>().unwrap(), expected, "the interpreter: {text}");
     for index in [DType::I32, DType::I64] {
         let program = lower(&kernel, LowerOptions { index }).unwrap_or_else(|d| panic!("{text}: {d}"));
-        // A launch takes 32 bits only where they hold all indices, and arithmetic on them in
-        // values.
+        // A launch uses 32 bits only if they hold all indices, and arithmetic on indices in values.
         let lookup = |name: &Name| given.scalars.get(name).and_then(|v| v.as_i64());
         if loopwright::lowering::index_range::check(&program, &lookup).is_ok() {
             let found = emulated(&program, &given, name).to_vec::<T>().unwrap();
@@ -110,7 +109,7 @@ fn sums_and_products_of_inames_wrap_in_their_type() {
         "y",
         &of(|i| i.wrapping_mul(16777216).div_euclid(65536)),
     );
-    // An i64 target widens the arithmetic, a cast does not.
+    // An i64 target widens the arithmetic; a cast does not.
     let wide = |f: fn(i64) -> i64| (0..n as i64).map(f).collect::<Vec<_>>();
     let given = || Given::default().array("y", &vec![0i64; n]).scalar("n", n as i32);
     computes(&over("y: i64[n]", "y[i] = i*16777216"), given(), "y", &wide(|i| i * 16777216));
@@ -127,14 +126,14 @@ fn scalars_wrap_in_their_type() {
     let given = |a: i32| Given::default().array("y", &[0i32; 3]).scalar("n", 3i32).scalar("a", a);
     let text = over("y: i32[n], a: i32", "y[i] = (a + i) // 7");
     computes(&text, given(i32::MAX), "y", &[i32::MAX, i32::MIN, i32::MIN + 1].map(|v| v.div_euclid(7)));
-    // The least value by -1 wraps, and so does its magnitude.
+    // The quotient of the least value and -1 wraps, and so does its magnitude.
     let text = over("y: i32[n], a: i32", "y[i] = a // -1 + abs(a) + a % -1");
     computes(&text, given(i32::MIN), "y", &[0; 3]);
 }
 
 #[test]
 fn inames_are_of_their_domains_type() {
-    // `l` has 64 bits, and so has what it bounds, whatever the width of the indices.
+    // `l` has 64 bits, and so does what it bounds, whatever the index width.
     let text = "kernel k(y: i64[l], l: i64)\nassume 0 <= l\ndomain { [i] : 0 <= i < l }\ny[i] = cast(i64, i*1073741824)\n";
     let given = Given::default().array("y", &[0i64; 5]).scalar("l", 5i64);
     computes(text, given, "y", &[0i64, 1, 2, 3, 4].map(|i| i << 30));
@@ -169,7 +168,7 @@ fn narrow_integers_are_computed_in_32_bits() {
         };
         computes(&text, given, "y", &wanted);
     }
-    // A literal that the narrow type does not hold.
+    // A literal that the narrow type cannot represent.
     let given = Given::default().array("a", &[60i8, 20, -128]).array("y", &[7i32; 3]).scalar("n", 3i32);
     computes(&over("a: i8[n], y: i32[n]", "y[i] = if(a[i] < 200, 1, 0)"), given, "y", &[1, 1, 1]);
 }
@@ -242,7 +241,7 @@ fn where_a_kernel_has_both_types_each_value_meets_its_own() {
     computes(&over(arguments, "y[i] = 0.1*i"), given(), "y", &[0.0, 0.1]);
     computes(&over(arguments, "<> t = 0.1*i\ny[i] = t"), given(), "y", &[0.0, 0.1]);
     computes(&over(arguments, "<> t = 0.1*i\ny[i] = x[i]*t"), given(), "y", &[0.0, f64::from(x[1] * 0.1f32)]);
-    // Said, since it may not be meant.
+    // Reported, since it may be unintended.
     let found = parse(&over(arguments, "y[i] = x[i]*x[i] {id=square}")).single_in_double();
     assert_eq!(
         found[0].render_warning(),
@@ -283,11 +282,11 @@ fn operations_of_integers_stay_such_where_floats_are_wanted() {
     let given = || Given::default().array("y", &[0f32; 2]).scalar("n", 2i32);
     computes(&over("y: f32[n]", "y[i] = (5 & 3) + (7 % 4) + (1 << 4) + ~0"), given(), "y", &[19f32; 2]);
     computes(&over("y: f32[n]", "y[i] = min(nan, 1)"), given(), "y", &[1f32; 2]);
-    // A literal beyond 32 bits makes the bound, and so the iname, one of 64.
+    // A literal beyond 32 bits gives the bound, and so the iname, 64 bits.
     let text = "kernel k(y: i64[3])\ndomain { [i] : 5000000000 <= i < 5000000003 }\ny[i - 5000000000] = cast(i64, i)*2\n";
     let given = Given::default().array("y", &[0i64; 3]);
     computes(text, given, "y", &[10_000_000_000i64, 10_000_000_002, 10_000_000_004]);
-    // The least value of i64 is no dividend that questions are asked about.
+    // The least value of i64 as a dividend, which queries cannot handle.
     let given = Given::default().array("x", &[7i64, -1]).array("y", &[0i64; 2]).scalar("n", 2i32);
     computes(
         &over("x: i64[n], y: i64[n]", "y[i] = lowest() // x[i]"),
@@ -301,8 +300,8 @@ fn operations_of_integers_stay_such_where_floats_are_wanted() {
 #[test]
 fn short_floats_are_rounded_once() {
     use half::bf16;
-    // Just below the middle between two bf16: rounded to f32 first, it would be the middle, and go
-    // to even.
+    // Just below the midpoint between two bf16: rounded to f32 first, it would be the midpoint and
+    // round to even.
     let middle = 2f64.powi(40) - 2f64.powi(31);
     let x = [middle - 2f64.powi(10), middle];
     let given = Given::default().array("x", &x).array("y", &[bf16::ZERO; 2]).scalar("n", 2i32);

@@ -1,21 +1,21 @@
-//! What the examples of the segmented sum share: its declaration, and the reference in f64.
+//! Shared by the examples of the segmented sum: its declaration and the reference in f64.
 
 use loopwright::prelude::*;
 
 /// The declared kernel.
 pub const KERNEL: &str = include_str!("../kernels/segmented_sum.lw");
 
-/// How a result compares with sums in f64.
+/// How a result compares with the sums in f64.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Comparison {
-    /// The largest difference.
+    /// The largest absolute difference.
     pub largest_error: f64,
-    /// Segments whose difference is more than any order of summation in f32 explains.
+    /// Number of segments whose difference exceeds what any order of summation in f32 can explain.
     pub wrong: usize,
 }
 
-/// Compares with sums in f64, segment by segment. A sum of n numbers in f32 differs from the exact
-/// one by at most (n - 1) * eps/2 times the sum of their magnitudes, to first order, whatever the
+/// Compares with sums in f64, segment by segment. To first order, a sum of n numbers in f32 differs
+/// from the exact one by at most (n - 1) * eps/2 times the sum of their magnitudes, whatever the
 /// order of summation.
 pub fn compare(x: &Tensor, out: &Tensor) -> Comparison {
     let (values, sums) = (x.to_f64(), out.to_f64());

@@ -1,18 +1,18 @@
-//! The kernels whose time of generation is watched: text of a kernel, text of a pipeline.
+//! The kernels whose generation time is tracked: text of a kernel, text of a pipeline.
 //!
-//! Four kernels of the field (sizes symbolic, guards kept), and chains of 50, 100 and 200
-//! statements: through scalars in one parallel loop, through one array with a sequential loop for
-//! each statement, and through two buffers in shared memory, a barrier each.
+//! Four typical kernels (symbolic sizes, guards kept), and chains of 50, 100 and 200 statements:
+//! through scalars in one parallel loop, through one array with a sequential loop for each
+//! statement, and through two buffers in shared memory with a barrier per statement.
 
 use std::fmt::Write;
 
 /// A kernel and its pipeline.
 pub struct Case {
-    /// As `axpy` or `loops_100`.
+    /// The name of the case, such as `axpy` or `loops_100`.
     pub name: String,
-    /// The declared kernel.
+    /// The text of the declared kernel.
     pub kernel: String,
-    /// The steps.
+    /// The text of the pipeline.
     pub pipeline: String,
 }
 
@@ -49,7 +49,7 @@ fn stencil() -> Case {
     case("stencil", include_str!("../kernels/stencil.lw"), include_str!("../pipelines/stencil/tiled_16.pipe"))
 }
 
-/// Writing to a string does not fail, so that its result says nothing.
+/// Writing to a string cannot fail, so the result is ignored.
 macro_rules! line {
     ($text:ident, $($arg:tt)*) => {{ let _ = writeln!($text, $($arg)*); }};
 }
@@ -70,8 +70,8 @@ fn scalars(count: usize) -> Case {
     Case { name: format!("scalars_{count}"), kernel: text, pipeline }
 }
 
-/// `y[i, c1] = y[i, c1] * 0.5 + 1` for all c1, then `y[i, c2] = y[i, c2] * 0.5 + 2` for all c2, ...
-/// for each row.
+/// For each row: `y[i, c1] = y[i, c1] * 0.5 + 1` for all c1, then `y[i, c2] = y[i, c2] * 0.5 + 2`
+/// for all c2, and so on.
 fn loops(count: usize) -> Case {
     let mut text = String::from("kernel loops(x: f32[n, m], y: f32[n, m], n: i32, m: i32)\n");
     line!(text, "domain {{ [i] : 0 <= i < n }}");
@@ -86,7 +86,7 @@ fn loops(count: usize) -> Case {
     Case { name: format!("loops_{count}"), kernel: text, pipeline }
 }
 
-/// Each statement reads mirrored what the one before it wrote into shared memory.
+/// Each statement reads, mirrored, what the previous one wrote into shared memory.
 fn shared(count: usize) -> Case {
     let mut text = String::from("kernel shared(x: f32[n, 128], y: f32[n, 128], n: i32)\n");
     line!(text, "domain {{ [b] : 0 <= b < n }}");

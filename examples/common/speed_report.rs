@@ -1,4 +1,4 @@
-//! What `codegen_time` measures of one case.
+//! The measurements of `codegen_time` for one case.
 
 use std::{error::Error, time::Instant};
 
@@ -9,33 +9,33 @@ use loopwright_transforms::{Basis, Pipeline, Verdict};
 
 use crate::speed_cases::Case;
 
-/// The stages, by their keys.
+/// The keys of the stages.
 pub const STAGES: [&str; 6] = ["declare", "transform", "lower", "print", "total", "total_without_proofs"];
 
-/// What is told of the questions, by key.
+/// The keys of the figures on legality checks.
 pub const QUESTIONS: [&str; 3] = ["questions", "question_median_ms", "question_worst_ms"];
 
-/// What stands for the turns of one thing: [`median`] or [`best`].
+/// Summarises the times of all rounds: [`median`] or [`best`].
 pub type Middle = fn(Vec<f64>) -> f64;
 
-/// How often everything is done.
+/// The number of rounds.
 #[derive(Clone, Copy)]
 pub struct Turns {
-    /// Turns that do not count.
+    /// Rounds that are not counted.
     pub warm_up: usize,
-    /// Turns that do.
+    /// Rounds that are counted.
     pub counted: usize,
-    /// What stands for them.
+    /// How the counted rounds are summarised.
     pub middle: Middle,
 }
 
 /// The figures of one case, in milliseconds.
 pub struct Report {
-    /// By [`STAGES`].
+    /// Times in the order of [`STAGES`].
     pub stages: [f64; 6],
-    /// What each question took.
+    /// Time of each legality check.
     pub questions: Vec<f64>,
-    /// The printed text.
+    /// The printed CUDA C.
     pub text: String,
 }
 
@@ -46,25 +46,25 @@ impl Report {
         Ok(Report { stages, questions: ask(case, turns)?, text })
     }
 
-    /// By [`QUESTIONS`].
+    /// Figures in the order of [`QUESTIONS`].
     pub fn of_questions(&self) -> [f64; 3] {
         let worst = self.questions.iter().copied().fold(0.0, f64::max);
         [self.questions.len() as f64, median(self.questions.clone()), worst]
     }
 }
 
-/// The least one; 0 of none.
+/// The least time; 0 if there are none.
 pub fn best(times: Vec<f64>) -> f64 {
     times.into_iter().min_by(f64::total_cmp).unwrap_or(0.0)
 }
 
-/// The middle one; 0 of none.
+/// The median time; 0 if there are none.
 pub fn median(mut times: Vec<f64>) -> f64 {
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// The stages and their sum, and the text.
+/// The stages and their total, and the text.
 fn measure(case: &Case, turns: Turns) -> Result<([f64; 6], String), Box<dyn Error>> {
     let mut times: [Vec<f64>; 6] = Default::default();
     let mut text = String::new();
@@ -80,7 +80,7 @@ fn measure(case: &Case, turns: Turns) -> Result<([f64; 6], String), Box<dyn Erro
     Ok((times.map(turns.middle), text))
 }
 
-/// One way from the declared kernel to its text.
+/// Goes once from the declared kernel to its text.
 fn generate(case: &Case, proofs: bool) -> Result<([f64; 5], String), Box<dyn Error>> {
     let start = Instant::now();
     let kernel = LoopKernel::parse(&case.kernel)?;
@@ -102,8 +102,8 @@ fn generate(case: &Case, proofs: bool) -> Result<([f64; 5], String), Box<dyn Err
     Ok((stages.map(|t| t.as_secs_f64() * 1e3), source.text))
 }
 
-/// What each question took: the verdict on each step that no theorem covers, and the last question
-/// about the program.
+/// The time of each legality check: the verdict on each step that no theorem covers, and the final
+/// check of the program.
 fn ask(case: &Case, turns: Turns) -> Result<Vec<f64>, Box<dyn Error>> {
     let mut questions: Vec<Vec<f64>> = Vec::new();
     for turn in 0..turns.warm_up + turns.counted {

@@ -3,8 +3,9 @@
 //!
 //!     cargo run --release --example polybench [-- --emulator] [KERNEL ...]
 //!
-//! A line a kernel and size: the verdict on all steps, what they made of the kernel, and whether
-//! the result is that of the loops. Exit status 1 if any is wrong or rests on an assumption.
+//! Prints a line per kernel and size: the verdict on all steps, the shape of the resulting program,
+//! and whether the result matches that of the loops. Exit status 1 if any is wrong or rests on an
+//! assumption.
 
 mod sequential;
 mod suite;
@@ -57,7 +58,7 @@ fn proved(step: &Explained) -> bool {
     step.outcome.as_ref().is_ok_and(|judged| matches!(judged.verdict, Verdict::Proved { .. }))
 }
 
-/// Runs a kernel at both sizes; whether both are right, and every step proved.
+/// Runs a kernel at both sizes. Returns whether both results are right and every step is proved.
 fn line(case: &suite::Case, device: &Device) -> Result<bool, Diagnostic> {
     let steps = case.steps()?;
     // Refused here if a step is refuted or cannot be decided.

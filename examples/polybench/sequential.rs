@@ -1,17 +1,17 @@
-//! The kernels as plain loops, written from the definitions of PolyBench/C 4.2: what every pipeline
-//! is compared with. It shares nothing with the declared kernels but the names of the arrays.
+//! The kernels as plain loops, written from the definitions of PolyBench/C 4.2: the reference for
+//! every pipeline. Only the names of the arrays are shared with the declared kernels.
 
 use std::{
     collections::BTreeMap,
     ops::{Index, IndexMut},
 };
 
-/// An array with its shape, rows first.
+/// An array with its shape, in row-major order.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
     /// The length of each axis.
     pub shape: Vec<usize>,
-    /// The elements.
+    /// The elements, in row-major order.
     pub values: Vec<f64>,
 }
 
@@ -38,13 +38,13 @@ impl<const D: usize> IndexMut<[usize; D]> for Grid {
 /// The arguments of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
-    /// Integer arguments.
+    /// Integer arguments, by name.
     pub sizes: BTreeMap<String, usize>,
-    /// Arrays.
+    /// Arrays, by name.
     pub arrays: BTreeMap<String, Grid>,
 }
 
-/// The floating-point arguments of the kernels that have them.
+/// A floating-point argument of the kernels that have one.
 pub const ALPHA: f64 = 1.5;
 /// See [`ALPHA`].
 pub const BETA: f64 = 1.25;

@@ -1,4 +1,4 @@
-//! The kernels with their pipelines, sizes and inputs, and how one of them is run and compared.
+//! The kernels with their pipelines, sizes and inputs, and how to run and compare one of them.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ pub type Sizes = &'static [(&'static str, usize)];
 pub struct Case {
     /// PolyBench's name.
     pub name: &'static str,
-    /// The declared kernel.
+    /// The text of the declared kernel.
     pub kernel: &'static str,
-    /// Its pipeline for a GPU.
+    /// The text of its pipeline for a GPU.
     pub pipeline: &'static str,
-    /// Two sizes for the emulator, the first no multiple of any tile.
+    /// Two sizes for the emulator; the first is not a multiple of any tile.
     pub small: [Sizes; 2],
-    /// Two sizes for a GPU, the first no multiple of any tile.
+    /// Two sizes for a GPU; the first is not a multiple of any tile.
     pub large: [Sizes; 2],
-    /// What an element is at the beginning, from its array's name, its place, and the length of the
+    /// The initial value of an element, from its array's name, its index, and the length of the
     /// first axis.
     pub element: fn(&str, &[usize], usize) -> f64,
-    /// The same in plain loops.
+    /// The same computation in plain loops.
     pub sequential: fn(&mut Problem),
 }
 
@@ -46,25 +46,24 @@ macro_rules! case {
     };
 }
 
-/// Numbers without any order in them, between 0 and 1.
+/// Pattern-free numbers between 0 and 1.
 fn mixed(name: &str, index: &[usize], _: usize) -> f64 {
     let seed = name.bytes().fold(7usize, |s, b| s * 31 + usize::from(b));
     let place = index.iter().fold(seed, |s, i| s.wrapping_mul(131).wrapping_add(i * 7 + 3));
     (place % 1009) as f64 / 1009.0
 }
 
-/// A matrix whose diagonal outweighs the rest of its rows, so that factors and solutions stay
-/// small.
+/// A matrix whose diagonal dominates its rows, so that factors and solutions stay small.
 fn heavy_diagonal(name: &str, index: &[usize], n: usize) -> f64 {
     match index {
         [i, j] if i == j => 2.0 + n as f64,
-        // The same on both sides of the diagonal.
+        // Symmetric about the diagonal.
         [i, j] => mixed(name, &[*i.min(j), *i.max(j)], n),
         other => mixed(name, other, n),
     }
 }
 
-/// Lengths of edges, or 999 where there is none.
+/// Edge lengths, or 999 where there is no edge.
 fn edges(_: &str, index: &[usize], _: usize) -> f64 {
     let [i, j] = *index else { return 0.0 };
     let none = (i + j) % 13 == 0 || (i + j) % 7 == 0 || (i + j) % 11 == 0;
@@ -188,7 +187,7 @@ impl Case {
         Pipeline::parse_file(&format!("{}.pipe", self.name), self.pipeline, &Registry::default())
     }
 
-    /// The arguments of these sizes; the shapes are those that the kernel declares.
+    /// The arguments for these sizes; the shapes are those that the kernel declares.
     pub fn problem(&self, sizes: Sizes) -> Problem {
         let kernel = self.declared();
         let of =
@@ -223,7 +222,7 @@ impl Case {
     }
 }
 
-/// The arguments for the session.
+/// The arguments in the form that a device takes.
 pub fn arguments(kernel: &LoopKernel, problem: &Problem) -> Result<Args, Diagnostic> {
     let mut args = Args::new();
     for arg in &kernel.args {
@@ -245,8 +244,8 @@ pub fn arguments(kernel: &LoopKernel, problem: &Problem) -> Result<Args, Diagnos
     Ok(args)
 }
 
-/// The largest difference from the sequential loops, in units of what sums in another order may
-/// differ by.
+/// The largest difference from the sequential loops, in units of the rounding error that another
+/// order of summation allows.
 pub fn difference(expected: &Problem, outputs: &BTreeMap<String, Vec<f64>>) -> f64 {
     let mut largest = 0.0_f64;
     for (name, got) in outputs {
@@ -260,21 +259,21 @@ pub fn difference(expected: &Problem, outputs: &BTreeMap<String, Vec<f64>>) -> f
     largest
 }
 
-/// What one run of a pipeline shows.
+/// The figures of one run of a pipeline.
 pub struct Run {
-    /// Kernels on the device.
+    /// Number of device kernels.
     pub kernels: usize,
-    /// Barriers in them.
+    /// Number of barriers in them.
     pub barriers: usize,
-    /// Threads of the largest launch.
+    /// Number of threads of the largest launch.
     pub threads: i64,
-    /// See [`difference`]; at most 1 is right.
+    /// See [`difference`]; a result is right if it is at most 1.
     pub difference: f64,
-    /// From the first launch to the last result.
+    /// Time from the first launch to the last result.
     pub milliseconds: f64,
 }
 
-/// Compiles a kernel, runs it and compares.
+/// Compiles a kernel, runs it and compares the result.
 pub fn run(case: &Case, kernel: &LoopKernel, device: &Device, sizes: Sizes) -> Result<Run, Diagnostic> {
     let mut problem = case.problem(sizes);
     let bound = device.compile(kernel)?.bind(&arguments(kernel, &problem)?)?;
@@ -292,7 +291,8 @@ pub fn run(case: &Case, kernel: &LoopKernel, device: &Device, sizes: Sizes) -> R
     Ok(Run { kernels, barriers, threads, difference, milliseconds: outputs.milliseconds })
 }
 
-/// The threads of the largest launch, host loops at their first, middle and last iteration.
+/// The number of threads of the largest launch, with host loops at their first, middle and last
+/// iteration.
 pub fn threads(program: &Program, sizes: Sizes) -> i64 {
     fn walk(program: &Program, stmts: &[HostStmt], values: &mut BTreeMap<String, i64>) -> i64 {
         let mut most = 0;

@@ -1,4 +1,4 @@
-//! Calls of the program, and what they leave.
+//! Calls of the program, and their results.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub fn call_with(args: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The program may refuse before it has read everything.
+    // The program may refuse before it has read all its input.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
 }

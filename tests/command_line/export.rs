@@ -23,13 +23,13 @@ fn lint_says_what_is_slow_and_what_was_tried() {
     let json: serde_json::Value = serde_json::from_str(&lint("tiled", &["--json"])).unwrap();
     let first = &json[0];
     assert_eq!((&first["code"], &first["number"]), (&"bank-conflicts".into(), &31.0.into()));
-    // The repaired pipeline is a file for the other commands, and the lint is gone.
+    // The repaired pipeline is a valid file for the other commands, and the lint is gone.
     let folder = Folder::new("lint");
     let repaired = folder.file("repaired.pipe", first["repair"]["pipeline"].as_str().unwrap());
     let again = out(&call(&["lint", &kernel, &repaired, "--set", "m=384", "--set", "n=352"]));
     assert!(!again.contains("bank-conflicts"), "{again}");
     assert!(refusal(&call(&["lint", &kernel])).contains("error[missing-argument]"));
-    // Every code has its row on the page about them.
+    // Every code has a row on the page about lints.
     let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/lints.md")).unwrap();
     for (code, _) in loopwright::tuner::LINT_CODES {
         assert!(page.contains(&format!("\n| `{code}` | ")), "{code}");
@@ -58,7 +58,7 @@ fn export_lists_what_another_host_launches() {
     let list = std::fs::read(format!("{made}/launches.json")).unwrap();
     let list: serde_json::Value = serde_json::from_slice(&list).unwrap();
     assert_eq!(list["arch"], "sm_90a");
-    // Chunks of 16384: seven to a row of 100003, whose sums are scratch memory.
+    // Chunks of 16384: seven per row of 100003, whose sums are scratch memory.
     let scratch = serde_json::json!({
         "dtype": "f32", "shape": [3, 7], "strides": [7, 1], "bytes": 84, "written": true, "scratch": true,
     });
@@ -82,7 +82,7 @@ fn export_lists_what_another_host_launches() {
         parameters(second),
         serde_json::json!([{ "array": "out" }, { "array": "out_partial" }, { "bytes": "a3860100" }])
     );
-    // The kernels are those of the text and of the binary beside it.
+    // The kernels are those of the text and of the binary next to it.
     let text = std::fs::read_to_string(format!("{made}/kernel.cu")).unwrap();
     let binary = std::fs::read(format!("{made}/kernel.cubin")).unwrap();
     for launch in [first, second] {

@@ -1,4 +1,4 @@
-//! The command line, as a user calls it: what it prints, writes and refuses, and its exit status.
+//! The command line as a user calls it: what it prints, writes and refuses, and its exit status.
 
 mod common;
 mod export;

@@ -1,4 +1,4 @@
-//! Where output goes, and what becomes of it where it cannot be written.
+//! Where output goes, and what happens if it cannot be written.
 
 use std::fs::OpenOptions;
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use loopwright::prelude::*;
 
 use crate::common::{Folder, call, example, out, refusal};
 
-/// Each command with output, small.
+/// A small call of each command that produces output.
 fn commands(folder: &Folder) -> Vec<Vec<String>> {
     let (kernel, pipeline) =
         (example("kernels/segmented_sum.lw"), example("pipelines/segmented_sum/block_per_segment.pipe"));
@@ -20,7 +20,7 @@ fn commands(folder: &Folder) -> Vec<Vec<String>> {
         first.iter().chain(more).map(ToString::to_string).collect()
     };
     let run = ["--random", "x", "--device", "emulator"];
-    // Two lengths, so that there is something to report along.
+    // Two lengths, so that the report has an axis.
     for len in ["len=40", "len=48"] {
         let of = ["--set", "nseg=2", "--set", len];
         out(&call(
@@ -68,7 +68,7 @@ fn output_that_cannot_be_written_is_an_error() {
             text.contains("error[write-output]: standard output cannot be written: "),
             "{args:?}: {text}"
         );
-        // Where nobody can be told, the status tells.
+        // If no message can be written, the exit status still reports the failure.
         let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
         let status = loopwright(&args).stdout(full()).stderr(full()).status().unwrap();
         assert_eq!(status.code(), Some(2), "{args:?}");
@@ -89,7 +89,7 @@ fn a_reader_that_went_away_ends_a_command_quietly() {
     }
 }
 
-/// What a file says of its origin is no proof.
+/// What a file states about its origin is not a proof.
 #[test]
 fn a_text_is_held_to_its_declared_block() {
     let folder = Folder::new("declared");
@@ -102,7 +102,7 @@ fn a_text_is_held_to_its_declared_block() {
     let right = call(&["check", &folder.file("right.lw", &text)]);
     assert!(out(&right).contains("1 instruction"));
     assert_eq!(String::from_utf8_lossy(&right.stderr), "");
-    // Side by side in threads, and another expression than the declared one.
+    // In parallel on threads, and with an expression other than the declared one.
     let (head, block) = text.split_at(text.find("\ndeclared {").unwrap());
     let changed = |from: &str, to: &str| {
         let changed = head.replacen(from, to, 1);

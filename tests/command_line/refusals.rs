@@ -1,4 +1,4 @@
-//! Refusals: where they point, and what they say to do.
+//! Refusals: the place that they point to, and the remedy that they give.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use loopwright::prelude::*;
 
 use crate::common::{Folder, call, call_with, example, refusal};
 
-/// What is wrong is shown in the lines of the file that it stands in.
+/// An error is shown with the lines of the file that contain it.
 #[test]
 fn refusals_show_the_place() {
     let folder = Folder::new("place");
@@ -48,7 +48,7 @@ fn bad_files_are_refused() {
         ")".repeat(20_000)
     );
     refusal(&call(&["check", &folder.file("nested.lw", nested)]));
-    // A kernel file cut off anywhere is refused or a kernel, never a crash.
+    // A kernel file truncated at any byte is refused or is a valid kernel; it never causes a crash.
     let whole = std::fs::read(&kernel).unwrap();
     for end in (0..whole.len()).step_by(7) {
         let output = call_with(&["check", "-"], &whole[..end]);
@@ -135,8 +135,7 @@ fn bad_options_are_refused() {
     assert!(text.contains("error[no-compiler]") && text.contains("make setup"), "{text}");
 }
 
-/// Refusals of steps, of lowering and of arguments show the line that they are about, in the user's
-/// own files.
+/// Refusals of steps, of lowering and of arguments show the line concerned in the user's own files.
 #[test]
 fn late_refusals_show_the_place() {
     let folder = Folder::new("late");

@@ -1,11 +1,11 @@
-//! `run`: arrays in and out, made data, types, and results that are wrong.
+//! `run`: input and output arrays, generated data, types, and wrong results.
 
 use loopwright::prelude::*;
 
 use crate::common::{Folder, call, example, out, refusal};
 
-/// More memory than there is is a refusal, neither an abort nor the end of the process by the
-/// system.
+/// A request for more memory than there is is refused; the process neither aborts nor is killed by
+/// the system.
 #[test]
 fn sizes_beyond_the_memory_are_refused() {
     let folder = Folder::new("memory");
@@ -94,8 +94,8 @@ fn run_binds_open_types() {
 #[test]
 fn a_wrong_result_has_status_1() {
     let folder = Folder::new("wrong");
-    // Half-precision sums are not those of the declared kernel to seven digits; nothing else can
-    // make a checked kernel wrong.
+    // Half-precision sums do not match the declared kernel to seven digits; nothing else can make a
+    // checked kernel wrong.
     let x = Tensor::from_fn(&[1, 4096], |k| 1.0f32 / (k as f32 + 1.0)).unwrap();
     x.to_npy(folder.path("x.npy")).unwrap();
     let output = call(&[
@@ -114,8 +114,8 @@ fn a_wrong_result_has_status_1() {
     assert!(text.starts_with("wrong: element 0 of `out` is "), "{text}");
 }
 
-/// A kernel whose blocks write through an index array: the fact that its elements differ is needed,
-/// and checked unless it is trusted.
+/// A kernel whose blocks write through an index array: the fact that its elements are distinct is
+/// needed, and is checked unless it is trusted.
 #[test]
 fn a_scatter_needs_different_elements() {
     let folder = Folder::new("scatter");
@@ -140,12 +140,12 @@ fn a_scatter_needs_different_elements() {
         let text = refusal(&run(vec![5, 0, 4, 1, 0, 2], how));
         assert!(text.contains("error[fact]") && text.contains("idx[1] and idx[4] are both 0"), "{text}");
     }
-    // Nobody looks: the emulator sees the race itself.
+    // Unchecked: the emulator detects the race itself.
     let text = refusal(&run(vec![5, 0, 4, 1, 0, 2], "--trust-facts"));
     assert!(!text.contains("error[fact]") && text.contains("race"), "{text}");
 }
 
-/// Integers are what they are; a small element beside a large one is held to its own size.
+/// Integers must match exactly; a small element next to a large one is checked at its own scale.
 #[test]
 fn what_is_verified_is_each_element() {
     let folder = Folder::new("verify");
@@ -165,7 +165,7 @@ fn what_is_verified_is_each_element() {
     }
 }
 
-/// Bounds and assumptions are computed in i64, which holds no 2^63.
+/// Bounds and assumptions are computed in i64, which cannot represent 2^63.
 #[test]
 fn unsigned_scalars_beyond_i64_are_refused_where_bounds_speak_of_them() {
     let folder = Folder::new("u64");

@@ -1,4 +1,4 @@
-//! What is printed of kernels, steps and programs: `print`, `explain`, `compare`, `bisect`,
+//! The printed forms of kernels, steps and programs: `print`, `explain`, `compare`, `bisect`,
 //! `check`, `cuda`, `doctor`.
 
 use crate::common::{Folder, call, call_with, example, out, refusal, without_comments};
@@ -13,7 +13,7 @@ fn print_gives_the_kernel_back() {
         out(&call(&["print", "--steps", &file, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
     assert!(steps.contains("\n# split_iname(i, 256)\nkernel segmented_sum("), "{steps}");
     assert!(steps.contains("tag s: block.x"), "{steps}");
-    // What is printed of a transformed kernel is a kernel file again, for another pipeline or none.
+    // A printed transformed kernel is itself a kernel file, for another pipeline or none.
     let folder = Folder::new("print");
     let printed = out(&call(&["print", &file, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
     let again = folder.file("again.lw", &printed);
@@ -36,7 +36,7 @@ fn explain_shows_verdicts_and_changes() {
     let steps = whole.lines().filter(|l| l.starts_with("   | kernel transpose(")).count();
     assert_eq!(steps, 6, "the declared kernel and five steps: {whole}");
     assert!(out(&call(&["explain", "--times", &kernel, &pipeline])).contains("\n1. step "));
-    // A refusal ends with status 2, its witness and its place, after the steps that went well.
+    // A refusal ends with status 2, its witness and its place, after the steps that succeeded.
     let folder = Folder::new("explain");
     let chain = folder.file(
         "chain.lw",
@@ -75,14 +75,14 @@ trisolv_1
         ),
         "{text}"
     );
-    // A skewed iname is no tile, and a triangle is none.
+    // Neither a skewed iname nor a triangle is a tile.
     assert!(lowered("seidel-2d").contains("1 <= j: the domain of mean, with `j = w - 4*t - 2*i`"));
     assert!(lowered("syr2k").contains("j <= i: the domain of update"));
-    // The row and the column of floyd-warshall are one launch each, not loops of one.
+    // The row and the column of floyd-warshall are one launch each, not loops of launches.
     let text = lowered("floyd-warshall");
     assert_eq!(text.matches("host loop").count(), 1, "{text}");
     assert!(text.contains("floyd_warshall_3\n  kernel boundary: launched after floyd_warshall_2: relax_right reads path, relax_at_right writes it\n"), "{text}");
-    // Two executions of a copy and its reader; the copy is none of the declared kernel's.
+    // Two executions of a copy and its reader; the copy is not part of the declared kernel.
     let tiled = [
         "explain",
         "--lowered",
@@ -108,7 +108,7 @@ fn compare_and_bisect_name_a_step() {
     );
     assert_eq!(out(&call(&["compare", &kernel, &tiled, &tiled])), "the kernels are equal after every step\n");
     refusal(&call(&["compare", &kernel, &tiled]));
-    // Values go to the pipeline that has a parameter for them; one of the two must.
+    // Values go to the pipeline that has a parameter of that name; at least one of the two must.
     let folder = Folder::new("compare");
     let open = folder.file("open.pipe", "split_iname(i, $width)\n");
     let text = out(&call(&["compare", &kernel, &open, &tiled, "-p", "width=16"]));
@@ -131,7 +131,7 @@ fn compare_and_bisect_name_a_step() {
         refusal(&call(&["bisect", &kernel, &tiled, "--moved", "0"])).contains("error["),
         "sizes are needed"
     );
-    // A step that the user vouched for wrongly is the one that made the result wrong.
+    // The step that the user wrongly vouched for is the one that made the result wrong.
     let scatter = folder.file(
         "scatter.lw",
         "kernel scatter(to: i32[n], y: i32[n], n: i32)\nassume 0 <= n\nfact 0 <= to < n\n\
@@ -151,15 +151,14 @@ fn check_says_what_was_decided() {
     let kernel = example("kernels/segmented_sum.lw");
     let text = out(&call(&["check", &kernel, &example("pipelines/segmented_sum/block_per_segment.pipe")]));
     assert!(text.starts_with("segmented_sum: 1 instruction, 1 device kernel, i32 indices\n"), "{text}");
-    // 256 threads are eight warps, whose sums meet in shared memory.
+    // 256 threads are eight warps, whose sums are combined in shared memory.
     assert!(text.contains("grid (nseg, 1, 1), block (256, 1, 1)"), "{text}");
     assert!(text.contains("shared"), "{text}");
     let text = out(&call(&["check", &kernel, &example("pipelines/segmented_sum/thread_per_segment.pipe")]));
     assert!(text.contains("block (128, 1, 1), 0 barriers, 0 bytes of shared memory"), "{text}");
 }
 
-/// What no current device can launch is refused where the kernel is looked at, before there are
-/// arguments.
+/// A kernel that no current device can launch is refused by `check`, before there are arguments.
 #[test]
 fn check_knows_the_limit_of_shared_memory() {
     let folder = Folder::new("limits");
@@ -174,7 +173,7 @@ fn check_knows_the_limit_of_shared_memory() {
         "threads.pipe",
         "split_iname(i, 256)\nsplit_iname(j, 256)\ntag_inames(b: block.x, i_inner: thread.x, j_inner: thread.x)\n",
     );
-    // 227 KiB are 58112 elements.
+    // 227 KiB hold 58112 elements.
     let text = out(&call(&["check", &folder.file("largest.lw", kernel(58112)), &pipeline]));
     assert!(text.contains("232448 bytes of shared memory"), "{text}");
     let text = refusal(&call(&["check", &folder.file("larger.lw", kernel(58368)), &pipeline]));
@@ -210,7 +209,7 @@ fn the_doctor_knows_this_machine() {
     assert!(text.contains("emulator") && text.contains("NVRTC"), "{text}");
 }
 
-/// A bound that 32 bits do not hold: a launch would take the program of 64-bit indices.
+/// A bound that does not fit in 32 bits: a launch would use the program with 64-bit indices.
 #[test]
 fn cuda_prints_the_program_that_a_launch_takes() {
     let folder = Folder::new("wide");
@@ -223,7 +222,7 @@ fn cuda_prints_the_program_that_a_launch_takes() {
     let notes = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(notes.contains("indices are of 64 bits") && notes.contains("3000000000"), "{notes}");
     assert!(out(&output).contains("for (long long j = 3000000000"), "{}", out(&output));
-    // What the user chooses is printed.
+    // The user's explicit choice is printed.
     let chosen = call(&["cuda", &kernel, &pipeline, "--index", "i32"]);
     assert!(!String::from_utf8_lossy(&chosen.stderr).contains("indices are of 64 bits"));
 }

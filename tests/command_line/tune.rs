@@ -1,4 +1,5 @@
-//! `tune` and `report`: searches, their logs and records, and binaries that are timed elsewhere.
+//! `tune` and `report`: searches, their logs and records, and binaries that are timed on another
+//! machine.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -36,7 +37,7 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     ];
     let text = out(&call(&args));
     assert!(text.contains("<- best") && text.contains("nothing was timed"), "{text}");
-    // The pipeline that it wrote is one, without open parameters.
+    // The pipeline that it wrote is valid and has no open parameters.
     let found = std::fs::read_to_string(&best).unwrap();
     assert!(found.starts_with("# Tuned on emulator: width="), "{found}");
     let printed = out(&call(&["cuda", &kernel, &best]));
@@ -64,8 +65,7 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     assert!(few.contains("\n4 points were not looked at: the strategy left them out\n"), "{few}");
     let text = refusal(&call(&[&args[..3], &[&space, "--set", "nseg=0"], &args[6..12]].concat()));
     assert!(text.contains("error[nothing-to-do]") && text.contains("nseg=0"), "{text}");
-    // The reference alone would take minutes, and nothing is known of any point when the time is
-    // over.
+    // The reference alone would take minutes, and no point has a result when the time is up.
     let over =
         call(&[&args[..3], &[&space], &args[4..8], &["--device", "emulator", "--budget", "0.2"]].concat());
     let (text, error) = (String::from_utf8_lossy(&over.stdout), String::from_utf8_lossy(&over.stderr));
@@ -80,7 +80,8 @@ fn tune_names_the_best_point_and_keeps_what_it_was_asked_to_keep() {
     );
     let text = with(&["--log", &folder.path("no/where.jsonl")]);
     assert!(text.contains("error[tuning-log]") && text.contains("cannot be"), "{text}");
-    // Files that results could not go to are refused before the search, and nothing is left behind.
+    // Output files that cannot be written are refused before the search, and nothing is left
+    // behind.
     let lost = folder.path("no/where");
     for (option, code) in [("--html", "write-file"), ("--best", "write-file"), ("--record", "tuning-record")]
     {
@@ -135,8 +136,8 @@ fn a_report_shows_several_searches_along_a_size() {
     assert!(
         std::fs::read_to_string(&page).unwrap().contains("<g class=\"s0\"><polyline class=\"line estimate\"")
     );
-    // Another pipeline of the same kernel is another line; that its number of rows is another has
-    // to be said.
+    // Another pipeline of the same kernel is another line. If its number of rows differs as well,
+    // `--by` must name the axis.
     let long = space("step in [256]\ntile in [256, 512]\n");
     tune("segmented_sum_long", &long, "3000", "4096");
     let text = refusal(&report(&[]));
@@ -147,7 +148,7 @@ fn a_report_shows_several_searches_along_a_size() {
         "{text}"
     );
     assert!(text.contains("\n  len=4096 nseg=3000 "), "{text}");
-    // What a strategy finds of them needs neither the kernel nor a device.
+    // Replaying a strategy on the logs needs neither the kernel nor a device.
     let replay = |more: &[&str]| call(&[&["tune", "--replay", &log][..], more].concat());
     let text = out(&replay(&["--strategy", "random", "--points", "1", "--seed", "5"]));
     assert_eq!(text.matches("\n  best of all ").count(), 3, "{text}");
@@ -190,7 +191,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
         "argmax_short" => ("argmax", "nseg=1000 len=68"),
         "column_sum" => ("column_sum", "m=300 n=132"),
         "matmul" => ("matmul", "m=70 n=66 l=33"),
-        // 33000 steps: for some points many blocks, for others a part of one tile.
+        // 33000 steps: many blocks for some points, part of a tile for others.
         "ragged_sum" | "ragged_sum_streaming" => ("ragged_sum", "n=30000 nseg=3000"),
         "segmented_sum_chunks" => ("segmented_sum", "nseg=3 len=70000"),
         "segmented_sum_long" => ("segmented_sum", "nseg=5 len=9000"),
@@ -209,7 +210,7 @@ fn every_space_of_the_examples_has_points_that_are_right() {
     for name in names {
         let (kernel, sizes) = sizes(&name);
         let tuning = |kind: &str| example(&format!("tuning/{name}.{kind}"));
-        // A kernel without pipelines of its own lies beside its spaces.
+        // A kernel without pipelines of its own is stored with its spaces.
         let folder = if kernel == "argmax" { "tuning" } else { "kernels" };
         let (kernel, pipeline, space) =
             (example(&format!("{folder}/{kernel}.lw")), tuning("pipe"), tuning("space"));
@@ -241,7 +242,7 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
         call(&[&args[..], more].concat())
     };
     let all = offsets(&folder, "all.npy", (0..=1000).map(|k| 40_000 * k).collect());
-    // One giant among empty segments, and equal ones: the same lengths of arrays.
+    // One giant segment among empty ones, and equal segments: arrays of the same lengths.
     let giant = offsets(&folder, "giant.npy", (0..=100).map(|k| if k < 50 { 0 } else { 5000 }).collect());
     let even = offsets(&folder, "even.npy", (0..=100).map(|k| 50 * k).collect());
     let with = |sample: &str| {
@@ -251,11 +252,12 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
     let text = with(&giant);
     assert!(text.contains("best by the counts, nothing was timed: threads=64 items="), "{text}");
     assert!(!text.contains("outcomes were taken from the log"), "{text}");
-    // What was counted on other segments is counted again, and of the same ones it is not.
+    // Counts on other segments are redone; counts on the same segments are reused.
     assert!(!with(&even).contains("outcomes were taken from the log"));
     assert!(with(&even).contains("\n2 outcomes were taken from the log\n"));
 
-    // A record serves other offsets that are drawn alike, and says of others what differs.
+    // A record applies to other offsets from the same distribution; otherwise it reports what
+    // differs.
     let record = folder.path("tuned.json");
     out(&tune(&["--input", &all, "--sample", "n=5000", "--sample-input", &even, "--record", &record]));
     let run = |offsets: &str| {
@@ -271,7 +273,7 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
         text.contains("the record is of something else: its data class is `offsets: mean about 32768, a quarter in segments about 1 x as long, no giant, few empty`, and here it is `offsets: mean about 32768, a quarter in segments about 512 x as long, a giant, few empty`"),
         "{text}"
     );
-    // What was only counted, on a sample, is of the sample's segments.
+    // Counts from a sample are of the sample's segments.
     let sizes = ["--set", "nseg=1000", "--sample", "n=5000", "--sample", "nseg=100"];
     out(&tune(&[&sizes[..], &["--sample-input", &giant, "--record", &record]].concat()));
     let text = std::fs::read_to_string(&record).unwrap();
@@ -279,7 +281,7 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
 
     let text = refusal(&tune(&["--input", &all, "--sample", "n=5000"]));
     assert!(text.contains("error[") && text.contains("--sample-input"), "{text}");
-    // Offsets that break what is declared of them are refused, those of the sample too.
+    // Offsets that violate their declared facts are refused, including those of the sample.
     let falls = offsets(&folder, "falls.npy", (0..=100).map(|k| 5000 - 50 * k).collect());
     let beyond = offsets(&folder, "beyond.npy", (0..=100).map(|k| 51 * k).collect());
     let text = refusal(&tune(&["--input", &falls]));
@@ -291,7 +293,7 @@ fn a_search_over_segments_takes_the_users_own_offsets() {
     );
 }
 
-/// The lines of a tuning log that are whole records.
+/// The lines of a tuning log that are complete records.
 fn whole_lines(log: &str) -> usize {
     let text = std::fs::read(log).unwrap_or_default();
     text.split(|b| *b == b'\n').filter(|l| serde_json::from_slice::<serde_json::Value>(l).is_ok()).count()
@@ -335,7 +337,7 @@ fn a_search_that_was_killed_goes_on_with_its_log() {
     child.wait().unwrap();
     let kept = whole_lines(&log);
     assert!((5..50).contains(&kept), "it was killed before its 50 points were done: {kept}");
-    // As if it had died within a write.
+    // As if it had died during a write.
     let bytes = std::fs::read(&log).unwrap();
     let end = bytes.iter().rposition(|b| *b == b'\n').unwrap();
     std::fs::write(&log, &bytes[..end - 20]).unwrap();
@@ -343,7 +345,7 @@ fn a_search_that_was_killed_goes_on_with_its_log() {
     let again =
         out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
     assert!(again.contains(&format!("\n{} outcomes were taken from the log\n", kept - 1)), "{again}");
-    // The same as a search that was never ended.
+    // The same as a search that was never interrupted.
     let whole =
         out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("OTHER"))).output().unwrap());
     let of = |text: &str| -> Vec<String> {
@@ -353,7 +355,7 @@ fn a_search_that_was_killed_goes_on_with_its_log() {
             .collect()
     };
     assert_eq!(of(&again), of(&whole));
-    // And nothing is left to do for a third.
+    // And a third search has nothing left to do.
     let third =
         out(&Command::new(env!("CARGO_BIN_EXE_loopwright")).args(filled(args("LOG"))).output().unwrap());
     assert!(third.contains("\n50 outcomes were taken from the log\n"), "{third}");
@@ -378,7 +380,7 @@ fn a_record_is_used_where_it_holds() {
         let args = ["run", &kernel, &pipeline, "--record", &record, "--device", "emulator", "--random", "x"];
         call(&[&args[..], &["--set", &nseg, "--set", &len, "--verify"], more].concat())
     };
-    // Alike is enough: 900 rows of 80 are in the classes of 1000 rows of 64.
+    // A similar shape is enough: 900 rows of 80 are in the same classes as 1000 rows of 64.
     assert!(out(&run(&[], "904", "80")).contains("verified"));
     let differs = refusal(&run(&[], "904", "200"));
     assert!(
@@ -387,23 +389,23 @@ fn a_record_is_used_where_it_holds() {
             && differs.contains("128..255 by 8"),
         "{differs}"
     );
-    // With values of one's own it is only a note.
+    // With user-supplied values it is only a note.
     let own = run(&["-p", "width=16", "-p", "rows=16", "-p", "block_rows=32"], "904", "200");
     assert!(String::from_utf8_lossy(&own.stderr).contains("note: the record is of something else"));
     assert!(out(&own).contains("verified"));
-    // Printing asks for no sizes: the text is that of the best point.
+    // Printing needs no sizes: the text is that of the best point.
     let cuda = |more: &[&str]| call(&[&["cuda", &kernel, &pipeline], more].concat());
     let parameters: Vec<&str> = best.split(' ').flat_map(|p| ["-p", p]).collect();
     assert_eq!(out(&cuda(&["--record", &record])), out(&cuda(&parameters)));
-    // Values that are given go first.
+    // Explicit values take precedence.
     let width = if best.contains("width=16") { "width=64" } else { "width=16" };
     assert_ne!(out(&cuda(&["--record", &record, "-p", width])), out(&cuda(&["--record", &record])));
-    // A second shape class in the same file; the first still holds.
+    // A second shape class in the same file; the first one remains valid.
     tune("200");
     assert!(
         out(&run(&[], "904", "200")).contains("verified") && out(&run(&[], "904", "80")).contains("verified")
     );
-    // Two records of one text whose best points differ: printing cannot choose between them.
+    // Two records of one text with different best points: printing cannot choose between them.
     let other = folder.file("other.space", "width in [32]\nrows in [16]\nblock_rows in [32]\n");
     let set = ["--set", "nseg=1000", "--set", "len=3000", "--sample", "nseg=128", "--device", "emulator"];
     out(&call(&[&["tune", &kernel, &pipeline, &other, "--record", &record][..], &set].concat()));

@@ -1,8 +1,8 @@
-//! Programs with a barrier too few.
+//! Programs with one barrier missing.
 
 use loopwright_lowering::program::{Program, Stmt};
 
-/// Takes the barrier of this number out of a list of statements; `None` once it is found.
+/// Removes the barrier with this number from a list of statements; `None` once it is found.
 fn remove(body: &mut Vec<Stmt>, number: usize) -> Option<usize> {
     let mut left = number;
     for k in 0..body.len() {
@@ -23,7 +23,7 @@ fn remove(body: &mut Vec<Stmt>, number: usize) -> Option<usize> {
     Some(left)
 }
 
-/// The program without each of its barriers in turn.
+/// The variants of the program that lack one of its barriers.
 pub fn without_each(program: &Program) -> Vec<Program> {
     let mut variants = Vec::new();
     for kernel in 0..program.kernels.len() {

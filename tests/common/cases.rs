@@ -11,7 +11,7 @@ use loopwright_reference::{Inputs, Mode, interpret};
 /// Sizes to run a kernel with; the first are large enough for every barrier to matter.
 pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
     match kernel {
-        // 300 rows are more than the blocks of persistent kernels, which go round.
+        // 300 rows exceed the number of blocks of persistent kernels, which then loop.
         "segmented_sum" => [(5, 3000), (3, 4), (2, 0), (0, 8), (33, 64), (2, 17), (1, 20_001), (300, 20)]
             .map(|(nseg, len)| vec![("nseg", nseg), ("len", len)])
             .to_vec(),
@@ -43,7 +43,7 @@ pub fn sizes(kernel: &str) -> Vec<Vec<(&'static str, i64)>> {
     }
 }
 
-/// Whether the sizes fulfil what the kernel and its pipeline assume.
+/// Whether the sizes satisfy the assumptions of the kernel and its pipeline.
 #[allow(dead_code, reason = "not every test that shares these cases asks it")]
 pub fn allowed(program: &Program, sizes: &[(&str, i64)]) -> bool {
     let value = |name: &Name| sizes.iter().find(|(n, _)| name == n).map(|(_, v)| *v);
@@ -52,7 +52,8 @@ pub fn allowed(program: &Program, sizes: &[(&str, i64)]) -> bool {
 
 fn contents(name: &str, dtype: DType, len: usize) -> Buffer {
     match (name, dtype) {
-        // Segments of length 0, 1, a few hundred, and the rest, of which blocks have whole tiles.
+        // Segments of length 0, 1 and a few hundred; the last one is longer, with whole tiles per
+        // block.
         ("offsets", DType::I32) => {
             let cuts = [0, 0, 1, 300, 301, 1000, 40_000];
             Buffer::from_slice(&cuts[cuts.len() - len..])
@@ -96,14 +97,14 @@ pub fn expected(kernel: &LoopKernel, arguments: &Arguments) -> BTreeMap<Name, Bu
     interpret(kernel, &inputs, mode).unwrap_or_else(|d| panic!("{}: {d}", kernel.name))
 }
 
-/// Kernels with functions and quotients that are rounded: their expected results are those in f64.
+/// Kernels with inexact functions and quotients: their expected results are computed in f64.
 fn inexact(kernel: &str) -> bool {
     ["softmax", "layer_norm", "log_sum_exp"].contains(&kernel)
 }
 
-/// Whether a result is what is expected: to the bit, except where it is rounded, each element
-/// relative to itself. Where terms of magnitude one cancel, as around the mean of a layer, relative
-/// to those.
+/// Whether a result is as expected: bit-identical, or, if the kernel rounds, within a tolerance
+/// relative to each element. Where terms of magnitude one cancel, as around the mean of a layer, it
+/// is relative to those.
 #[allow(dead_code, reason = "not every test that shares these cases asks it")]
 pub fn agree(kernel: &str, got: &Buffer, expected: &Buffer) -> bool {
     if !inexact(kernel) {

@@ -1,4 +1,4 @@
-//! The example pipelines, as files: `examples/pipelines/KERNEL/NAME.pipe` for
+//! The example pipelines as files: `examples/pipelines/KERNEL/NAME.pipe` for
 //! `examples/kernels/KERNEL.lw`.
 
 use std::{
@@ -12,18 +12,18 @@ use loopwright_transforms::{Pipeline, Registry};
 
 /// One pipeline of one kernel.
 pub struct Example {
-    /// The kernel's file, without its extension.
+    /// The name of the kernel's file, without its extension.
     pub kernel: String,
-    /// The pipeline's file, without its extension.
+    /// The name of the pipeline's file, without its extension.
     pub pipeline: String,
-    /// As declared.
+    /// The declared kernel.
     pub declared: LoopKernel,
-    /// The steps.
+    /// The steps of the pipeline.
     pub steps: Pipeline,
 }
 
 impl Example {
-    /// `KERNEL/NAME`.
+    /// The example's name, `KERNEL/NAME`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.kernel, self.pipeline)
     }
@@ -58,7 +58,7 @@ fn example(kernel: &Path, pipeline: &Path) -> Example {
     Example { kernel: stem(kernel), pipeline: stem(pipeline), declared, steps }
 }
 
-/// All example pipelines, in the order of their names.
+/// All example pipelines, sorted by name.
 pub fn examples() -> Vec<Example> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
     let mut found = Vec::new();
@@ -70,7 +70,7 @@ pub fn examples() -> Vec<Example> {
     found
 }
 
-/// The pipelines of PolyBench, each beside its kernel.
+/// The pipelines of PolyBench, each with its kernel.
 #[allow(dead_code, reason = "not every test that shares the examples reads these")]
 pub fn polybench() -> Vec<Example> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/polybench");

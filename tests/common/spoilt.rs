@@ -1,23 +1,23 @@
-//! Programs that run something too often or not often enough, by one change each.
+//! Programs with one change each that makes them run something too often or not often enough.
 
 use loopwright_lowering::program::{BinOp, Program, Purpose, Step, Stmt, Value, ValueKind};
 
-/// What is changed.
+/// The kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spoil {
-    /// A guard goes, what it guards stays.
+    /// A guard is removed, and its body kept.
     NoGuard,
-    /// A comparison of a guard asks for less.
+    /// A comparison in a guard is made stricter.
     NarrowGuard,
     /// A loop ends earlier.
     ShortLoop,
-    /// A loop begins later.
+    /// A loop starts later.
     LateLoop,
-    /// A loop goes on by twice as much.
+    /// A loop's step is doubled.
     WideStep,
-    /// A loop goes on by half as much.
+    /// A loop's step is halved.
     NarrowStep,
-    /// A statement of a part goes.
+    /// A statement of a part is removed.
     NoStatement,
 }
 
@@ -32,8 +32,8 @@ pub const ALL: [Spoil; 7] = [
     Spoil::NoStatement,
 ];
 
-/// The program with each change of one kind, one at a time. What joins partial results is left as
-/// it is: it is no part of the kernel.
+/// The variants of the program with one change of this kind each. Joins of partial results are not
+/// changed, since they are not part of the kernel.
 pub fn variants(program: &Program, spoil: Spoil) -> Vec<Program> {
     let mut found = Vec::new();
     for kernel in 0..program.kernels.len() {
@@ -51,7 +51,7 @@ pub fn variants(program: &Program, spoil: Spoil) -> Vec<Program> {
     found
 }
 
-/// The program with one block less on each axis of each grid, one at a time.
+/// The variants of the program with one block less on one axis of one grid.
 pub fn small_grids(program: &Program) -> Vec<Program> {
     let mut found = Vec::new();
     for kernel in 0..program.kernels.len() {
@@ -67,7 +67,7 @@ pub fn small_grids(program: &Program) -> Vec<Program> {
     found
 }
 
-/// Whether a statement of a part stands inside.
+/// Whether a body contains a statement of a part.
 fn has_parts(body: &[Stmt]) -> bool {
     let mut found = false;
     Stmt::visit(body, &mut |s| {
@@ -77,8 +77,8 @@ fn has_parts(body: &[Stmt]) -> bool {
     found
 }
 
-/// So much that it makes a difference where sizes are multiples of a vector's length: 1 where the
-/// bound is a number.
+/// A decrement that makes a difference even if sizes are multiples of a vector's length; 1 if the
+/// bound is a constant.
 fn less(bound: &Value) -> i64 {
     if bound.as_int().is_some() { 1 } else { 64 }
 }
@@ -88,7 +88,7 @@ fn plus(value: Value, k: i64) -> Value {
     Value::binary(BinOp::Add, value, Value::int(dtype, k))
 }
 
-/// Whether this place is the one to be changed; `usize::MAX` from then on.
+/// Whether this is the place to change; `usize::MAX` from then on.
 fn is_here(left: &mut usize) -> bool {
     match *left {
         usize::MAX => false,
@@ -103,7 +103,7 @@ fn is_here(left: &mut usize) -> bool {
     }
 }
 
-/// Asks for less in the first comparison by `<` or `<=`.
+/// Makes the first `<` or `<=` comparison stricter.
 fn narrow(cond: &mut Value) -> bool {
     match &mut cond.kind {
         ValueKind::Binary(BinOp::Lt | BinOp::Le, a, b) if a.dtype.is_integer() => {
@@ -125,7 +125,7 @@ fn change(body: &mut Vec<Stmt>, spoil: Spoil, gives: &dyn Fn(usize) -> bool, lef
                 has_parts(body) && is_here(left)
             }
             (Stmt::For { lower, upper, step: Step::Add(_), body, .. }, Spoil::WideStep) => {
-                // The step of a loop that runs once says nothing.
+                // The step of a loop with a single iteration has no effect.
                 let once = *upper == plus(lower.clone(), 1);
                 !once && has_parts(body) && is_here(left)
             }

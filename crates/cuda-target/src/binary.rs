@@ -1,5 +1,5 @@
-//! Operations on two values: operators or functions, casts only where C would compute something
-//! else, and parentheses where C needs them or a reader does.
+//! Binary operations: printed as operators or functions, with casts only where C would compute
+//! something else, and parentheses where C or the reader needs them.
 
 use loopwright_kernel_ir::DType;
 use loopwright_program::{BinOp, Value, ValueKind};
@@ -10,7 +10,7 @@ use crate::{
     types::is_small,
 };
 
-/// The operator and how tightly it binds; `None` for what is a function.
+/// The operator and its precedence; `None` for an operation that is printed as a function.
 pub(crate) fn operator(op: BinOp) -> Option<(&'static str, u8)> {
     Some(match op {
         BinOp::Add => ("+", prec::ADD),
@@ -35,8 +35,8 @@ pub(crate) fn operator(op: BinOp) -> Option<(&'static str, u8)> {
     })
 }
 
-/// The left operand's text: parenthesised where C needs it, and where few readers know the
-/// precedence by heart.
+/// The left operand's text: parenthesised where C needs it, and where few readers remember the
+/// precedence.
 fn left(op: &str, outer: u8, a: &Printed) -> String {
     let same_chain = a.prec == outer && (outer != prec::MUL || (op == "*" && !has_division(&a.text)));
     let unclear = match outer {
@@ -56,7 +56,7 @@ fn right(outer: u8, b: &Printed) -> String {
         prec::SHIFT | prec::BIT_AND | prec::BIT_XOR | prec::BIT_OR => b.prec < prec::UNARY,
         prec::LESS | prec::EQUAL => b.prec == prec::LESS || b.prec == prec::EQUAL,
         prec::OR => b.prec == prec::AND,
-        // `a && (b && c)` is `a && b && c`.
+        // `a && (b && c)` is printed as `a && b && c`.
         prec::AND => return b.within(outer),
         _ => false,
     };
@@ -64,7 +64,7 @@ fn right(outer: u8, b: &Printed) -> String {
     if unclear { format!("({})", b.text) } else { b.within(if both_or { outer } else { outer + 1 }) }
 }
 
-/// Whether the outermost level of a product divides.
+/// Whether the outermost level of a product contains a division.
 fn has_division(text: &str) -> bool {
     let mut depth = 0;
     text.bytes().any(|c| {
@@ -99,7 +99,7 @@ impl Context<'_> {
                     _ => p.is_unsigned(),
                 };
                 if matches!(of, DType::I32 | DType::I64) && !(unsigned(&pa) || unsigned(&pb)) {
-                    // One unsigned operand makes the operation unsigned.
+                    // A single unsigned operand makes the operation unsigned.
                     if pa.literal.is_some() {
                         (pb, _) = modular(of, pb);
                     } else {
@@ -124,14 +124,14 @@ impl Context<'_> {
                 let (pa, pb) = comparable(of, pa, pb);
                 (pa, pb, Rep::Own)
             }
-            // Quotients of floating-point values, and logic.
+            // Floating-point quotients, and logic.
             _ => (pa.exact(of), pb.exact(of), Rep::Own),
         };
         debug_assert!(dtype == of || op.is_comparison());
         Printed::own(format!("{} {symbol} {}", left(symbol, level, &pa), right(level, &pb)), level).with(rep)
     }
 
-    /// `a + (-5)` as `a - 5`, which is the same value.
+    /// `a + (-5)` as `a - 5`, which has the same value.
     fn minus_a_constant(&self, op: BinOp, a: &Value, b: &Value) -> Option<Printed> {
         let kind = match b.kind {
             ValueKind::Int(v) if v < 0 && v > -i64::from(i32::MAX) && !b.dtype.is_unsigned() => {
@@ -148,8 +148,7 @@ impl Context<'_> {
         Some(self.binary(opposite, a, &Value { dtype: b.dtype, kind }, a.dtype))
     }
 
-    /// A shift by an amount that may be beyond the bits of the type, of which C does not say what
-    /// it gives.
+    /// A shift by an amount that may exceed the bits of the type, for which C defines no result.
     fn shift_by_any(&self, op: BinOp, a: &Value, b: &Value) -> Printed {
         let of = if is_small(a.dtype) { DType::I32 } else { a.dtype };
         let name = self.needs.helper(if op == BinOp::Shl { "shift_left" } else { "shift_right" }, of);
@@ -158,7 +157,7 @@ impl Context<'_> {
         if is_small(a.dtype) { call.with(Rep::Int { exact: op == BinOp::Shr }) } else { call }
     }
 
-    /// What is a function in CUDA C.
+    /// An operation that is a function in CUDA C.
     fn function(&self, op: BinOp, a: &Value, b: &Value) -> Printed {
         let of = a.dtype;
         let name = match (op, of) {
@@ -175,7 +174,7 @@ impl Context<'_> {
             (BinOp::Min, _) => "min",
             _ => "max",
         };
-        // Overloads are chosen by the exact type; narrow integers become int.
+        // Overload resolution uses the exact type; narrow integers become int.
         let operand = |v: &Value| if is_small(of) { self.exact(v).text } else { self.typed(v).text };
         let call = Printed::primary(format!("{name}({}, {})", operand(a), operand(b)));
         match is_small(of) {
@@ -185,14 +184,14 @@ impl Context<'_> {
     }
 }
 
-/// Whether it is a constant below the number of bits of its type.
+/// Whether it is a constant less than the number of bits of its type.
 fn is_amount(b: &Value) -> bool {
     let bits = 8 * b.dtype.bytes() as i64;
     b.as_int().is_some_and(|v| (0..bits).contains(&v))
 }
 
 /// A signed value in the unsigned type of its size, whose arithmetic wraps: the piece, and how it
-/// stands to the value.
+/// represents the value.
 pub(crate) fn modular(of: DType, a: Printed) -> (Printed, Rep) {
     match of {
         DType::I64 if a.rep == Rep::UnsignedLong => (a, Rep::UnsignedLong),
@@ -205,16 +204,16 @@ pub(crate) fn modular(of: DType, a: Printed) -> (Printed, Rep) {
     }
 }
 
-/// Sums, differences and products: modulo 2^32 in unsigned int where a builtin variable is part of
-/// them, otherwise in the type.
+/// Sums, differences and products: modulo 2^32 in unsigned int if an operand contains a builtin
+/// variable, otherwise in the type.
 fn arithmetic(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
     match of {
         DType::I32 if a.is_unsigned() || b.is_unsigned() => {
             let exact = op != BinOp::Sub && a.is_natural() && b.is_natural();
             (a, b, Rep::Unsigned { exact })
         }
-        // An int beside an unsigned long long is extended by its sign, which is congruent; an
-        // unsigned int of a value below zero is not.
+        // Beside an unsigned long long, an int is sign-extended, which is congruent; an unsigned
+        // int that represents a negative value is not.
         DType::I64 if a.rep == Rep::UnsignedLong || b.rep == Rep::UnsignedLong => (a, b, Rep::UnsignedLong),
         DType::I64 | DType::U32 | DType::U64 => {
             let (a, b) = one_typed(of, a, b);
@@ -222,7 +221,7 @@ fn arithmetic(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed
         }
         _ if is_small(of) => {
             let (a, b) = (a.exact(of), b.exact(of));
-            // The product of two unsigned shorts overflows int.
+            // The product of two unsigned shorts can overflow int.
             let a = if of == DType::U16 && op == BinOp::Mul { a.cast(DType::U32) } else { a };
             (a, b, Rep::Int { exact: false })
         }
@@ -230,7 +229,7 @@ fn arithmetic(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed
     }
 }
 
-/// Makes sure that C computes in the type: one of the operands has it.
+/// Ensures that C computes in the type, by giving one of the operands that type.
 fn one_typed(of: DType, a: Printed, b: Printed) -> (Printed, Printed) {
     match (a.rep, b.rep) {
         (Rep::Own, _) | (_, Rep::Own) => (a, b),
@@ -239,8 +238,7 @@ fn one_typed(of: DType, a: Printed, b: Printed) -> (Printed, Printed) {
     }
 }
 
-/// C's quotient and remainder, of operands that are not negative where they are of a builtin
-/// variable.
+/// C's quotient and remainder. Operands that contain builtin variables are not negative.
 fn quotient(of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep) {
     match of {
         DType::I32 if a.is_unsigned() || b.is_unsigned() => (a, b, Rep::Unsigned { exact: true }),
@@ -285,18 +283,18 @@ fn shift(op: BinOp, of: DType, a: Printed, b: Printed) -> (Printed, Printed, Rep
         (DType::I32 | DType::I64, BinOp::Shr) if a.is_unsigned() && a.is_natural() => {
             (a, b, Rep::Unsigned { exact: true })
         }
-        // Shifted as unsigned int: C++ before 20 has no meaning for a negative value or a bit in
-        // the place of the sign.
+        // Shifted as unsigned int: before C++20, shifting a negative value, or a bit into the sign
+        // position, is undefined.
         (t, BinOp::Shl) if is_small(t) => (a.exact(of).cast(DType::U32), b, Rep::Int { exact: false }),
         (t, _) if is_small(t) => (a.exact(of), b, Rep::Int { exact: op == BinOp::Shr }),
         _ => (a.typed(of), b, Rep::Own),
     }
 }
 
-/// Operands whose comparison in C is that of the values.
+/// Operands for which C's comparison is that of the values.
 fn comparable(of: DType, a: Printed, b: Printed) -> (Printed, Printed) {
     match of {
-        // An int beside an unsigned int would be taken as unsigned.
+        // Beside an unsigned int, an int would be converted to unsigned.
         DType::I32 if (a.is_unsigned() || b.is_unsigned()) && !(a.is_natural() && b.is_natural()) => {
             (a.typed(of), b.typed(of))
         }

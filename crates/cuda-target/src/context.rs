@@ -1,4 +1,4 @@
-//! What the printing of one kernel knows and collects.
+//! The state of printing one kernel, and what it collects for the file.
 
 use std::{
     cell::{Cell, RefCell},
@@ -10,32 +10,32 @@ use loopwright_program::{BinOp, DeviceKernel, Memory, Param, Program, Stmt, UnOp
 
 use crate::types::c_type;
 
-/// Multiples of indices up to this one count as indices themselves.
+/// Multiples of indices with factors up to this one count as indices themselves.
 const SMALL: u64 = 1 << 16;
 
-/// What the file needs above its kernels.
+/// What the file needs before its kernels.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
-    /// Headers.
+    /// Headers to include.
     pub headers: RefCell<BTreeSet<&'static str>>,
-    /// Helper functions: the name and the type that it is for.
+    /// Helper functions: the name and the operand type of each.
     pub helpers: RefCell<BTreeSet<(&'static str, DType)>>,
-    /// Elements and vectors that are stored in waves.
+    /// Element types and vector lengths that are stored in waves.
     pub waves: RefCell<BTreeSet<(DType, u8)>>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
-    /// The first thing found wrong.
+    /// The first error found.
     pub error: RefCell<Option<Diagnostic>>,
 }
 
 impl Needs {
-    /// Notes that something is wrong, and stands in for its text.
+    /// Records an error, and returns a placeholder for the text.
     pub(crate) fn refuse(&self, code: &'static str, message: impl Into<String>) -> String {
         self.error.borrow_mut().get_or_insert_with(|| Diagnostic::new(code, message));
         String::new()
     }
 
-    /// Notes that a name cannot stand in CUDA C.
+    /// Records that a name is not valid in CUDA C.
     fn refuse_name(&self, name: &str) {
         let message = format!("`{name}` cannot be a name in CUDA C");
         let help =
@@ -43,13 +43,13 @@ impl Needs {
         self.error.borrow_mut().get_or_insert_with(|| Diagnostic::new("illegal-name", message).help(help));
     }
 
-    /// The C type, its header noted.
+    /// The C type. Records its header.
     pub(crate) fn c_type(&self, dtype: DType) -> &'static str {
         self.note(dtype);
         c_type(dtype)
     }
 
-    /// Notes the header of a type.
+    /// Records the header of a type.
     pub(crate) fn note(&self, dtype: DType) {
         match dtype {
             DType::F16 => drop(self.headers.borrow_mut().insert("cuda_fp16.h")),
@@ -58,7 +58,7 @@ impl Needs {
         }
     }
 
-    /// The name of a helper function for a type, noted.
+    /// The name of a helper function for a type. Records that it is needed.
     pub(crate) fn helper(&self, name: &'static str, dtype: DType) -> &'static str {
         self.helpers.borrow_mut().insert((name, dtype));
         name
@@ -74,31 +74,30 @@ pub(crate) fn is_taken(value: &Value) -> bool {
     taken
 }
 
-/// One kernel in print.
+/// The state of printing one kernel.
 pub(crate) struct Context<'a> {
     /// The program that it belongs to.
     pub program: &'a Program,
-    /// The kernel.
+    /// The kernel being printed.
     pub kernel: &'a DeviceKernel,
-    /// What the file needs.
+    /// What the file needs so far.
     pub needs: &'a Needs,
-    /// Constants without a literal (infinities, the mask of a partial warp): by name, the
-    /// declaration at the kernel's head.
+    /// Constants without a literal (infinities, the mask of a partial warp): the declaration at the
+    /// start of the kernel, by name.
     pub constants: RefCell<BTreeMap<String, String>>,
-    /// Whether what is printed now is data: its signed arithmetic wraps, while that of indices is
+    /// Whether the value being printed is data. Signed arithmetic on data wraps; that on indices is
     /// known not to overflow.
     pub of_data: Cell<bool>,
     /// Variables that hold data.
     data: BTreeSet<VarId>,
-    /// Variables of the host's loops, and scalar arguments that are lengths: indices are computed
-    /// from them.
+    /// Host loop variables, and scalar arguments that are lengths: indices are computed from them.
     lengths: BTreeSet<Name>,
     /// Names in use in the kernel.
     taken: BTreeSet<&'a str>,
 }
 
 impl<'a> Context<'a> {
-    /// Begins with a kernel; notes names that CUDA C does not allow.
+    /// Starts printing a kernel. Records names that CUDA C does not allow.
     pub(crate) fn new(program: &'a Program, kernel: &'a DeviceKernel, needs: &'a Needs) -> Self {
         let globals = program.globals.iter().map(|g| &*g.name);
         let scalars = program.scalars().map(|s| &*s.name);
@@ -116,7 +115,7 @@ impl<'a> Context<'a> {
             }
         }
         let mut seen = BTreeSet::new();
-        // Variables may share a name in scopes beside each other; lowering sees to their scopes.
+        // Variables may share a name in disjoint scopes; lowering ensures that scopes are valid.
         for array in kernel.shared.iter().chain(&kernel.private) {
             let name = &*array.name;
             if !seen.insert(name) {
@@ -160,22 +159,22 @@ impl<'a> Context<'a> {
         self.data.contains(&var)
     }
 
-    /// Whether signed arithmetic with this result is to wrap: it is printed as data, and is no
+    /// Whether signed arithmetic with this result must wrap: it is printed as data, and it is not a
     /// small multiple of indices in the index type, which a launch checks to fit
-    /// (`lowering::index_range`).
+    /// (`loopwright_program::index_range`).
     pub(crate) fn wraps(&self, value: &Value) -> bool {
         let known = value.dtype == self.program.index;
         self.of_data.get() && (!known || self.weight(value).is_none_or(|w| w > SMALL))
     }
 
-    /// As [`Self::wraps`], of `a op b`.
+    /// As [`Self::wraps`], for `a op b`.
     pub(crate) fn wraps_in(&self, op: BinOp, a: &Value, b: &Value) -> bool {
         let known = a.dtype == self.program.index;
         self.of_data.get() && (!known || self.weight_of(op, a, b).is_none_or(|w| w > SMALL))
     }
 
-    /// How many times an index the value is at most, constants counted as they are; `None` for what
-    /// is no function of indices.
+    /// The greatest multiple of an index that the value can be, with constants at face value;
+    /// `None` if it is not a function of indices.
     fn weight(&self, value: &Value) -> Option<u64> {
         match &value.kind {
             ValueKind::Int(v) => Some(v.unsigned_abs()),
@@ -224,7 +223,7 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// The name of a constant that the head of the kernel declares as `type name = value;`.
+    /// The name of a constant that the start of the kernel declares as `type name = value;`.
     pub(crate) fn constant(&self, c_type: &str, name: &str, value: &str) -> String {
         let mut free = name.to_string();
         while self.taken.contains(&*free) {
@@ -237,7 +236,7 @@ impl<'a> Context<'a> {
         free
     }
 
-    /// The mask of the calling warp's threads, `None` where all 32 are there.
+    /// The mask of the calling warp's threads; `None` if all 32 exist.
     pub(crate) fn warp_mask(&self) -> Option<String> {
         let threads = self.kernel.threads();
         let rest = (1u32 << (threads % 32)) - 1;
@@ -258,7 +257,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// That mask, of all 32 too: what exchanges between lanes are given.
+    /// That mask, also for full warps: the mask argument of exchanges between lanes.
     pub(crate) fn lane_mask(&self) -> String {
         self.warp_mask().unwrap_or_else(|| "0xffffffffu".into())
     }

@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Context<'_> {
-    /// The expression where its value is converted to the value's type in any case: assigned to a
-    /// variable or an element of that type, or used as a subscript, which is not negative.
+    /// The expression in a context that converts it to the value's type anyway: an assignment to a
+    /// variable or element of that type, or a subscript, which is not negative.
     pub(crate) fn converted(&self, value: &Value) -> String {
         self.raw(value).text
     }
@@ -29,12 +29,12 @@ impl Context<'_> {
         self.raw(value).typed(value.dtype)
     }
 
-    /// The expression whose C value is the value.
+    /// An expression whose C value equals the value.
     pub(crate) fn exact(&self, value: &Value) -> Printed {
         self.raw(value).exact(value.dtype)
     }
 
-    /// The expression as it comes; its `rep` says how it stands to the value.
+    /// The expression without casts; its `rep` says how it represents the value.
     pub(crate) fn raw(&self, value: &Value) -> Printed {
         let dtype = value.dtype;
         let axis = |name: &str, axis: u8| match axis {
@@ -81,7 +81,7 @@ impl Context<'_> {
         }
     }
 
-    /// An element: `tile[i][j]`, or `x[offset]` of global memory.
+    /// An element: `tile[i][j]`, or `x[offset]` in global memory.
     pub(crate) fn element(&self, m: &MemRef) -> String {
         let (name, dtype) = self.array(m.memory);
         self.needs.note(dtype);
@@ -97,8 +97,8 @@ impl Context<'_> {
         text
     }
 
-    /// Whether an element is of an array whose lines caches are asked to give up first. There is no
-    /// such access for bool.
+    /// Whether an element belongs to an array that is accessed evict-first. There is no such access
+    /// for bool.
     pub(crate) fn is_streaming(&self, m: &MemRef) -> bool {
         let Memory::Global(g) = m.memory else { return false };
         self.program.globals.get(g).is_some_and(|g| g.streaming && g.dtype != DType::Bool)
@@ -125,13 +125,13 @@ impl Context<'_> {
         }
     }
 
-    /// The function from float to f16 or bf16.
+    /// The conversion function from float to f16 or bf16.
     fn half_from_float(&self, dtype: DType) -> &'static str {
         self.needs.note(dtype);
         if dtype == DType::F16 { "__float2half" } else { "__float2bfloat16" }
     }
 
-    /// The function from f16 or bf16 to float.
+    /// The conversion function from f16 or bf16 to float.
     fn half_to_float(&self, dtype: DType) -> &'static str {
         self.needs.note(dtype);
         if dtype == DType::F16 { "__half2float" } else { "__bfloat162float" }
@@ -148,13 +148,14 @@ impl Context<'_> {
         self.no_half(dtype);
         let raw = self.raw(a);
         let (operand, rep) = match dtype {
-            // The least value has no opposite: negated modulo 2^32 or 2^64, as the language says.
+            // The least value has no opposite: it is negated modulo 2^32 or 2^64, as the language
+            // specifies.
             DType::I32 | DType::I64 if op == UnOp::Neg && self.wraps(a) => modular(dtype, raw),
             DType::I32 if raw.is_unsigned() => (raw, Rep::Unsigned { exact: false }),
             _ if is_small(dtype) => (raw.exact(dtype), Rep::Int { exact: false }),
             _ => (raw.typed(dtype), Rep::Own),
         };
-        // Two minus signs side by side would be another operator.
+        // Two adjacent minus signs would form another operator.
         let text = if operand.text.starts_with(sign) {
             format!("({})", operand.text)
         } else {
@@ -223,7 +224,7 @@ impl Context<'_> {
                 Printed::own(format!("{} != {zero}", operand.within(prec::LESS)), prec::EQUAL)
             }
             to if a.dtype.is_float() && to.is_integer() => {
-                // Of f16 and bf16 the float that they have become.
+                // For f16 and bf16, from the float that they have been converted to.
                 let from = if a.dtype == DType::F64 { DType::F64 } else { DType::F32 };
                 self.to_integer(operand, from, to)
             }
@@ -231,9 +232,9 @@ impl Context<'_> {
         }
     }
 
-    /// An integer from a floating-point value: towards zero, kept in its range, 0 of NaN. C leaves
-    /// open what comes of values beyond the range; the hardware's conversions to 32 bits and more
-    /// keep to it, and of NaN make 0 where neither side has 64 bits.
+    /// An integer from a floating-point value: truncated, clamped to the type's range, 0 for NaN. C
+    /// leaves the result undefined for values out of range; the hardware's conversions to 32 bits
+    /// and more clamp, and give 0 for NaN if neither side has 64 bits.
     fn to_integer(&self, operand: Printed, from: DType, to: DType) -> Printed {
         let text = operand.text;
         let call = |function: &str| Printed::primary(format!("{function}({text})"));
@@ -300,7 +301,7 @@ impl Context<'_> {
             ShuffleMode::Index => "__shfl_sync",
         };
         let mask = self.lane_mask();
-        // Narrow integers travel as int, which is the overload that C++ chooses for them.
+        // Narrow integers are passed as int, which is the overload that C++ selects for them.
         let small = is_small(value.dtype);
         let value = if small { self.exact(value) } else { self.typed(value) };
         let operand = self.converted(operand);

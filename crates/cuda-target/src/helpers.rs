@@ -1,10 +1,10 @@
-//! Device functions that printed text calls and CUDA C lacks.
+//! Device functions that the printed text calls and CUDA C lacks.
 
 use loopwright_kernel_ir::DType;
 
 use crate::types::{c_type, vector_type};
 
-/// What a kernel calls first that may be started before the launch ahead of it has ended.
+/// The first call of a kernel that may start before the preceding launch has ended.
 pub(crate) const WAIT: &str = "wait_for_launch_ahead";
 
 /// The definition of [`WAIT`].
@@ -21,17 +21,17 @@ pub(crate) fn wait() -> Vec<String> {
     ]
 }
 
-/// What stores an element, or a vector, of an array whose stores come in waves.
+/// Stores an element or a vector of an array whose stores are issued in waves.
 pub(crate) const WAVES: &str = "store_in_waves";
 
-/// The definition of [`WAVES`] for so many elements of a type; `index` is the type of offsets.
+/// The definition of [`WAVES`] for `lanes` elements of a type; `index` is the type of offsets.
 pub(crate) fn waves(dtype: DType, lanes: u8, index: DType) -> Option<Vec<String>> {
     let t = match lanes {
         1 => c_type(dtype).to_string(),
         _ => vector_type(dtype, lanes)?,
     };
     let bits = |kind: &str| format!("reinterpret_cast<const {kind} &>(value)");
-    // The vector of the instruction, its operands, and how the value is handed to it.
+    // The instruction's vector suffix, its operands, and how the value is passed to it.
     let (kind, operands, value) = match dtype.bytes() * usize::from(lanes) {
         2 => ("b16", "%1", format!(r#""h"({})"#, bits("unsigned short"))),
         4 => ("b32", "%1", format!(r#""r"({})"#, bits("unsigned int"))),
@@ -83,8 +83,8 @@ __device__ __forceinline__ void {WAVES}({t} *to, const {t} value, const {i} at,
     Some(text.lines().map(String::from).collect())
 }
 
-/// The definition of a helper: a quotient, a remainder, a magnitude or a shift of a type, or a
-/// conversion from one.
+/// The definition of a helper: a quotient, remainder, magnitude or shift in a type, or a conversion
+/// from one.
 pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
     let t = c_type(dtype);
     let unsigned = match dtype {
@@ -134,7 +134,7 @@ pub(crate) fn definition(name: &str, dtype: DType) -> Vec<String> {
 /// The definition of a conversion from float or double to an integer.
 fn conversion(name: &str, from: DType) -> Vec<String> {
     let (f, hardware) = if from == DType::F64 { ("double", "__double2") } else { ("float", "__float2") };
-    // What the hardware makes of NaN is 0 between types of 32 bits only.
+    // The hardware converts NaN to 0 between 32-bit types only.
     let guarded = |function: &str| format!("    return a == a ? {hardware}{function}_rz(a) : 0;");
     let clamped = |function: &str, low: Option<i32>, high: i32, t: &str| {
         let wide = match (from, low) {

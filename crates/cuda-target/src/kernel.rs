@@ -1,4 +1,4 @@
-//! A device kernel: its head, the storage of its arrays, its body.
+//! A device kernel: its signature, the storage of its arrays, its body.
 
 use loopwright_program::{LocalArray, Memory, Param};
 
@@ -9,14 +9,14 @@ use crate::{
     wrap::{WIDTH, wrap},
 };
 
-/// Shared memory that a kernel may declare with constant sizes; what is more has to be asked for at
-/// the launch.
+/// Bytes of shared memory that a kernel may declare with constant sizes. More must be requested at
+/// launch.
 pub const STATIC_SHARED_BYTES: u64 = 48 * 1024;
 
 impl Context<'_> {
     /// The whole kernel.
     pub(crate) fn kernel(&self, out: &mut Lines) {
-        // The body first: it tells which constants the head has to declare.
+        // The body first: it determines which constants are declared at the start.
         let mut body = Lines::default();
         self.body(&self.kernel.body, 4, &mut body);
         self.head(out);
@@ -65,7 +65,7 @@ impl Context<'_> {
         }
     }
 
-    /// `float tile[16][17]`
+    /// A declarator such as `float tile[16][17]`.
     fn declarator(&self, array: &LocalArray) -> String {
         format!("{} {}{}", self.needs.c_type(array.dtype), array.name, dims(&array.dims))
     }
@@ -99,7 +99,7 @@ impl Context<'_> {
         }
     }
 
-    /// Whether the kernel's shared memory is too large to be declared with constant sizes.
+    /// Whether the kernel's shared memory exceeds what constant sizes may declare.
     pub(crate) fn uses_dynamic_shared(&self) -> bool {
         self.kernel.shared_bytes() > STATIC_SHARED_BYTES
     }

@@ -1,18 +1,18 @@
 //! Prints a lowered [`Program`] as CUDA C for NVRTC.
 //!
 //! Lowering has decided everything about order, bounds, guards and barriers; this crate decides how
-//! that is written. In order:
+//! it is written. In order of priority:
 //!
-//! 1. **The text computes what the program says.** C's own rules for types are accounted for at
-//!    each operand (unsigned builtin variables, arithmetic of narrow integers in int, the types of
-//!    literals): a cast stands where C would compute something else, and nowhere else. Signed
-//!    arithmetic is C's: index arithmetic is proved or checked not to overflow.
-//! 2. **It reads like a good engineer's**: literal names, parentheses where C needs them or most
-//!    readers do, lines of 100 columns broken at the loosest operator, headers and helper functions
-//!    only where used.
+//! 1. **The text computes what the program says.** C's typing rules are taken into account at each
+//!    operand (unsigned builtin variables, integer promotion, the types of literals): a cast is
+//!    printed where C would compute something else, and nowhere else. Signed index arithmetic is
+//!    C's: it is proved or checked not to overflow.
+//! 2. **It reads like hand-written code**: literal names, parentheses where C or most readers need
+//!    them, lines of at most 100 columns broken at the loosest operator, headers and helper
+//!    functions only if used.
 //! 3. **It is deterministic**: the same program gives the same bytes.
 //!
-//! Each line knows the instruction that it comes from ([`CudaSource::map`]).
+//! Each line is mapped to the instruction that it comes from ([`CudaSource::map`]).
 
 #![cfg_attr(
     not(test),
@@ -39,21 +39,21 @@ use loopwright_program::{LeafId, Program};
 use context::{Context, Needs};
 use stmt::Lines;
 
-/// What a launch has to know of a printed kernel.
+/// What a launch needs to know about a printed kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelInfo {
-    /// Its name, with C linkage.
+    /// The name of the `extern "C"` function.
     pub name: Name,
-    /// Bytes of shared memory, declared in the text or asked for at the launch.
+    /// Bytes of shared memory, declared in the text or requested at launch.
     pub shared_bytes: u64,
-    /// Whether the launch has to ask for them: they are more than [`STATIC_SHARED_BYTES`].
+    /// Whether the launch must request them: they exceed [`STATIC_SHARED_BYTES`].
     pub dynamic_shared: bool,
-    /// Threads of a block on x, y, z.
+    /// Threads per block on x, y, z.
     pub block: [u32; 3],
 }
 
 impl KernelInfo {
-    /// The bytes of shared memory that the launch has to ask for.
+    /// The bytes of shared memory that the launch must request; 0 if they are declared in the text.
     pub fn dynamic_bytes(&self) -> u64 {
         if self.dynamic_shared { self.shared_bytes } else { 0 }
     }
@@ -64,20 +64,20 @@ impl KernelInfo {
 pub struct CudaSource {
     /// The text: one translation unit for NVRTC.
     pub text: String,
-    /// The kernels, numbered as [`Program::kernels`].
+    /// The kernels, in the order of [`Program::kernels`].
     pub kernels: Vec<KernelInfo>,
-    /// For each line of the text, the leaf of the program that it comes from, if it comes from one.
+    /// For each line of the text, the leaf of the program that it comes from, if any.
     pub map: Vec<Option<LeafId>>,
 }
 
 impl CudaSource {
-    /// The leaf that a line comes from; lines count from 1, as compilers and profilers do.
+    /// The leaf that a line comes from; lines are numbered from 1, as in compilers and profilers.
     pub fn leaf_of_line(&self, line: usize) -> Option<LeafId> {
         self.map.get(line.checked_sub(1)?).copied().flatten()
     }
 }
 
-/// The program as CUDA C. Refuses names that CUDA C does not allow, and a program that breaks its
+/// The program as CUDA C. Errors: names that CUDA C does not allow, or a program that violates its
 /// invariants.
 pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
     let needs = Needs::default();

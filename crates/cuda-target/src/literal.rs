@@ -1,9 +1,9 @@
-//! Constants, exact and of the right type.
+//! Literals, exact and of the right type.
 
 use loopwright_kernel_ir::DType;
 
-/// An integer constant of exactly the C type of `dtype`. A negative one of an unsigned type stands
-/// for its bits.
+/// An integer constant of exactly the C type of `dtype`. For an unsigned type, a negative value
+/// denotes its bit pattern.
 pub(crate) fn integer(dtype: DType, value: i64) -> String {
     match dtype {
         DType::I32 => match value {
@@ -25,7 +25,7 @@ pub(crate) fn integer(dtype: DType, value: i64) -> String {
     }
 }
 
-/// A finite floating-point constant; of f16 and bf16 as the float that is converted.
+/// A finite floating-point constant; for f16 and bf16, the float to be converted.
 pub(crate) fn float(dtype: DType, value: f64) -> String {
     match dtype {
         DType::F64 => format!("{value:?}"),

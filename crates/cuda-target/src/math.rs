@@ -1,4 +1,4 @@
-//! What math functions are called in CUDA C.
+//! The names of math functions in CUDA C.
 
 use loopwright_kernel_ir::{DType, MathFunction, Precision};
 

@@ -1,15 +1,15 @@
-//! A piece of printed expression: its text, how tightly it binds, and how its C value stands to the
-//! value that is meant.
+//! A piece of printed expression: its text, its precedence, and how its C value represents the
+//! intended value.
 //!
-//! C computes `threadIdx.x` in unsigned int, narrow integers in int, and types plain literals int.
-//! Casting each at once would be right and unreadable. Instead every piece knows its [`Rep`], and
-//! is cast only where somebody would see the difference.
+//! C computes `threadIdx.x` in unsigned int and narrow integers in int, and types plain literals as
+//! int. Casting each immediately would be correct but unreadable. Instead every piece knows its
+//! [`Rep`], and is cast only where it makes a difference.
 
 use loopwright_kernel_ir::DType;
 
 use crate::{literal, types::c_type};
 
-/// How tightly the operators of C bind; a greater number binds tighter.
+/// Precedence of C operators; a greater number binds tighter.
 pub(crate) mod prec {
     pub(crate) const TERNARY: u8 = 3;
     pub(crate) const OR: u8 = 4;
@@ -26,25 +26,26 @@ pub(crate) mod prec {
     pub(crate) const PRIMARY: u8 = 16;
 }
 
-/// How the C value of a piece stands to the value that is meant.
+/// How the C value of a piece represents the intended value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rep {
-    /// It has the C type of the value's type, and is the value.
+    /// It has the C type of the value's type, and equals the value.
     Own,
-    /// It is an unsigned int. Exact: it is the value, which is not negative and below 2^31 (2^32
-    /// for 64-bit types). Otherwise it is congruent to the value modulo 2^32, and the value is an
-    /// I32; conversion to int gives it.
+    /// It is an unsigned int. If exact, it equals the value, which is not negative and below 2^31
+    /// (2^32 for 64-bit types). Otherwise it is congruent to the value, an I32, modulo 2^32;
+    /// converting it to int gives the value.
     Unsigned {
-        /// Whether it is the value itself.
+        /// Whether it equals the value.
         exact: bool,
     },
-    /// It is an unsigned long long, congruent to the value, an I64, modulo 2^64; conversion to long
-    /// long gives it.
+    /// It is an unsigned long long, congruent to the value, an I64, modulo 2^64; converting it to
+    /// long long gives the value.
     UnsignedLong,
-    /// It is an int. Exact: it is the value, of another integer type or bool. Otherwise it is
-    /// congruent to a value of at most 16 bits; conversion to its type gives it.
+    /// It is an int. If exact, it equals the value, which is of another integer type or bool.
+    /// Otherwise it is congruent to a value of at most 16 bits; converting it to that type gives
+    /// the value.
     Int {
-        /// Whether it is the value itself.
+        /// Whether it equals the value.
         exact: bool,
     },
 }
@@ -52,18 +53,18 @@ pub(crate) enum Rep {
 /// A piece of printed expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Printed {
-    /// C text.
+    /// C source text.
     pub text: String,
-    /// How tightly its outermost operator binds.
+    /// The precedence of its outermost operator.
     pub prec: u8,
-    /// How its C value stands to the value that is meant.
+    /// How its C value represents the intended value.
     pub rep: Rep,
-    /// The constant that it is, if it is one.
+    /// Its value, if it is a constant.
     pub literal: Option<i64>,
 }
 
 impl Printed {
-    /// A piece that is its value.
+    /// A piece with the C type and value of its value.
     pub(crate) fn own(text: impl Into<String>, prec: u8) -> Self {
         Printed { text: text.into(), prec, rep: Rep::Own, literal: None }
     }
@@ -73,13 +74,13 @@ impl Printed {
         Self::own(text, prec::PRIMARY)
     }
 
-    /// The same text, standing to its value as `rep` says.
+    /// The same text with another representation.
     pub(crate) fn with(mut self, rep: Rep) -> Self {
         self.rep = rep;
         self
     }
 
-    /// An integer constant, without a suffix where an int is enough.
+    /// An integer constant, without a suffix if int suffices.
     pub(crate) fn integer(dtype: DType, value: i64) -> Self {
         let value = match dtype {
             DType::I8 => value as i8 as i64,
@@ -97,7 +98,7 @@ impl Printed {
             _ if is_int => (value.to_string(), Rep::Int { exact: true }),
             _ => (literal::integer(dtype, value), Rep::Own),
         };
-        // The least value is a difference, since its magnitude is no literal.
+        // The least value is printed as a difference, since its magnitude has no literal.
         let (text, prec) = match text.strip_prefix('(').and_then(|t| t.strip_suffix(')')) {
             Some(difference) => (difference.to_string(), prec::ADD),
             None if text.starts_with('-') => (text, prec::UNARY),
@@ -106,7 +107,7 @@ impl Printed {
         Printed { text, prec, rep, literal: Some(value) }
     }
 
-    /// Whether its C value is the value itself.
+    /// Whether its C value equals the value.
     pub(crate) fn is_exact(&self) -> bool {
         !matches!(self.rep, Rep::Unsigned { exact: false } | Rep::Int { exact: false } | Rep::UnsignedLong)
     }
@@ -116,17 +117,17 @@ impl Printed {
         matches!(self.rep, Rep::Unsigned { .. })
     }
 
-    /// Whether it is the value, and known not to be negative from its form alone.
+    /// Whether it equals the value and is visibly not negative.
     pub(crate) fn is_natural(&self) -> bool {
         self.rep == (Rep::Unsigned { exact: true }) || self.literal.is_some_and(|v| v >= 0)
     }
 
-    /// The piece, cast if its C value is not the value.
+    /// The piece, cast if its C value does not equal the value.
     pub(crate) fn exact(self, dtype: DType) -> Self {
         if self.is_exact() { self } else { self.cast(dtype) }
     }
 
-    /// The piece, cast if it is an unsigned long long for a signed value.
+    /// The piece, cast if it is an unsigned long long that represents a signed value.
     pub(crate) fn settled(self) -> Self {
         if self.rep == Rep::UnsignedLong { self.cast(DType::I64) } else { self }
     }
@@ -144,12 +145,12 @@ impl Printed {
         }
     }
 
-    /// `(type)piece`
+    /// A cast: `(type)piece`.
     pub(crate) fn cast(self, dtype: DType) -> Self {
         Printed::own(format!("({}){}", c_type(dtype), self.within(prec::UNARY)), prec::UNARY)
     }
 
-    /// Its text as an operand of something that binds as tightly as `outer`.
+    /// Its text as an operand of an operator with precedence `outer`.
     pub(crate) fn within(&self, outer: u8) -> String {
         if self.prec < outer { format!("({})", self.text) } else { self.text.clone() }
     }

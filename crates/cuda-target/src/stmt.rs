@@ -18,17 +18,18 @@ use crate::{
 pub(crate) struct Lines(pub Vec<(String, Option<LeafId>)>);
 
 impl Lines {
-    /// A statement at an indentation, broken where it is too long.
+    /// Adds a statement at an indentation, broken if it is too long.
     pub(crate) fn push(&mut self, text: &str, indent: usize, leaf: Option<LeafId>) {
         self.0.extend(wrap(text, indent).into_iter().map(|line| (line, leaf)));
     }
 
-    /// A comment on lines of its own.
+    /// Adds a comment on lines of its own.
     pub(crate) fn comment(&mut self, text: &str, indent: usize, leaf: Option<LeafId>) {
         self.0.extend(comment(text, indent).into_iter().map(|line| (line, leaf)));
     }
 
-    /// A statement with a comment behind it, or above it where the line would be too long.
+    /// Adds a statement with a trailing comment, or with the comment above if the line would be too
+    /// long.
     pub(crate) fn noted(&mut self, text: &str, note: &str, indent: usize, leaf: Option<LeafId>) {
         let note = note.trim();
         let one_line = !note.contains('\n') && !note.ends_with('\\');
@@ -46,13 +47,13 @@ impl Lines {
 }
 
 impl Context<'_> {
-    /// Whether two leaves are of one part.
+    /// Whether two leaves belong to the same part.
     fn same_part(&self, a: LeafId, b: LeafId) -> bool {
         let part = |leaf: LeafId| self.program.leaves.get(leaf.0).map(|leaf| &leaf.part);
         a == b || part(a) == part(b)
     }
 
-    /// A leaf of the one part that all statements in a body come from, if it is one.
+    /// A leaf of the part that all statements in a body come from, if there is only one.
     pub(crate) fn only_leaf(&self, body: &[Stmt]) -> Option<LeafId> {
         let mut leaves = Vec::new();
         Stmt::visit(body, &mut |stmt| {
@@ -76,8 +77,8 @@ impl Context<'_> {
         }
     }
 
-    /// Says of a copy which step made it, what it copies, and what it fills the rest of its buffer
-    /// with.
+    /// A comment on a copy: the step that made it, what it copies, and what fills the rest of its
+    /// buffer.
     fn copy_comment(&self, stmt: &Stmt, leaf: Option<LeafId>, indent: usize, out: &mut Lines) {
         let Some(copy) = leaf.and_then(|id| self.program.leaves.get(id.0)) else { return };
         if let Role::Copies { source } = &copy.role {
@@ -158,7 +159,7 @@ impl Context<'_> {
             Step::Double => format!("{name} *= 2"),
         };
         let relation = if *step == Step::Halve { '>' } else { '<' };
-        // The counter is an int beside the bound: a bound in unsigned int would make the comparison
+        // The counter is an int: comparing it with an unsigned bound would make the comparison
         // unsigned.
         let bound = self.raw(upper);
         let bound =
@@ -182,11 +183,11 @@ impl Context<'_> {
         let mut before = "";
         while let Stmt::If { cond, body, otherwise, note } = stmt {
             let leaf = self.only_leaf(body);
-            // The comment of the first condition stands above it, that of a later one inside.
+            // The comment of the first condition goes above it, that of a later one inside.
             if before.is_empty() {
                 out.comment(&note.text, indent, leaf);
             }
-            // A guard is of indices, a predicate may be of data.
+            // A guard is over indices; a predicate may be over data.
             self.of_data.set(note.is_predicate() || is_taken(cond));
             out.push(&format!("{before}if ({}) {{", self.condition(cond).text), indent, leaf);
             self.of_data.set(false);
@@ -209,7 +210,7 @@ impl Context<'_> {
         }
     }
 
-    /// `target = value;`, or `target op= operand;` where the value is `target op operand`.
+    /// `target = value;`, or `target op= operand;` if the value is `target op operand`.
     fn assignment(&self, target: &str, value: &Value, is_target: &dyn Fn(&Value) -> bool) -> String {
         let dtype = value.dtype;
         if let ValueKind::Binary(op, a, b) = &value.kind
@@ -218,7 +219,7 @@ impl Context<'_> {
             && !op.is_comparison()
             && !matches!(op, BinOp::And | BinOp::Or)
             && !matches!(dtype, DType::Bool | DType::F16 | DType::BF16)
-            // What C computes in int and may overflow there is spelt out.
+            // Not if C would compute in int and might overflow.
             && !(dtype == DType::U16 && *op == BinOp::Mul)
             && !(matches!(dtype, DType::I32 | DType::I64)
                 && matches!(op, BinOp::Add | BinOp::Sub | BinOp::Mul | BinOp::Shl)
@@ -237,8 +238,7 @@ impl Context<'_> {
         format!("{target} = {};", self.converted(value))
     }
 
-    /// `atomicAdd` and its like, whose result nobody takes: the compiler makes a reduction of the
-    /// memory of it.
+    /// `atomicAdd` or similar, with its result unused: the compiler emits a memory reduction.
     fn update(&self, atomic: Atomic, to: &MemRef, value: &Value) -> String {
         let (_, dtype) = self.array(to.memory);
         if !atomic.takes(dtype) || !matches!(to.memory, Memory::Global(_)) {
@@ -253,8 +253,8 @@ impl Context<'_> {
             Atomic::Max => "atomicMax",
         };
         let (element, value) = (self.element(to), self.converted(value));
-        // Sums of signed and unsigned words are the same bits; CUDA has the function for unsigned
-        // ones.
+        // Signed and unsigned sums have the same bits, and CUDA provides the function for unsigned
+        // words.
         if (atomic, dtype) == (Atomic::Add, DType::I64) {
             let unsigned = "unsigned long long";
             return format!(
@@ -296,15 +296,15 @@ impl Context<'_> {
         }
     }
 
-    /// The array of an element whose stores come in waves, and how. Elements of a byte have no such
-    /// store.
+    /// The array of an element that is stored in waves, and its wave parameters. There is no such
+    /// store for one-byte elements.
     fn waves(&self, to: &MemRef) -> Option<(&Global, Waves)> {
         let Memory::Global(global) = to.memory else { return None };
         let array = self.program.globals.get(global)?;
         Some((array, array.waves.filter(|_| array.dtype.bytes() > 1)?))
     }
 
-    /// A store of so many elements of such an array.
+    /// A store of `lanes` elements of such an array.
     fn store_in_waves(
         &self,
         (array, Waves { window, windows }): (&Global, Waves),
@@ -320,8 +320,8 @@ impl Context<'_> {
         format!("{WAVES}({target}, {value}, {at}, {size}, {window}, {windows});")
     }
 
-    /// `__align__(16) ` for an array that vector accesses go to; nothing where its elements' own
-    /// alignment is enough.
+    /// `__align__(16) ` for an array with vector accesses; empty if its elements' own alignment
+    /// suffices.
     pub(crate) fn alignment(&self, memory: Memory) -> String {
         let mut most = 1;
         Stmt::visit(&self.kernel.body, &mut |stmt| {
@@ -339,7 +339,7 @@ impl Context<'_> {
 }
 
 impl Lines {
-    /// Lines of a text of the user's, as they are.
+    /// Adds lines of user text unchanged.
     pub(crate) fn source(&mut self, text: &str) {
         for line in text.trim().lines() {
             self.verbatim(line.trim_end().to_string(), None);

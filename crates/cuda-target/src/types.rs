@@ -1,4 +1,4 @@
-//! How types are called in CUDA C.
+//! The names of types in CUDA C.
 
 use loopwright_kernel_ir::DType;
 
@@ -21,8 +21,8 @@ pub(crate) fn c_type(dtype: DType) -> &'static str {
     }
 }
 
-/// The type that moves `lanes` elements by one access: of the elements' own kind where CUDA has it,
-/// else of their bits.
+/// The type that moves `lanes` elements in one access: of the elements' own type if CUDA has such a
+/// vector, otherwise of their bits.
 pub(crate) fn vector_type(dtype: DType, lanes: u8) -> Option<String> {
     let stem = match dtype {
         DType::Bool | DType::U8 => "uchar",
@@ -48,7 +48,7 @@ pub(crate) fn vector_type(dtype: DType, lanes: u8) -> Option<String> {
     })
 }
 
-/// Bits of a type of at most 16 bits, whose arithmetic C does in int.
+/// Whether a type has at most 16 bits, so that C computes it in int.
 pub(crate) fn is_small(dtype: DType) -> bool {
     matches!(dtype, DType::Bool | DType::I8 | DType::I16 | DType::U8 | DType::U16)
 }

@@ -1,14 +1,14 @@
-//! Breaks long lines of CUDA C where a careful hand would.
+//! Breaks long lines of CUDA C.
 //!
-//! A break comes behind a comma or a binary operator (before `?` and `:`), as far out in the
-//! nesting of brackets and at as loose an operator as possible, and of those as far right as fits.
-//! What follows aligns behind the bracket that is open, or is indented by four more where none is.
-//! Printed text has binary operators, and nothing else, between spaces.
+//! A break comes after a comma or a binary operator (before `?` and `:`), preferring the outermost
+//! bracket nesting, then the loosest operator, then the rightmost position that fits. The next line
+//! is aligned after the open bracket, or indented by four more columns if there is none. In printed
+//! text, binary operators, and nothing else, are surrounded by spaces.
 
-/// Columns of a line.
+/// Maximum line length in columns.
 pub(crate) const WIDTH: usize = 100;
 
-/// Binary operators with the looseness of a break at them: the smaller the better.
+/// Binary operators with their break cost; smaller is preferred.
 const OPERATORS: &[(&str, u32)] = &[
     ("=", 2),
     ("+=", 2),
@@ -43,13 +43,13 @@ const OPERATORS: &[(&str, u32)] = &[
     ("%", 13),
 ];
 
-/// A place where the text may be broken.
+/// A possible line break.
 struct Break {
-    /// Bytes before it.
+    /// Byte offset of the break.
     at: usize,
-    /// Brackets around it, then how tightly what stands there binds.
+    /// Bracket depth, then the break cost of the operator.
     rank: (usize, u32),
-    /// The column of the bracket around it, counted in the unbroken text, if there is one.
+    /// The column of the enclosing bracket in the unbroken text, if there is one.
     bracket: Option<usize>,
 }
 
@@ -86,21 +86,21 @@ fn breaks(text: &str) -> Vec<Break> {
     found
 }
 
-/// The lines of a text that begins at column `indent`, their indentation included.
+/// The lines of a text that starts at column `indent`, including their indentation.
 pub(crate) fn wrap(text: &str, indent: usize) -> Vec<String> {
     if indent + text.len() <= WIDTH {
         return vec![format!("{:indent$}{text}", "")];
     }
     let all = breaks(text);
     let mut lines = Vec::new();
-    // For each piece: where it begins in the text, and in which column.
+    // For each piece, its byte offset in the text and its column.
     let mut pieces: Vec<(usize, usize)> = vec![(0, indent)];
     loop {
         let (start, column) = pieces[pieces.len() - 1];
         let here = all.iter().filter(|b| b.at > start && b.at < text.len());
         let fits = |b: &&Break| column + text[start..b.at].trim_end().len() <= WIDTH;
-        // A break behind an assignment is worth a line only if the rest then fits on one, or if
-        // nothing else keeps this line short.
+        // A break after an assignment is worth a line only if the rest then fits on one, or if
+        // nothing else shortens this line.
         let useful = |b: &&Break| b.rank.1 != 2 || indent + 4 + text.len() - b.at <= WIDTH;
         // The next piece would be no longer than a line.
         let goes_on = |b: &Break| {
@@ -145,7 +145,7 @@ pub(crate) fn comment(text: &str, indent: usize) -> Vec<String> {
             }
             line.push_str(word);
         }
-        // A backslash at the end of a line would swallow the next one.
+        // A trailing backslash would continue the comment onto the next line.
         let line = line.trim_end_matches(['\\', ' ']);
         if !line.is_empty() {
             lines.push(format!("{:indent$}// {line}", ""));

@@ -1,5 +1,5 @@
-//! One cache folder among several processes, through the real NVRTC; without one the test says so
-//! and leaves the rest out.
+//! One cache folder shared by several processes, through the real NVRTC. Without NVRTC the test
+//! says so and skips the rest.
 
 use std::{env, fs, path::Path, process::Command};
 
@@ -14,7 +14,7 @@ fn compile(folder: &Path) -> (nvrtc::Compiled, Lookup) {
     Cache::at(folder).compile(SOURCE, &options).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What each of the processes does; in the test's own process, without a folder, nothing.
+/// The work of each process. In the test's own process, where no folder is set, it does nothing.
 #[test]
 fn one_of_the_processes() {
     let Some(folder) = env::var_os(FOLDER) else { return };
@@ -23,13 +23,13 @@ fn one_of_the_processes() {
     assert!(!matches!(lookup, Lookup::NotKept { .. } | Lookup::Bypassed { .. }), "{lookup:?}");
     let made = !matches!(lookup, Lookup::Hit);
     println!("made: {made}");
-    // What is mapped into the process says whether the compiler was loaded.
+    // The process's memory map shows whether the compiler was loaded.
     if let Ok(mapped) = fs::read_to_string("/proc/self/maps") {
         println!("loaded: {}", mapped.contains("libnvrtc.so"));
     }
 }
 
-/// Runs the test above in so many processes at once, and gives how many of them compiled.
+/// Runs the test above in this many processes at once, and returns how many of them compiled.
 fn processes(count: usize, folder: &Path) -> usize {
     let children: Vec<_> = (0..count)
         .map(|_| {
@@ -94,7 +94,7 @@ fn a_process_that_finds_its_binary_does_not_load_the_compiler() {
     if first.contains("loaded: ") {
         assert!(first.contains("loaded: true") && second.contains("loaded: false"), "{first}{second}");
     }
-    // What is remembered is not trusted when it is damaged.
+    // A damaged record of the compiler is not trusted.
     fs::write(temporary.path().join("compiler"), "damaged").unwrap();
     let third = said();
     assert!(third.contains("made: false") && !third.contains("loaded: false"), "{third}");

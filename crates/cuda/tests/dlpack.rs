@@ -1,11 +1,11 @@
-//! The structures of DLPack, and what is refused of them.
+//! The structures of DLPack, and which of them are refused.
 
 use std::mem::{offset_of, size_of};
 
 use loopwright_cuda::dlpack::{Description, ElementType, Place, RawManaged, RawTensor, RawVersioned, Shared};
 use loopwright_kernel_ir::{DType, Diagnostic};
 
-/// Elements 0, 1, 2 and so on of an array of the host, to be handed over.
+/// Lends a host array with elements 0, 1, 2 and so on.
 fn lend(shape: &[usize]) -> Shared {
     let values: Box<[i32]> = (0..shape.iter().product::<usize>() as i32).collect();
     let mut strides = vec![1i64; shape.len()];
@@ -73,7 +73,7 @@ fn every_type_has_a_code() {
     for dtype in DType::ALL {
         assert_eq!(ElementType::of(dtype).dtype(), Some(dtype));
     }
-    // Complex numbers, and vectors of numbers.
+    // Complex numbers and vectors of numbers.
     assert_eq!(ElementType { code: 5, bits: 64, lanes: 1 }.dtype(), None);
     assert_eq!(ElementType { code: 2, bits: 32, lanes: 4 }.dtype(), None);
 }
@@ -83,7 +83,7 @@ fn arrays_come_back_by_either_structure() -> Result<(), Diagnostic> {
     for shape in [&[][..], &[0, 3], &[5], &[2, 3, 4]] {
         let array = lend(shape);
         let (description, elements) = (array.description().clone(), values(&array)?);
-        // SAFETY: nobody else calls the deleters.
+        // SAFETY: nothing else calls the deleters.
         let array = unsafe { Shared::from_raw(array.into_raw())? };
         assert_eq!((array.description(), values(&array)?), (&description, elements.clone()));
         // SAFETY: as above.
@@ -93,7 +93,8 @@ fn arrays_come_back_by_either_structure() -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Rows of another library's that run backwards and lie apart, with strides or without.
+/// Rows owned by another library that are reversed and not contiguous, with and without explicit
+/// strides.
 #[test]
 fn strides_are_followed() -> Result<(), Diagnostic> {
     let mut data: Vec<i32> = (0..12).collect();
@@ -112,7 +113,7 @@ fn strides_are_followed() -> Result<(), Diagnostic> {
         context: std::ptr::null_mut(),
         deleter: None,
     };
-    // SAFETY: the structure describes `data`, which outlives what is made of it.
+    // SAFETY: the structure describes `data`, which outlives everything made from it.
     let shared = unsafe { Shared::from_raw(&mut raw)? };
     assert_eq!(values(&shared)?, [6, 8, 10, 0, 2, 4]);
     raw.tensor.strides = std::ptr::null_mut();
@@ -126,7 +127,7 @@ fn strides_are_followed() -> Result<(), Diagnostic> {
 fn what_is_not_understood_is_refused() -> Result<(), Diagnostic> {
     let refusal = |change: fn(&mut RawVersioned)| -> Result<String, Diagnostic> {
         let raw = lend(&[2, 2]).into_raw_versioned();
-        // SAFETY: the structure is live; a refused one is given back to its owner.
+        // SAFETY: the structure is live; a refused one is returned to its owner.
         unsafe {
             change(&mut *raw);
             Ok(Shared::from_raw_versioned(raw).map_or_else(|d| d.to_string(), |_| "not refused".to_owned()))
@@ -150,7 +151,7 @@ fn what_is_not_understood_is_refused() -> Result<(), Diagnostic> {
         null.map_or_else(|d| d.to_string(), |_| String::new()),
         "error[dlpack-null]: the pointer to the array is null\n  help: a capsule that was used already has none"
     );
-    // Memory of a GPU is not read as if it were the host's.
+    // GPU memory is not read as if it were host memory.
     let raw = lend(&[2]).into_raw();
     // SAFETY: the structure is live.
     let elsewhere = unsafe {

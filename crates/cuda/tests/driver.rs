@@ -1,5 +1,5 @@
-//! What the host asks of the driver, seen by a stand-in for the driver: no GPU is needed, a C
-//! compiler is.
+//! The calls that the host makes to the driver, observed by a stand-in for the driver: a C compiler
+//! is needed, but no GPU.
 
 #[path = "driver/memory.rs"]
 mod memory;
@@ -17,8 +17,8 @@ use loopwright_driver_stand_in::{Outcome, StandIn, check, ok, run};
 
 /// A launch of `axpy`, `y[i] = a * x[i] + y[i]`, with the parameters `x`, `y`, `a`, `n`.
 unsafe extern "C" fn axpy(_: *const c_uint, _: *const c_uint, _: c_uint, params: *const *const c_void) {
-    // SAFETY: the stand-in gives as many values as were registered, of these sizes; the pointers
-    // are to memory of the host.
+    // SAFETY: the stand-in passes as many values as were registered, with these sizes; the pointers
+    // are to host memory.
     unsafe {
         let x = (*params).cast::<*const f32>().read();
         let y = (*params.add(1)).cast::<*mut f32>().read();
@@ -30,9 +30,9 @@ unsafe extern "C" fn axpy(_: *const c_uint, _: *const c_uint, _: c_uint, params:
     }
 }
 
-/// Puts `y[i] = a * x[i] + y[i]` over all elements on a stream.
+/// Enqueues `y[i] = a * x[i] + y[i]` over all elements on a stream.
 fn launch_axpy(stream: &Stream, x: &Buffer, y: &Buffer, a: f32) -> Outcome {
-    // The stand-in does not read the binary: the header of an ELF file without sections will do.
+    // The stand-in does not read the binary: an ELF header without sections is enough.
     let mut elf = b"\x7fELF\x02".to_vec();
     elf.resize(64, 0);
     let binary = Compiled::from_parts(Arch::SM_90A, elf, None, String::new());
@@ -44,13 +44,13 @@ fn launch_axpy(stream: &Stream, x: &Buffer, y: &Buffer, a: f32) -> Outcome {
     ok(unsafe { axpy.launch(stream, &shape, &arguments) })
 }
 
-/// The values of a buffer after all work of its device.
+/// The values of a buffer once all work of its device is done.
 fn values(buffer: &Buffer) -> Result<Vec<f32>, Failed> {
     ok(buffer.device().synchronize())?;
     ok(ok(buffer.device().stream())?.download::<f32>(buffer))
 }
 
-/// A device and a stream of it that outlives the test's other streams.
+/// A device, and a stream of it that outlives the test's other streams.
 fn open(ordinal: usize) -> Result<(Device, Stream), Failed> {
     let device = ok(Device::open(ordinal))?;
     let stream = ok(device.stream())?;

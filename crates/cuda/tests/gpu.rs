@@ -1,8 +1,8 @@
-//! A GPU, exercised: properties, memory, copies, launches, dynamic shared memory past 48 KiB,
+//! Tests on a GPU: properties, memory, copies, launches, dynamic shared memory beyond 48 KiB,
 //! streams, times, and refusals.
 //!
-//! Where there is no GPU, or no NVRTC to make a binary with, each test is listed as ignored with
-//! the reason.
+//! Without a GPU, or without NVRTC to compile a binary, each test is listed as ignored with the
+//! reason.
 
 use std::process::ExitCode;
 
@@ -26,7 +26,7 @@ extern "C" __global__ void axpy(long long n, float a, const float* __restrict__ 
 }
 "#;
 
-/// Each block of 256 threads turns `words` floats around, through as much dynamic shared memory.
+/// Each block of 256 threads reverses `words` floats, through as much dynamic shared memory.
 const REVERSE: &str = r#"
 extern "C" __global__ void reverse(int words, float* x)
 {
@@ -40,7 +40,7 @@ extern "C" __global__ void reverse(int words, float* x)
 }
 "#;
 
-/// Keeps so many values in registers at once.
+/// Keeps many values in registers at once.
 const MANY: &str = r#"
 extern "C" __global__ void many(float* x)
 {
@@ -55,7 +55,7 @@ extern "C" __global__ void many(float* x)
 }
 "#;
 
-/// Takes a while, and then adds one.
+/// Spins for a given number of cycles, then adds one.
 const SLOW: &str = r#"
 extern "C" __global__ void slow(long long cycles, int* x)
 {
@@ -121,7 +121,7 @@ fn copies_run_behind_the_host(device: &Device) -> Outcome {
     host.iter_mut().enumerate().for_each(|(k, byte)| *byte = (k % 251) as u8);
     let there = stream.write_async(&buffer, 0, host)?;
     let back = stream.read_async(&buffer, 0, HostBuffer::new(device, bytes)?)?;
-    // Given up while it may still run: its memory lives until it is done.
+    // Dropped while it may still run: its memory lives until it is done.
     drop(stream.read_async(&buffer, 0, HostBuffer::new(device, bytes)?)?);
     let host = there.wait()?;
     let copied = back.wait()?;
@@ -132,7 +132,7 @@ fn axpy_is_right(device: &Device) -> Outcome {
     let axpy = function(device, AXPY, "axpy")?;
     let stream = device.stream()?;
     for n in [0usize, 1, 31, 256, 100_003] {
-        // Small whole numbers: every result is exact.
+        // Small integers: every result is exact.
         let x: Vec<f32> = (0..n).map(|k| (k % 100) as f32).collect();
         let y: Vec<f32> = (0..n).map(|k| (k % 7) as f32).collect();
         let (x_there, y_there) = (stream.upload(&x)?, stream.upload(&y)?);
@@ -164,7 +164,7 @@ fn dynamic_shared_memory_past_48_kib(device: &Device) -> Outcome {
     check(full == 1 && small > 1, format!("{full} and {small} blocks resident"))
 }
 
-/// The table of limits and the computed occupancy, held to what the device and the driver say.
+/// The table of limits and the computed occupancy agree with the device and the driver.
 fn the_catalog_is_right_about_this_device(device: &Device) -> Outcome {
     let info = device.info();
     let Some(listed) = DeviceInfo::of_arch(info.arch()) else {
@@ -191,7 +191,7 @@ fn the_catalog_is_right_about_this_device(device: &Device) -> Outcome {
             for shared in [0, 1, 1000, 8 << 10, 40 << 10, 100 << 10, most] {
                 let computed =
                     occupancy(info, threads, many.info().registers, many.info().shared_bytes + shared);
-                // Of a block that cannot be launched at all the driver need not be asked.
+                // For a block that cannot be launched at all, the driver need not be queried.
                 let fits = threads <= many.info().max_threads_per_block;
                 let driver = if fits { many.resident_blocks(threads, shared)? } else { 0 };
                 let place = format!("{threads} threads, {} registers, {shared} bytes", many.info().registers);
@@ -219,7 +219,7 @@ fn what_cannot_work_is_refused_before(device: &Device) -> Outcome {
         (shape(1, 32, info.shared_per_block_optin + 1), Limit::SharedMemory),
     ];
     for (shape, limit) in refusals {
-        // SAFETY: with zero words the kernel accesses nothing, were it launched.
+        // SAFETY: with zero words the kernel would access nothing even if it were launched.
         match unsafe { reverse.launch(&stream, &shape, &arguments) } {
             Err(CudaError::Limit(error)) => check(error.limit == limit, format!("{error}"))?,
             other => return Err(format!("{limit:?}: {other:?}").into()),
@@ -250,7 +250,7 @@ fn what_cannot_work_is_refused_before(device: &Device) -> Outcome {
     check(matches!(refused, Some(CudaError::BadBinary { .. })), format!("{refused:?}"))?;
     let refused = device.alloc(1 << 50).err();
     check(matches!(refused, Some(CudaError::OutOfMemory { .. })), format!("{refused:?}"))?;
-    // After all of that the device still works.
+    // After all this the device still works.
     bytes_come_back(device)
 }
 
@@ -260,7 +260,7 @@ fn times_are_measured(device: &Device) -> Outcome {
     let count = stream.upload(&[0i32])?;
     let time = |cycles: i64| {
         let arguments = Arguments::new().scalar(cycles).buffer(&count);
-        // SAFETY: one thread adds to the one value; launches of one stream run in order.
+        // SAFETY: one thread adds to the one value; launches on one stream run in order.
         let mut times =
             stream.time(2, 5, |stream| unsafe { slow.launch(stream, &shape(1, 1, 0), &arguments) })?;
         times.sort_by(f32::total_cmp);
@@ -268,7 +268,7 @@ fn times_are_measured(device: &Device) -> Outcome {
     };
     let (short, long) = (time(1_000_000)?, time(8_000_000)?);
     check(stream.download::<i32>(&count)? == [14], "not launched as often as asked")?;
-    // Eight times the cycles, at a clock that may change.
+    // Eight times the cycles, at a clock that may vary.
     check(short > 0.1 && long / short > 4.0 && long / short < 16.0, format!("{short} ms and {long} ms"))
 }
 
@@ -278,7 +278,7 @@ fn streams_wait_for_events(device: &Device) -> Outcome {
     let value = one.upload(&[0i32])?;
     let late = Arguments::new().scalar(100_000_000i64).buffer(&value);
     let early = Arguments::new().scalar(0i64).buffer(&value);
-    // SAFETY: one thread a launch, and the second launch waits for the first.
+    // SAFETY: one thread per launch, and the second launch waits for the first.
     unsafe { slow.launch(&one, &shape(1, 1, 0), &late) }?;
     two.wait(&one.record()?)?;
     // SAFETY: as above.
@@ -298,8 +298,8 @@ fn scratch_belongs_to_its_stream(device: &Device) -> Outcome {
             stream.fill(&scratch, 0)?;
             let a = (2 * round + index) as f32;
             let arguments = Arguments::new().scalar(n as i64).scalar(a).buffer(&x).buffer(&scratch);
-            // SAFETY: both buffers have `n` values; scratch memory of different launches is
-            // different memory.
+            // SAFETY: both buffers have `n` values; different launches have different scratch
+            // memory.
             unsafe { axpy.launch(stream, &shape((n / 256) as u64, 256, 0), &arguments) }?;
             let result = stream.scratch(4 * n)?;
             stream.copy(&scratch, 0, &result, 0, 4 * n)?;
@@ -312,7 +312,7 @@ fn scratch_belongs_to_its_stream(device: &Device) -> Outcome {
     Ok(())
 }
 
-/// Memory is given back behind the kernel that uses it, and nobody waits for that.
+/// Memory is freed after the kernel that uses it, without anything waiting for that.
 fn freeing_waits_for_nobody(device: &Device) -> Outcome {
     let slow = function(device, SLOW, "slow")?;
     let before = device.pool_use()?;
@@ -330,7 +330,8 @@ fn freeing_waits_for_nobody(device: &Device) -> Outcome {
         let end = streams[round % 2].record()?;
         drop((one, buffer));
         check(!end.is_done()?, "somebody waited for the kernel")?;
-        // Another buffer of that size, at once: it is not the memory that the kernel will write to.
+        // Another buffer of that size, at once: it must not be the memory that the kernel will
+        // write to.
         let next = device.alloc(16 << 20)?;
         streams[(round + 1) % 2].fill(&next, 0)?;
         check(!end.is_done()?, "getting memory waited for the kernel")?;
@@ -341,7 +342,7 @@ fn freeing_waits_for_nobody(device: &Device) -> Outcome {
     device.trim(0)?;
     let after = device.pool_use()?;
     println!("{before:?} {after:?}");
-    // The small buffer is left, in as large a piece as the pool likes.
+    // The small buffer remains, in a piece whose size the pool chooses.
     check(after.used <= before.used + (4 << 20), format!("{before:?} {after:?}"))
 }
 
@@ -367,7 +368,7 @@ fn several_threads_use_one_device(device: &Device) -> Outcome {
 }
 
 fn main() -> ExitCode {
-    // One after the other: what one test makes the device wait for would be in another's times.
+    // One after another, so that device waits in one test do not affect the times of another.
     let options = Options { test_threads: Some(1), ..Options::from_args() };
     let device = match (Device::first(), nvrtc::library()) {
         (Ok(device), Ok(_)) => Ok(device),
@@ -375,7 +376,7 @@ fn main() -> ExitCode {
             println!("{error}");
             Err("there is no NVRTC")
         }
-        // A driver with devices that cannot be opened is a failure; none at all is not.
+        // A driver whose devices cannot be opened is a failure; having none is not.
         (Err(error @ (CudaError::NoDriver | CudaError::NoDevice)), _) => {
             println!("{error}");
             Err("there is no GPU")

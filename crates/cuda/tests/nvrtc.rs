@@ -1,8 +1,8 @@
 //! NVRTC on a machine with or without a GPU: binaries for three architectures, resources, messages,
 //! headers, threads, the cache, and machine code.
 //!
-//! Where NVRTC is not to be had at all, each test is listed as ignored with the reason. Where its
-//! files are there and do not load, the tests fail.
+//! If NVRTC is not installed, each test is listed as ignored with the reason. If its files are
+//! present but do not load, the tests fail.
 
 use std::process::ExitCode;
 
@@ -66,7 +66,7 @@ fn shared_memory_barriers_and_spills() -> Outcome {
         let resources = compiled.resources_of("reverse").ok_or("no resources")?;
         check(resources.shared_bytes == 256 && resources.barriers == 1, format!("{arch}: {resources:?}"))?;
     }
-    // 200 values alive at once do not fit into 32 registers.
+    // 200 simultaneously live values do not fit into 32 registers.
     let source = r#"
         extern "C" __global__ void many(float* x)
         {
@@ -82,7 +82,7 @@ fn shared_memory_barriers_and_spills() -> Outcome {
         CompileOptions { extra: vec!["--maxrregcount=32".into()], ..CompileOptions::new(Arch::SM_80) };
     let compiled = nvrtc::compile(source, &options)?;
     let resources = compiled.resources_of("many").ok_or("no resources")?;
-    // What is spilled lies on the stack.
+    // Spilled values are on the stack.
     let spilled = resources.spills()
         && resources.stack_bytes >= 4
         && resources.stack_bytes <= resources.spill_store_bytes;
@@ -112,7 +112,7 @@ fn bad_options_architectures_and_texts_are_errors() -> Outcome {
     check(matches!(refused, Err(CompileError::UnsupportedArch { .. })), format!("{refused:?}"))?;
     let refused = nvrtc::compile("int x;\0", &base);
     check(refused == Err(CompileError::Nul { what: "source".into() }), format!("{refused:?}"))?;
-    // Found by the assembler, not by the front end.
+    // Detected by the assembler, not by the front end.
     let refused = nvrtc::compile(&REVERSE.replace("tile[64]", "tile[20000]"), &base);
     let said = refused.err().map(|error| error.to_string()).unwrap_or_default();
     check(said.contains("`reverse` declares 80000 bytes of shared memory"), said)?;
@@ -122,7 +122,7 @@ fn bad_options_architectures_and_texts_are_errors() -> Outcome {
     check(matches!(refused, Err(CompileError::Rejected { .. })), format!("{refused:?}"))
 }
 
-/// On a pool's thread with its small stack, where NVRTC by itself would end the process.
+/// On a thread of a pool with a small stack, where NVRTC by itself would terminate the process.
 fn deep_nesting_is_survived() -> Outcome {
     let source = |value: String| format!("extern \"C\" __global__ void f(float* x) {{ x[0] = {value}; }}\n");
     let n = 20_000;
@@ -227,7 +227,7 @@ fn threads_compile_side_by_side() -> Outcome {
     for ((number, arch), outcome) in numbered.into_iter().zip(outcomes) {
         let (compiled, _) = outcome?;
         let bytes = compiled.resources_of("reverse").map_or(0, |resources| resources.shared_bytes);
-        // Each got its own result: 4 bytes for each of its threads.
+        // Each thread got its own result: 4 bytes for each thread of its block.
         check(compiled.arch == arch && bytes == 128 * number, format!("{number} for {arch}: {bytes} bytes"))?;
     }
     Ok(())
@@ -243,7 +243,7 @@ fn the_cache_gives_what_the_compiler_gave() -> Outcome {
     check(first == second && second.resources_of("axpy").is_some(), "the second is another")
 }
 
-/// Started again by the test below: one process among several that compile the same at once.
+/// Set in processes started by the test below, several of which compile the same source at once.
 const WORKER: &str = "LOOPWRIGHT_TEST_CACHE_WORKER";
 
 fn several_processes_share_a_cache() -> Outcome {
@@ -264,7 +264,7 @@ fn several_processes_share_a_cache() -> Outcome {
     }
     said.sort();
     check(said == ["hit\n", "hit\n", "hit\n", "miss\n"], format!("{said:?}"))?;
-    // The entry and the note of the compiler that made it; no lock and nothing half written.
+    // The entry, and the record of the compiler that made it; no lock and no partial file.
     let mut left = Vec::new();
     for file in folder.path().read_dir()? {
         let name = file?.file_name().to_string_lossy().into_owned();
@@ -299,7 +299,7 @@ fn main() -> ExitCode {
         return worker(&folder);
     }
     let arguments = Arguments::from_args();
-    // NVRTC's being nowhere is no failure of this crate; its being somewhere and unusable is.
+    // A missing NVRTC is not a failure of this crate; an unusable one is.
     let missing = match nvrtc::library() {
         Ok(library) => {
             println!("NVRTC {}.{} from {}", library.version.0, library.version.1, library.file.display());

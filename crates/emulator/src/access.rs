@@ -1,4 +1,4 @@
-//! Loads and stores: bounds, what has a value, races, traffic.
+//! Loads and stores: bounds, reads of unwritten values, races, traffic.
 
 use std::sync::atomic::Ordering;
 
@@ -18,14 +18,14 @@ use crate::{
 
 type Offsets = [i64; WARP];
 
-/// One value a lane, of either file.
+/// One value per lane, in either register file.
 enum Words {
     Narrow(Narrow),
     Wide(Wide),
 }
 
 impl Block<'_> {
-    /// The elements of the array's storage, and its name.
+    /// The number of elements in the array's storage, and its name.
     fn size_of(&self, memory: Memory) -> i64 {
         match memory {
             Memory::Global(n) => self.launch.globals[n].size,
@@ -45,7 +45,7 @@ impl Block<'_> {
         }
     }
 
-    /// The element of a private array that all lanes access, where that is known and in bounds.
+    /// The element of a private array that all lanes access, if it is known and in bounds.
     #[inline]
     fn uniform_cell(&self, warp: &Warp, access: &Access, elements: usize) -> Option<usize> {
         if access.constant.is_some() || !access.uniform {
@@ -65,7 +65,7 @@ impl Block<'_> {
         (access.subscripts.is_empty() || sum == offset).then_some(cell)
     }
 
-    /// Whether a quick look at 32-bit indices shows that all is well.
+    /// Whether a fast check on 32-bit indices shows that the access is in bounds.
     fn surely_in_bounds(&self, warp: &Warp, access: &Access, mask: u32) -> bool {
         if access.constant.is_some() {
             return true;
@@ -110,8 +110,8 @@ impl Block<'_> {
         lanes_of(&bad) & mask == 0
     }
 
-    /// A fault of one access. The cell is given by its subscripts where they are known, by its
-    /// offset otherwise.
+    /// A fault of one access. The cell is identified by its subscripts if they are known, otherwise
+    /// by its offset.
     fn access_failure(
         &self,
         kind: FaultKind,
@@ -142,7 +142,7 @@ impl Block<'_> {
         failure
     }
 
-    /// Faults where an active lane's `lanes` elements from its offset are not all in the array.
+    /// Faults if the `lanes` elements from an active lane's offset are not all in the array.
     fn check_bounds(
         &self,
         warp: &Warp,
@@ -194,8 +194,7 @@ impl Block<'_> {
         Err(failure)
     }
 
-    /// Counts the access, and looks at the watched cell if there is one. `bytes` are those of one
-    /// lane.
+    /// Counts the access and observes the watched cell, if any. `bytes` is per lane.
     fn account(&mut self, access: &Access, offset: &Offsets, mask: u32, bytes: u64) {
         if !self.launch.options.count {
             return;
@@ -231,7 +230,7 @@ impl Block<'_> {
         self.counters.idle_lanes += WARP as u64 - lanes;
     }
 
-    /// Counts one request for its place in the text.
+    /// Counts one request for its access in the kernel's text.
     fn note(&mut self, access: &Access, passes: u64, excess: u64, mask: u32, bytes: u64) {
         if let Some(traffic) = self.accessed.get_mut(access.number) {
             let active_lanes = u64::from(mask.count_ones());
@@ -280,11 +279,11 @@ impl Block<'_> {
         failure
     }
 
-    /// Races and reads without a value. Offsets are in bounds.
+    /// Checks for races and reads of unwritten values. Offsets must be in bounds.
     fn check_cells(&mut self, warp: &mut Warp, access: &Access, offset: &Offsets, mask: u32) -> Outcome<()> {
         self.watch(warp, access, offset, mask)?;
         let mut checks = self.launch.options.checks;
-        // A cell is watched to learn more of a fault that is known: what has no value may be what a
+        // A cell is watched to learn more about a known fault: a missing value may be one that a
         // race has not written yet.
         checks.uninitialised &= self.trace.is_none();
         let now = self.stamp(warp);
@@ -451,7 +450,7 @@ impl Block<'_> {
             && let Some(cell) = self.uniform_cell(warp, access, array.valued.len())
             && mask & !array.valued[cell] == 0
         {
-            // What inactive lanes get matters to nobody but to reports of absent threads.
+            // The values of inactive lanes affect only reports of absent threads.
             let whole = mask == u32::MAX || access.constant.is_some();
             let mask = if whole { u32::MAX } else { mask };
             if is_wide(access.dtype) {
@@ -507,8 +506,8 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// Changes elements of global memory, lane after lane. Blocks of a kernel with updates run one
-    /// after another, so that nothing comes between.
+    /// Updates elements of global memory, lane by lane. Blocks of a kernel with updates run one
+    /// after another, so the updates do not interleave.
     pub fn update(&mut self, warp: &mut Warp, access: u32, src: Reg) -> Outcome<()> {
         let access = &self.launch.code.accesses[access as usize];
         let mask = warp.mask;
@@ -566,13 +565,13 @@ impl Block<'_> {
             }
             self.check_cells(warp, to, &offsets[1], mask)?;
             self.put(warp, to, &offsets[1], mask, &words);
-            // Inactive lanes hold anything.
+            // Inactive lanes may hold any value, hence the wrapping addition.
             offsets.iter_mut().flatten().for_each(|o| *o = o.wrapping_add(1));
         }
         Ok(())
     }
 
-    /// Arrays begin at multiples of 16 bytes.
+    /// Arrays start at multiples of 16 bytes.
     fn check_alignment(&self, warp: &Warp, access: &Access, offset: &Offsets, count: i64) -> Outcome<()> {
         match active(warp.mask).find(|lane| offset[*lane] % count != 0) {
             Some(lane) => {

@@ -1,4 +1,4 @@
-//! What a program is run over.
+//! The arguments of a program run.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use loopwright_kernel_ir::{Buffer, Name, Number};
 /// An array argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayArgument {
-    /// Its elements.
+    /// Its elements, in storage order.
     pub buffer: Buffer,
-    /// Whether they have values before the run; otherwise reading what the program has not written
-    /// is a fault.
+    /// Whether the elements have values before the run. If not, reading an element that the program
+    /// has not written is a fault.
     pub initialised: bool,
 }
 
-/// The arguments by name. A run that succeeds replaces the elements of written arrays; a run with a
-/// fault changes nothing.
+/// Arguments by name. A successful run replaces the elements of written arrays; a run that faults
+/// changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
-    /// Arrays.
+    /// Array arguments, by name.
     pub arrays: BTreeMap<Name, ArrayArgument>,
-    /// Scalars, of exactly the types that the program declares.
+    /// Scalar arguments, by name, each of exactly the type that the program declares.
     pub scalars: BTreeMap<Name, Number>,
 }
 
@@ -30,19 +30,19 @@ impl Arguments {
         Arguments::default()
     }
 
-    /// With an array that has values.
+    /// Adds an array whose elements have values.
     pub fn array(mut self, name: impl Into<Name>, buffer: Buffer) -> Arguments {
         self.arrays.insert(name.into(), ArrayArgument { buffer, initialised: true });
         self
     }
 
-    /// With an array that has no values yet.
+    /// Adds an array whose elements have no values yet.
     pub fn output(mut self, name: impl Into<Name>, buffer: Buffer) -> Arguments {
         self.arrays.insert(name.into(), ArrayArgument { buffer, initialised: false });
         self
     }
 
-    /// With a scalar.
+    /// Adds a scalar.
     pub fn scalar(mut self, name: impl Into<Name>, value: impl Into<Number>) -> Arguments {
         self.scalars.insert(name.into(), value.into());
         self

@@ -1,13 +1,13 @@
-//! How much memory a run may take if nobody says.
+//! The default memory limit of a run.
 
 use std::{fs, sync::OnceLock};
 
-/// The most that is taken where the machine has more, or does not say what it has.
+/// The upper bound, in bytes, if the machine has more memory or does not report it.
 const MOST: u64 = 1 << 36;
 
-/// A quarter of what the process could still take when this was first asked: beside the emulator's
-/// cells and their shadows, which are what is counted, an array is there once more for the device
-/// and once more for the host.
+/// A quarter of the memory available to the process when this was first called. The limit counts
+/// only the emulator's cells and their shadows, but each array exists once more for the device and
+/// once more for the host.
 pub(crate) fn share() -> u64 {
     static SHARE: OnceLock<u64> = OnceLock::new();
     *SHARE.get_or_init(|| {
@@ -17,7 +17,7 @@ pub(crate) fn share() -> u64 {
             let number = |path: &str| read(path)?.trim().parse::<u64>().ok();
             Some(number(limit)?.saturating_sub(number(used)?))
         };
-        // A container's own limit, in either version of control groups.
+        // A container's own limit, for either version of control groups.
         let group = left("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current").or_else(|| {
             left("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes")
         });

@@ -1,9 +1,10 @@
-//! One block: its warps in turn between barriers, its counters, and who is named in a fault.
+//! One block: runs its warps in turn between barriers, counts, and identifies the instances of a
+//! fault.
 //!
-//! Warp 0 runs until it waits at a barrier or ends, then warp 1, and so on; when all wait at one
-//! barrier, the next phase begins. That is one legal order of the block's threads; what another
-//! order could change is a race, and reported as one. Everything a block does is deterministic as
-//! long as no other block writes what it reads, which is a race too.
+//! Warp 0 runs until it waits at a barrier or ends, then warp 1, and so on; when all wait at the
+//! same barrier, the next phase begins. That is one legal order of the block's threads; anything
+//! that another order could change is a race, and is reported as one. A block is deterministic as
+//! long as no other block writes what it reads, which is also a race.
 
 use loopwright_kernel_ir::{DType, Name, Number};
 use loopwright_program::{DeviceKernel, Memory, Program, Scope};
@@ -21,7 +22,7 @@ use crate::{
     words::WARP,
 };
 
-/// One launch of a kernel, as all its blocks see it.
+/// One launch of a kernel, shared by all its blocks.
 pub(crate) struct Launch<'a> {
     pub program: &'a Program,
     pub kernel: &'a DeviceKernel,
@@ -30,10 +31,10 @@ pub(crate) struct Launch<'a> {
     pub globals: &'a [GlobalArray],
     /// The closures of the program's device functions.
     pub closures: &'a [Option<DeviceClosure>],
-    /// Launches of the run, from 1.
+    /// Number of the launch within the run, from 1.
     pub number: u32,
     pub grid: [i64; 3],
-    /// For each preset that is a parameter, its bits.
+    /// The bits of each preset that is a parameter.
     pub params: Vec<u64>,
 }
 
@@ -52,20 +53,20 @@ impl From<Fault> for Box<Failure> {
 
 pub(crate) type Outcome<T> = Result<T, Box<Failure>>;
 
-/// The state of the block that runs. It serves one block after another.
+/// The state of the block being run. It is reused from block to block.
 pub(crate) struct Block<'a> {
     pub launch: &'a Launch<'a>,
     pub warps: Vec<Warp>,
     pub shared: Vec<SharedArray>,
-    /// Its number in the grid.
+    /// Its linear index in the grid.
     pub number: u32,
     pub at: [i64; 3],
-    /// Barriers that it came through.
+    /// Number of barriers passed.
     pub barriers: u32,
     pub counters: Counters,
-    /// By the number of the access.
+    /// Traffic, indexed by access number.
     pub accessed: Vec<AccessTraffic>,
-    /// For each class of operations, lanes and instructions.
+    /// Lanes and warp instructions for each class of operations.
     pub lanes: [u64; CLASSES],
     pub issued: [u64; CLASSES],
     pub steps: u64,
@@ -120,7 +121,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Runs the block of this number.
+    /// Runs the block with this linear index.
     pub fn run(&mut self, number: u32) -> Outcome<()> {
         let [gx, gy, _] = self.launch.grid;
         let n = i64::from(number);
@@ -158,7 +159,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// All warps wait or have ended: the barrier opens, if it is one.
+    /// All warps wait or have ended: opens the barrier if they are at the same one.
     fn meet(&mut self) -> Outcome<()> {
         if self.launch.options.checks.divergence {
             let first = self.warps.iter().find(|w| matches!(w.state, State::Waiting(_)));
@@ -202,7 +203,7 @@ impl<'a> Block<'a> {
         fault.into()
     }
 
-    /// An execution of the statement of a site.
+    /// An execution of the statement at a site.
     pub fn instance(&self, warp: &Warp, lane: usize, site: u32, act: Act) -> Instance {
         let code = self.launch.code;
         let site = &code.sites[site as usize];
@@ -231,7 +232,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// A fault that one lane shows.
+    /// A fault in one lane.
     pub fn failure(&self, kind: FaultKind, warp: &Warp, lane: usize, site: u32, act: Act) -> Box<Failure> {
         let mut fault = Fault::new(kind, "");
         fault.kernel = Some(self.launch.kernel.name.clone());
@@ -239,7 +240,7 @@ impl<'a> Block<'a> {
         fault.into()
     }
 
-    /// The moment of what lane 0 of the warp does now.
+    /// The stamp of the current step of the warp's lane 0.
     pub fn stamp(&self, warp: &Warp) -> Stamp {
         Stamp::new(self.barriers, warp.syncs, warp.number)
     }
@@ -248,7 +249,7 @@ impl<'a> Block<'a> {
         Who::new(self.launch.number, self.number)
     }
 
-    /// The counters, with the operations of all blocks that it served.
+    /// The counters, including the operations of all blocks run so far.
     pub fn counted(&self) -> Counters {
         let mut counters = self.counters;
         if !self.launch.options.count {
@@ -276,7 +277,7 @@ impl<'a> Block<'a> {
         counters
     }
 
-    /// Where the cell that failed lies, for the run that looks for the other instance.
+    /// The failed cell, for the run that looks for the other instance.
     pub fn target(&self, memory: Memory, cell: i64) -> Target {
         Target { launch: self.launch.number, memory, cell }
     }
@@ -287,7 +288,7 @@ pub(crate) fn lowest(mask: u32) -> usize {
     (mask.trailing_zeros() as usize).min(WARP - 1)
 }
 
-/// The coordinates of a thread.
+/// The coordinates of a thread in its block.
 fn thread_of(block: [u32; 3], number: usize) -> [u32; 3] {
     let n = number as u32;
     [n % block[0], n / block[0] % block[1], n / block[0] / block[1]]

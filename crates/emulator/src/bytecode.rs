@@ -1,25 +1,25 @@
-//! The flat code that one device kernel becomes.
+//! The flat code that one device kernel is compiled to.
 //!
-//! Registers hold one value a lane and lie in two files: `w` of 32-bit words (integers of up to 32
-//! bits extended to 32 by their signedness, f32, f16 and bf16 as their bits, bool as 0 or 1) and
-//! `d` of 64-bit words. The type says which file a register is in. Temporaries may hold anything in
-//! lanes that are not active; what writes a variable again, or joins the two sides of a choice,
+//! Registers hold one value per lane and are in two files: `w` of 32-bit words (integers of up to
+//! 32 bits, sign- or zero-extended to 32 by their type; f32, f16 and bf16 as their bits; bool as 0
+//! or 1) and `d` of 64-bit words. The type determines the file. Temporaries may hold anything in
+//! inactive lanes; an instruction that reassigns a variable, or merges the two sides of a choice,
 //! moves active lanes only.
 
 use loopwright_kernel_ir::{DType, Name, Number};
 use loopwright_program::{Atomic, BinOp, LeafId, Memory, Scope, ShuffleMode, UnOp, Value, ValueKind};
 
-/// A register's number in the file of its type.
+/// The index of a register in the file of its type.
 pub(crate) type Reg = u32;
-/// A place in the code.
+/// An index into the code.
 pub(crate) type Pc = u32;
 
-/// Whether values of this type lie in the file of 64-bit words.
+/// Whether values of this type are in the file of 64-bit words.
 pub(crate) fn is_wide(dtype: DType) -> bool {
     matches!(dtype, DType::I64 | DType::U64 | DType::F64)
 }
 
-/// For which counter an operation counts.
+/// The counter to which an operation contributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Class {
@@ -36,14 +36,14 @@ pub(crate) enum Class {
     Conversion,
     /// Addresses, loop counters, guards.
     Index,
-    /// Not counted: done for the checks only, or counted by the `Chosen` that it is a part of.
+    /// Not counted: done only for checks, or counted by the enclosing `Chosen`.
     Check,
 }
 
 pub(crate) const CLASSES: usize = 13;
 
 impl Class {
-    /// All of them, in the order of their numbers.
+    /// All classes, in the order of their numbers.
     pub const ALL: [Class; CLASSES] = [
         Class::Integer,
         Class::IntegerDivision,
@@ -61,7 +61,7 @@ impl Class {
     ];
 }
 
-/// A math function; which types it takes is checked when the code is made.
+/// A math function. The compiler checks its operand types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MathFn {
     Abs,
@@ -99,13 +99,13 @@ pub(crate) enum MathFn {
     Copysign,
 }
 
-/// A step that halves the counter.
+/// The step value that halves the counter.
 pub(crate) const HALVE: i64 = 0;
 
-/// A step that doubles the counter.
+/// The step value that doubles the counter.
 pub(crate) const DOUBLE: i64 = -1;
 
-/// One step of a warp.
+/// One instruction of a warp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Inst {
     /// `dst = src` in all lanes.
@@ -120,9 +120,9 @@ pub(crate) enum Inst {
         dst: Reg,
         src: Reg,
     },
-    /// `dst = src` in all lanes, the end of a choice whose sides were computed under masks.
-    /// `tallies[tally]` counts all of it, for the lanes that ask for the choice: compilers
-    /// predicate short sides, so that what runs does not hang on the data.
+    /// `dst = src` in all lanes, at the end of a choice whose sides were computed under masks.
+    /// `tallies[tally]` counts the whole choice, for the lanes that evaluate it: compilers
+    /// predicate short sides, so the executed instructions do not depend on the data.
     Chosen {
         wide: bool,
         dst: Reg,
@@ -138,8 +138,8 @@ pub(crate) enum Inst {
         b: Reg,
         class: Class,
     },
-    /// `dst = a op b`; `dtype` is that of the operands. `site` is consulted for faults; `exact`
-    /// makes overflow one.
+    /// `dst = a op b`; `dtype` is that of the operands. `site` locates faults; with `exact`,
+    /// overflow is a fault.
     Binary {
         op: BinOp,
         dtype: DType,
@@ -150,7 +150,7 @@ pub(crate) enum Inst {
         exact: bool,
         site: u32,
     },
-    /// As `Binary` on i32 or bool, no division, with operands that are the same in all lanes, so
+    /// As `Binary` on i32 or bool, without division, for operands that are equal in all lanes, so
     /// that the result is too.
     Uniform {
         op: BinOp,
@@ -185,7 +185,7 @@ pub(crate) enum Inst {
         args: [Reg; 3],
         class: Class,
     },
-    /// Calls the closure of this number with the argument registers of `calls[call]`.
+    /// Calls the closure with this number on the argument registers of `calls[call]`.
     User {
         call: u32,
         dst: Reg,
@@ -199,13 +199,13 @@ pub(crate) enum Inst {
         operand: Reg,
         site: u32,
     },
-    /// Whether some lane of the warp has it.
+    /// Whether the condition holds in any lane of the warp.
     Any {
         dst: Reg,
         value: Reg,
         site: u32,
     },
-    /// How far below a lane the nearest one is that has it, or 32.
+    /// The distance down to the nearest lane in which the condition holds, or 32 if there is none.
     Since {
         dst: Reg,
         value: Reg,
@@ -220,7 +220,7 @@ pub(crate) enum Inst {
         access: u32,
         src: Reg,
     },
-    /// Lane after lane; see [`Access::atomic`].
+    /// Executed lane by lane; see [`Access::atomic`].
     Update {
         access: u32,
         src: Reg,
@@ -230,54 +230,54 @@ pub(crate) enum Inst {
         from: u32,
         lanes: u8,
     },
-    /// Faults where an active lane of the variable has no value.
+    /// Faults if the variable has no value in an active lane.
     Defined {
         slot: u32,
         site: u32,
     },
-    /// Active lanes of the variable have a value from here on.
+    /// Marks the variable as having a value in active lanes.
     Define {
         slot: u32,
     },
-    /// No lane of the variable has one.
+    /// Marks the variable as having no value in any lane.
     Undefine {
         slot: u32,
     },
-    /// Keeps the active lanes where `cond` holds; goes to `other` where none is left. `slot` and
-    /// `slot + 1` remember.
+    /// Keeps the active lanes in which `cond` holds; jumps to `other` if there are none. Saves
+    /// masks in `slot` and `slot + 1`.
     If {
         cond: Reg,
         slot: u32,
         other: Pc,
     },
-    /// Goes on with the lanes that the `If` of this slot left out; goes to `end` where there are
+    /// Continues with the lanes that the `If` of this slot excluded; jumps to `end` if there are
     /// none.
     Else {
         slot: u32,
         end: Pc,
     },
-    /// The lanes that were active at the `If` or `LoopEnter` are again.
+    /// Reactivates the lanes that were active at the `If` or `LoopEnter`.
     Restore {
         slot: u32,
     },
-    /// Remembers the active lanes.
+    /// Saves the active lanes.
     LoopEnter {
         slot: u32,
     },
-    /// Keeps the lanes with `var < upper` (or `var > upper`); goes to `end` where none is left.
+    /// Keeps the lanes with `var < upper` (or `var > upper`); jumps to `end` if there are none.
     LoopTest {
         wide: bool,
-        /// Both are narrow and the same in all lanes.
+        /// Both are narrow and equal in all lanes.
         uniform: bool,
         var: Reg,
         upper: Reg,
         down: bool,
         end: Pc,
     },
-    /// `var += step`, or what [`HALVE`] and [`DOUBLE`] stand for; goes to `head`.
+    /// `var += step`, or halves or doubles it (see [`HALVE`] and [`DOUBLE`]); jumps to `head`.
     LoopNext {
         wide: bool,
-        /// The variable is narrow and the same in all lanes.
+        /// The variable is narrow and equal in all lanes.
         uniform: bool,
         var: Reg,
         step: i64,
@@ -291,7 +291,7 @@ pub(crate) enum Inst {
     End,
 }
 
-/// A variable that a report gives the value of.
+/// A variable whose value fault reports include.
 #[derive(Clone, Debug)]
 pub(crate) struct InScope {
     pub name: Name,
@@ -299,23 +299,23 @@ pub(crate) struct InScope {
     pub reg: Reg,
 }
 
-/// A place in the kernel that a fault may speak of.
+/// A place in the kernel that a fault may refer to.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub leaf: Option<LeafId>,
-    /// What the statement is where it has no leaf.
+    /// A description of the statement if it has no leaf.
     pub what: &'static str,
-    /// The name that the fault concerns, if any (a variable, a loop counter).
+    /// The name of the variable or loop counter that the fault concerns, if any.
     pub about: Option<Name>,
-    /// One more than the number of the innermost name in scope in [`Code::scopes`]; 0 where there
-    /// is none.
+    /// One more than the index in [`Code::scopes`] of the innermost name in scope; 0 if there is
+    /// none.
     pub scope: usize,
 }
 
-/// One access to memory in the code.
+/// One memory access in the code.
 #[derive(Clone, Debug)]
 pub(crate) struct Access {
-    /// Its number in [`Code::accesses`].
+    /// Its index in [`Code::accesses`].
     pub number: usize,
     pub memory: Memory,
     pub dtype: DType,
@@ -325,14 +325,14 @@ pub(crate) struct Access {
     pub subscripts: Vec<Reg>,
     /// Length and stride of each axis of a shared or private array.
     pub axes: Vec<(i64, i64)>,
-    /// The offset of a shared or private element, where it is constant and known to be right.
+    /// The offset of a shared or private element, if it is constant and known to be correct.
     pub constant: Option<usize>,
-    /// Whether the offset and all subscripts are narrow and the same in all lanes, active or not.
+    /// Whether the offset and all subscripts are narrow and equal in all lanes, active or not.
     pub uniform: bool,
     pub write: bool,
-    /// The number of the innermost loop around it, 0 if there is none.
+    /// The number of the innermost loop around it, or 0 outside loops.
     pub in_loop: usize,
-    /// The kind of atomic update that it is, if it is one.
+    /// The kind of atomic update, if it is one.
     pub atomic: Option<Atomic>,
     pub site: u32,
 }
@@ -346,21 +346,21 @@ pub(crate) struct Call {
     pub site: u32,
 }
 
-/// What a register holds from the beginning.
+/// The initial contents of a register.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Preset {
-    /// Bits, in all lanes.
+    /// These bits, in all lanes.
     Constant(u64),
     /// A scalar argument or host variable, of the register's type.
     Param(Name),
-    /// The block's number.
+    /// The block index on this axis.
     BlockIdx(u8),
-    /// The thread's number.
+    /// The thread index on this axis.
     ThreadIdx(u8),
 }
 
 impl Preset {
-    /// What stands for this value, if it is of that kind.
+    /// The preset that yields this value, if there is one.
     pub fn of(value: &Value) -> Option<Preset> {
         Some(match &value.kind {
             ValueKind::Int(v) => Preset::Constant(Number::I64(*v).cast(value.dtype).bits()),
@@ -380,22 +380,22 @@ pub(crate) struct Code {
     pub insts: Vec<Inst>,
     pub accesses: Vec<Access>,
     pub calls: Vec<Call>,
-    /// What a choice is made of, by class.
+    /// The operations of each choice, by class.
     pub tallies: Vec<Vec<(Class, u64)>>,
     pub sites: Vec<Site>,
-    /// Names in scope, each with that of its enclosing one (plus one).
+    /// Names in scope, each with the index of the enclosing one plus one.
     pub scopes: Vec<(InScope, usize)>,
     pub presets: Vec<(Preset, DType, Reg)>,
-    /// Registers of 32 bits.
+    /// Number of 32-bit registers.
     pub narrow: usize,
-    /// Registers of 64 bits.
+    /// Number of 64-bit registers.
     pub wide: usize,
-    /// Slots for lane masks.
+    /// Number of slots for lane masks.
     pub masks: usize,
-    /// Variables that are watched for reads without a value.
+    /// Number of variables watched for reads without a value.
     pub watched: usize,
-    /// The globals that it reads, by number.
+    /// Whether the kernel reads each global, by number.
     pub reads: Vec<bool>,
-    /// The globals that it writes, by number.
+    /// Whether the kernel writes each global, by number.
     pub writes: Vec<bool>,
 }

@@ -1,10 +1,10 @@
-//! From a device kernel to flat code: statements.
+//! Compiles a device kernel to flat code: statements.
 //!
-//! Registers are handed out in the order presets, variables, temporaries; temporaries of a
-//! statement are given back at its end, so a loop's bound outlives its body and nothing else lives
-//! longer than its statement. Everything that the interpreter relies on is checked on the way:
-//! numbers of arrays and variables, types of operands, counts of subscripts. What is wrong is a
-//! fault, never a panic. Memory is in [`compile_access`](crate::compile_access), values in
+//! Registers are allocated in the order presets, variables, temporaries. The temporaries of a
+//! statement are freed at its end, so a loop's bound outlives its body and nothing else outlives
+//! its statement. Everything that the interpreter relies on is checked here: indices of arrays and
+//! variables, types of operands, numbers of subscripts. A violation is a fault, never a panic.
+//! Accesses are in [`compile_access`](crate::compile_access), values in
 //! [`compile_value`](crate::compile_value).
 
 use loopwright_kernel_ir::{DType, Name};
@@ -18,15 +18,14 @@ use crate::{
     options::Options,
 };
 
-/// How deep statements and values may nest.
+/// Maximum nesting depth of statements and values.
 const DEPTH: usize = 3000;
 
-/// Where a variable lies.
+/// The location of a variable.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub reg: Reg,
-    /// The slot in which the lanes with a value are remembered, for variables that are declared
-    /// without one.
+    /// The slot that records the lanes with a value, for variables declared without one.
     pub watched: Option<u32>,
 }
 
@@ -38,41 +37,41 @@ pub(crate) struct Compiler<'a> {
     pub vars: Vec<Place>,
     /// The next free register of each file.
     pub next: [u32; 2],
-    /// Of each file, the registers that hold the same value in all lanes, active or not.
+    /// For each file, which registers hold the same value in all lanes, active or not.
     uniform: [Vec<bool>; 2],
-    /// How many statements give each variable a value.
+    /// The number of statements that assign each variable.
     writers: Vec<u32>,
     /// The next free slot for masks.
     pub masks: u32,
-    /// The number of the innermost name in scope plus one.
+    /// The index of the innermost name in scope, plus one.
     scope: usize,
     leaf: Option<LeafId>,
     pub what: &'static str,
-    /// Whether what is compiled is counted.
+    /// Whether the operations being compiled are counted.
     pub counted: bool,
-    /// Whether overflow is a fault: in index arithmetic.
+    /// Whether overflow is a fault, as in index arithmetic.
     pub exact: bool,
-    /// Whether what is compiled is an address, a bound or a guard, whose integers count as index
+    /// Whether an address, a bound or a guard is being compiled, whose integers count as index
     /// arithmetic.
     pub index: bool,
     pub depth: usize,
-    /// How many loops there were so far, and the number of the innermost one around.
+    /// The number of loops so far, and the number of the innermost enclosing one.
     loops: usize,
     pub in_loop: usize,
-    /// By class, what the choice that is being compiled computes under masks.
+    /// By class, the operations that the current choice computes under masks.
     pub tally: [u64; CLASSES],
     /// Whether a declaration is being compiled.
     pub declares: bool,
     /// Conditions of the declarations since the last statement of another kind; their registers
-    /// stay until there is one.
+    /// stay allocated until the next such statement.
     pub conditions: Vec<(&'a Value, Reg)>,
-    /// Values of the offset that is being compiled, and the depth of choices at which they hold.
+    /// Values within the current offset, and the depth of choices at which they are valid.
     pub memo: Vec<(&'a Value, Reg)>,
     pub lazy: usize,
     pub memo_at: Option<usize>,
 }
 
-/// The code of a kernel of the program.
+/// Compiles a kernel of the program.
 pub(crate) fn compile<'a>(
     program: &'a Program,
     kernel: &'a DeviceKernel,
@@ -124,7 +123,7 @@ impl<'a> Compiler<'a> {
         Err(Fault::new(FaultKind::InvalidProgram, detail))
     }
 
-    /// A free register of the type's file.
+    /// Allocates a register of the type's file.
     pub fn fresh(&mut self, dtype: DType) -> Reg {
         let file = usize::from(is_wide(dtype));
         let reg = self.next[file];
@@ -135,7 +134,7 @@ impl<'a> Compiler<'a> {
         reg
     }
 
-    /// Remembers whether what was last put into the register is the same in all lanes.
+    /// Records whether the value last written to the register is equal in all lanes.
     pub fn set_uniform(&mut self, dtype: DType, reg: Reg, uniform: bool) {
         let known = &mut self.uniform[usize::from(is_wide(dtype))];
         if known.len() <= reg as usize {
@@ -149,14 +148,14 @@ impl<'a> Compiler<'a> {
         self.uniform[usize::from(is_wide(dtype))].get(reg as usize).is_some_and(|u| *u)
     }
 
-    /// A variable that several statements write may be written in some lanes only.
+    /// Clears the mark of a variable with several writers: it may be written in some lanes only.
     fn settle_uniform(&mut self, var: VarId, dtype: DType, reg: Reg) {
         if self.writers[var.0] != 1 {
             self.set_uniform(dtype, reg, false);
         }
     }
 
-    /// Two free slots for masks, until they are given back.
+    /// Allocates two mask slots.
     pub fn enter(&mut self) -> u32 {
         let slot = self.masks;
         self.masks += 2;
@@ -177,7 +176,7 @@ impl<'a> Compiler<'a> {
         self.code.insts.len() as u32
     }
 
-    /// A site of the statement that is being compiled.
+    /// A site of the statement being compiled.
     pub fn site(&mut self, about: Option<&Name>) -> u32 {
         let site = Site { leaf: self.leaf, what: self.what, about: about.cloned(), scope: self.scope };
         if let Some(last) = self.code.sites.last()
@@ -190,7 +189,7 @@ impl<'a> Compiler<'a> {
         self.code.sites.len() as u32 - 1
     }
 
-    /// As [`Compiler::site`], shared with no other statement.
+    /// As [`Compiler::site`], but not shared with another statement.
     fn own_site(&mut self) -> u32 {
         let site = Site { leaf: self.leaf, what: self.what, about: None, scope: self.scope };
         self.code.sites.push(site);
@@ -274,7 +273,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Lets reports give the variable's value from here on.
+    /// From here on, reports include the variable's value.
     fn show(&mut self, var: VarId) -> Result<(), Fault> {
         let (place, dtype) = self.place(var)?;
         let name = self.kernel.vars[var.0].name.clone();
@@ -314,8 +313,7 @@ impl<'a> Compiler<'a> {
                 let (place, dtype) = self.place(*var)?;
                 let of_index = leaf.is_none() && dtype == self.program.index;
                 self.exact = of_index && self.options.checks.overflow;
-                // A choice is of data: joins of partial results, an index among them, are no
-                // leaf's.
+                // A choice is data: joins of partial results, even of an index, have no leaf.
                 self.index = of_index && !matches!(value.kind, ValueKind::Select(..));
                 self.forget_conditions_of(*var);
                 self.declares = true;
@@ -448,7 +446,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// The rest of an `If` at `begin`: its other side, and its end.
+    /// The rest of an `If` at `begin`: its other side and its end.
     pub fn otherwise(
         &mut self,
         begin: usize,
@@ -477,7 +475,7 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The values of a statement, without those of the statements inside it.
+/// The values of a statement, excluding those of nested statements.
 fn values_of(stmt: &Stmt) -> Vec<&Value> {
     fn of(m: &MemRef) -> impl Iterator<Item = &Value> {
         m.subscripts.iter().chain([&*m.offset])

@@ -1,9 +1,9 @@
-//! From a device kernel to flat code: accesses of memory.
+//! Compiles a device kernel to flat code: memory accesses.
 //!
-//! An access is its offset and, where bounds are checked, the subscripts that it comes from. These
-//! are computed for the check only, and not counted. What occurs several times in one access is
-//! computed once. An offset that all lanes have in common, or that is a constant, is marked, as the
-//! interpreter has faster ways for it.
+//! An access consists of its offset and, if bounds are checked, the subscripts that the offset
+//! comes from. The subscripts are computed only for the check and are not counted. A value that
+//! occurs several times in one access is computed once. Offsets that are constant or equal in all
+//! lanes are marked, since the interpreter has faster paths for them.
 
 use loopwright_kernel_ir::DType;
 use loopwright_program::{MemRef, Memory};
@@ -28,7 +28,7 @@ impl<'a> Compiler<'a> {
         let from = self.access(from, dtype, false)?;
         let to = self.access(to, dtype, true)?;
         for access in [from, to] {
-            // Its elements lie behind that offset.
+            // Its other elements follow that offset.
             self.code.accesses[access as usize].constant = None;
         }
         self.emit(Inst::VectorCopy { to, from, lanes });
@@ -66,7 +66,7 @@ impl<'a> Compiler<'a> {
         axes
     }
 
-    /// The number of an access. Its registers stay until the end of the statement.
+    /// The index of a new access. Its registers stay allocated until the end of the statement.
     pub fn access(&mut self, to: &'a MemRef, dtype: DType, write: bool) -> Result<u32, Fault> {
         let (element, axes) = self.array(to.memory)?;
         if element != dtype {
@@ -129,8 +129,8 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// The offset of an element of an array with these axes, if it and the subscripts are constants
-/// that agree and lie inside.
+/// The offset of an element of an array with these axes, if the offset and the subscripts are
+/// constant, consistent and in bounds.
 fn constant_offset(to: &MemRef, axes: &[(i64, i64)]) -> Option<usize> {
     let mut sum = 0i64;
     for (subscript, (length, stride)) in to.subscripts.iter().zip(axes) {

@@ -1,10 +1,11 @@
-//! From a device kernel to flat code: choices, and for which counter an operation counts.
+//! Compiles a device kernel to flat code: choices, and the counter to which each operation
+//! contributes.
 //!
-//! What could fault in a lane that does not ask for it (a load, a division, a call of the user's)
-//! is done under a mask; the rest is done for all lanes and blended. Either way both sides are
-//! counted: what is done under a mask adds to a tally, which the end of the outermost choice counts
-//! for all lanes that came to it. A condition that neighbouring declarations share, as those of a
-//! value and its index do, is computed once, as compilers do.
+//! Operations that could fault in a lane that does not select them (a load, a division, a call of a
+//! user function) run under a mask; the rest runs in all lanes and is blended. Both sides are
+//! counted either way: operations under a mask add to a tally, which the end of the outermost
+//! choice counts for all lanes that reached it. A condition shared by adjacent declarations, such
+//! as those of a value and its index, is computed once, as compilers do.
 
 use loopwright_kernel_ir::DType;
 use loopwright_program::{BinOp, Memory, UnOp, Value, ValueKind, VarId};
@@ -16,8 +17,8 @@ use crate::{
 };
 
 impl<'a> Compiler<'a> {
-    /// The counter of an operation on values of a type: that of its class, or of index arithmetic
-    /// where addresses and guards are computed.
+    /// The counter of an operation on values of a type: its own class, or index arithmetic in
+    /// addresses and guards.
     pub fn class(&mut self, class: Class, dtype: DType) -> Class {
         if !self.counted {
             return Class::Check;
@@ -40,8 +41,8 @@ impl<'a> Compiler<'a> {
         Class::Check
     }
 
-    /// Moves what a choice under masks gave, and counts the choice with all that it is made of if
-    /// it is the outermost one.
+    /// Moves the result of a choice under masks. If it is the outermost one, counts it with all its
+    /// operations.
     fn chosen(&mut self, class: Class, dtype: DType, dst: Reg, src: Reg) {
         let wide = is_wide(dtype);
         let class = self.class(class, dtype);
@@ -57,7 +58,7 @@ impl<'a> Compiler<'a> {
         self.emit(Inst::Chosen { wide, dst, src, tally });
     }
 
-    /// The condition of a choice, or the register that a declaration just before put it into.
+    /// The condition of a choice, or the register in which the preceding declaration computed it.
     fn condition(&mut self, cond: &'a Value) -> Result<Reg, Fault> {
         if self.lazy > 0 || !self.declares {
             return self.value(cond);
@@ -81,7 +82,7 @@ impl<'a> Compiler<'a> {
         Ok(reg)
     }
 
-    /// Forgets conditions that speak of a variable, which gets a value now.
+    /// Forgets the conditions that mention a variable, which is about to be assigned.
     pub fn forget_conditions_of(&mut self, var: VarId) {
         self.conditions.retain(|(cond, _)| {
             let mut other = true;
@@ -90,7 +91,7 @@ impl<'a> Compiler<'a> {
         });
     }
 
-    /// Whether computing the value in lanes that do not ask for it can do no harm.
+    /// Whether the value can be computed without harm in lanes that do not select it.
     pub fn harmless(&self, value: &Value) -> bool {
         let mut harmless = true;
         value.visit(&mut |v| {
@@ -105,7 +106,7 @@ impl<'a> Compiler<'a> {
                     BinOp::Add | BinOp::Sub | BinOp::Mul => !self.exact || v.dtype.is_float(),
                     _ => true,
                 },
-                // A variable without a value may stand on the side that is not asked for.
+                // The side that is not selected may use a variable without a value.
                 ValueKind::Var(var) => self.vars.get(var.0).is_some_and(|p| p.watched.is_none()),
                 _ => true,
             };

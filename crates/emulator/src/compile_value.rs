@@ -1,6 +1,6 @@
-//! From a device kernel to flat code: values.
+//! Compiles a device kernel to flat code: values.
 //!
-//! A value ends in a register that nothing changes while its statement runs. Choices are in
+//! A value ends up in a register that nothing changes while its statement runs. Choices are in
 //! [`compile_choice`](crate::compile_choice).
 
 use loopwright_kernel_ir::{DType, Name, math_function};
@@ -128,7 +128,7 @@ impl<'a> Compiler<'a> {
         Ok(dst)
     }
 
-    /// Puts the value into a register that is none of its operands'.
+    /// Computes the value into a register that none of its operands uses.
     pub fn value_into(&mut self, value: &'a Value, dst: Reg) -> Result<(), Fault> {
         self.depth += 1;
         if self.depth > DEPTH {
@@ -214,7 +214,7 @@ impl<'a> Compiler<'a> {
         Ok((dst, DType::F32))
     }
 
-    /// Where a result computed as `computed` goes before it is rounded to `dtype`.
+    /// The register for a result of type `computed` before it is rounded to `dtype`.
     fn before_rounding(&mut self, computed: DType, dtype: DType, dst: Reg) -> Reg {
         if computed != dtype && is_half(dtype) { self.fresh(computed) } else { dst }
     }
@@ -263,7 +263,7 @@ impl<'a> Compiler<'a> {
         let class = self.class(class_of(op, computed), computed);
         let exact = self.exact && computed == self.program.index;
         let site = self.site(None);
-        // A division leaves inactive lanes out.
+        // A division skips inactive lanes.
         let divides = matches!(op, BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem);
         let uniform = !divides && self.is_uniform(computed, a) && self.is_uniform(computed, b);
         let dtype_of_result = if op.is_comparison() { DType::Bool } else { computed };

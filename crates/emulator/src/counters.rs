@@ -1,83 +1,82 @@
-//! What a profiler would count.
+//! The counts that a profiler would report.
 //!
 //! A *request* is one memory instruction of one warp. Its *sectors* are the 32-byte pieces of
 //! global memory that its active lanes touch. Its *wavefronts* in shared memory are the passes over
-//! 32 banks of 4 bytes: accesses of 8 bytes are served by half warps, of 16 bytes by quarter warps;
-//! lanes that read one word share it. All counts are sums over warps and blocks, so they do not
-//! depend on the order in which blocks run.
+//! 32 banks of 4 bytes: 8-byte accesses are served per half warp, 16-byte accesses per quarter
+//! warp; lanes that read the same word share it. All counts are sums over warps and blocks, so they
+//! do not depend on the order in which blocks run.
 
 use std::ops::AddAssign;
 
 use loopwright_kernel_ir::Name;
 use loopwright_program::LeafId;
 
-/// Accesses of one kind to global memory.
+/// Accesses of one kind (load or store) to global memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GlobalTraffic {
-    /// Memory instructions of warps.
+    /// Memory instructions executed by warps.
     pub requests: u64,
     /// 32-byte sectors touched, summed over requests.
     pub sectors: u64,
     /// 128-byte lines touched, summed over requests.
     pub lines: u64,
-    /// Bytes that lanes asked for.
+    /// Bytes requested by lanes.
     pub bytes: u64,
 }
 
-/// Accesses of one kind to shared memory.
+/// Accesses of one kind (load or store) to shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedTraffic {
-    /// Memory instructions of warps.
+    /// Memory instructions executed by warps.
     pub requests: u64,
-    /// Passes over the banks.
+    /// Passes over the banks, summed over requests.
     pub wavefronts: u64,
-    /// Passes beyond one for each warp, half warp or quarter warp that took part: bank conflicts.
+    /// Bank conflicts: passes beyond one for each participating warp, half warp or quarter warp.
     pub conflicts: u64,
-    /// Bytes that lanes asked for.
+    /// Bytes requested by lanes.
     pub bytes: u64,
 }
 
-/// What one access in a device kernel's text took, over all warps.
+/// The traffic of one access in a device kernel's text, over all warps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccessTraffic {
-    /// Memory instructions of warps.
+    /// Memory instructions executed by warps.
     pub requests: u64,
     /// Sectors of global memory, or wavefronts of shared memory.
     pub passes: u64,
-    /// Passes beyond the least in which so many lanes could be served: scattered sectors, bank
-    /// conflicts.
+    /// Passes beyond the minimum for that number of lanes: scattered sectors, or bank conflicts.
     pub excess: u64,
-    /// Lanes that took part.
+    /// Active lanes, summed over requests.
     pub active_lanes: u64,
-    /// Bytes that lanes asked for.
+    /// Bytes requested by lanes.
     pub bytes: u64,
 }
 
-/// One access in a device kernel's text, with what it took.
+/// One access in a device kernel's text, with its traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountedAccess {
-    /// Number of the device kernel.
+    /// Index of the device kernel in the program.
     pub kernel: usize,
-    /// The array.
+    /// Name of the array.
     pub array: Name,
     /// Whether the array is in shared memory; otherwise it is in global memory.
     pub shared: bool,
     /// Whether it writes.
     pub write: bool,
-    /// The statement that it is part of.
+    /// The leaf of the statement that contains it, if any.
     pub leaf: Option<LeafId>,
-    /// The innermost loop that it stands in, unrolled or not: its number in the order of the
-    /// kernel's text, from 1; 0 outside of loops.
+    /// The innermost enclosing loop, unrolled or not: its number in the order of the kernel's text,
+    /// from 1; 0 outside loops.
     pub in_loop: usize,
-    /// What it took.
+    /// Its traffic over the run.
     pub traffic: AccessTraffic,
 }
 
-/// Operations by class. What only the checks compute is not counted. Both sides of a choice are,
-/// except loads and calls of the user's functions, which count where they run.
+/// Operations by class. Operations done only for checks are not counted. Both sides of a choice
+/// are, except loads and calls of user functions, which count where they run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Operations {
-    /// Integer and bitwise arithmetic on values, minima and maxima of them included.
+    /// Integer and bitwise arithmetic on values, including minima and maxima.
     pub integer: u64,
     /// Integer quotients and remainders of values.
     pub integer_division: u64,
@@ -93,23 +92,23 @@ pub struct Operations {
     pub functions: u64,
     /// Comparisons of values.
     pub comparisons: u64,
-    /// And, or, not.
+    /// Logical and, or, not.
     pub logic: u64,
-    /// Choices of one of two values by a condition.
+    /// Selections of one of two values by a condition.
     pub choices: u64,
-    /// Conversions.
+    /// Type conversions.
     pub conversions: u64,
-    /// What addresses, loop counters and guards take, as the text says it: compilers move most of
-    /// it out of loops.
+    /// Operations for addresses, loop counters and guards as written in the text; compilers move
+    /// most of them out of loops.
     pub index: u64,
 }
 
 /// All counts of a kernel or of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Launches that were not empty.
+    /// Launches with a non-empty grid.
     pub launches: u64,
-    /// Blocks that ran.
+    /// Blocks run.
     pub blocks: u64,
     /// Reads of global memory.
     pub global_loads: GlobalTraffic,
@@ -119,31 +118,32 @@ pub struct Counters {
     pub shared_loads: SharedTraffic,
     /// Writes of shared memory.
     pub shared_stores: SharedTraffic,
-    /// Block-wide barriers that blocks came through.
+    /// Block-wide barriers passed, summed over blocks.
     pub barriers: u64,
     /// Synchronisations of single warps.
     pub warp_syncs: u64,
-    /// Shuffles of warps.
+    /// Warp shuffles.
     pub shuffles: u64,
-    /// Operations of lanes.
+    /// Operations, counted per lane.
     pub operations: Operations,
-    /// The same in instructions of warps, however many lanes take part.
+    /// Operations, counted per warp instruction regardless of the number of active lanes.
     pub issued: Operations,
-    /// Lanes that took part in counted instructions of their warps.
+    /// Active lanes, summed over counted warp instructions.
     pub active_lanes: u64,
-    /// Lanes that did not, those that the block does not have included.
+    /// Inactive lanes, summed over counted warp instructions; includes lanes beyond the block's
+    /// threads.
     pub idle_lanes: u64,
-    /// Steps of the emulator's own code, over all warps.
+    /// Steps of the emulator's bytecode, over all warps.
     pub steps: u64,
 }
 
 impl Counters {
-    /// Bytes moved between global memory and the multiprocessors: 32 for each sector.
+    /// Bytes moved between global memory and the multiprocessors: 32 per sector.
     pub fn global_bytes_moved(&self) -> u64 {
         32 * (self.global_loads.sectors + self.global_stores.sectors)
     }
 
-    /// Bank conflicts of reads and writes.
+    /// Bank conflicts of reads and writes together.
     pub fn bank_conflicts(&self) -> u64 {
         self.shared_loads.conflicts + self.shared_stores.conflicts
     }
@@ -195,13 +195,13 @@ add_fields!(
     steps
 );
 
-/// What a run counted.
+/// The counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Over all launches.
+    /// Sum over all launches.
     pub total: Counters,
-    /// The same by device kernel, in the program's order.
+    /// The counts of each device kernel, in program order.
     pub kernels: Vec<(Name, Counters)>,
-    /// Accesses of global and shared memory that took part, by kernel, in the order of its text.
+    /// Accesses of global and shared memory that ran, by kernel, in the order of its text.
     pub accesses: Vec<CountedAccess>,
 }

@@ -1,8 +1,8 @@
-//! What the lanes of a warp tell each other: shuffles and votes.
+//! Exchanges between the lanes of a warp: shuffles and ballots.
 //!
-//! All lanes that the block has take part; where some are inactive, the exchange is divergent, as a
-//! barrier is. A lane that asks beyond its group keeps its own value. One that asks a lane which
-//! the block does not have is a fault.
+//! All lanes that are threads of the block take part. If some of them are inactive, the exchange is
+//! divergent, as for a barrier. A lane whose source is outside its group keeps its own value. A
+//! source lane that is not a thread of the block is a fault.
 
 use loopwright_program::ShuffleMode;
 
@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Block<'_> {
-    /// Some lanes came to a place that all have to come to.
+    /// The fault of a point that only some of the required lanes reached.
     pub fn divergent(&self, kind: FaultKind, warp: &Warp, site: u32) -> Box<Failure> {
         let mut failure = self.failure(kind, warp, lowest(warp.mask), site, Act::Waits);
         failure.fault.first = failure.fault.second.take();
@@ -26,7 +26,7 @@ impl Block<'_> {
         failure
     }
 
-    /// Counts an exchange among all lanes of a warp, and refuses it where some do not take part.
+    /// Counts an exchange among all lanes of a warp, and faults if some do not take part.
     pub fn all_lanes(&mut self, warp: &mut Warp, site: u32) -> Outcome<()> {
         if self.launch.options.checks.divergence && warp.mask != warp.exists {
             return Err(self.divergent(FaultKind::DivergentShuffle, warp, site));
@@ -61,7 +61,7 @@ impl Block<'_> {
     ) -> Outcome<()> {
         self.all_lanes(warp, site)?;
         if !wide && warp.mask == u32::MAX {
-            // All lanes take part and exist.
+            // All lanes take part and are threads of the block.
             let from = &warp.narrow[value as usize];
             let out = quick::shuffled(mode, u32::from(width), from, &warp.narrow[operand as usize]);
             warp.narrow[dst as usize] = out;

@@ -1,46 +1,46 @@
-//! What went wrong: a value with the cell and the instances that are involved.
+//! Faults: what went wrong, at which cell, and in which instances.
 
 use std::fmt;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
 use loopwright_program::{LeafId, Scope};
 
-/// What kind of fault.
+/// The kind of a fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultKind {
     /// The program breaks an invariant of the lowered form.
     InvalidProgram,
     /// An argument is missing, or has another type or too few elements.
     Argument,
-    /// A device function of the user's has no closure.
+    /// A user device function has no closure.
     MissingFunction,
     /// A subscript or offset outside of its array.
     OutOfBounds,
-    /// A vector access at an address that its size does not divide.
+    /// A vector access whose address is not a multiple of its size.
     Misaligned,
-    /// Two threads of a block access one cell, one of them writing, and nothing orders them.
+    /// Two threads of a block access the same cell without synchronisation, at least one of them
+    /// writing.
     Race,
-    /// Two blocks of one launch access one cell, one of them writing.
+    /// Two blocks of one launch access the same cell, at least one of them writing.
     RaceBetweenBlocks,
-    /// A read of what was never written.
+    /// A read of a cell or variable that was never written.
     Uninitialised,
     /// A barrier that some threads of its scope do not reach.
     DivergentBarrier(Scope),
-    /// A shuffle that some lanes do not reach, or that takes from a lane that the block does not
-    /// have.
+    /// A shuffle that some lanes do not reach, or whose source lane is not a thread of the block.
     DivergentShuffle,
     /// An integer division by zero.
     DivisionByZero,
-    /// Index arithmetic left its type.
+    /// Index arithmetic overflows its type.
     IndexOverflow,
-    /// More steps than allowed.
+    /// The run takes more steps than allowed.
     StepLimit,
-    /// More memory than allowed.
+    /// The run needs more memory than allowed.
     MemoryLimit,
 }
 
 impl FaultKind {
-    /// The code of the diagnostic.
+    /// The stable code of its diagnostic.
     pub fn code(&self) -> &'static str {
         match self {
             FaultKind::InvalidProgram => "invalid-program",
@@ -60,7 +60,7 @@ impl FaultKind {
         }
     }
 
-    /// What to do, where it is always the same.
+    /// The remedy, if it is always the same.
     fn remedy(&self) -> Option<&'static str> {
         Some(match self {
             FaultKind::MissingFunction => {
@@ -75,7 +75,7 @@ impl FaultKind {
             FaultKind::MemoryLimit => {
                 "work on smaller pieces, or raise `max_bytes` of the emulator's options"
             }
-            // These say that a lowered program is wrong, which no user made.
+            // These mean that a lowered program is wrong, which is not the user's doing.
             FaultKind::InvalidProgram
             | FaultKind::Argument
             | FaultKind::Misaligned
@@ -87,7 +87,7 @@ impl FaultKind {
         })
     }
 
-    /// One sentence about what it is.
+    /// A sentence that describes the kind.
     fn sentence(&self) -> &'static str {
         match self {
             FaultKind::InvalidProgram => "the program is not a valid lowered program",
@@ -116,9 +116,9 @@ pub enum Act {
     Read,
     /// It wrote the cell.
     Write,
-    /// It waits at the barrier, or takes part in the shuffle.
+    /// It waits at the barrier or takes part in the shuffle.
     Waits,
-    /// It does not come to the barrier or shuffle.
+    /// It does not reach the barrier or shuffle.
     Absent,
     /// It computed a value.
     Computes,
@@ -127,17 +127,18 @@ pub enum Act {
 /// One execution of a statement by one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// The leaf of the program that the statement comes from; none for guards, bounds and the like.
+    /// The leaf of the program that the statement comes from; `None` for guards, bounds and the
+    /// like.
     pub leaf: Option<LeafId>,
-    /// The leaf's part, as `total.update`, or what the statement is where it has no leaf.
+    /// The leaf's part, such as `total.update`, or a description of a statement without a leaf.
     pub part: String,
-    /// The text of the leaf's instruction; empty where there is none.
+    /// The text of the leaf's instruction; empty if there is none.
     pub text: String,
-    /// What it did.
+    /// Its action at the cell, barrier or shuffle.
     pub act: Act,
-    /// The block.
+    /// The block index on x, y, z.
     pub block: [i64; 3],
-    /// The thread in its block.
+    /// The thread index in its block on x, y, z.
     pub thread: [u32; 3],
     /// The values of the loop counters and named indices in scope.
     pub values: Vec<(Name, i64)>,
@@ -163,21 +164,21 @@ impl fmt::Display for Instance {
     }
 }
 
-/// A fault. The same program with the same arguments always gives the same one: the first in the
-/// order of blocks and steps.
+/// A fault. A program with the same arguments always gives the same fault: the first in the order
+/// of blocks and steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What kind.
+    /// The kind of fault.
     pub kind: FaultKind,
-    /// What exactly, in a few words; may be empty.
+    /// Details in a few words; may be empty.
     pub detail: String,
-    /// The device kernel that ran.
+    /// The device kernel that was running, if any.
     pub kernel: Option<Name>,
-    /// The array.
+    /// The array involved, if any.
     pub array: Option<Name>,
-    /// The subscripts of the cell.
+    /// The subscripts of the cell; empty if no cell is involved.
     pub cell: Vec<i64>,
-    /// The earlier of two instances; none where only one is involved.
+    /// The earlier of two instances; `None` if only one is involved.
     pub first: Option<Instance>,
     /// The instance that showed the fault.
     pub second: Option<Instance>,

@@ -1,10 +1,9 @@
-//! The interpreter: a warp runs its code until it waits at a barrier or ends.
+//! The interpreter: runs a warp's code until it waits at a barrier or ends.
 //!
-//! Operations are done for all lanes; the mask says which of them count, and which may fault. Where
-//! no lane is left, guards and loops jump. The masks of the statements around lie in slots that
-//! were handed out when the code was made, so that nothing is looked up or allocated on the way.
-//! What the code may rely on was checked then, too: registers, slots and jumps are taken as they
-//! are.
+//! Operations run in all lanes; the mask determines which lanes take effect and which may fault.
+//! Guards and loops jump if no lane is left. The masks of enclosing statements are in slots
+//! allocated at compile time, so nothing is looked up or allocated during execution. The compiler
+//! has also checked registers, slots and jumps, which are used without further checks.
 
 use loopwright_kernel_ir::DType;
 use loopwright_program::{BinOp, Scope};
@@ -21,7 +20,7 @@ use crate::{
 };
 
 impl Block<'_> {
-    /// Runs a warp until it waits or ends.
+    /// Runs a warp until it waits at a barrier or ends.
     pub fn run_warp(&mut self, warp: &mut Warp) -> Outcome<()> {
         let insts = &self.launch.code.insts[..];
         let limit = self.launch.options.max_steps;
@@ -228,7 +227,7 @@ impl Block<'_> {
                         advance_narrow(&mut warp.narrow[var as usize], step, warp.mask)
                     };
                     if let Some(lane) = overflow {
-                        // Past the greatest integer: the loop would not end as it should.
+                        // Past the greatest integer: the loop would not terminate correctly.
                         return Err(self.failure(FaultKind::IndexOverflow, warp, lane, site, Act::Computes));
                     }
                     pc = head as usize;
@@ -324,7 +323,7 @@ fn below(var: &[u32; WARP], upper: &[u32; WARP], down: bool) -> [u32; WARP] {
     out
 }
 
-/// The value of a loop's counter in the next iteration; `None` beyond 64 bits.
+/// The value of a loop counter in the next iteration; `None` if it does not fit in 64 bits.
 fn advanced(v: i64, step: i64) -> Option<i64> {
     match step {
         HALVE => Some(v / 2),

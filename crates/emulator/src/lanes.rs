@@ -1,9 +1,9 @@
 //! Operations on the 32 lanes of a warp.
 //!
-//! Every function computes all lanes, whether active or not, in loops that compilers turn into
-//! vector code; only what could fault (division, overflow where it matters) looks at the mask, and
-//! only calls of functions leave inactive lanes out to save time. This file is the meaning of each
-//! operation of the lowered program for the emulator.
+//! Every function computes all lanes, active or not, in loops that compilers vectorise. Only
+//! operations that could fault (division, checked overflow) consult the mask, and calls of
+//! functions skip inactive lanes to save time. This file defines the emulator's semantics of each
+//! operation of the lowered program.
 
 use half::{bf16, f16};
 use loopwright_kernel_ir::{DType, Number};
@@ -15,7 +15,7 @@ use crate::{
     words::{Lane, Narrow, WARP, Wide, active},
 };
 
-/// A lane in which an operation has no value.
+/// Why an operation has no value in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneFault {
     DivisionByZero(usize),
@@ -61,7 +61,7 @@ fn compare<T: Lane>(op: BinOp, a: &[T::Word; WARP], b: &[T::Word; WARP]) -> Narr
     }
 }
 
-/// An integer type's arithmetic.
+/// Arithmetic of an integer type.
 trait Integer: Lane + Ord {
     fn add(self, other: Self) -> (Self, bool);
     fn sub(self, other: Self) -> (Self, bool);
@@ -84,7 +84,7 @@ macro_rules! integer {
         impl Integer for $type {
             #[inline(always)]
             fn add(self, other: Self) -> (Self, bool) {
-                // Written so that it becomes vector code, which `overflowing_add` does not.
+                // Written so that it vectorises, unlike `overflowing_add`.
                 let sum = self.wrapping_add(other);
                 (sum, if $signed { ((self ^ sum) & (other ^ sum)) < 0 } else { sum < self })
             }
@@ -117,7 +117,7 @@ macro_rules! integer {
             fn xor(self, other: Self) -> Self { self ^ other }
             #[inline(always)]
             fn shl(self, other: Self) -> Self {
-                // Amounts outside of 0..bits (negative ones are huge) move every bit out, as the
+                // Amounts outside 0..bits (negative ones are huge) shift every bit out, as the
                 // hardware does.
                 let amount = other as u64;
                 if amount < <$type>::BITS as u64 { self << amount } else { 0 }
@@ -184,7 +184,7 @@ fn divide<T: Integer>(
     Ok(out)
 }
 
-/// Arithmetic on integers: everything but comparisons.
+/// Arithmetic on integers, other than comparisons.
 fn arithmetic<T: Integer>(
     op: BinOp,
     a: &[T::Word; WARP],
@@ -206,7 +206,7 @@ fn arithmetic<T: Integer>(
         BinOp::BitOr => map2::<T>(a, b, T::or),
         BinOp::BitXor => map2::<T>(a, b, T::xor),
         BinOp::Shl => map2::<T>(a, b, T::shl),
-        // The code generator lets nothing else through.
+        // The code generator produces no other operation.
         _ => map2::<T>(a, b, T::shr),
     })
 }
@@ -219,7 +219,7 @@ macro_rules! float_arithmetic {
                 BinOp::Sub => map2::<$type>(a, b, |a, b| a - b),
                 BinOp::Mul => map2::<$type>(a, b, |a, b| a * b),
                 BinOp::Div => map2::<$type>(a, b, |a, b| a / b),
-                // NaN loses; of the zeros, the negative one is smaller.
+                // A NaN operand loses; of two zeros, the negative one is smaller.
                 BinOp::Min => map2::<$type>(a, b, |a, b| {
                     if b.is_nan() || a < b || (a == b && a.is_sign_negative()) { a } else { b }
                 }),
@@ -234,7 +234,7 @@ macro_rules! float_arithmetic {
 float_arithmetic!(arithmetic_f32, f32, u32);
 float_arithmetic!(arithmetic_f64, f64, u64);
 
-/// An operation on values of up to 32 bits; comparisons of any type of up to 32 bits.
+/// A binary operation on values of up to 32 bits, including comparisons.
 pub(crate) fn binary_narrow(
     op: BinOp,
     dtype: DType,
@@ -269,7 +269,7 @@ pub(crate) fn binary_narrow(
     }
 }
 
-/// Arithmetic on values of 64 bits.
+/// Arithmetic on 64-bit values.
 pub(crate) fn binary_wide(
     op: BinOp,
     dtype: DType,
@@ -285,7 +285,7 @@ pub(crate) fn binary_wide(
     }
 }
 
-/// Comparisons of values of 64 bits.
+/// Comparisons of 64-bit values.
 pub(crate) fn compare_wide(op: BinOp, dtype: DType, a: &Wide, b: &Wide) -> Narrow {
     match dtype {
         DType::F64 => compare::<f64>(op, a, b),
@@ -294,7 +294,7 @@ pub(crate) fn compare_wide(op: BinOp, dtype: DType, a: &Wide, b: &Wide) -> Narro
     }
 }
 
-/// An operation on one value of up to 32 bits.
+/// A unary operation on a value of up to 32 bits.
 pub(crate) fn unary_narrow(
     op: UnOp,
     dtype: DType,
@@ -311,7 +311,7 @@ pub(crate) fn unary_narrow(
     })
 }
 
-/// An operation on one value of 64 bits.
+/// A unary operation on a 64-bit value.
 pub(crate) fn unary_wide(
     op: UnOp,
     dtype: DType,
@@ -326,12 +326,12 @@ pub(crate) fn unary_wide(
     }
 }
 
-/// The number in a register's lane, whichever file the word is of.
+/// The number in one lane of a register of either file.
 pub(crate) fn number(dtype: DType, word: u64) -> Number {
     Number::from_bits(dtype, word)
 }
 
-/// The word that a register of the file of 32 bits holds for a number of up to 32 bits.
+/// The register word for a number of up to 32 bits.
 pub(crate) fn narrow_word(value: Number) -> u32 {
     match value {
         Number::I8(v) => v.word(),
@@ -389,8 +389,8 @@ pub(crate) fn cast_wide(from: DType, to: DType, a: &Wide) -> Wide {
 
 macro_rules! math {
     ($name:ident, $type:ty, $erf:path, $erfc:path) => {
-        /// A math function of floating-point values; `b` and `c` are not looked at where it takes
-        /// fewer. `isnan` gives 0 or 1.
+        /// A math function of floating-point values; `b` and `c` are ignored if it takes fewer
+        /// operands. `isnan` gives 0 or 1.
         fn $name(function: MathFn, a: $type, b: $type, c: $type) -> $type {
             match function {
                 MathFn::Abs => a.abs(),
@@ -466,7 +466,7 @@ pub(crate) fn is_nan_wide(a: &Wide) -> Narrow {
     map1::<f64, u32>(a, |a| a.is_nan().into())
 }
 
-/// A math function of f64 values, or `abs` of integers of 64 bits.
+/// A math function of f64 values, or `abs` of 64-bit integers.
 pub(crate) fn math_wide(function: MathFn, dtype: DType, args: [&Wide; 3], mask: u32) -> Wide {
     let [a, b, c] = args;
     let mut out = [0; WARP];

@@ -1,30 +1,31 @@
-//! Runs a lowered [`Program`](loopwright_program::Program) on the CPU, checks it, and
-//! counts what a profiler would.
+//! Runs a lowered [`Program`](loopwright_program::Program) on the CPU, checks it, and collects the
+//! counts that a profiler would.
 //!
-//! A device kernel becomes flat code over registers of 32 lanes. A warp runs it in lock step under
-//! a lane mask, with its own program counter, until it waits at a barrier or ends; then the next
-//! warp of the block runs. Blocks are spread over cores.
+//! A device kernel is compiled to flat code over registers of 32 lanes. A warp runs it in lockstep
+//! under a lane mask, with its own program counter, until it waits at a barrier or ends; then the
+//! next warp of the block runs. Blocks are distributed over cores.
 //!
 //! ```text
-//! machine   the host's part: arguments, launches, blocks over cores, the second and third look at a fault
+//! machine   the host's part: arguments, launches, blocks over cores, reruns after a fault
 //!   block     one block: warps between barriers
-//!     interpret the code that a warp runs; exchange: shuffles and votes of its lanes
+//!     interpret the code that a warp runs; exchange: shuffles and ballots of its lanes
 //!     access    loads and stores: bounds, values, races, traffic
-//!     lanes     what the operations mean; quick: faster ways of the most common ones
+//!     lanes     semantics of the operations; quick: fast paths for the most common ones
 //!   compile   statements, accesses and values to flat code (bytecode)
-//!   shadow    who accessed a cell last; trace: the same with all details for one cell
+//!   shadow    the last accesses of each cell; trace: the same in full detail for one cell
 //! ```
 //!
-//! What is found ([`Fault`]) comes with the cell and the instances that are involved: out of
-//! bounds, races in shared and global memory by happens-before, reads of what was never written,
-//! divergent barriers and shuffles, divisions by zero, overflow of index arithmetic. The same fault
-//! is reported in every run. A fault is a value; no input makes the emulator panic, and
-//! [`Options::max_steps`] ends what does not end by itself.
+//! A [`Fault`] carries the cell and the instances involved. Detected are out-of-bounds accesses,
+//! races in shared and global memory (by happens-before), reads of uninitialised data, divergent
+//! barriers and shuffles, divisions by zero, and overflow of index arithmetic. Every run reports
+//! the same fault. A fault is a value: no input makes the emulator panic, and
+//! [`Options::max_steps`] stops a program that does not terminate.
 //!
-//! Meanings that the lowered form leaves open: conversions are those of
-//! [`Number::cast`](loopwright_kernel_ir::Number::cast); a shift by an amount outside of `0..bits`
-//! moves every bit out; integers wrap, the quotient of the least integer and -1 too; a loop's bound
-//! is evaluated once; fast and precise functions are the same.
+//! Semantics that the lowered form leaves open: conversions are those of
+//! [`Number::cast`](loopwright_kernel_ir::Number::cast); a shift by an amount outside `0..bits`
+//! shifts every bit out; integers wrap, including the quotient of the least integer and -1; a
+//! loop's bound is evaluated once, unless it is a variable, which is read before each iteration;
+//! fast and precise functions are the same.
 
 #![cfg_attr(
     not(test),

@@ -1,10 +1,10 @@
-//! Runs a whole program: binds the arguments, goes through the host's statements, and spreads the
+//! Runs a whole program: binds the arguments, executes the host statements, and distributes the
 //! blocks of each launch over cores.
 //!
-//! A run that meets a fault is repeated block after block, so that the fault that is reported is
-//! the first in that order and the same every time; a race, or a read of what was never written, is
-//! looked at once more with its cell watched: a race is known by both instances, and a value that
-//! is only not there yet is a race. Arguments change only when all went well.
+//! A run that faults is repeated block by block, so that the reported fault is the first in that
+//! order and always the same. A race, or a read of uninitialised data, is repeated once more with
+//! its cell watched: this finds both instances of a race, and reports a value that has not been
+//! written yet as a race. Arguments change only if the run succeeds.
 
 use std::{
     collections::BTreeMap,
@@ -32,7 +32,7 @@ use crate::{
     trace::{Target, Trace},
 };
 
-/// A program made ready to run any number of times: its code is made once.
+/// A program compiled to flat code once, ready to run any number of times.
 #[derive(Clone, Debug)]
 pub struct Emulator {
     program: Arc<Program>,
@@ -41,21 +41,20 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Checks the program and makes its code. Faults: what breaks an invariant of the lowered form,
-    /// a missing closure.
+    /// Checks and compiles the program. Faults: a broken invariant of the lowered form, or a
+    /// missing closure.
     pub fn new(program: &Arc<Program>, options: &Options) -> Result<Emulator, Fault> {
         let codes = codes(program, options)?;
         Ok(Emulator { program: program.clone(), options: options.clone(), codes })
     }
 
-    /// Runs it over the arguments. Written arrays change if there is no fault, otherwise nothing
-    /// does.
+    /// Runs it on the arguments. Written arrays change only if there is no fault.
     pub fn run(&self, arguments: &mut Arguments) -> Result<Report, Fault> {
         Machine { program: &self.program, options: &self.options, codes: &self.codes }.run(arguments)
     }
 }
 
-/// Runs the program once over the arguments.
+/// Runs the program once on the arguments.
 pub fn run(program: &Program, arguments: &mut Arguments, options: &Options) -> Result<Report, Fault> {
     Machine { program, options, codes: &codes(program, options)? }.run(arguments)
 }
@@ -64,7 +63,7 @@ fn codes(program: &Program, options: &Options) -> Result<Vec<Code>, Fault> {
     program.kernels.iter().map(|k| compile(program, k, options)).collect()
 }
 
-/// What a run goes by.
+/// The inputs of a run, apart from its arguments.
 #[derive(Clone, Copy)]
 struct Machine<'a> {
     program: &'a Program,
@@ -72,10 +71,10 @@ struct Machine<'a> {
     codes: &'a [Code],
 }
 
-/// How a run goes through the blocks of a launch.
+/// How a run schedules the blocks of a launch.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
-    /// Many at once.
+    /// In parallel.
     Spread,
     /// One after another.
     InOrder,
@@ -100,7 +99,7 @@ impl Machine<'_> {
             }
             Err(failure) => failure,
         };
-        // Without a kernel it is no matter of order.
+        // Without a kernel, the order of blocks does not matter.
         if failure.fault.kernel.is_none() {
             return Err(failure.fault);
         }
@@ -108,8 +107,8 @@ impl Machine<'_> {
             Err(first) => first,
             Ok(_) => failure,
         };
-        // A value that is missing may be one that a race has not written yet; on the way to it
-        // another cell may show the race first.
+        // A missing value may be one that a race has not written yet; before that, another cell may
+        // expose the race.
         let mut target = failure.target;
         for _ in 0..2 {
             let Some(watched) = target else { break };
@@ -146,7 +145,7 @@ impl Machine<'_> {
         Ok((run.globals, run.report))
     }
 
-    /// The accesses that took part, with their arrays' names.
+    /// The accesses that ran, with their arrays' names.
     fn accesses(&self, accessed: &[Vec<AccessTraffic>]) -> Vec<CountedAccess> {
         let mut all = Vec::new();
         for (kernel, traffics) in accessed.iter().enumerate() {
@@ -269,7 +268,7 @@ impl Machine<'_> {
             Some(argument) => {
                 Cells::from_bytes(global.dtype, &argument.buffer.bytes()[..n * global.dtype.bytes()])
             }
-            // Whatever was there before: not a number, minus one, true.
+            // Arbitrary initial contents: NaN, minus one, true.
             None => {
                 let byte = if global.dtype == DType::Bool { 1 } else { 0xff };
                 Cells::from_bytes(global.dtype, &vec![byte; n * global.dtype.bytes()])
@@ -285,10 +284,10 @@ struct Run<'a> {
     machine: Machine<'a>,
     closures: Vec<Option<DeviceClosure>>,
     globals: Vec<GlobalArray>,
-    /// Scalar arguments and host variables.
+    /// The values of scalar arguments and host variables.
     values: BTreeMap<Name, Number>,
     report: Report,
-    /// By device kernel, then by access.
+    /// Traffic, indexed by device kernel, then by access.
     accessed: Vec<Vec<AccessTraffic>>,
     launches: u32,
     host_steps: u64,
@@ -352,7 +351,7 @@ impl Run<'_> {
             return Err(Fault::new(FaultKind::StepLimit, "too many blocks: more than 2^32 - 9").into());
         };
         let workers = match self.manner {
-            // Sums of floating-point numbers are the same in every run.
+            // One worker, so that floating-point sums are the same in every run.
             _ if code.accesses.iter().any(|a| a.atomic.is_some()) => 1,
             Manner::Spread => emulator_threads(self.machine.options).min(blocks as usize).max(1),
             Manner::InOrder | Manner::Watching(_) => 1,
@@ -402,7 +401,7 @@ impl Run<'_> {
                         Fault::new(FaultKind::InvalidProgram, format!("there is no parameter `{name}`"))
                     })?;
                     let cast = value.cast(*dtype);
-                    // There is no implicit conversion; one that keeps the value is let through.
+                    // There are no implicit conversions, but a value-preserving one is accepted.
                     if cast.cast(value.dtype()) != *value || cast.as_i128() != value.as_i128() {
                         let detail = format!("the parameter `{name}` = {value} is no {dtype}");
                         return Err(Fault::new(FaultKind::Argument, detail));
@@ -419,7 +418,7 @@ fn emulator_threads(options: &Options) -> usize {
     options.threads.unwrap_or_else(rayon::current_num_threads)
 }
 
-/// Refuses private and shared arrays that would not fit into memory.
+/// Refuses private and shared arrays that would exceed the memory limit.
 fn check_memory(kernel: &DeviceKernel, workers: u64, limit: u64) -> Result<(), Fault> {
     let bytes = |arrays: &[LocalArray], each: u64| {
         arrays.iter().try_fold(0u64, |sum, a| {
@@ -446,11 +445,11 @@ fn add_all(total: &mut Vec<AccessTraffic>, more: &[AccessTraffic]) {
     }
 }
 
-/// Runs the blocks by several workers, each taking the next few that nobody has.
+/// Runs the blocks on several workers, each of which repeatedly takes the next few blocks.
 fn spread(launch: &Launch<'_>, blocks: u32, workers: usize) -> Outcome<(Counters, Vec<AccessTraffic>)> {
     let next = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
-    // Of several faults the one of the lowest block; the run in order decides anyway.
+    // Of several faults, keep that of the lowest block; the ordered run decides anyway.
     type Outcome = (Counters, Option<(u32, Box<Failure>)>, Vec<AccessTraffic>);
     let result: Mutex<Outcome> = Mutex::new((Counters::default(), None, Vec::new()));
     let some = (u64::from(blocks) / (workers as u64 * 16)).clamp(1, 64);

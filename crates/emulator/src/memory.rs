@@ -1,8 +1,8 @@
-//! Arrays in global memory, which all blocks share.
+//! Arrays in global memory, shared by all blocks.
 //!
-//! Cells are atomics with relaxed order: plain loads and stores of the machine, so that a race in
-//! the emulated program is no race of ours. Reads and writes of a cell are remembered where the
-//! kernel writes the array.
+//! Cells are atomics with relaxed ordering: plain loads and stores of the machine, so that a race
+//! in the emulated program is not a data race in the emulator. Reads and writes of a cell are
+//! recorded if the kernel writes the array.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -28,12 +28,12 @@ pub(crate) struct GlobalArray {
     pub name: Name,
     pub shape: Vec<i64>,
     pub strides: Vec<i64>,
-    /// Elements of the storage.
+    /// Number of elements of the storage.
     pub size: i64,
     pub cells: Cells,
-    /// Which cells have a value; empty where all have.
+    /// Whether each cell has a value; empty if all have.
     pub valued: Vec<AtomicU8>,
-    /// Who accessed them; empty where nothing writes the array or races are not looked for.
+    /// The last accesses of each cell; empty if nothing writes the array or races are not checked.
     pub shadow: Vec<GlobalCell>,
 }
 
@@ -48,7 +48,7 @@ impl Cells {
         }
     }
 
-    /// The bytes of the first elements, as many as fit.
+    /// Copies out the bytes of the first elements, as many as fit.
     pub fn to_bytes(&self, bytes: &mut [u8]) {
         match self {
             Cells::B1(v) => {
@@ -60,7 +60,7 @@ impl Cells {
         }
     }
 
-    /// Elements of up to 32 bits; offsets of active lanes lie in the array.
+    /// Loads elements of up to 32 bits; offsets of active lanes must be in bounds.
     pub fn load_narrow(&self, dtype: DType, offset: &[i64; WARP], mask: u32) -> Narrow {
         let mut out = [0; WARP];
         match self {
@@ -86,7 +86,7 @@ impl Cells {
         out
     }
 
-    /// Elements of 64 bits; offsets of active lanes lie in the array.
+    /// Loads elements of 64 bits; offsets of active lanes must be in bounds.
     pub fn load_wide(&self, offset: &[i64; WARP], mask: u32) -> Wide {
         let mut out = [0; WARP];
         if let Cells::B8(v) = self {

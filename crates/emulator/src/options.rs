@@ -1,27 +1,27 @@
-//! Which checks are made, and what the emulator is given besides the arguments.
+//! The emulator's options: checks, limits, and device functions.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use loopwright_kernel_ir::{Name, Number};
 
-/// A device function of the user's, in Rust.
+/// A user device function, implemented in Rust.
 pub type DeviceClosure = Arc<dyn Fn(&[Number]) -> Number + Send + Sync>;
 
-/// Which checks are made; all of them by default.
+/// Which checks are made. By default, all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checks {
-    /// Subscripts lie in the array, axis by axis, and agree with the offset. (That the offset lies
-    /// in the storage is always checked.)
+    /// Subscripts are within the array on each axis and agree with the offset. (That the offset is
+    /// within the storage is always checked.)
     pub bounds: bool,
-    /// Accesses of one cell of shared or global memory by different threads are ordered by
-    /// synchronisation where one is a write.
+    /// Accesses to the same cell of shared or global memory by different threads are ordered by
+    /// synchronisation if at least one is a write.
     pub races: bool,
-    /// Nothing is read that was never written.
+    /// No read of a cell or variable that was never written.
     pub uninitialised: bool,
-    /// Barriers and shuffles are reached by all threads of their scope. (A block that could not go
-    /// on is a fault in any case.)
+    /// Barriers and shuffles are reached by all threads of their scope. (A block that cannot
+    /// proceed is always a fault.)
     pub divergence: bool,
-    /// Index arithmetic does not leave the index type.
+    /// Index arithmetic does not overflow the index type.
     pub overflow: bool,
 }
 
@@ -29,7 +29,7 @@ impl Checks {
     /// Every check.
     pub const ALL: Checks =
         Checks { bounds: true, races: true, uninitialised: true, divergence: true, overflow: true };
-    /// Only what memory safety needs.
+    /// Only the checks required for memory safety.
     pub const NONE: Checks =
         Checks { bounds: false, races: false, uninitialised: false, divergence: false, overflow: false };
 }
@@ -40,22 +40,22 @@ impl Default for Checks {
     }
 }
 
-/// How to run.
+/// Options of a run.
 #[derive(Clone)]
 pub struct Options {
-    /// Which checks are made.
+    /// The checks that are made.
     pub checks: Checks,
-    /// Whether to count; operations, traffic and lanes are zero otherwise.
+    /// Whether to count. If not, operations, traffic and lanes are zero.
     pub count: bool,
-    /// The most steps of the emulator's code that the warps of one block may take together.
+    /// Maximum number of bytecode steps of all warps of one block together.
     pub max_steps: u64,
-    /// The most bytes that arrays, the launch's own included, may take with what is remembered of
-    /// their cells. By default a quarter of the memory that was available when the process first
-    /// asked, and 64 GiB at most.
+    /// Maximum number of bytes for all arrays, including the launch's own, and their shadow state.
+    /// By default a quarter of the memory available when the process first asked, and at most 64
+    /// GiB.
     pub max_bytes: u64,
-    /// How many blocks run at once; `None` means one for each core.
+    /// Number of blocks that run in parallel; `None` means one per core.
     pub threads: Option<usize>,
-    /// The user's device functions by name.
+    /// User device functions by name.
     pub functions: BTreeMap<Name, DeviceClosure>,
 }
 

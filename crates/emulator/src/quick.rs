@@ -1,8 +1,8 @@
-//! Faster ways of what most steps are, each with the very results of the general one (but for which
-//! NaN comes of two, which Rust leaves open).
+//! Fast paths for the most frequent operations. Each gives exactly the result of the general
+//! operation (except for which of two NaNs results, which Rust leaves open).
 //!
-//! The general operations of [`lanes`](crate::lanes) and of the interpreter stay the meaning; what
-//! is here covers i32, f32 and bool where nothing faults, and says that it does not apply
+//! The general operations of [`lanes`](crate::lanes) and of the interpreter define the semantics.
+//! These paths cover i32, f32 and bool where nothing faults, and report that they do not apply
 //! otherwise.
 
 use loopwright_kernel_ir::DType;
@@ -11,7 +11,7 @@ use loopwright_program::{BinOp, ShuffleMode};
 use crate::words::{Narrow, WARP, select};
 
 /// `file[dst] = f(file[a], file[b])`, lane by lane. Eight lanes are read before they are written,
-/// so that this is vector code without asking whether the registers overlap.
+/// so that the loop vectorises without testing whether the registers overlap.
 #[inline(always)]
 fn zip(file: &mut [Narrow], (dst, a, b): (usize, usize, usize), f: impl Fn(u32, u32) -> u32) {
     for k in (0..WARP).step_by(8) {
@@ -24,7 +24,7 @@ fn zip(file: &mut [Narrow], (dst, a, b): (usize, usize, usize), f: impl Fn(u32, 
     }
 }
 
-/// The bits that the magnitudes of the lanes need.
+/// The number of bits needed for the magnitudes of the lanes.
 #[inline(always)]
 fn magnitude(a: &Narrow) -> u32 {
     let mut bits = 0;
@@ -34,8 +34,8 @@ fn magnitude(a: &Narrow) -> u32 {
     u32::BITS - bits.leading_zeros()
 }
 
-/// The operations that most steps are, within the file of 32-bit words. `false`: it is none of
-/// them, or one in which an integer overflows, and nothing has happened.
+/// The most frequent operations within the file of 32-bit words. Returns `false`, with no effect,
+/// for any other operation or if an integer overflows.
 #[inline(always)]
 pub(crate) fn binary_common(
     op: BinOp,
@@ -77,9 +77,9 @@ pub(crate) fn binary_common(
     true
 }
 
-/// An operation on one i32, or comparison or logic on one pair of words: what [`binary_narrow`]
-/// does for lanes that are all equal. `None` where it overflows and that is a fault, and for what
-/// is not done here.
+/// An operation on one i32, or a comparison or logic operation on one pair of words: what
+/// [`binary_narrow`] computes if all lanes are equal. `None` if it overflows and that is a fault,
+/// and for operations not covered here.
 #[inline(always)]
 pub(crate) fn binary_scalar(op: BinOp, a: u32, b: u32, exact: bool) -> Option<u32> {
     let (x, y) = (a as i32, b as i32);
@@ -102,8 +102,8 @@ pub(crate) fn binary_scalar(op: BinOp, a: u32, b: u32, exact: bool) -> Option<u3
     }
 }
 
-/// Quotients and remainders of i32 by one power of two, by shifts and masks. `None` where that is
-/// not what they are.
+/// Quotients and remainders of i32 by a power of two common to all lanes, by shifts and masks.
+/// `None` if they cannot be computed so.
 pub(crate) fn divide_by_power(op: BinOp, a: &Narrow, b: &Narrow, mask: u32) -> Option<Narrow> {
     if !matches!(op, BinOp::FloorDiv | BinOp::FloorMod | BinOp::TruncDiv | BinOp::TruncRem) {
         return None;
@@ -117,7 +117,7 @@ pub(crate) fn divide_by_power(op: BinOp, a: &Narrow, b: &Narrow, mask: u32) -> O
     let result = match op {
         BinOp::FloorDiv => a.map(|a| (a as i32 >> divisor.trailing_zeros()) as u32),
         BinOp::FloorMod => a.map(|a| a & (divisor - 1)),
-        // Towards zero is downwards where nothing is negative.
+        // Truncation equals floor if nothing is negative.
         BinOp::TruncDiv if !negative => a.map(|a| a >> divisor.trailing_zeros()),
         BinOp::TruncRem if !negative => a.map(|a| a & (divisor - 1)),
         _ => return None,
@@ -127,8 +127,8 @@ pub(crate) fn divide_by_power(op: BinOp, a: &Narrow, b: &Narrow, mask: u32) -> O
     Some(out)
 }
 
-/// A shuffle in which all lanes take part: a lane that would take from outside of its group keeps
-/// its own value.
+/// A shuffle in which all lanes take part. A lane whose source is outside its group keeps its own
+/// value.
 pub(crate) fn shuffled(mode: ShuffleMode, width: u32, from: &Narrow, operand: &Narrow) -> Narrow {
     let by = operand[0];
     if mode == ShuffleMode::Xor && by < width && operand.iter().fold(0, |d, o| d | (o ^ by)) == 0 {
@@ -179,7 +179,7 @@ mod tests {
         0x7fc0_0000,
     ];
 
-    /// Registers that meet every edge with every other.
+    /// Pairs of registers that combine every edge value with every other.
     fn pairs() -> impl Iterator<Item = (Narrow, Narrow)> {
         let n = EDGES.len();
         (0..n * n).map(move |k| {
@@ -230,7 +230,7 @@ mod tests {
                     && !op.is_comparison()
                     && let Ok(general) = &mut general
                 {
-                    // Which NaN comes of two is left open.
+                    // Which of two NaNs results is left open.
                     let is_nan = |word: u32| f32::from_bits(word).is_nan();
                     for lane in (0..WARP).filter(|l| is_nan(a[*l]) && is_nan(b[*l])) {
                         assert!(is_nan(general[lane]) && is_nan(file[0][lane]));

@@ -1,34 +1,34 @@
-//! Who accessed a cell last, and whether what comes now is ordered after it.
+//! Which thread last accessed each cell, and whether a new access is ordered after it.
 //!
 //! Within a block, an access carries a [`Stamp`]: the number of block barriers its warp has passed,
 //! the number of warp synchronisations since the last of them, its warp and its lane. Two accesses
-//! of different threads are ordered if a block barrier lies between them, or, in one warp, a
-//! synchronisation of the warp. Of the writes of a cell the last one is enough: an earlier one that
-//! were unordered with what comes now would be unordered with the last one too, and have been
-//! reported there, or be ordered before it. Of the reads since, the latest of each warp would be
-//! needed; "several warps" and "several lanes" stand for more than one, since every writer then
-//! meets another thread.
+//! by different threads are ordered if a block barrier is between them or, within one warp, a
+//! synchronisation of the warp. Of the writes of a cell the last one suffices: an earlier write
+//! that is unordered with the new access would also be unordered with the last write and have been
+//! reported there, or else be ordered before it. Of the reads since then, the latest of each warp
+//! would be needed; "several warps" and "several lanes" stand for more than one, since every writer
+//! then conflicts with another thread.
 //!
-//! Between blocks of a launch nothing is ordered. Cells of global memory remember the launch and
-//! block of the last write and of the reads; a second block that comes is a race if one of the two
-//! writes. Blocks run at the same time, so both sides first say that they are there and then look
-//! for the other: one of them sees it. Atomic updates of one kind are no race among each other;
-//! any other access of the cell after one is a race in the same launch, even of the same block
-//! behind a barrier.
+//! Between blocks of a launch nothing is ordered. A cell of global memory records the launch and
+//! block of the last write and of the reads; an access by a second block is a race if one of the
+//! two writes. Blocks run concurrently, so each side first announces its access and then looks for
+//! the other: at least one of them sees it. Atomic updates of the same kind do not race with each
+//! other; they race with every other access of the cell in the same launch, even one of the same
+//! block after a barrier.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use loopwright_program::Atomic;
 
-/// When and by which thread of the block. 26 bits of barriers (plus one, so that no stamp is 0), 26
-/// of warp synchronisations, 6 of the warp, 6 of the lane.
+/// When an access happens, and in which thread of the block. 26 bits of barriers (plus one, so that
+/// no stamp is 0), 26 of warp synchronisations, 6 of the warp, 6 of the lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp(u64);
 
-/// Stands for several warps or lanes.
+/// Denotes several warps or several lanes.
 const SEVERAL: u64 = 63;
-/// The greatest number of barriers, and of warp synchronisations between two of them, that stamps
-/// can hold.
+/// The greatest number of barriers, and of warp synchronisations between two of them, that a stamp
+/// can represent.
 pub(crate) const MOST_SYNCS: u32 = (1 << 26) - 2;
 
 impl Stamp {
@@ -40,7 +40,7 @@ impl Stamp {
         Stamp(u64::from(barriers + 1) << 38 | u64::from(syncs) << 12 | (warp as u64) << 6)
     }
 
-    /// The same moment and warp, of this lane.
+    /// The same time and warp, with this lane.
     pub fn lane(self, lane: usize) -> Stamp {
         Stamp(self.0 & !63 | lane as u64)
     }
@@ -61,18 +61,18 @@ impl Stamp {
         self.0 >> 6 & 63
     }
 
-    /// Whether this earlier access (of one thread or of several) may be unordered with `now`.
+    /// Whether this earlier access (of one thread or several) may be unordered with `now`.
     #[inline]
     pub fn conflicts(self, now: Stamp) -> bool {
         if self.barriers() != now.barriers() || self == now {
             return false;
         }
-        // Of one warp: unordered only since the same warp synchronisation. The lane is another one
-        // then.
+        // Within one warp: unordered only if no warp synchronisation is between them. The lanes
+        // differ then.
         self.warp() != now.warp() || self.0 >> 6 == now.0 >> 6
     }
 
-    /// The reads so far and one more.
+    /// The reads so far, with one more added.
     #[inline]
     pub fn joined(self, now: Stamp) -> Stamp {
         if self == now || self.barriers() != now.barriers() {
@@ -81,8 +81,8 @@ impl Stamp {
         if self.warp() != now.warp() {
             return Stamp(now.0 | SEVERAL << 6 | SEVERAL);
         }
-        // One warp: reads before its last synchronisation are ordered before all that it still
-        // does.
+        // One warp: its reads before the last synchronisation are ordered before everything that
+        // follows.
         if self.0 >> 6 != now.0 >> 6 { now } else { Stamp(now.0 | SEVERAL) }
     }
 }
@@ -96,7 +96,7 @@ pub(crate) struct GlobalCell {
     read: AtomicU64,
 }
 
-/// What an access meets.
+/// What an access conflicts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Conflict {
     None,
@@ -115,15 +115,15 @@ impl Who {
     }
 }
 
-/// Several blocks, in the place of a block's number.
+/// Denotes several blocks, in place of a block number.
 const SEVERAL_BLOCKS: u64 = u32::MAX as u64;
 
-/// Updates of a kind by any blocks, in the place of a block's number.
+/// Denotes updates of one kind by any blocks, in place of a block number.
 const fn updates(atomic: Atomic) -> u64 {
     SEVERAL_BLOCKS - 1 - atomic as u64
 }
 
-/// As many blocks as can be told from several, and from updates.
+/// The number of block numbers that are distinct from the marks for several blocks and for updates.
 pub(crate) const MOST_BLOCKS: u32 = u32::MAX - 8;
 
 impl GlobalCell {
@@ -135,7 +135,7 @@ impl GlobalCell {
         if other >> 32 == who.0 >> 32 { Conflict::BetweenBlocks } else { Conflict::None }
     }
 
-    /// A write comes.
+    /// Records a write.
     pub fn write(&self, who: Who, now: Stamp) -> Conflict {
         let mut other = self.writer.load(Ordering::SeqCst);
         if other != who.0 {
@@ -149,8 +149,8 @@ impl GlobalCell {
         conflict
     }
 
-    /// An update comes. Those of one kind have no order and need none; any other access in the
-    /// launch does, of whatever block.
+    /// Records an update. Updates of one kind need no order; any other access in the launch does,
+    /// in any block.
     pub fn update(&self, who: Who, now: Stamp, atomic: Atomic) -> Conflict {
         let mark = who.0 & !SEVERAL_BLOCKS | updates(atomic);
         let other = self.writer.swap(mark, Ordering::SeqCst);
@@ -175,7 +175,7 @@ impl GlobalCell {
         conflict
     }
 
-    /// A read comes.
+    /// Records a read.
     pub fn read(&self, who: Who, now: Stamp) -> Conflict {
         let mut reader = self.reader.load(Ordering::SeqCst);
         loop {
@@ -217,7 +217,7 @@ mod tests {
         assert!(!at(0, 0, 0, 0).conflicts(at(0, 0, 0, 0)));
         assert!(at(0, 0, 0, 0).conflicts(at(0, 0, 0, 1)));
         assert!(at(0, 0, 0, 0).conflicts(at(0, 0, 1, 0)));
-        // A synchronisation of one's own warp orders the warp, not others.
+        // A warp synchronisation orders its own warp, not others.
         assert!(!at(0, 0, 0, 0).conflicts(at(0, 1, 0, 1)));
         assert!(at(0, 0, 0, 0).conflicts(at(0, 1, 1, 0)));
         assert!(!at(0, 3, 0, 0).conflicts(at(1, 0, 1, 5)));
@@ -241,15 +241,14 @@ mod tests {
     fn all_blocks_that_read_a_cell_count() {
         let now = at(0, 0, 0, 0);
         let blocks = [0, 3, 7].map(|block| Who::new(2, block));
-        // Whichever of the readers writes, another one has read; the one that read last is no
-        // exception.
+        // Whichever of the readers writes, another one has read, even if the writer read last.
         for count in 2..=3 {
             for writer in &blocks[..count] {
                 let cell = GlobalCell::default();
                 for reader in &blocks[..count] {
                     assert_eq!(cell.read(*reader, now), Conflict::None);
                 }
-                // Reading once more makes nobody forget the others.
+                // Another read must not discard the other readers.
                 assert_eq!(cell.read(blocks[count - 1], now), Conflict::None);
                 assert_eq!(cell.write(*writer, at(1, 0, 0, 0)), Conflict::BetweenBlocks);
                 let cell = GlobalCell::default();
@@ -257,7 +256,7 @@ mod tests {
                 assert_eq!(cell.update(*writer, at(1, 0, 0, 0), Atomic::Add), Conflict::BetweenBlocks);
             }
         }
-        // One block that reads twice is one reader, and readers of an earlier launch are none.
+        // A block that reads twice is one reader, and readers of an earlier launch do not count.
         let cell = GlobalCell::default();
         blocks.iter().for_each(|reader| _ = cell.read(*reader, now));
         let later = Who::new(3, 3);
@@ -279,7 +278,7 @@ mod tests {
         assert_eq!(cell.read(a, at(0, 0, 0, 1)), Conflict::InBlock);
         assert_eq!(cell.read(a, at(1, 0, 0, 1)), Conflict::None);
         assert_eq!(cell.read(b, at(1, 0, 0, 1)), Conflict::BetweenBlocks);
-        // Updates of a kind need no order among each other, but with everything else in the launch.
+        // Updates of one kind are unordered among themselves, but conflict with any other access.
         let cell = GlobalCell::default();
         assert_eq!(cell.update(a, now, Atomic::Add), Conflict::None);
         assert_eq!(cell.update(b, now, Atomic::Add), Conflict::None);
@@ -297,7 +296,7 @@ mod tests {
         assert_eq!(cell.write(a, now), Conflict::None);
         assert_eq!(cell.update(b, now, Atomic::Add), Conflict::BetweenBlocks);
         assert_eq!(cell.update(Who::new(2, 1), now, Atomic::Add), Conflict::None);
-        // The next launch comes after it.
+        // The next launch is ordered after it.
         let cell = GlobalCell::default();
         assert_eq!(cell.write(Who::new(2, 7), now), Conflict::None);
         assert_eq!(cell.read(Who::new(2, 7), now), Conflict::None);

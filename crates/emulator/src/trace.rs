@@ -1,8 +1,8 @@
-//! The second look at a race: one cell is watched, and the first two of its accesses that are not
-//! ordered are kept with all they know.
+//! The rerun after a race: watches one cell and keeps its first two unordered accesses in full
+//! detail.
 //!
-//! A run that looks for races keeps a few bits for each cell and so knows only the later instance.
-//! Runs are deterministic, so it is repeated, block after block, with the cell known beforehand.
+//! A run that checks for races keeps a few bits per cell and so knows only the later instance. Runs
+//! are deterministic, so the run is repeated block by block with the cell known in advance.
 
 use loopwright_program::{Atomic, Memory};
 
@@ -11,12 +11,12 @@ use crate::{
     shadow::{Conflict, Stamp},
 };
 
-/// The cell to be watched.
+/// The cell to watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub launch: u32,
     pub memory: Memory,
-    /// Offset in elements.
+    /// Offset in the array, in elements.
     pub cell: i64,
 }
 
@@ -29,7 +29,7 @@ struct Seen {
     instance: Instance,
 }
 
-/// What was seen of the cell.
+/// The accesses of the watched cell.
 #[derive(Clone, Debug)]
 pub(crate) struct Trace {
     pub target: Target,
@@ -41,8 +41,8 @@ impl Trace {
         Trace { target, seen: Vec::new() }
     }
 
-    /// An access comes, which may write and may be an update; gives an earlier one that is not
-    /// ordered with it, and what lies between them.
+    /// Records an access, which may write and may be an update. Returns an earlier access that is
+    /// not ordered with it, and the kind of conflict.
     pub fn access(
         &mut self,
         block: u32,
@@ -65,8 +65,8 @@ impl Trace {
                 return Some((seen.instance.clone(), Conflict::InBlock));
             }
         }
-        // Of other blocks, one read and one write say enough; of this block, what a thread did
-        // between two synchronisations.
+        // An access of the same kind as an earlier one need not be kept if that one has the same
+        // block and stamp, or, for reads beyond 4096 kept accesses, if it is of another block.
         let known = self.seen.iter().any(|s| {
             (s.write, s.atomic) == (write, atomic)
                 && if s.block == block { s.stamp == stamp } else { !write && self.seen.len() > 4096 }

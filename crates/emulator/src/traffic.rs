@@ -1,12 +1,12 @@
-//! How many sectors and wavefronts one memory instruction of a warp takes.
+//! The number of sectors and wavefronts of one memory instruction of a warp.
 
 use crate::{
     counters::{GlobalTraffic, SharedTraffic},
     words::{WARP, active},
 };
 
-/// 32-byte sectors that `bytes` bytes from each active lane's address touch; no address plus size
-/// crosses more than one boundary unless it is misaligned, which does not occur.
+/// The 32-byte sectors that `bytes` bytes from each active lane's address touch. An access crosses
+/// more than one sector boundary only if it is misaligned, which does not occur.
 pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraffic {
     let lanes = u64::from(mask.count_ones());
     if lanes == 1 {
@@ -36,7 +36,7 @@ pub(crate) fn global(address: &[i64; WARP], mask: u32, bytes: u64) -> GlobalTraf
 
 /// Wavefronts of an access of `bytes` bytes from each active lane's address.
 pub(crate) fn shared(address: &[i64; WARP], mask: u32, bytes: u64) -> SharedTraffic {
-    // 8 bytes a lane are served by half warps, 16 by quarters.
+    // 8 bytes per lane are served by half warps, 16 by quarter warps.
     let group = match bytes {
         0..=4 => WARP,
         5..=8 => WARP / 2,
@@ -57,13 +57,13 @@ pub(crate) fn shared(address: &[i64; WARP], mask: u32, bytes: u64) -> SharedTraf
     traffic
 }
 
-/// The most different words that one bank has to deliver.
+/// The greatest number of distinct words that one bank has to deliver.
 fn passes(address: &[i64; WARP], members: u32, words: i64) -> u64 {
     if members.is_power_of_two() {
         return 1;
     }
     if words == 1 && members == u32::MAX {
-        // All lanes want one word, or neighbouring words.
+        // All lanes access the same word, or consecutive words.
         let (mut same, mut run) = (0, 0);
         for (lane, a) in address.iter().enumerate() {
             let distance = (a >> 2).wrapping_sub(address[0] >> 2);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(count(|l| 128 * l, 4), 32);
         assert_eq!(count(|_| 64, 4), 1);
         assert_eq!(count(|l| 16 * l, 16), 16);
-        // Two lanes in turn: neither rising nor falling.
+        // Lanes alternate between two addresses: neither increasing nor decreasing.
         assert_eq!(count(|l| 4096 * (l & 1), 4), 2);
         assert_eq!(
             global(&lanes(|l| 4 * l), 0xff, 4),
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(lines(|l| 4 * l, 4), 1);
         assert_eq!(lines(|l| 4 * l + 16, 4), 2);
         assert_eq!(lines(|l| 4 * (31 - l), 4), 1);
-        // Two lanes a row: 32 bytes of each of 16 lines.
+        // Two lanes per row: 32 bytes of each of 16 lines.
         assert_eq!(lines(|l| 4096 * (l / 2) + 16 * (l % 2), 16), 16);
         assert_eq!(lines(|l| 4096 * (l & 1), 4), 2);
     }
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(count(|l| 8 * l, 8), (2, 0));
         assert_eq!(count(|l| 16 * l, 16), (4, 0));
         assert_eq!(count(|l| 16 * l, 8), (4, 2));
-        // Bytes of one word are one word.
+        // Bytes of the same word count as one word.
         assert_eq!(count(|l| l, 1), (1, 0));
     }
 }

@@ -1,9 +1,9 @@
-//! What atomic updates make of an element's bits and a value's.
+//! The effect of atomic updates on the bits of an element.
 
 use loopwright_kernel_ir::DType;
 use loopwright_program::Atomic;
 
-/// The bits of an element of 32 bits after an update.
+/// The bits of a 32-bit element after an update.
 pub(crate) fn update_narrow(atomic: Atomic, dtype: DType, old: u32, value: u32) -> u32 {
     match (atomic, dtype) {
         (Atomic::Add, DType::F32) => (f32::from_bits(old) + f32::from_bits(value)).to_bits(),
@@ -15,7 +15,7 @@ pub(crate) fn update_narrow(atomic: Atomic, dtype: DType, old: u32, value: u32) 
     }
 }
 
-/// The bits of an element of 64 bits after an update.
+/// The bits of a 64-bit element after an update.
 pub(crate) fn update_wide(atomic: Atomic, dtype: DType, old: u64, value: u64) -> u64 {
     match (atomic, dtype) {
         (Atomic::Add, DType::F64) => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),

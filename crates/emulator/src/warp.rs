@@ -7,19 +7,19 @@ use crate::{
     words::{Narrow, WARP, Wide},
 };
 
-/// What a warp does next.
+/// The execution state of a warp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It goes on.
+    /// It has not reached a barrier or its end.
     #[default]
     Running,
     /// It waits at the barrier of this site.
     Waiting(u32),
-    /// It has come to its end.
+    /// It has reached the end of its code.
     Ended,
 }
 
-/// A private array of the threads of one warp: for each element one value a lane.
+/// A private array of the threads of one warp: one value per lane for each element.
 #[derive(Debug, Default)]
 pub(crate) struct PrivateArray {
     pub narrow: Vec<Narrow>,
@@ -41,7 +41,7 @@ pub(crate) struct Warp {
     pub syncs: u32,
     pub narrow: Vec<Narrow>,
     pub wide: Vec<Wide>,
-    /// Masks of enclosing statements.
+    /// Saved masks of enclosing statements.
     pub masks: Vec<u32>,
     /// For each watched variable, the lanes in which it has a value.
     pub defined: Vec<u32>,
@@ -58,7 +58,7 @@ impl Warp {
                 let elements = a.elements() as usize;
                 let (narrow, wide) = if is_wide(a.dtype) { (0, elements) } else { (elements, 0) };
                 PrivateArray {
-                    // Whatever was there before: not a number, minus one.
+                    // Arbitrary initial contents: NaN, minus one.
                     narrow: vec![[u32::MAX; WARP]; narrow],
                     wide: vec![[u64::MAX; WARP]; wide],
                     valued: vec![0; elements],
@@ -77,7 +77,7 @@ impl Warp {
         }
     }
 
-    /// Ready for another block.
+    /// Resets it for another block.
     pub fn restart(&mut self) {
         (self.pc, self.mask, self.state, self.syncs) = (0, self.exists, State::Running, 0);
         self.defined.fill(0);
@@ -86,7 +86,7 @@ impl Warp {
         }
     }
 
-    /// An index register's lanes.
+    /// The lanes of an index register.
     pub fn index(&self, wide: bool, reg: Reg) -> [i64; WARP] {
         let mut out = [0; WARP];
         if wide {
@@ -105,13 +105,13 @@ impl Warp {
 /// A shared array of one block.
 #[derive(Debug)]
 pub(crate) struct SharedArray {
-    /// The word of a register for each element.
+    /// The register word of each element.
     pub cells: Vec<u64>,
-    /// The last write of each, as a stamp; 0 where there was none.
+    /// The last write of each element, as a stamp; 0 if there was none.
     pub written: Vec<u64>,
-    /// The reads of each.
+    /// The reads of each element, as a stamp.
     pub read: Vec<u64>,
-    /// Where it begins in the block's shared memory, in bytes.
+    /// Its offset in the block's shared memory, in bytes.
     pub base: i64,
 }
 
@@ -129,7 +129,7 @@ impl SharedArray {
             .collect()
     }
 
-    /// Ready for another block.
+    /// Resets it for another block.
     pub fn restart(&mut self) {
         self.written.fill(0);
         self.read.fill(0);

@@ -1,16 +1,16 @@
-//! What a register of a warp holds: a word for each of its lanes, which the mask says are active.
+//! The contents of a warp's register: one word per lane.
 
-/// Lanes of a warp.
+/// Lanes per warp.
 pub(crate) const WARP: usize = 32;
-/// One 32-bit word a lane.
+/// One 32-bit word per lane.
 pub(crate) type Narrow = [u32; WARP];
-/// One 64-bit word a lane.
+/// One 64-bit word per lane.
 pub(crate) type Wide = [u64; WARP];
 
 /// The lanes in which a truth value holds.
 #[inline]
 pub(crate) fn lanes_of(truth: &Narrow) -> u32 {
-    // Four lanes at a time, each shifted alike, which vector code can do.
+    // Four lanes at a time with equal shifts, which vectorises.
     let mut quads = [0u32; 4];
     for k in 0..WARP / 4 {
         for (j, quad) in quads.iter_mut().enumerate() {
@@ -33,7 +33,7 @@ pub(crate) fn active(mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A type whose values lie in registers.
+/// A type whose values are held in registers.
 pub(crate) trait Lane: Copy + PartialOrd {
     type Word: Copy + Default;
     fn of(word: Self::Word) -> Self;
@@ -70,7 +70,7 @@ lane! {
     f64, u64, |w| f64::from_bits(w), |v| v.to_bits();
 }
 
-/// Moves the lanes of the mask.
+/// Copies the lanes in the mask.
 #[inline(always)]
 pub(crate) fn select<T: Copy>(to: &mut [T; WARP], from: &[T; WARP], mask: u32) {
     if mask == u32::MAX {

@@ -1,5 +1,4 @@
-//! Accesses outside of an axis, or of the storage, whoever makes them: one lane, some lanes, a
-//! whole warp.
+//! Accesses outside an axis or outside the storage: by one lane, by some lanes, by a whole warp.
 
 mod common;
 use common::*;
@@ -9,8 +8,8 @@ use loopwright_program::*;
 
 const X: Memory = Memory::Global(0);
 
-/// What becomes of a store to `x[row, column]` of a 3 x 4 array, by the threads that `guard` lets
-/// through.
+/// The fault, if any, of a store to `x[row, column]` of a 3 x 4 array by the threads that `guard`
+/// admits.
 fn stored(threads: u32, row: Value, column: Value, guard: Option<Value>) -> Option<(FaultKind, Vec<i64>)> {
     let to = cell(X, vec![row, column], &[int(4), int(1)]);
     let store = store(to, float(F, 1.0), 0);
@@ -24,8 +23,8 @@ fn stored(threads: u32, row: Value, column: Value, guard: Option<Value>) -> Opti
     run(&p, &mut args, &Options::default()).err().map(|fault| (fault.kind, fault.cell))
 }
 
-/// The element lies in the storage in each of these cases but the last two, so that only the axes
-/// tell.
+/// In each of these cases except the last two, the element is inside the storage, so that only the
+/// axes reveal the error.
 const OUTSIDE: [(i64, i64); 6] = [(0, 4), (1, -1), (2, -3), (-1, 5), (3, 0), (0, -1)];
 
 fn outside(row: i64, column: i64) -> Option<(FaultKind, Vec<i64>)> {
@@ -36,7 +35,7 @@ fn outside(row: i64, column: i64) -> Option<(FaultKind, Vec<i64>)> {
 fn one_thread_alone() {
     for (row, column) in OUTSIDE {
         assert_eq!(stored(1, int(row), int(column), None), outside(row, column), "{row}, {column}");
-        // The same where only the coordinate says it.
+        // The same if only the thread coordinate makes it wrong.
         let (r, c) = (add(tid(0), int(row)), add(tid(0), int(column)));
         assert_eq!(stored(1, r, c, None), outside(row, column), "{row}, {column}");
     }
@@ -53,20 +52,20 @@ fn one_lane_of_a_warp() {
         let (r, c) = (add(tid(0), int(row - 7)), add(tid(0), int(column - 7)));
         assert_eq!(stored(32, r, c, guard()), outside(row, column), "{row}, {column}");
     }
-    // Inactive lanes may compute what they like.
+    // Inactive lanes may compute any subscript.
     assert_eq!(stored(32, sub(tid(0), int(5)), sub(tid(0), int(4)), guard()), None);
 }
 
 #[test]
 fn the_last_lane_of_several() {
-    // Two lanes, the second of which leaves the array.
+    // Two lanes, the second of which is out of bounds.
     for (row, column) in OUTSIDE {
         let last = |v: i64, inside: i64| select(bin(BinOp::Eq, tid(0), int(1)), int(v), int(inside));
         assert_eq!(stored(2, last(row, 1), last(column, 2), None), outside(row, column), "{row}, {column}");
     }
 }
 
-/// An offset that the subscripts do not have, by one lane and by several.
+/// An offset that does not match the subscripts, by one lane and by several.
 #[test]
 fn offsets_of_other_elements() {
     for threads in [1, 2, 32] {
@@ -137,8 +136,8 @@ fn an_axis_of_one_element_with_a_wide_stride() {
     }
 }
 
-/// Vectors of two elements of a 3 x 3 array: none goes on in the next row, whose elements follow in
-/// the storage.
+/// Vectors of two elements of a 3 x 3 array: none may extend into the next row, although its
+/// elements follow in the storage.
 #[test]
 fn a_vector_ends_with_its_row() {
     let copied = |row: i64, column: i64| {
@@ -156,7 +155,7 @@ fn a_vector_ends_with_its_row() {
     assert_eq!(copied(0, 2), outside(0, 2));
 }
 
-/// One store by a warp of 4-byte values: sectors of 32 bytes, each of which could hold 8 of them.
+/// One store by a warp of 4-byte values: sectors of 32 bytes, each of which can hold 8 of them.
 #[test]
 fn traffic_of_one_access() {
     for (apart, sectors) in [(1, 4), (2, 8), (8, 32)] {
@@ -169,7 +168,7 @@ fn traffic_of_one_access() {
         let found = &report.accesses[0];
         assert_eq!((found.array.as_str(), found.write, found.shared), ("x", true, false));
         let t = found.traffic;
-        // Four sectors are all that 128 bytes need.
+        // 128 bytes need only four sectors.
         let expected = (1, sectors, sectors - 4, 32, 128);
         assert_eq!((t.requests, t.passes, t.excess, t.active_lanes, t.bytes), expected, "{apart} apart");
     }

@@ -1,4 +1,4 @@
-//! Programs that are wrong: what is found, where, and by whom.
+//! Incorrect programs: which fault is found, at which cell, and in which instances.
 
 mod common;
 use common::*;
@@ -19,7 +19,7 @@ fn faults(p: &Program, n: usize) -> Fault {
     let before = args.clone();
     let fault = run(p, &mut args, &Options::default()).unwrap_err();
     assert_eq!(args, before, "a fault changes nothing");
-    // The same every time, also from one thread.
+    // The same every time, including with a single thread.
     for threads in [None, Some(1), Some(4)] {
         let options = Options { threads, ..Options::default() };
         assert_eq!(run(p, &mut args, &options).unwrap_err(), fault);
@@ -52,7 +52,7 @@ fn a_reversal_needs_its_barrier() {
     let expected: Vec<f32> = (0..192).map(|i| (i / 64 * 64 + 63 - i % 64) as f32).collect();
     assert_eq!(args.buffer("x").unwrap().to_vec::<f32>().unwrap(), expected);
 
-    // Warp 0 comes first and reads t[63], which has no value yet: warp 1 writes it, unordered.
+    // Warp 0 runs first and reads t[63], which has no value yet: warp 1 writes it, unordered.
     let fault = faults(&reversal(false), 192);
     assert_eq!((fault.kind.clone(), fault.cell.clone()), (FaultKind::Race, vec![63]));
     assert_eq!(
@@ -97,7 +97,7 @@ fn blocks_race_in_global_memory() {
         if_(lt(i.clone(), int(95)), vec![store(at(X, i.clone()), load(F, at(X, add(i, int(1)))), 0)]);
     let fault = faults(&over_x(96, kernel([int(3), int(1), int(1)], [32, 1, 1], vec![guarded])), 96);
     assert_eq!((fault.kind, fault.cell), (FaultKind::Race, vec![1]));
-    // Only across: every block writes cell 0.
+    // Only across blocks: every block writes cell 0.
     let elected = if_(bin(BinOp::Eq, tid(0), int(0)), vec![store(at(X, int(0)), float(F, 1.0), 0)]);
     let fault = faults(&over_x(1, kernel([int(5), int(1), int(1)], [32, 1, 1], vec![elected])), 1);
     assert_eq!((fault.kind.clone(), fault.cell), (FaultKind::RaceBetweenBlocks, vec![0]));
@@ -118,7 +118,7 @@ fn launches_are_ordered() {
 
 #[test]
 fn out_of_bounds_is_found_by_axis() {
-    // Row 1, column 4 of a 3 x 4 array: inside the storage, outside of the axis.
+    // Row 1, column 4 of a 3 x 4 array: inside the storage, outside the axis.
     let x = cell(X, vec![int(1), add(tid(0), int(1))], &[int(4), int(1)]);
     let mut k = kernel(ONE(), [4, 1, 1], vec![let_(0, tid(0)), store(x, float(F, 0.0), 1)]);
     k.vars = vec![variable("t", I, false)];
@@ -129,7 +129,7 @@ fn out_of_bounds_is_found_by_axis() {
         "access out of bounds at `x[1, 4]` in kernel `k`: the array is [3, 4]\n  \
          write by `second`, block (0, 0, 0), thread (3, 0, 0), t=3: second text"
     );
-    // Without the check by axes it is fine; without the storage it never is.
+    // Without the per-axis check it is allowed; an access outside the storage never is.
     let options = Options { checks: Checks::NONE, ..Options::default() };
     let mut args = Arguments::new().array("x", Buffer::zeros(F, 12));
     run(&p, &mut args, &options).unwrap();
@@ -166,7 +166,7 @@ fn reads_of_what_was_never_written() {
         (FaultKind::Uninitialised, Some(Name::new("r")), vec![0])
     );
     assert_eq!(fault.second.unwrap().thread, [1, 0, 0]);
-    // An output that the caller gave no values.
+    // An output without initial values from the caller.
     let k = kernel(ONE(), [2, 1, 1], vec![store(at(X, tid(0)), load(F, at(X, tid(0))), 0)]);
     let mut args = Arguments::new().output("x", Buffer::zeros(F, 2));
     assert_eq!(
@@ -202,7 +202,7 @@ fn barriers_must_not_diverge() {
     let (first, second) = (fault.first.unwrap(), fault.second.unwrap());
     assert_eq!((first.act, first.thread), (Act::Waits, [0, 0, 0]));
     assert_eq!((second.act, second.thread), (Act::Absent, [32, 0, 0]));
-    // At two places.
+    // At two different barriers.
     let k = kernel(
         ONE(),
         [64, 1, 1],
@@ -214,7 +214,7 @@ fn barriers_must_not_diverge() {
         }],
     );
     assert_eq!(faults(&over_x(1, k), 1).detail, "warps wait at different barriers");
-    // A loop that all warps go through equally often is no divergence.
+    // A loop that all warps execute equally often is not divergent.
     let mut k = kernel(ONE(), [64, 1, 1], vec![for_(0, int(0), int(7), vec![barrier()])]);
     k.vars = vec![variable("i", I, false)];
     let mut args = Arguments::new().array("x", Buffer::zeros(F, 1));
@@ -226,7 +226,7 @@ fn shuffles_need_their_lanes() {
     let taken = || shuffle(ShuffleMode::Xor, float(F, 1.0), int(1), 32);
     let k = kernel(ONE(), [32, 1, 1], vec![if_(lt(tid(0), int(3)), vec![store(at(X, tid(0)), taken(), 0)])]);
     assert_eq!(faults(&over_x(32, k), 32).kind, FaultKind::DivergentShuffle);
-    // So do votes.
+    // So do ballots.
     let vote = |lane: i64| Value {
         dtype: DType::Bool,
         kind: ValueKind::Any(Box::new(Value::binary(BinOp::Eq, tid(0), int(lane)))),
@@ -234,13 +234,13 @@ fn shuffles_need_their_lanes() {
     let one = || store(at(X, tid(0)), float(F, 1.0), 0);
     let k = kernel(ONE(), [32, 1, 1], vec![if_(lt(tid(0), int(3)), vec![if_(vote(1), vec![one()])])]);
     assert_eq!(faults(&over_x(32, k), 32).kind, FaultKind::DivergentShuffle);
-    // Of all lanes, one that has it is enough, and none is not; each warp votes for itself.
+    // One lane suffices for `Any`, and no lane does not; each warp votes separately.
     let k = kernel(ONE(), [64, 1, 1], vec![if_(vote(37), vec![one()])]);
     let mut args = Arguments::new().array("x", Buffer::zeros(F, 64));
     run(&over_x(64, k), &mut args, &Options::default()).unwrap();
     let found = args.buffer("x").unwrap().to_vec::<f32>().unwrap();
     assert_eq!(found, [[0.0; 32], [1.0; 32]].concat());
-    // How far back a lane has it; in the second warp none does.
+    // The distance back to a lane with the condition; the second warp has none.
     let since = |lane: Value| {
         let has = bin(BinOp::Or, bin(BinOp::Eq, tid(0), int(3)), bin(BinOp::Eq, tid(0), int(20)));
         Value { dtype: I, kind: ValueKind::Since { has: Box::new(has), lane: Box::new(lane) } }
@@ -275,7 +275,7 @@ fn arithmetic_without_a_value() {
     let k = kernel(ONE(), [4, 1, 1], vec![store(at(X, tid(0)), zero.clone().cast(F), 1)]);
     let fault = faults(&over_x(4, k), 4);
     assert_eq!((fault.kind, fault.second.unwrap().thread), (FaultKind::DivisionByZero, [2, 0, 0]));
-    // Not asked for where it has none.
+    // No fault if the lane does not select the value.
     let chosen = select(bin(BinOp::Eq, tid(0), int(2)), int(0), zero);
     let k = kernel(ONE(), [4, 1, 1], vec![store(at(X, tid(0)), chosen.cast(F), 1)]);
     let mut args = Arguments::new().array("x", Buffer::zeros(F, 4));

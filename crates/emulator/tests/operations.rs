@@ -8,7 +8,7 @@ use loopwright_kernel_ir::{Buffer, DType, Element, Number};
 use loopwright_program::*;
 use proptest::prelude::*;
 
-/// What one thread stores, for each of 32 pairs of operands.
+/// The values that one thread stores, for each of 32 pairs of operands.
 fn evaluate(of: DType, to: DType, x: &Buffer, y: &Buffer, make: impl Fn(Value, Value) -> Value) -> Buffer {
     let operand = |n| load(of, at(Memory::Global(n), tid(0)));
     let value = make(operand(0), operand(1));
@@ -126,7 +126,7 @@ macro_rules! floats {
                 check(both, op(BinOp::Div), |x, y| x / y, "div");
                 check(both, op(BinOp::Lt), |x, y| x < y, "lt");
                 check(both, op(BinOp::Ne), |x, y| x != y, "ne");
-                // Zeros are told apart by their signs, as total_cmp does.
+                // Zeros are distinguished by their signs, as in `total_cmp`.
                 let pick = |least: bool| move |x: $t, y: $t| match (x.is_nan(), y.is_nan()) {
                     (true, _) => y,
                     (_, true) => x,
@@ -167,7 +167,7 @@ macro_rules! floats {
 floats!(f32_as_rust_has_it, f32);
 floats!(f64_as_rust_has_it, f64);
 
-/// erf(1) and erfc(1) to the digits of published tables.
+/// erf(1) and erfc(1), to the digits of published tables.
 #[test]
 fn the_error_function_has_its_published_values() {
     let x = vec![1.0f64; 32];

@@ -1,4 +1,4 @@
-//! Programs that are right: values and counts.
+//! Correct programs: values and counts.
 
 mod common;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ fn axpy_of_every_remainder() {
     }
 }
 
-/// The better of two pairs of a value and an index, as argmax joins them: `b` where it is greater,
+/// The better of two pairs of a value and an index, as argmax combines them: `b` if it is greater,
 /// or equal and earlier.
 fn argmax_of(order: &[f32; 32]) -> Counters {
     let p = |v: usize, k: i64| load([F, I][v], at(Memory::Private(v), int(k)));
@@ -87,12 +87,12 @@ fn argmax_of(order: &[f32; 32]) -> Counters {
 
 #[test]
 fn choices_count_the_same_whatever_the_data() {
-    // Greater, equal and less: alone, mixed, and for each of the sides under a mask.
+    // Greater, equal and less: each alone, mixed, and with each side under a mask.
     let mixed = std::array::from_fn(|k| [0.25, 0.5, 0.75][k % 3]);
     for order in [[0.25; 32], [0.5; 32], [0.75; 32], mixed] {
         let t = argmax_of(&order);
         let o = t.issued;
-        // The condition that both choices share is computed once.
+        // The condition shared by both choices is computed once.
         assert_eq!((o.comparisons, o.logic, o.choices), (3, 2, 2), "{order:?}: {t:?}");
         assert_eq!((o.integer, o.float_add, o.float_extremes), (0, 0, 0), "{order:?}: {t:?}");
         assert_eq!(t.operations.comparisons, 32 * 3);
@@ -127,7 +127,7 @@ fn values_are_counted_apart_from_addresses() {
     let (lanes, warps) = (t.operations, t.issued);
     assert_eq!((lanes.float_extremes, lanes.float_multiply, lanes.integer), (80, 40, 80));
     assert_eq!((warps.float_extremes, warps.float_multiply, warps.integer), (4, 2, 4));
-    // The product and the sum of the place, and the guard, in both warps.
+    // The product and the sum of the index, and the guard, in both warps.
     assert_eq!((warps.index, lanes.comparisons), (6, 0));
 }
 
@@ -180,8 +180,8 @@ fn padding_takes_the_bank_conflicts_of_a_transpose_away() {
         let t = run(&transpose(padding), &mut args, &Options::default()).unwrap().total;
         let y = args.buffer("y").unwrap().to_vec::<f32>().unwrap();
         assert!((0..1024).all(|i| y[i] == x[i % 32 * 32 + i / 32]));
-        // 32 rows are read, one a warp, each from one column of the tile: all 32 lanes in one bank,
-        // or in 32.
+        // 32 rows are read, one per warp, each from one column of the tile: all 32 lanes in one
+        // bank, or in 32.
         assert_eq!(t.shared_loads.requests, 32);
         assert_eq!(t.shared_loads.conflicts, conflicts, "padding {padding}");
         assert_eq!((t.shared_stores.conflicts, t.barriers), (0, 1));
@@ -311,7 +311,7 @@ fn closures_stand_for_device_functions() {
 
 #[test]
 fn host_loops_launch_with_their_variable_and_scratch_is_the_runs_own() {
-    // t[0] = 0 and then t[0] += j for each j < n, launch after launch; x[0] = t[0] at last.
+    // t[0] = 0, then t[0] += j for each j < n, one launch after another; finally x[0] = t[0].
     let t = Memory::Global(1);
     let one = [int(1), int(1), int(1)];
     let first = kernel(one.clone(), [1, 1, 1], vec![store(at(t, int(0)), int(0), 0)]);
@@ -335,7 +335,7 @@ fn host_loops_launch_with_their_variable_and_scratch_is_the_runs_own() {
     let report = run(&p, &mut good, &Options::default()).unwrap();
     assert_eq!(good.buffer("x").unwrap().to_vec::<i32>().unwrap(), [45]);
     assert_eq!(report.total.launches, 12);
-    // Without the first launch, scratch is read that nothing wrote.
+    // Without the first launch, the scratch array is read before anything writes it.
     p.host.remove(0);
     let fault = run(&p, &mut args.clone(), &Options::default()).unwrap_err();
     assert_eq!(fault.kind, loopwright_emulator::FaultKind::Uninitialised);

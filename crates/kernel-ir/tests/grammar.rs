@@ -7,7 +7,7 @@ fn quoted<'a>(source: &'a str, behind: &str) -> Vec<&'a str> {
     source.split(behind).skip(1).filter_map(|rest| rest.split('"').next()).collect()
 }
 
-/// The strings of a list that begins with this text.
+/// The strings of a list that starts with this text.
 fn list<'a>(source: &'a str, begin: &str) -> Vec<&'a str> {
     let (_, rest) = source.split_once(begin).unwrap_or_else(|| panic!("there is no `{begin}`"));
     let (inside, _) = rest.split_once("];").unwrap_or_default();

@@ -94,14 +94,14 @@ fn invariants_that_a_file_breaks_are_refusals() {
     }
 }
 
-/// A name that is never looked up can be anything, except in text.
+/// A name that is never looked up may have any form in stored data, but not in text.
 #[test]
 fn data_that_no_text_says_are_refused() {
     let error = refusal(with("/instructions/0/role", serde_json::json!({"Does": "a.v"})));
     assert!(error.contains("the data are those of no kernel"), "{error}");
 }
 
-/// splitmix64
+/// The splitmix64 generator.
 struct Rng(u64);
 
 impl Rng {

@@ -1,22 +1,21 @@
-//! Whether two parts of one level of the host need a kernel boundary between them.
+//! Whether two parts at one host level need a kernel boundary between them.
 //!
-//! Executions of different blocks that touch one cell of global memory, one of them writing, are
-//! ordered by the end of a device kernel and by nothing else. This is the question by which
-//! lowering cuts the host's level, asked of the model: for equal values of the host loops around,
-//! is there a pair at one cell whose blocks differ?
+//! Executions in different blocks that touch the same cell of global memory, at least one of them
+//! writing, are ordered only by the end of a device kernel. Lowering cuts the host level by asking
+//! the model: for equal values of the surrounding host loops, is there a pair of executions at one
+//! cell in different blocks?
 
 use loopwright_kernel_ir::{AddressSpace, Aff, Constraint, Name, Tag};
 use loopwright_poly::{Result, System};
 
 use crate::{Coordinate, Model, Touch, conflict::primed, model::AXES};
 
-/// The array in which executions of two parts in different blocks may touch one cell, one of them
-/// writing.
+/// An array in which executions of the two parts, in different blocks, may touch the same cell, at
+/// least one of them writing; `None` if there is none.
 pub fn blocks_meet(model: &Model<'_>, p: usize, q: usize) -> Result<Option<Name>> {
     let (a, b) = (&model.parts[p], &model.parts[q]);
     let second = |aff: &Aff| model.second(aff);
-    // The coordinate on an axis, counted from its least value; `None` where every block runs the
-    // part.
+    // The coordinate on an axis, relative to its least value; `None` if every block runs the part.
     let coordinate = |c: &Coordinate| -> Result<Option<Aff>> {
         Ok(match c {
             Coordinate::Iname(n) => Some(Aff::var(n).sub(&model.lower(n)?.unwrap_or_default())?),

@@ -1,19 +1,20 @@
-//! The fast proof: a new form of a kernel keeps the order of all pairs of accesses that conflict.
+//! The fast proof: a new form of a kernel preserves the order of every conflicting pair of
+//! accesses.
 //!
-//! If each part of the new form is linked to one of the old (see [`crate::link`]), both have the
-//! same executions. Two of them *conflict* where they touch the same cell and one writes. If every
-//! conflicting pair `x` before `y` of the old form stays `x` before `y`, every read sees the
-//! definition that it saw, and no two conflicting executions are left without an order: the new
-//! form is legal if the old one is.
+//! If each part of the new form is linked to one of the old form (see [`crate::link`]), both forms
+//! have the same executions. Two executions *conflict* if they touch the same cell and at least one
+//! writes. If every conflicting pair with `x` before `y` in the old form still has `x` before `y`,
+//! then every read sees the same definition and no conflicting pair becomes unordered: the new form
+//! is legal if the old one is.
 //!
-//! What is asked of a pair of events is a disjunction: a case of `x` before `y` in the old order
-//! ([`before`]) together with a case of not `x` before `y` in the new one ([`not_before`]). Most
-//! cases contradict each other in the comparisons alone, so that only pairs whose order or storage
-//! a step changed get to a question of [`System`]. Questions of the same text are asked once.
+//! The query for a pair of events is a disjunction over one case of `x` before `y` in the old order
+//! ([`before`]) and one case of not `x` before `y` in the new order ([`not_before`]). Most
+//! combinations are already contradictory as comparisons, so only pairs whose order or storage a
+//! step changed reach a query on a [`System`]. Identical queries are evaluated once.
 //!
-//! Two writes that leave the same value may change places (see [`crate::value`]).
+//! Two writes that leave the same value may be reordered (see [`crate::value`]).
 //!
-//! Cells belong to owners, which a step may make finer (see [`owners`]).
+//! Each cell belongs to an owner. A step may refine the owners (see [`owners`]).
 
 mod owners;
 
@@ -35,42 +36,42 @@ use crate::{
     value,
 };
 
-/// A pair whose order is not kept, as far as a question could tell.
+/// A pair whose order may not be preserved.
 #[derive(Clone, Debug)]
 pub struct Suspect {
-    /// The array.
+    /// The array that both executions touch.
     pub array: Name,
-    /// What is wrong.
+    /// How the order is violated.
     pub against: Against,
-    /// The first part in the old order, by number in the new form.
+    /// The part that comes first in the old order, as a part number of the new form.
     pub first: usize,
-    /// The second one.
+    /// The part that comes second in the old order, as a part number of the new form.
     pub second: usize,
-    /// All such pairs; the names of the second one are primed.
+    /// All such pairs. Names of the second execution are primed.
     pub pairs: System,
 }
 
-/// What the comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// The arrays whose flow is not provably the same, with the reason.
+    /// Arrays whose dataflow is not provably unchanged, each with the reason.
     pub changed: BTreeMap<Name, String>,
-    /// The first pair that does not keep its order.
+    /// The first pair found whose order is not preserved.
     pub suspect: Option<Box<Suspect>>,
-    /// Parts of the new form without a part of the old one, with the reason.
+    /// Parts of the new form that have no counterpart in the old form, each with the reason.
     pub unlinked: BTreeMap<usize, String>,
-    /// Parts of the old form that are gone.
+    /// Parts of the old form that have no counterpart in the new form.
     pub gone: Vec<usize>,
 }
 
 impl Outcome {
-    /// Whether everything keeps its order.
+    /// Whether both forms have the same executions and all conflicting pairs keep their order.
     pub fn is_kept(&self) -> bool {
         self.changed.is_empty() && self.unlinked.is_empty() && self.gone.is_empty()
     }
 }
 
-/// The comparison of two forms of a kernel.
+/// A comparison of two forms of a kernel.
 pub struct Comparison<'a, 'k> {
     old: &'a Model<'k>,
     new: &'a Model<'k>,
@@ -78,9 +79,9 @@ pub struct Comparison<'a, 'k> {
     outcome: Outcome,
     answers: Table<Vec<Constraint>, bool>,
     lowers: Table<Name, Option<Aff>>,
-    /// Tables of the declared kernel, once they are needed.
+    /// Lookup tables of the declared kernel, built on first use.
     declared: Option<Lookup<'k>>,
-    /// How many questions were asked.
+    /// Number of queries on integer sets so far.
     pub questions: usize,
 }
 
@@ -137,7 +138,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         }
     }
 
-    /// Asks about all arrays.
+    /// Checks all arrays.
     pub fn run(mut self) -> Result<(Outcome, Vec<Option<Link>>, usize)> {
         let arrays: BTreeSet<Name> =
             self.new.touches.keys().chain(self.old.touches.keys()).cloned().collect();
@@ -149,7 +150,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok((self.outcome, self.links, self.questions))
     }
 
-    /// Why the flow through an array may have changed.
+    /// Why the dataflow through an array may have changed; `None` if it provably has not.
     fn array(&mut self, array: &Name) -> Result<Option<String>> {
         let touches = |model: &Model<'_>| model.touches.get(array).cloned().unwrap_or_default();
         let (was, is) = (touches(self.old), touches(self.new));
@@ -183,12 +184,12 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(None)
     }
 
-    /// The link of a part that has one, as all parts that are asked about here do.
+    /// The link of a part. Every part that reaches this point has one.
     fn link(&self, part: usize) -> Result<&Link> {
         self.links[part].as_ref().ok_or_else(|| loopwright_poly::Error::Space("a part without a link".into()))
     }
 
-    /// A sign of the old order as a comparison of functions of new inames.
+    /// The signs of an old way as comparisons between functions of new inames.
     fn old_signs(&self, p: usize, q: usize, way: &Way) -> Result<Vec<(Aff, Aff, Ordering)>> {
         way.iter()
             .map(|s| {
@@ -198,7 +199,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
             .collect()
     }
 
-    /// A pair of accesses of one array whose order is not kept.
+    /// A pair of accesses to one array whose order is not preserved.
     fn pairs(&mut self, array: &Name) -> Result<Option<Suspect>> {
         let touches = self.new.touches[array].clone();
         let apart = self.others_stay(array, &touches);
@@ -215,8 +216,8 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(None)
     }
 
-    /// Inames that have equal values in any two executions that touch one cell of the array: those
-    /// of a subscript that all accesses have in common, and those that own the cells.
+    /// Inames that have equal values in any two executions that touch the same cell of the array:
+    /// those of a subscript shared by all accesses, and those that own the cells.
     fn equal_at_a_cell(&self, array: &Name, touches: &[(usize, usize)]) -> TableSet<Name> {
         let new = self.new;
         let mut equal = TableSet::default();
@@ -246,10 +247,10 @@ impl<'a, 'k> Comparison<'a, 'k> {
         equal
     }
 
-    /// Whether executions of different parts that touch one cell provably keep their order: the
-    /// loops that are around several of the parts, without those whose values are equal at a cell,
-    /// and the order of the leaves are what they were. (A sequential iname is one node of the tree,
-    /// so that the common loops of two parts are the names that both have.)
+    /// Whether executions of different parts that touch the same cell provably keep their order:
+    /// the loops around several of the parts, except those whose values are equal at a cell, and
+    /// the order of the leaves are unchanged. (A sequential iname is one node of the tree, so the
+    /// common loops of two parts are the names that both have.)
     fn others_stay(&self, array: &Name, touches: &[(usize, usize)]) -> bool {
         let (old, new) = (self.old, self.new);
         let mut parts: Vec<usize> = touches.iter().map(|(p, _)| *p).collect();
@@ -292,14 +293,14 @@ impl<'a, 'k> Comparison<'a, 'k> {
         {
             return Ok(None);
         }
-        // What a scan has delivered is not changed by points that are added later: see
+        // Points added later do not change a result that a scan has already delivered; see
         // `crate::scan`.
         if (e.touch, f.touch) == (Touch::Read, Touch::Update) && new.is_scan(array) {
             return Ok(None);
         }
         let (c, d) = (&old.parts[self.link(p)?.old], &old.parts[self.link(q)?.old]);
         if p != q && self.link(p)?.identity && self.link(q)?.identity && common(a, b) == common(c, d) {
-            // The same loops around both, in the same order.
+            // Both are in the same loops, in the same order.
             return Ok(None);
         }
         let owner = self.one_owner(p, q, array)?;
@@ -319,7 +320,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
                 }
             }
         }
-        // Nor does it matter when a scan adds the points that a reader of it does not see.
+        // It does not matter either when a scan adds points that the reader does not see.
         let seen = match (e.touch, f.touch) {
             (Touch::Update, Touch::Read) if new.is_scan(array) => self.seen(a, b)?,
             _ => None,
@@ -376,9 +377,9 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(None)
     }
 
-    /// Whether two events are writes that leave one value in all executions of a system. Then it
-    /// does not matter which of them comes first: a read has the same writes before it in both
-    /// orders, and where another one of them is the last, both have left one value.
+    /// Whether two events are writes that leave the same value in all executions of a system. If
+    /// so, their order does not matter: a read has the same writes before it either way, and
+    /// whichever of the two comes last leaves the same value.
     fn leave_the_same(
         &mut self,
         (p, k): (usize, usize),
@@ -392,8 +393,8 @@ impl<'a, 'k> Comparison<'a, 'k> {
         value::same(new, &first, &second, system, &mut self.questions)
     }
 
-    /// That what one part adds to a scan is seen by another, the second execution: it belongs to no
-    /// later value of the scan's iname.
+    /// The constraint that what one part adds to a scan is visible to another part, the second
+    /// execution: the update does not belong to a later value of the scan's iname.
     fn seen(&self, update: &ModelPart, reader: &ModelPart) -> Result<Option<Constraint>> {
         let value = |part| {
             let value = self.new.instruction(part).scan_value()?;
@@ -403,7 +404,7 @@ impl<'a, 'k> Comparison<'a, 'k> {
         Ok(Some(Constraint::le(&own, &self.new.second(&others)?)?))
     }
 
-    /// Both executions, at one cell, where both touch it.
+    /// The pairs of executions that both run and touch the same cell.
     fn base(&self, (p, k): (usize, usize), (q, l): (usize, usize), cells: &[(Aff, Aff)]) -> Result<System> {
         let mut rows = self.new.context.clone();
         let (first, second) = (&self.new.parts[p], &self.new.parts[q]);

@@ -1,9 +1,9 @@
-//! The question whether two accesses may meet.
+//! Whether two accesses may touch the same cell.
 //!
-//! The pairs are written as one conjunction: the constraints of both executions (the second with
-//! all its own names primed, parameters shared), equal subscripts, and the asked relation of times
-//! and threads. "Different thread" is a disjunction over the axes and over less and greater; each
-//! case is asked on its own until one is not empty.
+//! The pairs form one conjunction: the constraints of both executions (the names of the second one
+//! primed, parameters shared), equal subscripts, and the requested relation of times and threads.
+//! "Different thread" is a disjunction over the axes and over less and greater; the cases are
+//! tested one by one until one is not empty.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use loopwright_poly::{Result, System};
 
 use crate::{Access, BLOCK_COORDINATES, Execution, Load, Presence, THREAD_COORDINATES, loads::add_facts};
 
-/// Who the two executions are.
+/// Which executions the query pairs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meeting {
     /// Different threads of one block.
@@ -21,44 +21,44 @@ pub enum Meeting {
     Blocks,
     /// Different lanes of one thread.
     Lanes,
-    /// Any two executions, of the same thread or not.
+    /// Any two executions, whether or not in the same thread.
     Any,
 }
 
-/// How the times of the two executions relate, along the loops that are around both.
+/// How the times of the two executions compare, along the loops around both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
     /// The same iteration of all common loops.
     Same,
-    /// The same iteration of the first `n` common loops, and the first execution in an earlier
-    /// iteration of the next.
+    /// The same iteration of the first `n` common loops, with the first execution in an earlier
+    /// iteration of the next loop.
     Earlier(usize),
 }
 
-/// What is asked.
+/// The parameters of a conflict query.
 #[derive(Clone, Copy)]
 pub struct Query<'a> {
-    /// Who they are.
+    /// Which executions are paired.
     pub meeting: Meeting,
-    /// When they are.
+    /// How their times compare.
     pub time: Time,
-    /// What holds for the parameters.
+    /// Constraints on the parameters.
     pub context: &'a [Constraint],
-    /// Names that have one value for both sides.
+    /// Whether a name has the same value on both sides.
     pub shared: &'a dyn Fn(&Name) -> bool,
-    /// What is declared of data.
+    /// The declared facts about data.
     pub facts: &'a [Fact],
-    /// Threads of a block on x, y, z.
+    /// Threads per block on x, y, z.
     pub block: [u32; 3],
 }
 
-/// The name of a value in the second of two executions.
+/// The name that denotes a value of the second of two executions.
 pub fn primed(name: &Name) -> Name {
     name.followed_by("'")
 }
 
-/// A small example of two executions that may touch the same cell: values of all names, those of
-/// the second execution primed.
+/// A small example of two executions that may touch the same cell: values of all names, with those
+/// of the second execution primed.
 pub fn example(
     a: &Execution,
     x: &Access,
@@ -72,9 +72,10 @@ pub fn example(
     }
 }
 
-/// The pairs of executions of `a` (first) and of `b` that may touch the same cell in the asked
-/// relation, of the first of the ways in which they can be different threads, blocks or lanes: a
-/// system over all names, those of the second execution primed. `None` if there are none.
+/// The pairs of executions of `a` (first) and `b` (second) that may touch the same cell in the
+/// requested relation: a system over all names, those of the second execution primed. Of the ways
+/// to be in different threads, blocks or lanes, it covers the first that is not empty. `None` if
+/// there are no such pairs.
 pub fn meeting_pairs(
     a: &Execution,
     x: &Access,
@@ -88,7 +89,7 @@ pub fn meeting_pairs(
     for c in &b.constraints {
         rows.push(Constraint { kind: c.kind, aff: prime(&c.aff)? });
     }
-    // Who runs a part that lacks an axis.
+    // Which thread or block runs a part that has no iname on an axis.
     for (axis, coordinate) in THREAD_COORDINATES.iter().enumerate() {
         elect(&mut rows, a.threads[axis], Aff::var(*coordinate), Some(query.block[axis]))?;
         elect(&mut rows, b.threads[axis], Aff::var(primed(&Name::new(coordinate))), Some(query.block[axis]))?;

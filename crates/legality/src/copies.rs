@@ -1,18 +1,17 @@
-//! Reads of copies of an array that nobody writes, without dataflow analysis.
+//! Reads of copies of an array that nothing writes, proved without dataflow analysis.
 //!
-//! A read of a buffer is right if (1) a copy of the cell that it is declared to read lies in the
-//! cell of the buffer that it reads, made in the same iteration of all loops around both and before
-//! it in the text; and (2) no copy of another cell is made there in the same iteration. For copies
-//! of earlier iterations are overwritten by the one of (1), and later ones come after the read.
-//! This is V1 and V2 of the design for buffers that are filled by one part, as those of a prefetch
-//! are.
+//! A read of a buffer is correct if (1) a copy of the cell that it is declared to read is made in
+//! the buffer cell that it reads, in the same iteration of all common loops and earlier in the
+//! text; and (2) no copy of another cell is made there in the same iteration. Copies from earlier
+//! iterations are overwritten by the copy of (1), and later ones come after the read. This proves
+//! that the read sees the declared value, for buffers filled by a single part, as a prefetch's are.
 //!
-//! What a copy leaves where one of its readers finds it is projected once ([`Copied`]): the pairs
-//! of a cell of the buffer and a cell of the source, over the reader's loops. A read, of which a
-//! stencil has many, then only puts its two cells in: (1) each constraint follows from the reader's
-//! own, which mostly shows in one of them; (2) the equalities alone mostly say which cell of the
-//! source it is. Constraints that speak of neither cell are the same for all reads, and are asked
-//! once.
+//! What a copy leaves for one of its readers is projected once ([`Copied`]): the pairs of a buffer
+//! cell and a source cell, over the reader's loops. A stencil has many such reads; each one only
+//! substitutes its two cells. For (1), each constraint must follow from the reader's own
+//! constraints, usually by inspection of a single constraint; for (2), the equalities alone usually
+//! determine the source cell. Constraints that mention neither cell are the same for all reads and
+//! are checked once.
 
 use std::{cmp::Ordering, collections::hash_map::Entry};
 
@@ -21,22 +20,23 @@ use loopwright_poly::{Kind, Result, Set, System, Table};
 
 use crate::{Model, ModelPart, Touch, conflict::primed, model::Coordinate, order::common, roles::PartRole};
 
-/// What one part copies for one reader: each list of constraints relates the reader's inames to a
-/// cell of the buffer and the cell of the source that is copied there; together they are all pairs.
+/// What one part copies for one reader. Each list of constraints relates the reader's inames to a
+/// buffer cell and the source cell that is copied there; the union of the lists is the set of all
+/// pairs.
 struct Copied {
     array: Name,
-    /// The names of the buffer's cell, by axis.
+    /// The names of the buffer cell's subscripts, by axis.
     buffer: Vec<Name>,
-    /// Those of the source's.
+    /// The names of the source cell's subscripts, by axis.
     source: Vec<Name>,
     pieces: Vec<Vec<Constraint>>,
-    /// Whether those of the only piece that speak of no cell hold in each execution of the reader;
-    /// `None` until it is asked.
+    /// For a single piece, whether its constraints that mention no cell hold in each execution of
+    /// the reader; `None` until computed.
     elsewhere: Option<bool>,
 }
 
 impl Copied {
-    /// What a name of a cell stands for.
+    /// The function that a cell's name stands for.
     fn value(&self, name: &Name, at: &[&Aff], cell: &[Aff]) -> Option<Aff> {
         let axis = |names: &[Name]| names.iter().position(|n| n == name);
         match axis(&self.buffer) {
@@ -50,11 +50,11 @@ impl Copied {
     }
 }
 
-/// Copies as readers find them, by the numbers of the two parts.
+/// Copies as their readers see them, keyed by the numbers of the two parts.
 pub(crate) struct Copies<'m, 'k> {
     model: &'m Model<'k>,
     copied: Table<(usize, usize), Option<Copied>>,
-    /// What holds in each execution of a reader; by event where conditions stand around the read.
+    /// What holds in each execution of a reader; per event if the read is conditional.
     readers: Table<(usize, Option<usize>), System>,
 }
 
@@ -64,7 +64,7 @@ impl<'m, 'k> Copies<'m, 'k> {
     }
 
     /// Whether the read of this event provably sees the initial value of a cell of `array`. `false`
-    /// says nothing.
+    /// means only that there is no proof.
     pub(crate) fn see_initial(
         &mut self,
         (p, k): (usize, usize),
@@ -108,8 +108,7 @@ impl<'m, 'k> Copies<'m, 'k> {
     }
 }
 
-/// What a part copies for a reader that comes after it in the same iteration; `None` where that is
-/// not known.
+/// What a part copies for a reader that follows it in the same iteration; `None` if unknown.
 fn copied(model: &Model<'_>, (w, e): (usize, usize), reader: &ModelPart) -> Result<Option<Copied>> {
     let copy = &model.parts[w];
     if model.role(copy) != PartRole::Copies || copy.may {
@@ -172,7 +171,7 @@ fn copied(model: &Model<'_>, (w, e): (usize, usize), reader: &ModelPart) -> Resu
     Ok(Some(Copied { array: source.array.clone(), buffer, source: cells, pieces, elsewhere: None }))
 }
 
-/// Whether no other cell than this one is copied to where the reads look.
+/// Whether only this cell is copied to where the reads look.
 fn no_other(
     copied: &Copied,
     reads: &System,
@@ -205,7 +204,7 @@ fn no_other(
     Ok(true)
 }
 
-/// Whether this cell is copied to where the reads look, in all of them.
+/// Whether this cell is copied to where the reads look, in every execution.
 fn is_copied(
     copied: &mut Copied,
     reads: &System,

@@ -1,27 +1,27 @@
-//! Values that the kernel reads from arrays which it does not write, as functions of the execution
+//! Values that the kernel reads from arrays that it does not write, as functions of the execution
 //! that reads them.
 //!
-//! Such a value stands in constraints and subscripts under a name: that of the scalar temporary
-//! which it was loaded into, or one that is made for it (`idx[i]`, which no kernel can declare).
-//! Beside the name stand the array and the subscripts, so that a question about two executions can
-//! use what is declared of the array: see [`crate::Load`].
+//! Such a value appears in constraints and subscripts under a name: that of the scalar temporary it
+//! was loaded into, or a generated one (`idx[i]`, which no kernel can declare). The array and the
+//! subscripts are recorded with the name, so that a query about two executions can use the declared
+//! facts about the array: see [`crate::Load`].
 //!
-//! A scalar counts as loaded where one instruction alone writes it, without a condition, and stands
-//! before the reader in the loop tree; and where what it is loaded from is a function of
-//! coordinates, parameters and loops that are around the reader too.
+//! A scalar counts as loaded if exactly one instruction writes it, unconditionally, before the
+//! reader in the loop tree, and if the loaded element is a function of coordinates, parameters and
+//! loops that also enclose the reader.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use loopwright_kernel_ir::{Access, AddressSpace, Expr, Instruction, KernelData, Name, Part, PartRef};
 
-/// The arrays that are only read, and the scalar temporaries that are loaded from them.
+/// The read-only arrays, and the scalar temporaries that are loaded from them.
 pub struct DataReads<'k> {
     unwritten: BTreeSet<&'k Name>,
     scalars: BTreeMap<&'k Name, (&'k Instruction, &'k Access)>,
 }
 
 impl<'k> DataReads<'k> {
-    /// Those of a kernel.
+    /// The read-only arrays and loaded scalars of a kernel.
     pub fn new(kernel: &'k KernelData) -> Self {
         let mut writers: BTreeMap<&Name, Vec<&Instruction>> = BTreeMap::new();
         for i in &kernel.instructions {
@@ -46,14 +46,14 @@ impl<'k> DataReads<'k> {
         DataReads { unwritten, scalars }
     }
 
-    /// The part that loads a scalar, and from where.
+    /// The part that loads a scalar, and the element that it loads.
     pub fn load_of(&self, scalar: &Name) -> Option<(PartRef, &'k Access)> {
         let (i, access) = self.scalars.get(scalar)?;
         Some((PartRef { instruction: i.id.clone(), part: Part::Whole }, access))
     }
 
-    /// The expression with each element of an array that is only read replaced by a name; these are
-    /// added to `found`.
+    /// The expression with each element of a read-only array replaced by a name. The names and
+    /// their elements are appended to `found`.
     pub fn named(&self, e: &Expr, found: &mut Vec<(Name, Access)>) -> Expr {
         match e {
             Expr::Subscript(access) if self.unwritten.contains(&access.array) => {

@@ -1,17 +1,17 @@
 //! The exact proof: every read sees the definition that its declared instance sees.
 //!
-//! Where the order of conflicting pairs is not kept, or copies and new storage come in, values are
-//! followed instead. For each read, isl finds the last write of its cell before it
+//! Where the order of conflicting pairs is not preserved, or a step adds copies or new storage, the
+//! proof follows values instead. For each read, isl finds the last preceding write of its cell
 //! ([`loopwright_poly::flow`]), in the declared kernel and in the new one. A copy is followed to
-//! what it copies. The definition that is found has to be the declared one, in terms of declared
-//! instances, and what lives out is read once at the end.
+//! its source. The definition found must be the declared one, in terms of declared instances. Each
+//! live-out cell counts as read once at the end.
 //!
-//! This is the design's V1 and V2 for one linearisation of the new order: time alone, which leaves
-//! executions of one part at one time unordered. If no two of these touch one cell, one of them
-//! writing (H, asked first), then all orders that the new kernel allows have the same last write
-//! for every read, so that one of them speaks for all. That all executions of different times are
-//! ordered where they conflict is seen to by lowering, which places barriers and kernel boundaries
-//! or refuses.
+//! This proves dataflow for one linearisation of the new order: by time alone, which leaves
+//! executions of one part at the same time unordered. A separate check comes first: no two of these
+//! touch the same cell with at least one of them writing. Given that, every order that the new
+//! kernel allows has the same last write for every read, so one linearisation stands for all.
+//! Lowering ensures that conflicting executions at different times are ordered: it inserts barriers
+//! and kernel boundaries, or refuses.
 
 mod flows;
 
@@ -37,7 +37,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Why {
     pub text: String,
-    /// Where to look for a counter-example.
+    /// Where to look for a counterexample.
     pub pairs: Option<System>,
 }
 
@@ -53,7 +53,7 @@ impl From<loopwright_poly::Error> for Why {
     }
 }
 
-/// The reads of a part that its expressions name, by event.
+/// The reads in a part's expressions, as event numbers.
 fn reads(model: &Model<'_>, part: &ModelPart) -> Vec<usize> {
     (0..part.events.len())
         .filter(|k| {
@@ -63,8 +63,8 @@ fn reads(model: &Model<'_>, part: &ModelPart) -> Vec<usize> {
         .collect()
 }
 
-/// A pair of executions of one part at one time in different threads that touch one cell of a
-/// changed array, one of them writing.
+/// Looks for two executions of one part at the same time, in different threads, that touch the same
+/// cell of a changed array, at least one of them writing.
 fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()> {
     let second = |aff: &Aff| new.second(aff);
     for part in &new.parts {
@@ -76,7 +76,7 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
                 continue;
             }
             for f in part.events.iter().filter(|f| f.array == e.array) {
-                // Inames that a subscript shows to be equal where the cells are.
+                // Inames whose values a subscript proves equal when the cells are equal.
                 let mut equal: Vec<Name> = Vec::new();
                 for s in e.cell.iter().zip(&f.cell).filter(|(s, t)| s == t).filter_map(|(s, _)| s.as_ref()) {
                     if new.is_radix(s) {
@@ -88,7 +88,7 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
                         continue;
                     }
                     let differs = way.iter().find(|s| s.relation != Ordering::Equal);
-                    // Of two executions of one event, either may be called the first.
+                    // Either of two executions of one event can be taken as the first.
                     if differs.is_some_and(|s| {
                         equal.contains(&s.iname) || s.relation == Ordering::Greater && std::ptr::eq(e, f)
                     }) {
@@ -138,8 +138,8 @@ fn race(new: &Model<'_>, outcome: &Outcome, questions: &mut usize) -> Checked<()
     Ok(())
 }
 
-/// Where something is seen that is not declared to be seen. Another definition of the same value is
-/// as good as the declared one.
+/// Where a read sees something other than the declared definition. Another definition of the same
+/// value is acceptable.
 fn compare(found: &View, expected: &View, declared: &Model<'_>, what: &str) -> Checked<()> {
     let other = match only_expected(found, expected, what) {
         Ok(()) => return Ok(()),
@@ -170,8 +170,8 @@ fn only_expected(found: &View, expected: &View, what: &str) -> Checked<()> {
     Ok(())
 }
 
-/// With the arrays that are filled with copies of changed ones: what goes wrong in a buffer is seen
-/// by those who read what was copied.
+/// Adds the arrays filled with copies of changed arrays: an error in a buffer is visible to those
+/// who read the copy.
 fn copied(new: &Model<'_>, outcome: &Outcome) -> Outcome {
     let mut all = outcome.clone();
     let mut grows = true;
@@ -201,7 +201,7 @@ pub(crate) fn check_flow(
     links: &[Option<Link>],
     questions: &mut usize,
 ) -> Checked<()> {
-    // A reduction whose parts are no longer those of the old one.
+    // A reduction whose parts no longer match the old ones.
     for (array, text) in &outcome.changed {
         if declared.is_accumulator(array) {
             return why(text.clone());
@@ -217,13 +217,13 @@ pub(crate) fn check_flow(
     result
 }
 
-/// Where a constraint does not hold in a system: on one side of it, for an equality.
+/// The points of a system that violate a constraint; for an equality, those on one side of it.
 fn without(system: &System, c: &Constraint) -> Checked<Option<System>> {
     Ok(c.negations()?.into_iter().next().and_then(|not| system.with(&[not]).ok()))
 }
 
-/// Whether all executions of a part do instances that are declared: others could read beside the
-/// arrays, whoever sees what they write.
+/// Whether every execution of a part does a declared instance. Any other execution could read out
+/// of bounds, whether or not its result is used.
 fn only_declared(
     new: &Model<'_>,
     part: &ModelPart,
@@ -244,8 +244,8 @@ fn only_declared(
     Ok(())
 }
 
-/// Whether a copy stays inside of the arrays that it copies from and to. Declared accesses have
-/// been asked when the kernel was declared; where a copy runs, a step has decided.
+/// Whether a copy stays within the bounds of its source and destination arrays. Declared accesses
+/// were checked with the declaration; where a copy runs was decided by a step.
 fn within_arrays(new: &Model<'_>, part: &ModelPart, domain: &[Constraint]) -> Checked<()> {
     let system = System::new(domain)?;
     for e in &part.events {
@@ -253,7 +253,7 @@ fn within_arrays(new: &Model<'_>, part: &ModelPart, domain: &[Constraint]) -> Ch
         let here = system.with(&e.under)?;
         for (s, axis) in e.cell.iter().zip(&array.axes) {
             let (Some(s), Some(length)) = (s, axis.length.to_aff()) else { continue };
-            // What is read from data is bounded by the facts about it.
+            // Values read from data are bounded by the facts about them.
             if s.mentions_any(&|n| !part.inames.contains(n) && !new.is_parameter(n)) {
                 continue;
             }
@@ -293,7 +293,7 @@ fn check_reads(
         let (id, here) = match new.role(part) {
             PartRole::Does(id, here) => (id, here),
             PartRole::Copies => {
-                // Nobody may see the copy, but what is read has to be there.
+                // The copy may have no reader, but the element that it reads must exist.
                 if links[p].is_none() {
                     is.questions += 1;
                     within_arrays(new, part, &is.domain(part)?)?;
@@ -347,7 +347,7 @@ fn check_reads(
             }
             let (e, f) = (&part.events[k], &original.events[l]);
             if e.array == f.array && !new.is_written(&e.array) && !declared.is_written(&f.array) {
-                // Nobody writes the array: the cell decides.
+                // Nothing writes the array, so comparing the cells is enough.
                 let mut same = e.cell.len() == f.cell.len();
                 for (axis, (s, t)) in e.cell.iter().zip(&f.cell).enumerate() {
                     same = same
@@ -397,7 +397,7 @@ fn check_reads(
     Ok(())
 }
 
-/// What lives out is read once at the end.
+/// Each live-out cell is read once at the end.
 fn check_outputs(
     new: &Model<'_>,
     outcome: &Outcome,

@@ -1,8 +1,8 @@
-//! What one part of an instruction reads and writes, in the order of its text.
+//! What one part of an instruction reads and writes, in text order.
 //!
 //! Accumulators of reductions are cells too, one for each instance of the reduction's `init`:
 //! `init` writes it, each `update` changes it, and the part that uses the result reads it. Updates
-//! of one accumulator commute unless the operator does not.
+//! of one accumulator commute if its operator does.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use loopwright_kernel_ir::{
 
 use crate::{DataReads, Load};
 
-/// What an event does to its cell.
+/// The kind of access that an event makes to its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Touch {
     /// It reads the cell.
     Read,
     /// It writes the cell.
     Write,
-    /// It adds a point to an accumulator; such events commute.
+    /// It adds a point to an accumulator. Such events commute.
     Update,
 }
 
@@ -28,29 +28,32 @@ pub enum Touch {
 pub struct Event {
     /// The array, or the name of an accumulator (which no array can have).
     pub array: Name,
-    /// What it does.
+    /// Whether it reads, writes or updates the cell.
     pub touch: Touch,
-    /// Subscripts over base inames, parameters and values read from data ([`Load`]); `None` where
-    /// one is not quasi-affine in these.
+    /// Subscripts over base inames, parameters and values read from data ([`Load`]); `None` for a
+    /// subscript that is not quasi-affine in these.
     pub cell: Vec<Option<Aff>>,
-    /// For subscripts with data in them: the expression over base inames. Empty if there are none.
+    /// For subscripts that depend on data: the expression over base inames. Empty if there are
+    /// none.
     pub opaque: Vec<Option<Expr>>,
-    /// A scalar that a loop's bound is read from.
+    /// Whether it reads a scalar for a loop bound.
     pub bound: bool,
-    /// What holds where a read happens, by the conditions around it: constraints over base inames
-    /// and parameters. An execution of the part in which one does not hold leaves the cell alone.
+    /// The conditions around a read, as constraints over base inames and parameters. An execution
+    /// of the part that violates one does not touch the cell.
     pub under: Vec<Constraint>,
 }
 
-/// The cell of the accumulator of a reduction.
+/// The name of the accumulator of an instruction's reduction.
 pub fn accumulator(instruction: &Name, number: usize) -> Name {
     Name::new(format!("{instruction}.{number}"))
 }
 
-/// The reduction around the one of this number, by number; [`Part::Finish`] where there is none.
+/// The part that uses the result of this reduction: the update of the reduction around it, or
+/// [`Part::Finish`] if there is none.
 pub fn consumer(instruction: &Instruction, number: usize) -> Part {
     fn walk(e: &Expr, target: usize, next: &mut usize) -> (bool, Option<usize>) {
-        // Gives whether the target is inside, and the number of the innermost reduction around it.
+        // Returns whether the target is inside, and the number of the innermost reduction around
+        // it.
         let mut inside = false;
         let mut around = None;
         e.each_child(&mut |child| {
@@ -78,7 +81,7 @@ pub fn consumer(instruction: &Instruction, number: usize) -> Part {
     }
 }
 
-/// The expressions that a part evaluates, reductions inside of them being other parts.
+/// The expressions that a part evaluates. Reductions inside them belong to other parts.
 pub fn evaluated(instruction: &Instruction, part: Part) -> Vec<&Expr> {
     fn arguments<'a>(e: &'a Expr, number: usize, next: &mut usize, found: &mut Vec<&'a Expr>) {
         e.each_child(&mut |child| arguments(child, number, next, found));
@@ -103,7 +106,7 @@ pub fn evaluated(instruction: &Instruction, part: Part) -> Vec<&Expr> {
     }
 }
 
-/// Visits an expression without going into reductions.
+/// Visits an expression without descending into reductions.
 pub fn outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     if matches!(e, Expr::Reduce(_)) {
         return;
@@ -112,8 +115,8 @@ pub fn outside_reductions<'a>(e: &'a Expr, f: &mut dyn FnMut(&'a Expr)) {
     e.each_child(&mut |child| outside_reductions(child, f));
 }
 
-/// The elements that a part reads, in text order, each with what holds there by the conditions
-/// around it: constraints over base inames and parameters.
+/// The elements that a part reads, in text order, each with the conditions around it as constraints
+/// over base inames and parameters.
 pub fn conditional_reads(
     lookup: &Lookup<'_>,
     instruction: &Instruction,
@@ -140,24 +143,24 @@ pub fn conditional_reads(
     found
 }
 
-/// Whether a constraint is over inames and parameters.
+/// Whether a constraint mentions only inames and parameters.
 fn is_plain(lookup: &Lookup<'_>, c: &Constraint) -> bool {
     !c.aff.mentions_any(&|n| !lookup.is_iname(n) && !lookup.is_scalar(n))
 }
 
-/// The constraints that the predicate of an instruction consists of, if it is a conjunction of
-/// comparisons of affine functions of inames and parameters that cannot wrap.
+/// The constraints that make up an instruction's predicate, if it is a conjunction of comparisons
+/// of affine functions of inames and parameters that cannot wrap.
 pub fn affine_predicate(lookup: &Lookup<'_>, instruction: &Instruction) -> Option<Vec<Constraint>> {
     let rows = Standing::new(lookup, &instruction.within).constraints(instruction.predicate.as_ref()?)?;
     rows.iter().all(|c| is_plain(lookup, c)).then_some(rows)
 }
 
-/// The values that a part reads from arrays which the kernel does not write, as far as they stand
-/// in subscripts and bounds.
+/// The values that a part reads from arrays that the kernel does not write and uses in subscripts
+/// and bounds.
 pub(crate) struct Loads<'a, 'k> {
     pub lookup: &'a Lookup<'k>,
     pub reads: &'a DataReads<'k>,
-    /// Whether a part stands before this one.
+    /// Whether a given part precedes this one.
     pub earlier: &'a dyn Fn(&PartRef) -> bool,
     /// The base inames of the part.
     pub inames: &'a [Name],
@@ -165,7 +168,7 @@ pub(crate) struct Loads<'a, 'k> {
 }
 
 impl Loads<'_, '_> {
-    /// The subscript over base inames, parameters and names of such values, if it is quasi-affine
+    /// The subscript over base inames, parameters and names of loaded values, if it is quasi-affine
     /// in them.
     pub fn subscript(&mut self, e: &Expr) -> Option<Aff> {
         // Most subscripts are functions of inames and parameters.
@@ -189,7 +192,7 @@ impl Loads<'_, '_> {
         self.lookup.expand(&aff).ok()
     }
 
-    /// What is known of a scalar that an earlier part loads from data.
+    /// Records what is known of a scalar that an earlier part loads from data.
     pub fn scalar(&mut self, scalar: &Name) -> Option<()> {
         let (part, access) = self.reads.load_of(scalar)?;
         if !(self.earlier)(&part) {
@@ -226,7 +229,7 @@ pub fn expanded(lookup: &Lookup<'_>, e: &Expr) -> Expr {
     })
 }
 
-/// All events of a part: reads, reads in bounds, accumulators that it uses, then what it writes.
+/// All events of a part, in order: reads, reads in bounds, accumulators that it uses, writes.
 pub fn events(
     data: &KernelData,
     lookup: &Lookup<'_>,
@@ -291,7 +294,7 @@ pub fn events(
         Part::Init(n) => found.push(of_reduction(n, Touch::Write)),
         Part::Update(n) => {
             let commutes = reductions.get(n).and_then(|r| data.operator(&r.op)).is_none_or(|op| op.commutes);
-            // A scan keeps the order of its points whatever runs them.
+            // A scan keeps the order of its points, whichever threads run them.
             let commutes = commutes || instruction.scan.is_some();
             found.push(of_reduction(n, if commutes { Touch::Update } else { Touch::Write }));
         }

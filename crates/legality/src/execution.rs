@@ -1,28 +1,28 @@
-//! What is known of the executions of one part of an instruction.
+//! The executions of one part of an instruction: domain, threads, accesses and loaded values.
 
 use loopwright_kernel_ir::{
     AddressSpace, Aff, Constraint, Instruction, KernelData, Lookup, Name, Part, PartRef, Tag,
 };
 
-/// The names under which the coordinates of a thread in its block appear in constraints: x, y, z.
+/// The names of a thread's coordinates in its block, in constraints: x, y, z.
 pub const THREAD_COORDINATES: [&str; 3] = ["threadIdx.x", "threadIdx.y", "threadIdx.z"];
 
-/// The names under which the coordinates of a block in the grid appear in constraints: x, y, z.
+/// The names of a block's coordinates in the grid, in constraints: x, y, z.
 pub const BLOCK_COORDINATES: [&str; 3] = ["blockIdx.x", "blockIdx.y", "blockIdx.z"];
 
-/// Whether the name is one of a coordinate of a thread or a block.
+/// Whether the name is a thread or block coordinate.
 pub fn is_coordinate(name: &str) -> bool {
     THREAD_COORDINATES.contains(&name) || BLOCK_COORDINATES.contains(&name)
 }
 
-/// How a part stands to an axis of the block or the grid.
+/// How a part is distributed over an axis of the block or the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Presence {
     /// One of its inames runs on the axis.
     Iname,
-    /// It has no iname there, and one elected thread (the first) runs it.
+    /// It has no iname there; one elected thread (the first) runs it.
     Elected,
-    /// It has no iname there, and every thread runs it for itself.
+    /// It has no iname there; every thread runs its own copy.
     Replicated,
 }
 
@@ -87,22 +87,22 @@ pub fn coordinate_name(tag: Tag) -> Option<&'static str> {
 /// One access of a part.
 #[derive(Clone, Debug)]
 pub struct Access {
-    /// The array.
+    /// The array that it touches.
     pub array: Name,
     /// Whether it writes.
     pub write: bool,
-    /// Its subscripts over coordinates, loop inames, lanes, parameters and data; `None` where one
-    /// is not quasi-affine.
+    /// Subscripts over coordinates, loop inames, lanes, parameters and data; `None` for a subscript
+    /// that is not quasi-affine.
     pub subscripts: Vec<Option<Aff>>,
 }
 
-/// A value that an execution reads from an array which the kernel does not write: a function of the
-/// execution.
+/// A value that an execution reads from an array that the kernel does not write, as a function of
+/// the execution.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Under which name it stands in constraints and subscripts.
+    /// The name that denotes it in constraints and subscripts.
     pub name: Name,
-    /// The array.
+    /// The array that it is read from.
     pub array: Name,
     /// The subscripts, over coordinates, loop inames, lanes, parameters, and the names of other
     /// loads.
@@ -113,21 +113,20 @@ pub struct Load {
 /// inames of loops and lanes, parameters, and data.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// The part.
+    /// The part that is executed.
     pub part: PartRef,
     /// The sequential loops around it, outermost first.
     pub loops: Vec<Name>,
     /// Inames that are lanes of a thread.
     pub lanes: Vec<Name>,
-    /// What restricts the executions.
+    /// Constraints that define the set of executions.
     pub constraints: Vec<Constraint>,
-    /// How it stands to the axes of the block.
+    /// How it is distributed over the axes of the block.
     pub threads: [Presence; 3],
-    /// How it stands to the axes of the grid.
+    /// How it is distributed over the axes of the grid.
     pub blocks: [Presence; 3],
-    /// What it touches.
+    /// The reads and writes of each execution.
     pub accesses: Vec<Access>,
-    /// The values read from data that occur in constraints and subscripts, as far as it is known
-    /// from where.
+    /// Values read from data that occur in constraints and subscripts, if their source is known.
     pub loads: Vec<Load>,
 }

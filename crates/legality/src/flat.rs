@@ -1,59 +1,59 @@
-//! Nests over segments of unequal length that can be flattened.
+//! Loop nests over segments of unequal length that can be flattened.
 //!
 //! Let a loop over the segments `0 <= s < N` read `lo = offsets[s + a]` and
 //! `hi = offsets[s + a + 1]` and reduce over `lo <= i < hi`. With
-//! `q(s) = offsets[s + a + 1] - offsets[a] + s`, the *step* `p = i - offsets[a] + s` counts all
-//! points and all ends of segments: the segment `s` takes the steps `q(s - 1) + 1` to `q(s)`, and
-//! the last of them ends it.
+//! `q(s) = offsets[s + a + 1] - offsets[a] + s`, the *step* `p = i - offsets[a] + s` enumerates all
+//! points and all segment ends: segment `s` occupies the steps `q(s - 1) + 1` to `q(s)`, and the
+//! last of them ends it.
 //!
-//! *Theorem.* If `offsets` is monotone, `q` rises by at least one from each segment to the next. So
-//! each step belongs to exactly one segment, which is found by bisection, none is without a step,
-//! and the steps of a segment are neighbours. Pieces of any length can then be run in any order,
-//! each for what it has of its segments, and what they have of one segment be joined in the order
-//! of the pieces, if
+//! *Theorem.* If `offsets` is monotone, `q` increases by at least one from each segment to the
+//! next. So each step belongs to exactly one segment, found by bisection; every segment has at
+//! least one step; and the steps of a segment are contiguous. Chunks of steps of any length can
+//! then run in any order, each computing partial results for its segments, and the partial results
+//! of one segment can be combined in chunk order, if
 //!
-//! 1. the body of the loop is loads of scalars and one reduction over the points, whose range is
-//!    exactly that;
-//! 2. nothing that the nest reads is written in it, so that no instance sees another;
-//! 3. the element that is written tells the segments apart, so that no two write the same one.
+//! 1. the body of the loop consists of scalar loads and one reduction over the points, whose range
+//!    is exactly that;
+//! 2. nothing that the nest reads is written in it, so no instance depends on another;
+//! 3. the element that is written identifies the segment, so no two segments write the same one.
 //!
-//! The points of a segment stay in their order: an operator need not commute.
+//! The points of a segment keep their order, so the operator need not commute.
 
 use loopwright_kernel_ir::{
     Access, AddressSpace, Aff, Constraint, Diagnostic, Expr, Fact, Instruction, KernelData, Kind, Lookup,
     Name, Part, PartRef, Tag, Tree, Type,
 };
 
-/// A nest that can be flattened. See the module's head.
+/// A nest that can be flattened. See the module documentation.
 #[derive(Clone, Debug)]
 pub struct FlatNest {
-    /// The iname of the segments.
+    /// The iname of the segment loop.
     pub segment: Name,
-    /// The iname of the points.
+    /// The iname of the points of a segment.
     pub point: Name,
-    /// How many segments there are, over parameters.
+    /// The number of segments, over parameters.
     pub count: Aff,
     /// The array that the bounds are read from.
     pub offsets: Name,
-    /// Where the segment begins, in terms of the segment: `offsets[s]`.
+    /// The begin of a segment, in terms of its number: `offsets[s]`.
     pub begin: Expr,
-    /// Where it ends: `offsets[s + 1]`.
+    /// The end of a segment (exclusive): `offsets[s + 1]`.
     pub end: Expr,
-    /// The least value that an offset can have, over parameters.
+    /// The least possible value of an offset, over parameters.
     pub least: Aff,
-    /// The greatest.
+    /// The greatest possible value of an offset, over parameters.
     pub greatest: Aff,
-    /// Number of the instruction with the reduction.
+    /// Number of the instruction that contains the reduction.
     pub instruction: usize,
-    /// What the scalars that are loaded in the nest stand for, in terms of the segment; each after
-    /// those that it speaks of.
+    /// The values of the scalars loaded in the nest, in terms of the segment. Each comes after the
+    /// scalars that it mentions.
     pub scalars: Vec<(Name, Expr)>,
     /// All parts of the nest.
     pub parts: Vec<PartRef>,
 }
 
 impl FlatNest {
-    /// An expression of the nest with what is loaded in the place of scalars.
+    /// The expression with the nest's scalars replaced by what they load.
     pub fn inlined(&self, e: &Expr) -> Expr {
         let mut e = e.clone();
         for (name, value) in self.scalars.iter().rev() {
@@ -63,9 +63,9 @@ impl FlatNest {
     }
 }
 
-/// The nest over the segments of this iname.
+/// The flattenable nest over the segments of this iname.
 ///
-/// Errors: which premise it lacks, and what to do.
+/// Errors: the premise that it violates, and a remedy.
 pub fn flat_nest(data: &KernelData, segment: &Name) -> Result<FlatNest, Diagnostic> {
     Reader { data, lookup: Lookup::new(data), segment }.read()
 }
@@ -147,7 +147,7 @@ impl<'k> Reader<'k> {
         if found.replace(id).is_some_and(|other| other != id) { Err(self.shape()) } else { Ok(()) }
     }
 
-    /// The body of the loop over the segments, which has to stand at the host's level.
+    /// The body of the segment loop, which must be at host level.
     fn body(&self, trees: &'k [Tree]) -> Option<Result<&'k [Tree], Diagnostic>> {
         trees.iter().find_map(|tree| match tree {
             Tree::Loop { iname, body } if iname == self.segment => Some(Ok(&body[..])),
@@ -206,7 +206,7 @@ impl<'k> Reader<'k> {
         if self.lookup.writers(array).len() > 1 {
             return Err(self.refuse(format!("`{array}` is written more than once"), help));
         }
-        // Of the type that the scalar has, so that its value is the one that it would hold.
+        // Cast to the scalar's type, so that the value is the one it would hold.
         let value = match &temporary.dtype {
             Type::Known(dtype) => Expr::Cast(Type::Known(*dtype), i.value.clone().into()),
             Type::Open(_) => i.value.clone(),
@@ -214,7 +214,7 @@ impl<'k> Reader<'k> {
         Ok((array.clone(), value))
     }
 
-    /// The load behind the scalar of a bound: its array, and its subscript.
+    /// The load behind a bound's scalar: its array and its subscript.
     fn load(&self, name: &Name) -> Option<(Name, Aff, Expr)> {
         let [writer] = self.lookup.writers(name) else { return None };
         let value = &self.data.instructions[*writer].value;
@@ -334,13 +334,14 @@ impl<'k> Reader<'k> {
         Ok(())
     }
 
-    /// Whether an instruction is in the loop over the segments and host loops only.
+    /// Whether an instruction is inside the segment loop and host loops only.
     fn within_host(&self, x: &Instruction) -> bool {
         let host = |n: &Name| n == self.segment || self.data.tag(n) == Tag::Host;
         x.within.contains(self.segment) && x.within.iter().all(host)
     }
 
-    /// Nothing that is read is written in the nest, and what it loads is read in it alone.
+    /// Checks that the nest does not write what it reads, and that only the nest reads what it
+    /// loads.
     fn reads(&self, nest: &FlatNest, x: &Instruction) -> Result<(), Diagnostic> {
         let mut read: Vec<Name> = Vec::new();
         let expressions = nest.scalars.iter().map(|(_, e)| e);

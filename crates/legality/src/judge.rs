@@ -14,10 +14,10 @@ use crate::{
     witness::Witness,
 };
 
-/// What a proof rests on.
+/// The basis of a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Basis {
-    /// A theorem about the step, which the library states and its tests confirm.
+    /// A theorem about the step, stated by the library and confirmed by its tests.
     Theorem(&'static str),
     /// All conflicting pairs of accesses keep their order.
     Order,
@@ -25,38 +25,38 @@ pub enum Basis {
     Flow,
 }
 
-/// What a step is judged by.
+/// How a step is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Judgement {
-    /// The kernels before and after it are compared.
+    /// By comparing the kernels before and after it.
     Ask,
-    /// It is legal wherever it applies, for this reason.
+    /// It is legal wherever it applies, by this theorem.
     Theorem(&'static str),
 }
 
 /// The verdict on a step, given that the kernel before it is legal.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// It computes the declared kernel for all values of the parameters.
+    /// It computes the declared kernel for all parameter values.
     Proved {
-        /// What this rests on.
+        /// What the proof rests on.
         basis: Basis,
-        /// How many questions about integer sets were asked.
+        /// Number of queries on integer sets.
         questions: usize,
     },
-    /// It does not: a counter-example that was replayed.
+    /// It does not; the counterexample was replayed.
     Refuted(Box<Witness>),
-    /// Neither is known.
+    /// Neither is established.
     Unknown {
-        /// Why.
+        /// Why there is no verdict.
         reason: String,
-        /// What would let it be known, if there is something.
+        /// What would make it provable, if known.
         repair: Option<String>,
     },
 }
 
 impl Verdict {
-    /// The refusal of a step with this verdict; `None` for a proof.
+    /// The diagnostic that refuses a step with this verdict; `None` for a proof.
     pub fn refusal(&self) -> Option<Diagnostic> {
         match self {
             Verdict::Proved { .. } => None,
@@ -94,9 +94,8 @@ impl fmt::Display for Verdict {
 
 /// Whether `after` computes what its declared kernel does, given that `before` does.
 ///
-/// First the two are compared (see [`Comparison`]), then `after` with the declared kernel. What
-/// cannot be proved is replayed for small values of the parameters: only what went wrong there is
-/// refuted.
+/// `after` is compared first with `before` (see [`Comparison`]), then with the declared kernel.
+/// What cannot be proved is replayed for small parameter values; only a replay that fails refutes.
 pub fn judge(before: &LoopKernel, after: &LoopKernel) -> Verdict {
     match try_judge(before, after) {
         Ok(verdict) => verdict,
@@ -113,8 +112,8 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     if let Some(reason) = other_values(&new) {
         return Ok(Verdict::Unknown { reason, repair: None });
     }
-    // A scan whose iname is no longer told apart from others is no scan that could be proved; a run
-    // may show that it is none. Lowering refuses it.
+    // If the parts of a scan's iname no longer determine its value, the scan cannot be proved. A
+    // run may show that it is wrong; otherwise lowering refuses it.
     let ended = after.instructions.iter().find_map(|i| along(after, &new.lookup, i)?.err());
     if let Some(d) = ended {
         return Ok(match search(&Model::new(after.declared())?, &new, None) {
@@ -150,7 +149,7 @@ fn try_judge(before: &LoopKernel, after: &LoopKernel) -> Result<Verdict, Diagnos
     })
 }
 
-/// Which facts about data could help: those of arrays that cells of changed arrays hang on.
+/// Facts about data that could help: those of arrays on which cells of changed arrays depend.
 fn facts_wanted(model: &Model<'_>, changed: &BTreeMap<Name, String>) -> Option<String> {
     let touches = changed.keys().filter_map(|array| model.touches.get(array)).flatten();
     let load = touches.flat_map(|(p, _)| &model.parts[*p].loads).next()?;

@@ -1,25 +1,23 @@
-//! Whether a transformed kernel computes what its declared kernel does: the one legality question,
-//! and its answers.
+//! Legality: whether a transformed kernel computes what its declared kernel does.
 //!
 //! [`judge`] gives the verdict on a step: `Proved`, `Refuted` with a [`Witness`], or `Unknown` with
-//! the reason. It asks
+//! the reason. It tries in turn
 //!
-//! 1. whether all conflicting pairs of accesses keep their order ([`Comparison`]), which a few
-//!    conjunctions of linear constraints answer;
-//! 2. where they do not, or where copies and new storage come in, whether every read sees the
+//! 1. whether all conflicting pairs of accesses keep their order ([`Comparison`]), decided by a few
+//!    conjunctions of linear constraints;
+//! 2. where they do not, or where copies or new storage are added, whether every read sees the
 //!    declared definition (dataflow by isl);
-//! 3. where that is not proved either, a concrete run of both kernels for small values of the
-//!    parameters ([`replay`]), which alone refutes.
+//! 3. where that is not proved either, a concrete run of both kernels for small parameter values
+//!    ([`replay`]). Only this one can refute.
 //!
-//! What a part of a transformed kernel is to the declared one is told by its role and its map,
-//! never by the name of the step that made it.
+//! The relation of a transformed kernel's part to the declared kernel follows from its role and its
+//! map, never from the name of the step that made it.
 //!
-//! Lowering asks the rest: which executions meet in a cell in different threads and need a
-//! synchronisation between them, the set H of the design: pairs `x -> y` of executions that touch
-//! the same cell, one of them writing, in different threads, with neither before the other; see
-//! [`Query`]. Subscripts and bounds that are read from data are unknown integers, different on both
-//! sides, of which [`Load`] and the declared facts say something; so an answer "no" is a proof, and
-//! an answer "yes" means that it may happen.
+//! Lowering needs one more query: which executions in different threads need a synchronisation
+//! between them. These are the pairs `x -> y` that touch the same cell, at least one of them
+//! writing, in different threads; see [`Query`]. Subscripts and bounds read from data are unknown
+//! integers, independent on each side except for what [`Load`] and the declared facts imply. So the
+//! answer "no" is a proof, and "yes" means only that a conflict may happen.
 
 #![cfg_attr(
     not(test),

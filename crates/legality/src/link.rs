@@ -1,27 +1,26 @@
-//! Which executions of two forms of a kernel are the same.
+//! Matches executions between two forms of a kernel.
 //!
-//! A part of the new form is *linked* to the part of the old one that does the same part of the
+//! A part of the new form is *linked* to the part of the old form that does the same part of the
 //! same declared instruction, with a value for each old iname in terms of new ones, if these values
-//! take different executions to different ones and both do the same declared instances. Several new
-//! parts may be linked to one old part, as after a split of the index set; together they must be
-//! all of it. A link is guessed from names (kept, defined by others, renamed in their order) and
-//! then checked.
+//! are injective on executions and both parts do the same declared instances. Several new parts may
+//! be linked to one old part, as after an index-set split; together they must cover it. A link is
+//! guessed from names (kept, defined by others, or renamed in order) and then checked.
 
 use loopwright_kernel_ir::{Aff, Constraint, Expr, Name, Role};
 use loopwright_poly::{Result, Set, System, Table};
 
 use crate::{Event, Model, ModelPart, conflict::primed, order::Possible};
 
-/// The old part of a new one.
+/// The old part that corresponds to a new one.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Its number.
+    /// The old part's number.
     pub old: usize,
     /// The values of the old part's base inames, over the new part's.
     pub values: Table<Name, Aff>,
-    /// Each old iname is the new one of the same name.
+    /// Whether each old iname is the new one of the same name.
     pub identity: bool,
-    /// Whether all of the old part's executions are known to be among the new part's.
+    /// Whether the new part is known to cover all of the old part's executions.
     pub onto: bool,
     /// For each event of the new part, whether the old part's event of the same number does the
     /// same to the same cell.
@@ -29,7 +28,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// The function over old inames in terms of new ones.
+    /// Rewrites a function of old inames in terms of new ones.
     pub fn apply(&self, aff: &Aff) -> Result<Aff> {
         if self.identity {
             return Ok(aff.clone());
@@ -70,8 +69,8 @@ fn old_part(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Option<usize>
     if let Some(k) = old.numbers.get(&part.part).copied().filter(|k| same_role(k)) {
         return Some(k);
     }
-    // A new instruction that does what one old instruction alone does, whose name it continues
-    // where there are several.
+    // A new instruction that does what exactly one old instruction does. If there are several, the
+    // one whose name it extends.
     let does = new.does(part)?;
     let candidates: Vec<usize> = (0..old.parts.len())
         .filter(|k| old.parts[*k].part.part == part.part.part && old.does(&old.parts[*k]) == Some(does))
@@ -86,8 +85,7 @@ fn old_part(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Option<usize>
     }
 }
 
-/// The values of the old inames: kept ones, those that are defined by others now, and renamed ones
-/// in their order.
+/// The values of the old inames: kept ones, those now defined by others, and renamed ones in order.
 fn guess(old: &ModelPart, new: &Model<'_>, part: &ModelPart) -> Result<Option<(Table<Name, Aff>, bool)>> {
     let mut values = Table::default();
     let mut missing = Vec::new();
@@ -123,8 +121,7 @@ fn system(new: &Model<'_>, constraints: &[Constraint]) -> Result<System> {
     System::of(rows)
 }
 
-/// Whether the values take each of the new part's executions to an execution of the old one, no two
-/// to the same.
+/// Whether the values map the new part's executions injectively to executions of the old one.
 fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Link) -> Result<bool> {
     let preimage: Vec<Constraint> =
         p.constraints.iter().map(|c| link.constraint(c)).collect::<Result<_>>()?;
@@ -134,7 +131,7 @@ fn is_injection(p: &ModelPart, new: &Model<'_>, part: &ModelPart, link: &mut Lin
     if !inside {
         return Ok(false);
     }
-    // Names that are exchanged one for one are a bijection of all points.
+    // A one-to-one renaming is a bijection of all points.
     let mut names: Vec<&Name> = link.values.values().filter_map(Aff::as_var).collect();
     names.sort();
     names.dedup();
@@ -166,7 +163,7 @@ fn old_name(n: &Name) -> Name {
     n.followed_by("\"")
 }
 
-/// Whether the executions of some new parts are all those of an old part, none of them twice.
+/// Whether the executions of some new parts are exactly those of an old part, each once.
 pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)]) -> Result<bool> {
     if let [(_, link)] = links
         && link.onto
@@ -210,11 +207,11 @@ pub(crate) fn cover(p: &ModelPart, new: &Model<'_>, links: &[(&ModelPart, &Link)
     Set::from_constraints(&dims, &rows)?.is_subset(&image)
 }
 
-/// Whether two executions share an accumulator in the new form where they did in the old one. An
-/// accumulator's cell are the inames around its reduction. Where their number has changed, the old
-/// ones have to be functions of the new ones by their names alone, so that the same functions hold
-/// for all parts; the link of the initial part, which has no other inames, says that these are one
-/// to one.
+/// Whether two executions share an accumulator in the new form if they did in the old one. The cell
+/// of an accumulator consists of the inames around its reduction. If their number has changed, the
+/// old inames must be functions of the new ones by name alone, so that the same functions hold for
+/// all parts; the link of the `init` part, which has no other inames, proves that these functions
+/// are one-to-one.
 fn same_accumulators(new: &Model<'_>, link: &Link, a: &Event, b: &Event) -> bool {
     if a.cell.len() == b.cell.len() {
         return true;
@@ -232,7 +229,7 @@ fn same_event(old: &Model<'_>, new: &Model<'_>, link: &Link, a: &Event, b: &Even
         return Ok(false);
     }
     if old.is_accumulator(&a.array) {
-        // Of the same reduction, of an instruction that may have another id.
+        // The same reduction, in an instruction whose id may differ.
         let number = |array: &Name| array.rsplit_once('.').map(|(_, n)| n.to_string());
         return Ok(number(&a.array) == number(&b.array) && same_accumulators(new, link, a, b));
     }
@@ -302,7 +299,7 @@ pub fn link(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Linked<Link> 
             .unwrap_or_default();
         for iname in inames {
             let (a, b) = (old.declared_value(p, &iname)?, new.declared_value(part, &iname)?);
-            // Inames of other reductions of the instruction say nothing about this part.
+            // Inames of the instruction's other reductions do not constrain this part.
             if a.mentions_any(&|n| old.lookup.is_iname(n) && !p.inames.contains(n)) {
                 continue;
             }
@@ -317,7 +314,7 @@ pub fn link(old: &Model<'_>, new: &Model<'_>, part: &ModelPart) -> Linked<Link> 
     Ok(link)
 }
 
-/// Known relations of inames from a sign whose sides are both single inames.
+/// Adds the relation of two inames from a sign whose two sides are single inames.
 pub(crate) fn narrow_by(
     possible: &mut Possible,
     left: &Aff,

@@ -1,25 +1,24 @@
-//! What follows from facts about data for the values that two executions read.
+//! What the declared facts about data imply for the values that two executions read.
 //!
-//! A value read from an array is a function of the subscripts. For each two reads of one array:
-//! equal subscripts give equal values; in a monotone array a subscript that is not greater gives a
-//! value that is not greater; in an injective one equal values come from equal subscripts. Each
-//! rule is used where what it needs follows from the system, and adds what it gives, until nothing
-//! new is added; what would need a distinction of cases is not used. So the system only gets what
-//! is true.
+//! A value read from an array is a function of the subscripts. For every two reads of one array:
+//! equal subscripts give equal values; in a monotone array, a subscript that is not greater gives a
+//! value that is not greater; in an injective array, equal values imply equal subscripts. A rule
+//! applies if its premise follows from the system, and adds its conclusion, until nothing new is
+//! added. Case distinctions are not made. So the system only receives what is implied.
 
 use loopwright_kernel_ir::{Aff, Constraint, Fact};
 use loopwright_poly::{Result, System};
 
 use crate::Load;
 
-/// Whether what is declared of data leaves no point of a system that speaks of the values of these
+/// Whether the declared facts about data rule out every point of a system over the values of these
 /// loads.
 pub fn facts_exclude(system: &System, loads: &[Load], facts: &[Fact]) -> Result<bool> {
     add_facts(&mut system.clone(), loads, facts)
 }
 
-/// Adds to a system what follows from the facts about the values of these loads; whether it is
-/// empty then.
+/// Adds to a system what the facts imply for the values of these loads, and returns whether it is
+/// then empty.
 pub(crate) fn add_facts(system: &mut System, loads: &[Load], facts: &[Fact]) -> Result<bool> {
     let mut pairs: Vec<(usize, usize)> = Vec::new();
     for k in 0..loads.len() {
@@ -58,7 +57,7 @@ pub(crate) fn add_facts(system: &mut System, loads: &[Load], facts: &[Fact]) -> 
     }
 }
 
-/// What a rule needs, and what it gives.
+/// The premise and the conclusion of a rule.
 type Rule = (Vec<Constraint>, Vec<Constraint>);
 
 fn value(load: &Load) -> Aff {

@@ -1,18 +1,18 @@
-//! A kernel as legality sees it: executions of parts, when and where they run, what they touch, and
-//! what they are to the declared kernel.
+//! A kernel as legality sees it: the executions of parts, when and where they run, what they touch,
+//! and how they relate to the declared kernel.
 //!
 //! * **Executions** of a part are the integer points of its constraints over base inames;
 //!   definitions of split inames are expanded.
 //! * **Time** is the path through the loop tree ([`Step`]): position among the children, iname of
-//!   the loop, position, ...; lanes of a thread come last, statement by statement, reads before
-//!   writes.
+//!   the loop, position, and so on; lanes of a thread come last, statement by statement, reads
+//!   before writes.
 //! * **Place** is a coordinate on each axis of the block and the grid ([`Coordinate`]), by the same
-//!   convention as in lowering: the value of an iname on an axis less its least value, the first
-//!   for a part that is elected, every one for a part that each thread runs for itself.
-//! * **Cells** ([`Event`]) belong to an owner: a private one to its thread (and lane), a shared one
-//!   to its block.
-//! * Numbers that are read from data stand in constraints under the name of the temporary that
-//!   holds them; two executions may see two different values.
+//!   convention as in lowering: the value of an iname on the axis minus its least value; the first
+//!   coordinate for an elected part; every coordinate for a part that each thread replicates.
+//! * **Cells** ([`Event`]) belong to an owner: a private cell to its thread (and lane), a shared
+//!   cell to its block.
+//! * Integers read from data appear in constraints under the name of the temporary that holds them;
+//!   two executions may see different values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,37 +36,38 @@ pub const AXES: usize = 6;
 /// One component of a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Which child of its loop.
+    /// The index among the children of its parent.
     pub position: usize,
-    /// The loop; `None` for the part itself.
+    /// The iname of the loop; `None` for the part itself.
     pub iname: Option<Name>,
 }
 
-/// Where an execution stands on an axis.
+/// The position of an execution on an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coordinate {
     /// One of the part's inames is on the axis.
     Iname(Name),
-    /// The first, elected for the part, or the only one of an axis that nothing uses.
+    /// The first one: the part is elected, or nothing uses the axis.
     First,
-    /// Each of them runs the part for itself.
+    /// All of them: each runs its own copy of the part.
     Every,
 }
 
 /// One part of an instruction.
 #[derive(Clone, Debug)]
 pub struct ModelPart {
-    /// The part.
+    /// The part that this models.
     pub part: PartRef,
     /// The number of its instruction.
     pub instruction: usize,
     /// Its base inames, outermost first.
     pub inames: Vec<Name>,
-    /// What restricts its executions, over base inames, parameters and data.
+    /// Constraints on its executions, over base inames, parameters and data.
     pub constraints: Vec<Constraint>,
-    /// How many of the constraints come from domains; those of an affine predicate are behind them.
+    /// The number of leading constraints that come from domains; those of an affine predicate
+    /// follow.
     pub from_domains: usize,
-    /// Whether it may also do nothing, by a predicate on data.
+    /// Whether a predicate on data may disable it.
     pub may: bool,
     /// Its path through the loop tree.
     pub path: Vec<Step>,
@@ -74,12 +75,11 @@ pub struct ModelPart {
     pub lanes: Vec<Name>,
     /// Its inames on axes of the block or the grid.
     pub hardware: Vec<Name>,
-    /// Where it runs.
+    /// The coordinate on each axis.
     pub place: [Coordinate; AXES],
-    /// What it touches.
+    /// Its reads, writes and updates.
     pub events: Vec<Event>,
-    /// The values read from data that occur in its constraints and cells, as far as it is known
-    /// from where.
+    /// Values read from data that occur in its constraints and cells, if their source is known.
     pub loads: Vec<Load>,
 }
 
@@ -92,23 +92,23 @@ impl ModelPart {
 
 /// A kernel as legality sees it.
 pub struct Model<'k> {
-    /// The kernel.
+    /// The kernel that this models.
     pub kernel: &'k LoopKernel,
-    /// Tables of its names.
+    /// Lookup tables of its names.
     pub lookup: Lookup<'k>,
     /// Its parts in text order.
     pub parts: Vec<ModelPart>,
-    /// Their numbers.
+    /// The index of each part in [`Model::parts`].
     pub numbers: Table<PartRef, usize>,
-    /// What holds for the parameters: assumptions, and that lengths are not negative.
+    /// Constraints on the parameters: the assumptions, and non-negative array lengths.
     pub context: Vec<Constraint>,
-    /// For each array, its events: numbers of part and event.
+    /// The events on each array, as (part, event) indices.
     pub touches: BTreeMap<Name, Vec<(usize, usize)>>,
     /// Constant ranges of base inames that a domain states.
     pub ranges: Table<Name, (i64, i64)>,
 }
 
-/// Assumptions, and that the lengths of arrays are not negative.
+/// The assumptions, and the constraints that array lengths are not negative.
 pub fn context(kernel: &LoopKernel) -> Vec<Constraint> {
     let mut context = kernel.assumptions.clone();
     for arg in &kernel.args {
@@ -127,7 +127,7 @@ pub fn context(kernel: &LoopKernel) -> Vec<Constraint> {
     context
 }
 
-/// The constant ranges that domains state of single inames, as of the inner iname of a split.
+/// The constant ranges that domains state for single inames, such as the inner iname of a split.
 pub(crate) fn constant_ranges(kernel: &KernelData) -> Table<Name, (i64, i64)> {
     let mut low: Table<&Name, i64> = Table::default();
     let mut high: Table<&Name, i64> = Table::default();
@@ -155,7 +155,7 @@ fn axis_of(tag: Tag) -> Option<usize> {
 impl<'k> Model<'k> {
     /// The model of a kernel.
     ///
-    /// Errors: a tree that names parts that do not exist, numbers beyond 64 bits.
+    /// Errors: a tree that refers to parts that do not exist; integers that do not fit in 64 bits.
     pub fn new(kernel: &'k LoopKernel) -> std::result::Result<Self, Diagnostic> {
         let mut model = Model {
             kernel,
@@ -219,7 +219,7 @@ impl<'k> Model<'k> {
             });
         }
         for n in data {
-            // Where nothing is known of it, it is an unknown integer.
+            // If nothing is known of it, it is an unknown integer.
             let _ = loads.scalar(n);
         }
         let events = events(kernel, &self.lookup, instruction, &part, &constraints, &mut loads);
@@ -287,7 +287,7 @@ impl<'k> Model<'k> {
         self.lookup.expand(&value)
     }
 
-    /// Parameters that the assumptions give one value.
+    /// Parameters that the assumptions fix to one value.
     pub fn fixed(&self) -> BTreeMap<Name, i64> {
         let mut fixed = BTreeMap::new();
         for c in &self.kernel.assumptions {
@@ -305,7 +305,7 @@ impl<'k> Model<'k> {
         self.lookup.is_scalar(name)
     }
 
-    /// Who sees the cells of an array; accumulators count as global, for lowering joins them.
+    /// The address space of an array. Accumulators count as global, since lowering combines them.
     pub fn space(&self, array: &str) -> AddressSpace {
         self.lookup.array(array).map_or(AddressSpace::Global, |a| a.space)
     }
@@ -324,7 +324,7 @@ impl<'k> Model<'k> {
         }
     }
 
-    /// The lanes that own cells of a private array: those that it is written in.
+    /// The lanes that own the cells of a private array: those in which it is written.
     pub fn written_lanes(&self, array: &Name) -> Vec<Name> {
         let mut lanes: Vec<Name> = Vec::new();
         if self.space(array) != AddressSpace::Private {
@@ -339,9 +339,9 @@ impl<'k> Model<'k> {
         lanes
     }
 
-    /// The lanes that own cells of a private array.
+    /// The lanes that own the cells of a private array.
     ///
-    /// Errors: parts that touch it outside of these lanes, which have no copy of their own.
+    /// Errors: parts outside these lanes touch it, and would have no copy of their own.
     pub fn owning_lanes(&self, array: &Name) -> std::result::Result<Vec<Name>, String> {
         let lanes = self.written_lanes(array);
         for (p, _) in self.touches.get(array).into_iter().flatten() {
@@ -353,8 +353,8 @@ impl<'k> Model<'k> {
         Ok(lanes)
     }
 
-    /// Whether what an array holds can be seen: it is an argument, or something reads it. Lowering
-    /// leaves out what cannot.
+    /// Whether the contents of an array are observable: it is an argument, or something reads it.
+    /// Lowering omits what is not.
     pub fn is_seen(&self, array: &str) -> bool {
         let touches = self.touches.get(array).map_or(&[][..], Vec::as_slice);
         touches.iter().any(|(p, k)| self.parts[*p].events[*k].touch == Touch::Read)
@@ -367,14 +367,14 @@ impl<'k> Model<'k> {
         touches.iter().any(|(p, k)| self.parts[*p].events[*k].touch != Touch::Read)
     }
 
-    /// The function of the second of two executions: its names are primed, parameters are those of
-    /// both.
+    /// Rewrites a function for the second of two executions: its names are primed; parameters are
+    /// shared.
     pub fn second(&self, aff: &Aff) -> Result<Aff> {
         aff.rename(&|n| (!self.is_parameter(n)).then(|| primed(n)))
     }
 
-    /// Whether what is declared of data leaves no pair of executions of two parts in a system, the
-    /// names of the second one primed.
+    /// Whether the declared facts about data rule out every pair of executions of two parts in a
+    /// system whose second execution has primed names.
     pub fn facts_exclude(&self, p: &ModelPart, q: &ModelPart, system: &System) -> Result<bool> {
         if p.loads.is_empty() && q.loads.is_empty() {
             return Ok(false);
@@ -387,8 +387,8 @@ impl<'k> Model<'k> {
         add_facts(&mut system.clone(), &loads, &self.kernel.facts)
     }
 
-    /// The least value of an iname on an axis, over parameters: what lowering counts its coordinate
-    /// from.
+    /// The least value of an iname on an axis, over parameters. Lowering computes coordinates
+    /// relative to it.
     pub fn lower(&self, iname: &Name) -> Result<Option<Aff>> {
         let fewest = self.parts.iter().filter(|p| p.inames.contains(iname)).min_by_key(|p| p.inames.len());
         let Some(part) = fewest else { return Ok(None) };

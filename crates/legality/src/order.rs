@@ -1,13 +1,13 @@
 //! Orders of executions as disjunctions of comparisons of loop values.
 //!
-//! Two executions `x` and `y` of parts `p` and `q` are compared along the loops that are around
-//! both: at the first one whose values differ, or by the positions of the children in which they
-//! are. Executions of one part at the same time are different threads, which nothing orders, or
+//! Two executions `x` and `y` of parts `p` and `q` are ordered along the loops around both: by the
+//! first loop whose values differ, or else by the positions of the children that contain them.
+//! Executions of one part at the same time are either different threads, which are unordered, or
 //! lanes of one thread: these read before they write, and write one after the other.
 //!
-//! A [`Way`] is one case: comparisons of values of `x` with values of `y`, all of which hold.
+//! A [`Way`] is one case: a conjunction of comparisons between values of `x` and values of `y`.
 //! Different threads at different times count as ordered: whether a barrier or a kernel boundary
-//! can stand there is lowering's question.
+//! can be placed between them is for lowering to decide.
 
 use std::cmp::Ordering;
 
@@ -21,18 +21,18 @@ use crate::{Event, Model, ModelPart, Touch};
 pub struct Sign {
     /// A base iname of both parts.
     pub iname: Name,
-    /// How the value in `x` stands to the value in `y`.
+    /// The relation of the value in `x` to the value in `y`.
     pub relation: Ordering,
 }
 
-/// Comparisons that hold together.
+/// A conjunction of comparisons.
 pub type Way = Vec<Sign>;
 
 fn sign(iname: &Name, relation: Ordering) -> Sign {
     Sign { iname: iname.clone(), relation }
 }
 
-/// All equal up to a name, which has the relation: a case for each name.
+/// One case for each name: all names before it are equal, and it has the given relation.
 fn lexicographic(prefix: &[Sign], names: &[Name], relation: Ordering, found: &mut Vec<Way>) {
     let mut equal = prefix.to_vec();
     for n in names {
@@ -43,8 +43,8 @@ fn lexicographic(prefix: &[Sign], names: &[Name], relation: Ordering, found: &mu
     }
 }
 
-/// The loops around both parts, and how their children stand to each other; `Equal` for one and the
-/// same part.
+/// The loops around both parts, and the order of the children that contain them; `Equal` if the two
+/// are the same part.
 pub fn common(p: &ModelPart, q: &ModelPart) -> (Vec<Name>, Ordering) {
     let mut loops = Vec::new();
     for (a, b) in p.path.iter().zip(&q.path) {
@@ -84,17 +84,17 @@ pub fn before(p: &ModelPart, e: &Event, q: &ModelPart, f: &Event) -> Vec<Way> {
     ways
 }
 
-/// Why two executions are not in the order that is asked.
+/// How two executions violate the required order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
-    /// The second one comes first.
+    /// They are in the opposite order.
     Turned,
-    /// They are different threads at the same time.
+    /// They are in different threads at the same time.
     Unordered,
 }
 
 /// The cases in which `x` does not come before `y`, for two different executions or two events of
-/// one.
+/// one execution.
 pub fn not_before(p: &ModelPart, e: &Event, q: &ModelPart, f: &Event) -> Vec<(Way, Against)> {
     let turned = before(q, f, p, e).into_iter().map(|way| {
         let way = way.into_iter().map(|s| Sign { relation: s.relation.reverse(), ..s }).collect();
@@ -115,7 +115,7 @@ pub fn not_before(p: &ModelPart, e: &Event, q: &ModelPart, f: &Event) -> Vec<(Wa
     found
 }
 
-/// What is known of pairs of values of inames: each set of relations that are still possible.
+/// What is known about pairs of iname values: for each iname, the set of relations still possible.
 #[derive(Clone, Debug, Default)]
 pub struct Possible(Vec<(Name, u8)>);
 
@@ -128,7 +128,7 @@ fn bit(relation: Ordering) -> u8 {
 }
 
 impl Possible {
-    /// Only this relation is possible any more. Whether any is left.
+    /// Restricts an iname to this relation. Returns whether any relation is still possible.
     pub fn narrow(&mut self, iname: &Name, relation: Ordering) -> bool {
         let bits = bit(relation);
         for (n, possible) in &mut self.0 {
@@ -143,16 +143,16 @@ impl Possible {
 }
 
 impl Model<'_> {
-    /// Whether equal values of a function mean equal values of all its names; see `radix`.
+    /// Whether equal values of a function imply equal values of all its names; see `radix`.
     pub fn is_radix(&self, aff: &Aff) -> bool {
         radix(aff, &self.ranges, &|n| self.is_parameter(n))
     }
 }
 
-/// Whether equal values of a function mean equal values of all its names that are no parameters: a
-/// mixed radix number such as `128*i_outer + i_inner` with `0 <= i_inner < 128`. Where all factors
-/// are positive, its values also have the order of the names' values, those with the greatest
-/// factor first.
+/// Whether equal values of a function imply equal values of all its names other than parameters: a
+/// mixed-radix number such as `128*i_outer + i_inner` with `0 <= i_inner < 128`. If all factors are
+/// positive, its values are also ordered lexicographically by the names' values, greatest factor
+/// first.
 pub(crate) fn radix(
     aff: &Aff,
     ranges: &Table<Name, (i64, i64)>,
@@ -167,7 +167,7 @@ pub(crate) fn radix(
         }
     }
     terms.sort_by_key(|(_, c)| *c);
-    // The greatest difference that the names so far can make.
+    // The greatest difference that the names so far can produce.
     let mut reach = 0i64;
     for (k, (name, c)) in terms.iter().enumerate() {
         if *c <= reach {

@@ -1,8 +1,8 @@
-//! What the parts of a transformed instruction are to the parts of the declared one.
+//! How the parts of a transformed instruction relate to the parts of the declared one.
 //!
-//! A reduction may have become several nested ones of its operator
+//! A reduction may have become several nested ones with its operator
 //! (`sum(i_outer, sum(i_inner, e))`): the innermost one *adds* points of the declared reduction,
-//! those around it *join* partial results.
+//! and those around it *join* partial results.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use loopwright_kernel_ir::{Aff, BinaryOp, Expr, Instruction, Name, Part, Role, T
 
 use crate::{Model, ModelPart, event::affine_predicate};
 
-/// What a part does.
+/// The role of a part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PartRole {
     /// It does instances of this part of the declared instruction.
     Does(Name, Part),
-    /// It joins partial results of the declared reduction of this number.
+    /// It joins partial results of the declared reduction with this number.
     Joins(Name, usize),
-    /// It copies a cell.
+    /// It copies a cell to another.
     Copies,
 }
 
-/// For each reduction of a transformed instruction, by number, the number of the declared one and
-/// whether it adds its points.
+/// For each reduction of a transformed instruction, the number of the declared reduction and
+/// whether it adds that reduction's points.
 pub(crate) fn reductions(
     model: &Model<'_>,
     instruction: &Instruction,
@@ -43,7 +43,7 @@ pub(crate) fn reductions(
             })
         };
         let same = |m: &usize| theirs.get(*m).is_some_and(|r| r.op == reduce.op && covers(r));
-        // Reductions over the same inames stand in their order.
+        // Reductions over the same inames keep their relative order.
         let used = |m: &usize| numbers.iter().filter(|k| *k == m).count();
         let candidates: Vec<usize> = (0..theirs.len()).filter(same).collect();
         let number = if mine.len() == theirs.len() {
@@ -63,7 +63,7 @@ pub(crate) fn reductions(
 }
 
 impl Model<'_> {
-    /// What a part is to the declared kernel.
+    /// The role of a part with respect to the declared kernel.
     pub fn role(&self, part: &ModelPart) -> PartRole {
         let Some(does) = self.does(part) else { return PartRole::Copies };
         let here = part.part.part;
@@ -87,7 +87,7 @@ fn has_quotients(e: &Expr) -> bool {
     found
 }
 
-/// Whether a transformed expression computes what the declared one does, reads being checked
+/// Whether a transformed expression computes what the declared one does. Reads are checked
 /// elsewhere.
 fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: &Expr) -> bool {
     let is_read = |e: &Expr| match e {
@@ -103,16 +103,17 @@ fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: 
     if declared_read(declared) || is_read(e) {
         return declared_read(declared) && is_read(e);
     }
-    // A constant that stands for an iname keeps the iname's type.
+    // A constant that replaces an iname keeps the iname's type.
     if let (Expr::Name(n), Expr::Cast(t, value)) = (declared, e)
         && matches!(**value, Expr::Int(_))
     {
         return TypeTable::new(model.kernel.declared()).scalar(n) == Some(t)
             && same_value(model, instruction, declared, value);
     }
-    // Values of temporaries are reads. What wraps keeps sums and products, and no quotients:
-    // `(i*65536)//65536` is not `i`, though the functions are equal. The value of an iname alone
-    // does not wrap; quotients in it stand as they are, so that no factor has been cancelled.
+    // Values of temporaries are reads. Wrapping arithmetic preserves sums and products, but not
+    // quotients: `(i*65536)//65536` is not `i`, though the functions are equal. The value of a
+    // single iname does not wrap; its quotients are compared as written, so that no factor has been
+    // cancelled.
     let is_iname = matches!(declared, Expr::Name(_));
     let integers = |e: &Expr, is_read: &dyn Fn(&Expr) -> bool| {
         let aff = e.to_aff().filter(|a| !a.names().iter().any(|n| is_read(&Expr::Name(n.clone()))))?;
@@ -159,13 +160,14 @@ fn same_value(model: &Model<'_>, instruction: &Instruction, declared: &Expr, e: 
     }
 }
 
-/// Why a transformed kernel may compute other values than the declared one, whatever its reads see.
+/// Why a transformed kernel may compute different values from the declared one even if its reads
+/// see the right definitions.
 pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
     let declared = model.kernel.declared();
     let fixed = model.fixed();
     let fix = |e: &Expr| match fixed.is_empty() {
         true => e.clone(),
-        // As `fix_parameters` writes it: with the parameter's type.
+        // As `fix_parameters` writes it, with the parameter's type.
         false => e.substitute(&|n| {
             let value = Arc::new(Expr::Int(*fixed.get(n)?));
             Some(Expr::Cast(model.lookup.types().scalar(n)?.clone(), value))
@@ -188,7 +190,7 @@ pub(crate) fn other_values(model: &Model<'_>) -> Option<String> {
         let condition = match (&original.predicate, &instruction.predicate) {
             (None, None) => true,
             (Some(a), Some(b)) => a == b || same_value(model, instruction, &fix(a), b),
-            // A condition on inames only says which instances run.
+            // A condition on inames only restricts which instances run.
             (None, Some(_)) => affine_predicate(&model.lookup, instruction).is_some(),
             (Some(_), None) => false,
         };

@@ -1,25 +1,25 @@
-//! Scans: reductions whose accumulator goes on from one value of an iname to the next.
+//! Scans: reductions whose accumulator is carried from one value of an iname to the next.
 //!
 //! *Theorem.* Let `U` be the points `(w, i, j)` of a reduction over `j` in an instruction with the
-//! inames `w` and `i`, and `I` its instances `(w, i)`. If for a constant `c`
+//! inames `w` and `i`, and let `I` be its instances `(w, i)`. If for a constant `c`
 //!
 //! 1. `U` has no point with `j > i + c`, and
 //!    `{ (w, i, j) in U : j < i + c } = { (w, i, j) : (w, i - 1, j) in U and (w, i) in I }`: each
-//!    instance has the points of the one before it and at most one more, the last one;
-//! 2. what is reduced does not speak of `i`;
+//!    instance has the points of its predecessor and at most one more, the last;
+//! 2. the reduced expression does not mention `i`;
 //! 3. nothing writes what is read for `j` between the first instance with that point, `i = j - c`,
 //!    and any later one;
 //!
-//! then one accumulator for all `i`, to which the instance `i` adds the point `i + c` alone, holds
-//! at each instance what the reduction delivers, in the order of its points: by induction along
-//! `i`. (1) is two inclusions of conjunctions, (3) a conjunction for each case of the order of a
-//! write and the two reads. [`carried`] checks all three.
+//! then a single accumulator for all `i`, to which instance `i` adds only the point `i + c`, holds
+//! at each instance the result of the reduction, in the order of its points: by induction over `i`.
+//! Premise (1) consists of two inclusions of conjunctions, premise (3) of one conjunction for each
+//! case of the order of a write and the two reads. [`carried`] checks all three.
 //!
 //! Afterwards the accumulator has a contract: `finish` sees the updates of all values of the iname
-//! up to its own. A loop keeps it where it keeps each update before each `finish` that sees it (see
-//! `compare`). An update that a `finish` does *not* see may come before it where the two are
-//! different threads or lanes, for lowering joins those in the order of the iname; that needs the
-//! iname to be a mixed radix number of its loops and coordinates ([`along`]).
+//! up to its own. A loop preserves the contract if it keeps each update before each `finish` that
+//! sees it (see `compare`). An update that a `finish` does *not* see may precede it if the two are
+//! in different threads or lanes, since lowering joins those in iname order; that requires the
+//! iname to be a mixed-radix number of its loops and coordinates ([`along`]).
 
 use std::collections::BTreeMap;
 
@@ -36,11 +36,12 @@ use crate::{
     order::{Way, before, not_before, radix},
 };
 
-/// The base inames that the reductions of an instruction are scans along, with what one step of
-/// each means for the scan's iname: the coarsest first. `None` for an instruction that is no scan.
+/// The base inames that the reductions of an instruction scan along, coarsest first, each with the
+/// increment of the scan's iname that one step of it makes. `None` for an instruction that is not a
+/// scan.
 ///
-/// Errors: the iname is not a mixed radix number of them any more, so that they do not tell its
-/// values apart or not in their order.
+/// Errors: the iname is no longer a mixed-radix number of them, so they do not determine its
+/// values, or not in order.
 pub fn along(
     data: &KernelData,
     lookup: &Lookup<'_>,
@@ -71,7 +72,7 @@ pub fn along(
         return Some(Err(refuse()));
     }
     let mut ranges = constant_ranges(data);
-    // What the domains do not state of the finer ones, as of a part of a part, follows from them.
+    // Ranges of finer inames that the domains do not state, as of a split of a split, are derived.
     for (n, _) in &inames {
         if ranges.contains_key(n) {
             continue;
@@ -82,8 +83,8 @@ pub fn along(
             Err(e) => return Some(Err(e)),
         };
     }
-    // A part of one value, as of a split by the whole length, makes no step: what is as coarse and
-    // has several comes before it.
+    // An iname with a single value, as after a split by the whole length, makes no step: among
+    // equally coarse inames, those with several values come first.
     let only = |n: &Name| ranges.get(n).filter(|(low, high)| low == high).map(|(low, _)| Aff::constant(*low));
     inames.sort_by_key(|(n, c)| (std::cmp::Reverse(*c), only(n).is_some()));
     let Ok(value) = value.substitute(&only) else { return Some(Err(refuse())) };
@@ -98,9 +99,9 @@ pub fn along(
     Some(Ok(inames))
 }
 
-/// Whether loops over these inames, the coarsest first, go through a number that they make up in
-/// its order: what the finer ones add up to differs by less than one step of a coarser one, as the
-/// parts of `0 <= 3*o + i < 4` do together, though not each for itself.
+/// Whether loops over these inames, coarsest first, enumerate the number that they form in
+/// increasing order: the contribution of the finer ones varies by less than one step of a coarser
+/// one. For `0 <= 3*o + i < 4` this holds jointly, though not for each iname alone.
 fn in_order(
     lookup: &Lookup<'_>,
     instruction: &Instruction,
@@ -122,7 +123,7 @@ fn in_order(
     Ok(true)
 }
 
-/// The range of a function of the inames around an instruction, where it is constant.
+/// The range of a function of the inames around an instruction, if it is constant.
 fn range(lookup: &Lookup<'_>, instruction: &Instruction, of: &Aff) -> Result<Option<(i64, i64)>, Diagnostic> {
     let mut rows = Vec::new();
     for c in lookup.instances(&instruction.within) {
@@ -140,16 +141,16 @@ impl Model<'_> {
     }
 }
 
-/// `n=2, i=1, j=0`
+/// Formats, for example, `n=2, i=1, j=0`.
 fn values(point: &BTreeMap<Name, i64>) -> String {
     point.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(", ")
 }
 
-/// For the scan of the reductions over `point` of an instruction along its iname `sweep`: the
-/// number `c` such that the instance `i` adds the point `i + c`. Both are base inames; the premises
-/// of the theorem are checked.
+/// Checks the premises of the theorem for the scan, along the iname `sweep`, of an instruction's
+/// reductions over `point`, and returns the number `c` such that instance `i` adds the point
+/// `i + c`. Both are base inames.
 ///
-/// Errors: what stands against it, with an instance.
+/// Errors: the premise that fails, with an instance.
 pub fn carried(kernel: &LoopKernel, id: &Name, sweep: &Name, point: &Name) -> Result<i64, Diagnostic> {
     let model = Model::new(kernel)?;
     let of = |part: Part| {
@@ -261,8 +262,8 @@ fn points(
     Ok(offset)
 }
 
-/// Premise 3: no write of a cell that an update reads lies between the first instance that has its
-/// point, and a later one.
+/// Premise 3: no write of a cell that an update reads lies between the first instance with its
+/// point and a later one.
 fn reads_stay(
     model: &Model<'_>,
     update: &ModelPart,
@@ -270,7 +271,7 @@ fn reads_stay(
     point: &Name,
     offset: i64,
 ) -> Result<(), Diagnostic> {
-    // The first instance is the one with this value of `sweep`, and the same values of all other
+    // The first instance is the one with this value of `sweep` and the same values of all other
     // inames.
     let first_value = Aff::var(point).add_constant(-offset)?;
     let first = |n: &Name| if n == sweep { first_value.clone() } else { Aff::var(n) };
@@ -302,7 +303,7 @@ fn reads_stay(
                 }
             }
             let base = System::new(&rows)?;
-            // The write before the later read, and not before the first one.
+            // The write comes before the later read, and not before the first one.
             let not_first: Vec<Way> =
                 not_before(writer, f, update, e).into_iter().map(|(way, _)| way).collect();
             for way in before(writer, f, update, e) {

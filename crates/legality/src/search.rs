@@ -1,4 +1,4 @@
-//! Looks for parameter values for which a transformed kernel goes wrong, small ones first.
+//! Searches for parameter values for which a transformed kernel goes wrong, smallest first.
 
 use std::collections::BTreeMap;
 
@@ -10,29 +10,29 @@ use crate::{
     witness::Witness,
 };
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub enum Search {
-    /// It goes wrong.
+    /// A run went wrong.
     Wrong(Box<Witness>),
-    /// Nothing went wrong for so many choices of values.
+    /// No run went wrong.
     Clean {
-        /// How many.
+        /// Number of choices of parameter values that were run.
         tried: usize,
-        /// Whether reads saw other definitions, and no output another value for it.
+        /// Whether some reads saw other definitions without changing an output.
         harmless: bool,
     },
-    /// It cannot be run.
+    /// The kernel cannot be run.
     Stopped(Stop),
 }
 
-/// Choices of values that are tried at most.
+/// Maximum number of choices that are tried.
 const TRIES: usize = 160;
 
-/// Sizes that are tried for all parameters alike after all small ones.
+/// Sizes that are tried, equal for all parameters, after all small choices.
 const SIZES: [i64; 8] = [5, 6, 8, 9, 17, 33, 65, 130];
 
-/// The parameters that bounds and subscripts speak of.
+/// The parameters that bounds and subscripts mention.
 fn parameters(model: &Model<'_>) -> Vec<Name> {
     let mut found: Vec<Name> = Vec::new();
     let mut add = |names: std::collections::BTreeSet<Name>| {
@@ -47,7 +47,8 @@ fn parameters(model: &Model<'_>) -> Vec<Name> {
         part.events.iter().flat_map(|e| &e.cell).flatten().for_each(|a| add(a.names()));
         part.events.iter().flat_map(|e| &e.under).for_each(|c| add(c.names()));
     }
-    // Those of which only assumptions speak have to be chosen where these do not hold for one.
+    // Parameters mentioned only in assumptions need a choice if the assumptions do not hold for
+    // one.
     for c in &model.kernel.assumptions {
         let apart = c.names().iter().all(|n| !found.contains(n));
         if !apart || c.holds(&|_| Some(1)) != Some(true) {
@@ -63,7 +64,7 @@ fn allowed(context: &[Constraint], values: &Parameters) -> bool {
     context.iter().all(|c| c.holds(&|n| Some(values.get(n).copied().unwrap_or(1))) == Some(true))
 }
 
-/// All choices with values up to a limit, those of a small sum first.
+/// All choices with values up to a limit, by increasing sum.
 fn small(names: &[Name]) -> Vec<Parameters> {
     let most = match names.len() {
         0 | 1 => 10,
@@ -88,7 +89,7 @@ struct Trial<'a, 'd, 'k> {
 }
 
 impl Trial<'_, '_, '_> {
-    /// The failure, or whether reads saw other definitions and no output another value for it.
+    /// The failure; otherwise whether some reads saw other definitions without changing an output.
     fn run(&self, values: &Parameters) -> Result<Result<bool, Failure>, Stop> {
         let expected: Run = match replay(self.declared, values, None)? {
             Ok(run) => run,
@@ -98,7 +99,7 @@ impl Trial<'_, '_, '_> {
     }
 }
 
-/// Replays a kernel for small values of its parameters, and for values that a question has found.
+/// Replays a kernel for small parameter values, and for the values that a query has found.
 pub fn search(declared: &Model<'_>, after: &Model<'_>, found: Option<&BTreeMap<Name, i64>>) -> Search {
     let fixed = after.fixed();
     let mut names = parameters(after);
@@ -143,7 +144,7 @@ pub fn search(declared: &Model<'_>, after: &Model<'_>, found: Option<&BTreeMap<N
     }
 }
 
-/// Makes one value after the other smaller while it still goes wrong.
+/// Reduces the values one after another while the run still goes wrong.
 fn minimise(
     trial: &Trial<'_, '_, '_>,
     values: &Parameters,
@@ -168,10 +169,10 @@ fn minimise(
     Witness::new(trial.after.kernel, failure, values)
 }
 
-/// Whether a transformed kernel agrees with its declared one for these values of its parameters:
-/// the first failure, or none.
+/// Whether a transformed kernel agrees with its declared one for these parameter values: the first
+/// failure, or `None`.
 ///
-/// Errors: what depends on data, or is too large to run.
+/// Errors: the run depends on data, or is too large.
 pub fn agrees(kernel: &LoopKernel, values: &Parameters) -> Result<Option<Failure>, Stop> {
     let declared = Model::new(kernel.declared())?;
     let after = Model::new(kernel)?;

@@ -1,14 +1,15 @@
-//! Values that hang on no array which the kernel writes: when two writes leave the same.
+//! Values that do not depend on an array that the kernel writes: when two writes leave the same
+//! value.
 //!
-//! What `y[i] = 0.0` and `y[j] = 0.0` write is one value, and of the iterations of
-//! `y[i] = 2.0 * x[i]` those with one `i` write one value, whatever other loops are around. Such a
-//! value is a [`Pure`] expression of inames, scalar arguments and arrays that nobody writes: a
-//! *shape*, the expression with a hole for each iname and subscript, and the functions that fill
-//! the holes. Two writes with one shape and equal functions leave the same value, so that it does
-//! not matter which of them a read sees.
+//! `y[i] = 0.0` and `y[j] = 0.0` write the same value, and the iterations of `y[i] = 2.0 * x[i]`
+//! with equal `i` write the same value, whatever other loops are around them. Such a value is a
+//! [`Pure`] expression of inames, scalar arguments and arrays that nothing writes. It consists of a
+//! *shape*, which is the expression with a hole for each iname and subscript, and the functions
+//! that fill the holes. Two writes with the same shape and equal functions leave the same value, so
+//! it does not matter which of them a read sees.
 //!
-//! Shapes are of declared instructions: what else an instruction of a transformed kernel reads is
-//! held to them elsewhere.
+//! Shapes are of declared instructions; what else an instruction of a transformed kernel reads is
+//! checked against them elsewhere.
 
 use std::cmp::Ordering;
 
@@ -17,26 +18,26 @@ use loopwright_poly::{Result, System};
 
 use crate::{Model, ModelPart, Touch, roles::PartRole};
 
-/// A value that hangs on no array which the kernel writes.
+/// A value that does not depend on an array that the kernel writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pure {
     /// The expression with numbered holes, and the type that it is stored in.
     pub shape: String,
-    /// What fills the holes.
+    /// The functions that fill the holes, in order.
     pub arguments: Vec<Aff>,
 }
 
-/// A hole, under a name that no text can give to a value.
+/// A hole, under a name that no kernel text can use.
 fn hole(name: &str, value: Aff, arguments: &mut Vec<Aff>) -> Expr {
     arguments.push(value);
     Expr::Name(Name::new(format!("{name}#{}", arguments.len())))
 }
 
-/// The expression with holes in it; `None` where it hangs on what the kernel writes.
+/// The expression with its holes; `None` if it depends on an array that the kernel writes.
 fn holed(lookup: &Lookup<'_>, e: &Expr, arguments: &mut Vec<Aff>) -> Option<Expr> {
     match e {
-        // The type of an iname is that of its domain: only holes for one iname are sure to have one
-        // type.
+        // The type of an iname is that of its domain: only holes for the same iname are certain to
+        // have the same type.
         Expr::Name(n) if lookup.is_iname(n) => Some(hole(n, Aff::var(n), arguments)),
         Expr::Name(n) => lookup.is_scalar(n).then(|| e.clone()),
         Expr::Subscript(a)
@@ -69,20 +70,20 @@ fn holed(lookup: &Lookup<'_>, e: &Expr, arguments: &mut Vec<Aff>) -> Option<Expr
     }
 }
 
-/// What a declared instruction writes to the target of this number, over its own inames.
+/// What a declared instruction writes to the target with this number, over its own inames.
 pub(crate) fn written(lookup: &Lookup<'_>, instruction: &Instruction, target: usize) -> Option<Pure> {
     let array = lookup.array(&instruction.targets.get(target)?.array)?;
     let mut arguments = Vec::new();
     let shape = holed(lookup, &instruction.value, &mut arguments)?;
     let arguments = arguments.iter().map(|aff| lookup.expand(aff).ok()).collect::<Option<_>>()?;
-    // An instruction of several targets writes different parts of its value to them.
+    // An instruction with several targets writes a different component of its value to each.
     let shape = format!("{shape} as {} of {} to {target}", array.dtype, instruction.targets.len());
     Some(Pure { shape, arguments })
 }
 
 impl Model<'_> {
-    /// What an event writes, over base inames of its part, if that hangs on no array which either
-    /// kernel writes.
+    /// What an event writes, over base inames of its part, if that does not depend on an array that
+    /// either kernel writes.
     pub(crate) fn pure_write(
         &self,
         declared: &Lookup<'_>,
@@ -108,8 +109,8 @@ impl Model<'_> {
     }
 }
 
-/// Whether two writes leave one value in all executions of a system, the names of the second one
-/// primed.
+/// Whether two writes leave the same value in all executions of a system, with the names of the
+/// second one primed.
 pub(crate) fn same(
     model: &Model<'_>,
     a: &Pure,

@@ -1,5 +1,5 @@
-//! What shows that a step is wrong: two instances, the cell that they share, values of the
-//! parameters, both orders, and a repair.
+//! The evidence that a step is wrong: two instances, the cell that they share, parameter values,
+//! both orders, and a repair.
 
 use std::fmt;
 
@@ -7,24 +7,24 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel, Name};
 
 use crate::replay::{CellName, Failure, Instance, Parameters, Token};
 
-/// A counter-example that was replayed and went wrong.
+/// A counterexample whose replay failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Witness {
-    /// Its stable code.
+    /// Its stable diagnostic code.
     pub code: &'static str,
     /// The instances involved, in their declared order.
     pub instances: Vec<Instance>,
-    /// The cell.
+    /// The cell involved, if any.
     pub cell: Option<CellName>,
-    /// Values of the parameters, as small as could be found.
+    /// Parameter values, as small as the search could make them.
     pub parameters: Parameters,
-    /// What the declared kernel does.
+    /// What the declared kernel does, as a clause of the message.
     pub declared: String,
-    /// What the transformed kernel does.
+    /// What the transformed kernel does instead, as a clause of the message.
     pub transformed: String,
-    /// What would repair it, where that is known.
+    /// What would repair it, if known.
     pub repair: Option<String>,
-    /// What went wrong in the run.
+    /// The failure of the run.
     pub failure: Failure,
 }
 
@@ -189,7 +189,7 @@ impl Witness {
         }
     }
 
-    /// The refusal.
+    /// The diagnostic that refuses the step.
     pub fn diagnostic(&self) -> Diagnostic {
         let message = match self.code {
             "race" => "different threads would touch one cell at the same time, and one of them writes",
@@ -208,7 +208,8 @@ impl Witness {
     }
 }
 
-/// `S0[i=3] writes a[3], S0[i=4] must read it; with `i` on thread.x nothing orders them (n=5)`
+/// Prints, for example,
+/// ``S0[i=3] writes a[3], S0[i=4] must read it; with `i` on thread.x nothing orders them (n=5)``.
 impl fmt::Display for Witness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", self.declared, self.transformed)?;

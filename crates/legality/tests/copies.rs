@@ -1,10 +1,10 @@
-//! Verdicts on kernels with copies, given as text with the kernel that they were declared as: what
-//! no step of the library makes too.
+//! Verdicts on kernels with copies, given as text together with their declared kernels; some of
+//! these no step of the library produces.
 
 use loopwright_kernel_ir::LoopKernel;
 use loopwright_legality::{Verdict, agrees, judge};
 
-/// The verdict on a transformed kernel; a refutation is replayed once more.
+/// The verdict on a transformed kernel. A refutation is replayed once more.
 fn verdict(transformed: &str, declared: &str) -> String {
     let text = format!("{transformed}declared {{\n{declared}}}\n");
     let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}"));
@@ -268,7 +268,7 @@ s[0] = sum(k, x[k]) {id=total}
     );
 }
 
-/// A shift to the right: each thread reads the cell before its own, where the condition says that
+/// A shift to the right: each thread reads the cell before its own, if the condition says that
 /// there is one.
 fn shift(condition: &str, first: i64, last: i64) -> (String, String) {
     let kernel = |domains: &str, cell: &str, inames: &str| {
@@ -301,8 +301,8 @@ fn what_is_read_under_a_condition_has_to_be_there_where_it_holds() {
         of("i >= 1", 1, 300),
         "unwritten-value: shift[i=1] must read a[0]; shift[i=1] reads a copy that nobody has written (n=2)"
     );
-    // As an integer it is i = 1; as a value it holds at i = 257 too, and at i = 129, where the
-    // comparison is of negative numbers.
+    // As an integer condition it is i = 1; as a value it also holds at i = 257, and at i = 129,
+    // where the compared numbers are negative.
     assert_ne!(of("16777216*i <= 16777216 and 0 < i", 0, 0), "proved");
     assert_eq!(of("i <= 1 and 0 < i", 0, 0), "proved");
 }

@@ -1,11 +1,11 @@
-//! Executions that no instance of the declared kernel stands for.
+//! Executions that do not correspond to any instance of the declared kernel.
 
 use loopwright_kernel_ir::{Constraint, Diagnostic, LoopKernel};
 use loopwright_legality::{Verdict, judge};
 use loopwright_poly::Aff;
 
-/// One more cell of a temporary is computed, from beside the array: nobody reads it, but it is no
-/// instance.
+/// One extra cell of a temporary is computed, from outside the array: nothing reads it, but it is
+/// not a declared instance.
 #[test]
 fn an_instance_that_is_not_declared_is_no_proof() {
     let declared = LoopKernel::parse(
@@ -30,7 +30,7 @@ b[j] = 2.0 * t[j] {id=store, inames=j}
     assert!(reason.starts_with("`load` may run instances that are not declared"), "{reason}");
 }
 
-/// The values of two statements are compared down to the operands of functions.
+/// The values of two statements are compared down to the operands of function calls.
 #[test]
 fn another_operand_is_another_value() {
     let kernel = |operand: &str| {

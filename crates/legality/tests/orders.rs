@@ -1,11 +1,11 @@
-//! What the proof by order rests on, each beside a neighbour that is illegal: domains, assumptions,
-//! the order of leaves, lanes and threads. Where the proof by order fails, values are followed,
-//! which often succeeds too: a basis other than the expected one is a failure.
+//! The premises of the proof by order, each next to a similar illegal case: domains, assumptions,
+//! the order of leaves, lanes and threads. If the proof by order fails, dataflow analysis often
+//! still succeeds; a basis other than the expected one is a failure.
 
 use loopwright_kernel_ir::{Lookup, LoopKernel};
 use loopwright_legality::{Basis, Verdict, agrees, along, judge};
 
-/// The verdict on a transformed kernel with what it rests on; a refutation is replayed once more.
+/// The verdict on a transformed kernel, with its basis. A refutation is replayed once more.
 fn verdict(transformed: &str, declared: &str) -> String {
     let text = format!("{transformed}declared {{\n{declared}}}\n");
     let kernel = LoopKernel::parse(&text).unwrap_or_else(|d| panic!("{d}\n{text}"));
@@ -21,8 +21,8 @@ fn verdict(transformed: &str, declared: &str) -> String {
     }
 }
 
-/// A statement `move` in a loop over `i`, and the same from the last value backwards: in a loop over
-/// `r`, or on the axis of a tag.
+/// A statement `move` in a loop over `i`, and the same backwards from the last value: in a loop
+/// over `r`, or on the axis of a tag.
 fn backwards(head: &str, statement: &str, last: &str, tag: Option<&str>) -> String {
     let (tag, tree) = match tag {
         None => (String::new(), "    for r {\n        move\n    }\n"),
@@ -40,7 +40,7 @@ fn turned(head: &str, distance: &str) -> String {
     backwards(&head, &format!("x[i] = x[i + {distance}]"), "m - 1", None)
 }
 
-/// No element that is read is written, since the domain of one execution or the other ends before.
+/// No element that is read is written, since the domain of one of the executions ends first.
 #[test]
 fn domains_keep_executions_apart() {
     let head = "kernel k(x: f32[128], m: i32)\nassume m = 64\n";
@@ -56,7 +56,7 @@ fn domains_keep_executions_apart() {
     assert!(turned(head, "n").starts_with("dependence-violated: "), "{}", turned(head, "n"));
 }
 
-/// A read that happens only under a condition is in nobody's way where the condition does not hold.
+/// A conditional read conflicts with nothing where its condition does not hold.
 #[test]
 fn conditions_keep_executions_apart() {
     let turned = |tag: Option<&str>, from: usize| {
@@ -71,7 +71,7 @@ fn conditions_keep_executions_apart() {
     assert!(race.starts_with(&format!("race: {read}")), "{race}");
 }
 
-/// A replay computes what conditions say of inames: its witness is an instance that reads what it
+/// A replay evaluates conditions on inames: its witness is an instance that actually reads what it
 /// should not.
 #[test]
 fn witnesses_are_of_instances_that_read() {
@@ -102,7 +102,7 @@ y[i] = x[i] {id=first}
 z[j] = y[j] {id=second}
 ";
 
-/// The two loops of [`PAIR`] as one, with leaves in this order and this subscript of the read.
+/// The two loops of [`PAIR`] fused, with the leaves in this order and this subscript of the read.
 fn fused(leaves: [&str; 2], subscript: &str) -> String {
     let declared = PAIR.replace("y[j]", &format!("y[{subscript}]"));
     let after = format!(
@@ -133,12 +133,12 @@ fn leaves_of_one_loop_run_in_their_order() {
         fused(["second", "first"], "j"),
         "dependence-violated: first[i=0] writes y[0], second[j=0] must read it; second[j=0] runs first (n=1)"
     );
-    // The element is written in the next round.
+    // The element is written in the next iteration.
     assert!(fused(["first", "second"], "j + 1").starts_with("dependence-violated: "));
 }
 
-/// Eight values are written to one element by lanes of one thread: the last lane wins, as the last
-/// round did.
+/// Lanes of one thread write eight values to one element: the last lane wins, as the last iteration
+/// did.
 fn lanes(value: &str, tag: &str) -> String {
     let declared = "kernel k(x: f32[n, 8], y: f32[n], n: i32)\ndomain { [j] : 0 <= j < n }\ndomain { [i] : 0 <= i < 8 }\ny[j] = x[j, i] {id=last}\n";
     let after = format!(
@@ -154,7 +154,7 @@ fn lanes_write_one_after_the_other() {
         lanes("7 - l", "ilp"),
         "dependence-violated: last[j=0, i=7] is the last to write y[0]; last[j=0, i=0] is (n=1)"
     );
-    // Threads have no order.
+    // Threads are unordered.
     assert!(lanes("l", "thread.x").starts_with("race: "), "{}", lanes("l", "thread.x"));
 }
 
@@ -179,8 +179,8 @@ fn lanes_read_before_they_write() {
     assert!(moved("+ 1", "thread.x").starts_with("race: "), "{}", moved("+ 1", "thread.x"));
 }
 
-/// A temporary with one cell becomes one of each thread: a value must not pass from one iteration
-/// to the next.
+/// A single-cell temporary gets one cell per thread: no value may pass from one iteration to the
+/// next.
 #[test]
 fn private_cells_hold_values_of_one_iteration() {
     let owned = |first: &str, second: &str, order: [&str; 2]| {
@@ -220,9 +220,9 @@ tree {{
     assert!(!["order", "flow"].contains(&found.as_str()), "{found}");
 }
 
-/// Two leaves in one nest, which read and write the same elements in the declared kernel and in the
-/// other one, but for the leaves' order and that of the loops: names are not changed, so that
-/// nothing but these tells the forms apart.
+/// Two leaves in one nest that read and write the same elements in both kernels; only the order of
+/// the leaves and of the loops differs. Names are unchanged, so nothing else distinguishes the
+/// forms.
 fn nested(subscripts: &str, loops: [&str; 2], leaves: [&str; 2]) -> String {
     let text = |[outer, inner]: [&str; 2], [one, two]: [&str; 2]| {
         format!(
@@ -251,22 +251,22 @@ tree {{
 fn leaves_of_one_nest_keep_their_order() {
     let (there, turned) = (["i", "j"], ["j", "i"]);
     let (leaves, swapped) = (["first", "second"], ["second", "first"]);
-    // The element of the same execution: the loops may change places, the leaves may not.
+    // An element of the same execution: the loops may be interchanged, the leaves may not.
     assert_eq!(nested("i, j + 1", turned, leaves), "order");
     let found = nested("i, j + 1", there, swapped);
     assert!(found.starts_with("dependence-violated: "), "{found}");
-    // An element that an earlier round of `j` wrote: the leaves may change places.
+    // An element that an earlier iteration of `j` wrote: the leaves may be swapped.
     assert_eq!(nested("i, j", there, swapped), "order");
     assert_eq!(nested("i, j", turned, leaves), "order");
     assert_eq!(nested("i + 1, j", there, swapped), "order");
-    // second[i, j] reads y[i + 1, j] before first[i + 1, j - 1] writes it; turned, the write comes
-    // first.
+    // second[i, j] reads y[i + 1, j] before first[i + 1, j - 1] writes it; after the interchange,
+    // the write comes first.
     let found = nested("i + 1, j", turned, leaves);
     assert!(found.starts_with("dependence-violated: "), "{found}");
 }
 
-/// `v = 4*o + r` goes through 0, 2, 1, 3 when `o` is the outer loop of `r`, which is negative in
-/// its second round.
+/// `v = 4*o + r` takes the values 0, 2, 1, 3 if `o` is the outer loop of `r`, which is negative in
+/// its second iteration.
 #[test]
 fn a_scan_is_not_along_loops_that_overlap() {
     let value = "4*o + r";

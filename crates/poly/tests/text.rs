@@ -146,7 +146,7 @@ fn too_many_alternatives_are_refused() {
 
 #[test]
 fn numbers_that_could_not_be_printed_are_refused() {
-    // `i` beyond the largest number needs the constant -2^63, whose negative no number is.
+    // `i` beyond the greatest i64 would need the constant -2^63, which cannot be negated.
     for text in ["{ [i] : i > 9223372036854775807 }", "{ [i] : 9223372036854775807 != i }"] {
         assert!(matches!(text.parse::<Set>(), Err(Error::Overflow | Error::Syntax { .. })), "{text}");
     }

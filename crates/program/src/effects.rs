@@ -1,22 +1,22 @@
-//! What a statement reads, writes, assigns and synchronises: said here once, for all who ask.
+//! What a statement reads, writes, assigns and synchronises, defined in one place for all passes.
 //!
-//! Each question is about the statement itself, not about those of its bodies ([`Stmt::bodies`]);
-//! [`Stmt::visit`] goes through all of them. A new kind of statement answers here, and the passes
-//! that only need the answers learn of it from here.
+//! Each query is about the statement itself, not the statements in its bodies ([`Stmt::bodies`]);
+//! [`Stmt::visit`] visits all of them. A new kind of statement is described here, and passes that
+//! need only these answers pick it up.
 
 use crate::{MemRef, Scope, Stmt, Value, ValueKind, VarId};
 
-/// Neighbouring elements that a statement touches by one access.
+/// Contiguous elements that a statement touches in one access.
 #[derive(Clone, Copy, Debug)]
 pub struct Accessed<'a> {
     /// The first element.
     pub element: &'a MemRef,
-    /// How many there are, along the axis in which neighbours lie.
+    /// Number of elements, along the contiguous axis.
     pub lanes: u8,
 }
 
 impl Stmt {
-    /// The statements inside: of a choice, those of both sides.
+    /// The bodies of the statement; both sides of a choice.
     pub fn bodies(&self) -> impl Iterator<Item = &Vec<Stmt>> {
         let (first, second) = match self {
             Stmt::For { body, .. } | Stmt::Collective { body, .. } => (Some(body), None),
@@ -26,7 +26,7 @@ impl Stmt {
         first.into_iter().chain(second)
     }
 
-    /// As [`Stmt::bodies`], to change them.
+    /// As [`Stmt::bodies`], mutably.
     pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stmt>> {
         let (first, second) = match self {
             Stmt::For { body, .. } | Stmt::Collective { body, .. } => (Some(body), None),
@@ -36,7 +36,7 @@ impl Stmt {
         first.into_iter().chain(second)
     }
 
-    /// Calls `f` on each statement, outer before inner.
+    /// Calls `f` on each statement, in preorder.
     pub fn visit<'a>(body: &'a [Stmt], f: &mut dyn FnMut(&'a Stmt)) {
         for stmt in body {
             f(stmt);
@@ -44,8 +44,8 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on each value that the statement evaluates: subscripts and offsets of what it
-    /// touches, bounds, conditions, what it stores.
+    /// Calls `f` on each value that the statement evaluates: subscripts and offsets of its
+    /// accesses, bounds, conditions, stored values.
     pub fn each_value<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         let address = |element: &'a MemRef, f: &mut dyn FnMut(&'a Value)| {
             element.subscripts.iter().for_each(&mut *f);
@@ -70,12 +70,12 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on each value of the statement and on everything inside it.
+    /// Calls `f` on each value of the statement and all its subexpressions.
     pub fn visit_values<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         self.each_value(&mut |value| value.visit(f));
     }
 
-    /// What the statement writes to an array, if it does.
+    /// The elements that the statement writes, if any.
     pub fn written(&self) -> Option<Accessed<'_>> {
         match self {
             Stmt::Store { to, .. } | Stmt::Update { to, .. } => Some(Accessed { element: to, lanes: 1 }),
@@ -84,7 +84,8 @@ impl Stmt {
         }
     }
 
-    /// Calls `f` on what the statement reads from arrays, in its values, their subscripts too.
+    /// Calls `f` on each array access that the statement reads, including those in values and
+    /// subscripts.
     pub fn each_read<'a>(&'a self, f: &mut dyn FnMut(Accessed<'a>)) {
         if let Stmt::VectorCopy { from, lanes, .. } = self {
             f(Accessed { element: from, lanes: *lanes });
@@ -96,7 +97,7 @@ impl Stmt {
         });
     }
 
-    /// The variable to which the statement gives a value.
+    /// The variable that the statement assigns, if any.
     pub fn assigned(&self) -> Option<VarId> {
         match self {
             Stmt::Let { var, .. } | Stmt::Set { var, .. } | Stmt::For { var, .. } => Some(*var),
@@ -104,7 +105,7 @@ impl Stmt {
         }
     }
 
-    /// The variable that the statement declares.
+    /// The variable that the statement declares, if any.
     pub fn declared(&self) -> Option<VarId> {
         match self {
             Stmt::Let { var, .. } | Stmt::For { var, .. } | Stmt::Declare(var) => Some(*var),
@@ -112,7 +113,7 @@ impl Stmt {
         }
     }
 
-    /// Among whom the statement is a barrier, if it is one.
+    /// The scope of the statement as a barrier, if it is one.
     pub fn barrier(&self) -> Option<Scope> {
         match self {
             Stmt::Sync { scope, .. } => Some(*scope),

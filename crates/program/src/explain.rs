@@ -1,5 +1,5 @@
 //! Why a program looks as it does: the dependence behind every barrier, kernel boundary and host
-//! loop, the step behind every guard and copy.
+//! loop, and the step behind every guard and copy.
 
 use std::{collections::BTreeSet, fmt};
 
@@ -7,40 +7,41 @@ use loopwright_kernel_ir::Role;
 
 use super::{HostStmt, LeafId, Note, Program, Reason, Scope, Stmt};
 
-/// What is explained.
+/// The kind of construct that is explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// A loop of the host around launches.
+    /// A host loop around launches.
     HostLoop,
-    /// The end of one device kernel before the next.
+    /// The boundary between one device kernel and the next.
     Boundary,
     /// A barrier among the threads of a block, or of a warp.
     Barrier,
-    /// A guard.
+    /// A condition around statements.
     Guard,
-    /// A copy that a step brought in.
+    /// A copy that a step introduced.
     Copy,
 }
 
-/// One thing with its reason.
+/// A construct with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explained {
-    /// What it is.
+    /// The kind of construct.
     pub place: Place,
-    /// Number of the device kernel that it is in; `None` on the host.
+    /// Index of the device kernel that contains it; `None` on the host.
     pub kernel: Option<usize>,
     /// The reason in one line.
     pub reason: String,
-    /// What shows it: two executions of a dependence, the conditions of a guard.
+    /// Supporting evidence: two executions of a dependence, or the conditions of a guard.
     pub details: Vec<String>,
 }
 
-/// A program with its reasons, in the order of the host's statements and of the kernels' text.
+/// A program's constructs with their reasons, in the order of the host statements and the kernels'
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramExplanation {
-    /// Names of the device kernels.
+    /// Names of the device kernels, in program order.
     pub kernels: Vec<String>,
-    /// What is explained.
+    /// The explained constructs, in order.
     pub entries: Vec<Explained>,
 }
 
@@ -69,7 +70,7 @@ impl ProgramExplanation {
 
     fn kernel(&mut self, program: &Program, number: usize) {
         let Some(kernel) = program.kernels.get(number) else { return };
-        // What the host loops around it say has been said there.
+        // The notes of enclosing host loops are reported with the loops.
         for note in kernel.notes.iter().filter(|n| n.text.starts_with("launched after")) {
             self.note(Place::Boundary, Some(number), note);
         }

@@ -1,8 +1,8 @@
 //! Evaluates the values that the host needs: grids, shapes, strides, sizes, bounds of host loops.
 //!
-//! Such a value is made of integer constants, parameters, arithmetic, comparisons and choices. It
-//! is computed in checked 64-bit integers, whatever its type: a result is what the mathematics
-//! says, or there is none. Truth values are 0 and 1.
+//! Such a value consists of integer constants, parameters, arithmetic, comparisons and choices. It
+//! is computed in checked 64-bit integers, whatever its type: the result is mathematically exact,
+//! or there is none. Truth values are 0 and 1.
 
 use loopwright_kernel_ir::{DType, Name};
 
@@ -10,8 +10,8 @@ use super::{BinOp, UnOp, Value, ValueKind};
 
 /// The value of a host expression, where `lookup` gives the scalar arguments and host variables.
 ///
-/// None if a parameter is unknown, something overflows 64 bits or does not fit the type of its
-/// conversion, a divisor is zero, or the value reads anything but parameters (a thread's
+/// `None` if a parameter is unknown, something overflows 64 bits or does not fit the target type of
+/// its conversion, a divisor is zero, or the value reads anything but parameters (a thread's
 /// coordinates, memory, floating-point numbers).
 pub fn eval_host(value: &Value, lookup: &dyn Fn(&Name) -> Option<i64>) -> Option<i64> {
     let eval = |v: &Value| eval_host(v, lookup);
@@ -103,7 +103,7 @@ fn binary(op: BinOp, a: i64, b: i64) -> Option<i64> {
     }
 }
 
-/// The value, if the type holds it.
+/// The value, if the type can represent it.
 fn fit(value: i64, dtype: DType) -> Option<i64> {
     let (low, high) = match dtype {
         DType::I8 => (i8::MIN.into(), i8::MAX.into()),

@@ -1,18 +1,19 @@
 //! Whether a program's index arithmetic stays in its type, for the parameters of one launch.
 //!
-//! Proofs are in the integers, code is in 32 or 64 bits. [`check`] computes the range of every
+//! Proofs are over the integers; code uses 32 or 64 bits. [`check`] computes the range of every
 //! index expression of a program (intervals in 128 bits, from the values of the scalar arguments,
-//! the grids and the loops' bounds) and compares it with the index type. An interval contains every
-//! value that the expression takes, so that "fits" is a proof; "does not fit" may be too careful.
+//! the grids and the loop bounds) and compares it with the index type. An interval contains every
+//! value that the expression takes, so "fits" is a proof, while "does not fit" may be conservative.
 //!
-//! What is checked: grids, bounds and counters of loops, subscripts, conditions, and named indices
-//! where those use them; and in values of the kernel what is computed from indices in the index
-//! type: it wraps, but signed arithmetic on indices is printed as it stands, so that a program of
-//! wider indices, where conversions stand between indices and values, takes the launches in which
-//! something would. An offset needs no check of its own: every access lies in its array, so that
-//! the offset and its partial sums are below the size of the storage, which is checked. Values read
-//! from memory have the range of a declared fact, otherwise that of their type; in 64-bit code
-//! arithmetic on such values is taken to fit, since subscripts made of them lie in their arrays.
+//! Checked are grids, bounds and counters of loops, subscripts, conditions, and named indices used
+//! in them; and, in values of the kernel, what is computed from indices in the index type. Such
+//! values wrap by definition, but signed arithmetic on indices is printed without wrapping, so
+//! launches in which it would wrap use a program with wider indices, with conversions between
+//! indices and values. An offset needs no separate check: every access is within its array, so the
+//! offset and its partial sums are below the storage size, which is checked. Values read from
+//! memory have the range of a declared fact, otherwise that of their type; in 64-bit code,
+//! arithmetic on such values is assumed to fit, since subscripts made of them are within their
+//! arrays.
 
 use std::collections::BTreeMap;
 
@@ -26,21 +27,21 @@ use crate::{
 /// An index expression whose values may leave the index type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooWide {
-    /// Where it stands, as `a subscript of x in kernel f`.
+    /// Where it occurs, such as `a subscript of x in kernel f`.
     pub place: String,
-    /// Bounds of its values.
+    /// Bounds of its values, both inclusive.
     pub range: (i128, i128),
-    /// The type that it leaves.
+    /// The index type that it exceeds.
     pub index: DType,
 }
 
 impl TooWide {
-    /// The bound of its values that lies farthest beyond the type.
+    /// The bound of larger magnitude.
     pub fn farthest(&self) -> i128 {
         if self.range.0.unsigned_abs() > self.range.1.unsigned_abs() { self.range.0 } else { self.range.1 }
     }
 
-    /// As a refusal, for a type that has no wider one.
+    /// A refusal, for a type without a wider alternative.
     pub fn diagnostic(&self) -> Diagnostic {
         let (low, high) = self.range;
         Diagnostic::new(
@@ -51,19 +52,19 @@ impl TooWide {
     }
 }
 
-/// Far beyond every index type, and so small that one operation on two such bounds stays in 128
+/// Far outside every index type, yet small enough that one operation on two such bounds fits in 128
 /// bits.
 const FAR: i128 = 1 << 62;
 const FARTHEST: i128 = FAR * 4;
 
-/// The values of an integer expression.
+/// The range of an integer expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Range {
     low: i128,
     high: i128,
-    /// A value read from memory is among its operands.
+    /// Whether a value read from memory is among its operands.
     data: bool,
-    /// The first operation inside that leaves its type.
+    /// The range of the first subexpression that overflows its type.
     wrapped: Option<(i128, i128)>,
 }
 
@@ -86,7 +87,7 @@ impl Range {
         Some(Range { data: true, ..Range::new(low, high) })
     }
 
-    /// With the marks of its operands.
+    /// Merges in the flags of its operands.
     fn from(mut self, operands: &[Range]) -> Range {
         for o in operands {
             self.data |= o.data;
@@ -104,7 +105,7 @@ impl Range {
     }
 }
 
-/// The values of an integer type; a bool is 0 or 1.
+/// The range of an integer type; a bool is 0 or 1.
 fn limits(dtype: DType) -> Option<(i128, i128)> {
     Some(match dtype {
         DType::Bool => (0, 1),
@@ -120,8 +121,8 @@ fn limits(dtype: DType) -> Option<(i128, i128)> {
     })
 }
 
-/// Whether all index arithmetic of the program stays in its index type where the scalar arguments
-/// have these values.
+/// Whether all index arithmetic of the program stays in its index type for these values of the
+/// scalar arguments.
 pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Result<(), TooWide> {
     let mut facts = BTreeMap::new();
     for fact in &program.facts {
@@ -146,8 +147,8 @@ pub fn check(program: &Program, scalars: &dyn Fn(&Name) -> Option<i64>) -> Resul
         of_indices: None,
     };
     checker.globals();
-    // What the program stores itself may be read before it in the text, by a later launch of a loop
-    // on the host.
+    // A load may precede, in text order, the store whose value it reads, because a host loop
+    // launches it again later.
     checker.silent = true;
     for pass in 0..4 {
         let before = checker.held.clone();
@@ -169,16 +170,16 @@ struct Checker<'a> {
     scalars: &'a dyn Fn(&Name) -> Option<i64>,
     facts: BTreeMap<Name, (Option<i128>, Option<i128>)>,
     hosts: BTreeMap<Name, Range>,
-    /// By the number of a global array of the launch's own, or the names of a kernel and its shared
-    /// array: what is stored there. `None` where that is not known.
+    /// The range of what is stored in each array, keyed by the number of a global array owned by
+    /// the launch, or by the names of a kernel and its local array. `None` if unknown.
     held: BTreeMap<Held, Option<Range>>,
     kernel: Option<&'a DeviceKernel>,
     blocks: [Range; 3],
     vars: Vec<Option<Range>>,
-    /// While the ranges of variables are still growing, nothing is reported.
+    /// Suppresses reports while the ranges of variables are still growing.
     silent: bool,
     found: Option<TooWide>,
-    /// The first operation on indices that leaves the index type.
+    /// The range of the first operation on indices that overflows the index type.
     of_indices: Option<(i128, i128)>,
 }
 
@@ -187,7 +188,7 @@ struct Checker<'a> {
 enum Held {
     Global(usize),
     Shared(Name, usize),
-    /// An array of a thread of the kernel of this name.
+    /// A private array of the kernel with this name.
     Private(Name, usize),
 }
 
@@ -204,7 +205,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes that a value of this range is stored.
+    /// Records that a value of this range is stored.
     fn hold(&mut self, memory: Memory, range: Option<Range>) {
         let Some(array) = self.own_array(memory) else { return };
         let held = match (self.held.get(&array).copied(), range) {
@@ -230,7 +231,7 @@ impl<'a> Checker<'a> {
         self.found = Some(TooWide { place, range, index: self.program.index });
     }
 
-    /// Evaluates an expression that has to fit.
+    /// Evaluates an expression that must fit.
     fn index(&mut self, value: &Value, place: &str) -> Option<Range> {
         let range = self.value(value)?;
         let exempt = range.data && self.program.index == DType::I64;
@@ -246,7 +247,7 @@ impl<'a> Checker<'a> {
         Some(range)
     }
 
-    /// Evaluates a value of the kernel, in which what is computed from data wraps as it is printed.
+    /// Evaluates a value of the kernel, in which arithmetic on data wraps as printed.
     fn data(&mut self, value: &Value, place: &str) -> Option<Range> {
         self.of_indices = None;
         let range = self.value(value);
@@ -256,8 +257,8 @@ impl<'a> Checker<'a> {
         range
     }
 
-    /// Reports a scalar in a condition of a value that is farther from 0 than proofs about
-    /// conditions take it to be.
+    /// Reports a scalar in a value's condition whose magnitude exceeds what proofs about conditions
+    /// assume.
     fn far_scalars(&mut self, condition: &Value) {
         let mut far = None;
         condition.visit(&mut |v| {
@@ -312,8 +313,8 @@ impl<'a> Checker<'a> {
             let blocks = grid.map_or(self.index_limits().1, |g| g.high);
             self.blocks[axis] = Range::new(0, (blocks - 1).max(0));
         }
-        // Variables that are assigned in loops: their ranges grow with each pass, and count as
-        // anything where they do not settle.
+        // Ranges of variables assigned in loops grow with each pass, and become unknown if they do
+        // not converge.
         self.vars = vec![None; kernel.vars.len()];
         let silent = std::mem::replace(&mut self.silent, true);
         for pass in 0..4 {
@@ -383,7 +384,7 @@ impl<'a> Checker<'a> {
                     let range = match step {
                         Step::Add(step) => {
                             let range = counter(low, high);
-                            // The counter passes the bound before the loop ends.
+                            // The counter exceeds the bound before the loop ends.
                             if let Some(range) = range {
                                 let last = range.high.saturating_add((*step).into());
                                 let exempt = range.data && self.program.index == DType::I64;
@@ -393,7 +394,7 @@ impl<'a> Checker<'a> {
                             }
                             range
                         }
-                        // From `lower` down.
+                        // Downwards from `lower`.
                         Step::Double => match (&low, high) {
                             (Some(l), Some(h)) => {
                                 Some(Range::new(l.low, (h.high - 1).max(l.high)).from(&[*l]))
@@ -439,7 +440,7 @@ impl<'a> Checker<'a> {
         .unwrap_or_else(|| Name::new("?"))
     }
 
-    /// The values of an expression; none for what is no integer. Elements read on the way are
+    /// The range of an expression; `None` if it is not an integer. Elements read on the way are
     /// checked.
     fn value(&mut self, value: &Value) -> Option<Range> {
         let range = match &value.kind {
@@ -502,8 +503,8 @@ impl<'a> Checker<'a> {
                 let a = self.value(a);
                 match limits(value.dtype) {
                     Some(_) if value.dtype == DType::Bool => Some(Range::new(0, 1)),
-                    // A conversion that changes the value is marked like an operation that leaves
-                    // its type.
+                    // A conversion that changes the value is marked like an operation that
+                    // overflows its type.
                     Some(_) => a.or_else(|| Range::of_type(value.dtype)),
                     None => None,
                 }
@@ -546,7 +547,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The values of a counter from `low` up to and without `high`.
+/// The range of a counter from `low` up to `high`, exclusive.
 fn counter(low: Option<Range>, high: Option<Range>) -> Option<Range> {
     let (low, high) = (low?, high?);
     Some(Range::new(low.low, (high.high - 1).max(low.low)).from(&[low, high]))

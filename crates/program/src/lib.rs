@@ -1,18 +1,18 @@
-//! The lowered program: everything about order, bounds, guards and barriers is decided here, and
-//! only read elsewhere.
+//! The lowered program, in which order, bounds, guards and barriers are all explicit; backends only
+//! read it.
 //!
 //! A [`Program`] is a host body that launches device kernels. Every integer used as an index, loop
-//! bound or coordinate is of the type [`Program::index`]. Values carry their types; there is no
-//! implicit conversion. Arithmetic on f16 and bf16 does not occur: they are loaded, cast to f32,
-//! and cast back before a store.
+//! bound or coordinate has the type [`Program::index`]. Values carry their types; there are no
+//! implicit conversions. There is no arithmetic on f16 and bf16: they are loaded, cast to f32, and
+//! cast back before a store.
 //!
 //! It has a text form, which [`Program::to_text`] prints and [`Program::parse`] reads: [`grammar`].
 //!
 //! Invariants ("validated means that the backend cannot fail"): variables are declared before use
-//! in an enclosing or the same body; names of arrays and kernels are unique, those of variables in
-//! their scope, all legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under
-//! control flow that is uniform over their scope; bodies of [`Stmt::Collective`] are made of the
-//! other statements.
+//! in the same or an enclosing body; names of arrays and kernels are unique, names of variables are
+//! unique in their scope, and all are valid in CUDA C; a block-scope [`Stmt::Sync`] or a shuffle
+//! occurs only under control flow that is uniform over its scope; bodies of [`Stmt::Collective`]
+//! consist of the other statements.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! A whole program: what it takes, what it keeps in global memory, what the host launches.
+//! A whole program: its arguments, its arrays in global memory, the launches of the host.
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, DeviceFunction, Fact, Name, Waves};
 
@@ -7,78 +7,78 @@ use crate::{DeviceKernel, Leaf, Note, Scope, Stmt, Value};
 /// A scalar argument of the program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScalarArg {
-    /// Its name.
+    /// The name of the argument.
     pub name: Name,
-    /// Its type.
+    /// The type of the argument.
     pub dtype: DType,
 }
 
 /// An argument of the program, in calling order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ProgramArg {
-    /// The array of this number in [`Program::globals`].
+    /// An array, as an index into [`Program::globals`].
     Array(usize),
-    /// A number.
+    /// A scalar.
     Scalar(ScalarArg),
 }
 
-/// Whose a global array is.
+/// The owner of a global array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// The caller's: an argument.
+    /// The caller: the array is an argument.
     Caller,
-    /// The launch's: a temporary in global memory, one for each launch so that launches do not meet
-    /// in it.
+    /// The launch: the array is a temporary, allocated per launch so that concurrent launches do
+    /// not share it.
     Launch,
 }
 
 /// An array in global memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Global {
-    /// Its name.
+    /// The name of the array.
     pub name: Name,
     /// The type of its elements.
     pub dtype: DType,
-    /// Length of each axis, in elements, in terms of scalar arguments.
+    /// Length of each axis, in elements, over scalar arguments.
     pub shape: Vec<Value>,
-    /// Stride of each axis, in elements, in terms of scalar arguments.
+    /// Stride of each axis, in elements, over scalar arguments.
     pub strides: Vec<Value>,
-    /// Elements of the storage that holds it all.
+    /// Number of elements of its storage.
     pub size: Value,
-    /// Whose it is.
+    /// Who provides the storage.
     pub owner: Owner,
     /// Whether any kernel reads it.
     pub read: bool,
     /// Whether any kernel writes it.
     pub written: bool,
-    /// Whether caches are asked to give its lines up first, as each element is touched once. A
-    /// hint: it changes no value.
+    /// Whether its accesses are evict-first, because each element is touched once. A hint: it
+    /// changes no value.
     pub streaming: bool,
-    /// How what is stored to it is written in waves, if it is. A hint: it changes no value.
+    /// Wave parameters, if its stores are issued in waves. A hint: it changes no value.
     pub waves: Option<Waves>,
 }
 
-/// What the host does.
+/// A host statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HostStmt {
     /// A loop around launches: `for var in lower..upper`.
     For {
-        /// The host variable; kernels below take it as a parameter of this name.
+        /// The host variable; kernels in the loop take it as a parameter with this name.
         var: Name,
-        /// First value.
+        /// First value, inclusive.
         lower: Value,
-        /// First value that is not taken.
+        /// End of the range, exclusive.
         upper: Value,
-        /// What is repeated.
+        /// The statements that are repeated.
         body: Vec<HostStmt>,
-        /// The dependence that its order keeps.
+        /// The dependence that the order of iterations preserves.
         note: Box<Note>,
     },
-    /// Launches the kernel of this number; nothing is launched where its grid is empty.
+    /// Launches the kernel with this index; does nothing if its grid is empty.
     Launch(usize),
 }
 
-/// A lowered program. See the module's head.
+/// A lowered program. See the crate documentation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
     /// The kernel's name.
@@ -87,27 +87,27 @@ pub struct Program {
     pub index: DType,
     /// Arguments in calling order.
     pub args: Vec<ProgramArg>,
-    /// Arrays in global memory: arguments and the launch's own.
+    /// Arrays in global memory: arguments, and those owned by the launch.
     pub globals: Vec<Global>,
-    /// Device kernels in the order of their first launch.
+    /// Device kernels, in the order of their first launch.
     pub kernels: Vec<DeviceKernel>,
-    /// What the host does.
+    /// The host statements, in order.
     pub host: Vec<HostStmt>,
     /// Inames on axes of the block and the grid, with their values in terms of the coordinates and
     /// of scalar arguments: `threadIdx.x + 1`.
     pub coordinates: Vec<(Name, Aff)>,
-    /// What statements come from; [`crate::LeafId`] indexes it.
+    /// The leaves that statements come from, indexed by [`crate::LeafId`].
     pub leaves: Vec<Leaf>,
-    /// The user's device functions that are called.
+    /// User device functions that are called.
     pub functions: Vec<DeviceFunction>,
-    /// What must hold for the parameters at launch.
+    /// Constraints on the parameters that must hold at launch.
     pub assumptions: Vec<Constraint>,
-    /// What is declared about data, checked at launch on request.
+    /// Declared facts about data, checked at launch on request.
     pub facts: Vec<Fact>,
 }
 
 impl Program {
-    /// The global array of this name.
+    /// The global array with this name.
     pub fn global(&self, name: &str) -> Option<&Global> {
         self.globals.iter().find(|g| *g.name == *name)
     }
@@ -120,7 +120,7 @@ impl Program {
         })
     }
 
-    /// How many block-wide barriers stand in the text of all kernels.
+    /// The number of block-wide barriers in the text of all kernels.
     pub fn barriers(&self) -> usize {
         let mut count = 0;
         for kernel in &self.kernels {

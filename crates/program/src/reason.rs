@@ -1,57 +1,56 @@
-//! Why a barrier, a kernel boundary, a host loop or a guard stands where it does.
+//! Why a barrier, a kernel boundary, a host loop or a guard is there.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use loopwright_kernel_ir::{Aff, Constraint, Name, PartRef};
 use loopwright_poly::System;
 
-/// One line for a comment, empty where nothing needs saying, and what it rests on.
+/// A one-line comment, possibly empty, and its reason.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Note {
-    /// The line.
+    /// The line; empty if nothing needs saying.
     pub text: String,
-    /// What it rests on.
+    /// The reason behind the line.
     pub reason: Reason,
 }
 
 impl Note {
-    /// Nothing needs saying of a predicate, which stands in the kernel's text.
+    /// A predicate needs no comment, since it is part of the kernel's text.
     pub fn predicate(integers: bool) -> Note {
         Note { text: String::new(), reason: Reason::Predicate { integers } }
     }
 
-    /// Whether it is about a predicate.
+    /// Whether it concerns a predicate.
     pub fn is_predicate(&self) -> bool {
         matches!(self.reason, Reason::Predicate { .. })
     }
 
-    /// Whether the condition that it is about is one on integers: a guard, or a predicate that
-    /// cannot wrap.
+    /// Whether its condition is over the integers: a guard, or a predicate that cannot wrap.
     pub fn is_of_integers(&self) -> bool {
         self.reason != Reason::Predicate { integers: false }
     }
 
-    /// A line that says it all.
+    /// A line that is self-explanatory.
     pub fn new(text: impl Into<String>) -> Note {
         Note { text: text.into(), reason: Reason::Stated }
     }
 }
 
-/// What a [`Note`] rests on.
+/// The reason behind a [`Note`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Reason {
-    /// What its line says.
+    /// The line itself.
     #[default]
     Stated,
-    /// Executions that touch one cell keep their order. Shared: an item and the statements made
-    /// from it carry the same.
+    /// Executions that touch the same cell keep their order. An item and the statements made from
+    /// it share the same dependence.
     Dependence(Arc<Dependence>),
-    /// Each condition of a guard has a reason of its own.
+    /// Each condition of a guard has its own reason.
     Guard(Vec<Condition>),
-    /// The condition is a predicate of the kernel's text: a value, which wraps in its type, where
-    /// guards are of integers.
+    /// The condition is a predicate of the kernel's text: a value, which wraps in its type, whereas
+    /// guards are over the integers.
     Predicate {
-        /// Whether what it compares cannot wrap, so that it is a condition on integers as well.
+        /// Whether its operands cannot wrap, so that it is a condition on integers as well.
         integers: bool,
     },
 }
@@ -59,69 +58,70 @@ pub enum Reason {
 /// One condition of a guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
-    /// The condition in the kernel's names.
+    /// The condition, in the kernel's names.
     pub condition: String,
-    /// Why it is tested, and the step behind that.
+    /// Why it is tested, and the step that made it necessary.
     pub why: String,
 }
 
 /// One of the two sides of a [`Dependence`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// The part.
+    /// The part that runs.
     pub part: PartRef,
     /// Whether it writes the cell.
     pub writes: bool,
-    /// What its executions are called: the declared instruction, or the copy.
+    /// The name of its executions: the declared instruction, or the copy.
     pub name: String,
-    /// The inames of what it is called by, with their values over the names of
+    /// The inames that identify an instance of it, with their values over the names of
     /// [`Dependence::pairs`].
     pub instance: Vec<(Name, Aff)>,
-    /// The domain of what it is called, over the same names: a part may run beyond it where that
-    /// does no harm.
+    /// The domain of those instances, over the same names. A part may run beyond it where that is
+    /// harmless.
     pub domain: Vec<Constraint>,
-    /// When the declared kernel runs it, compared lexicographically; `None` for a copy, which the
-    /// declared kernel does not know.
+    /// The time at which the declared kernel runs it, compared lexicographically; `None` for a
+    /// copy, which the declared kernel does not contain.
     pub declared_time: Option<Vec<Aff>>,
 }
 
-/// Pairs of executions, the first before the second, that touch the same cell, one of them writing.
+/// Pairs of executions, the first before the second, that touch the same cell, at least one of them
+/// writing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dependence {
-    /// The array in which they meet.
+    /// The array that contains the cell.
     pub array: Name,
-    /// The subscripts of the cell, as far as they are quasi-affine.
+    /// The subscripts of the cell; `None` for a subscript that is not quasi-affine.
     pub cell: Vec<Option<Aff>>,
-    /// What comes first.
+    /// The side that comes first.
     pub first: End,
-    /// What comes after it.
+    /// The side that comes second.
     pub second: End,
-    /// The loop of which the second runs in a later iteration; `None` within one iteration of all
-    /// loops around both.
+    /// The loop that carries the dependence: the second side runs in a later iteration of it.
+    /// `None` within one iteration of all common loops.
     pub carried_by: Option<Name>,
-    /// The parameters among the names of the pairs.
+    /// Which names of the pairs are parameters.
     pub parameters: Vec<Name>,
-    /// All pairs: values of the parameters and of what tells executions apart, the names of the
-    /// second's primed.
+    /// All pairs, over the parameters and the names that identify executions; those of the second
+    /// side are primed.
     pub pairs: System,
 }
 
-/// Two executions that show a [`Dependence`].
+/// Two executions that exhibit a [`Dependence`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// Both with the values of their inames, as `update[i=1, j=0]`.
+    /// Both instances with their iname values, such as `update[i=1, j=0]`.
     pub instances: [String; 2],
-    /// The cell, as `A[1, 0]`.
+    /// The cell, such as `A[1, 0]`.
     pub cell: String,
-    /// Values of the parameters.
+    /// Values of the parameters, by name.
     pub parameters: BTreeMap<Name, i64>,
-    /// Whether the declared kernel runs them in this order too; `None` where it does not know one
+    /// Whether the declared kernel runs them in the same order; `None` if it does not contain one
     /// of them.
     pub declared_order: Option<bool>,
 }
 
 impl Dependence {
-    /// Two executions with small numbers; `None` where the cell hangs on data.
+    /// Two executions with small numbers; `None` if the cell depends on data.
     pub fn example(&self) -> Option<Example> {
         let sample =
             |system: &System| system.sample_in_order(&BTreeMap::new(), &self.parameters).ok().flatten();
@@ -165,7 +165,7 @@ fn verb(writes: bool) -> &'static str {
     if writes { "writes" } else { "reads" }
 }
 
-/// `divide writes A, update reads it`
+/// Prints, for example, `divide writes A, update reads it`.
 impl fmt::Display for Dependence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (first, second) = (&self.first, &self.second);

@@ -4,43 +4,43 @@ use loopwright_kernel_ir::{DType, Name, Precision};
 
 use super::VarId;
 
-/// An operation on one value.
+/// A unary operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnOp {
-    /// `-a`
+    /// Negation, `-a`.
     Neg,
-    /// `!a` of bool
+    /// Logical negation of a bool, `!a`.
     Not,
-    /// `~a` of integers
+    /// Bitwise complement of an integer, `~a`.
     BitNot,
 }
 
-/// An operation on two values of one type.
+/// A binary operation on values of the same type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinOp {
-    /// Sum; integers wrap as in two's complement (signed index arithmetic is proved or checked not
+    /// Sum. Integers wrap in two's complement (signed index arithmetic is proved or checked not
     /// to).
     Add,
     /// Difference.
     Sub,
     /// Product.
     Mul,
-    /// Quotient of floating-point values.
+    /// Floating-point quotient.
     Div,
-    /// Quotient of integers rounded towards minus infinity.
+    /// Integer quotient, rounded towards minus infinity.
     FloorDiv,
-    /// Remainder of integers with the sign of the divisor.
+    /// Integer remainder with the sign of the divisor.
     FloorMod,
-    /// C's `/` on integers; stands only where it equals [`BinOp::FloorDiv`] (both known not to be
-    /// negative).
+    /// C's `/` on integers; used only where it equals [`BinOp::FloorDiv`] (both operands known not
+    /// to be negative).
     TruncDiv,
-    /// C's `%` on integers; stands only where it equals [`BinOp::FloorMod`].
+    /// C's `%` on integers; used only where it equals [`BinOp::FloorMod`].
     TruncRem,
-    /// The smaller; of floating-point values the one that is no NaN.
+    /// The smaller value; for floating point, the operand that is not NaN.
     Min,
-    /// The greater; of floating-point values the one that is no NaN.
+    /// The greater value; for floating point, the operand that is not NaN.
     Max,
-    /// Comparisons give bool.
+    /// `<`, with a bool result, as for all comparisons.
     Lt,
     /// `<=`
     Le,
@@ -52,9 +52,9 @@ pub enum BinOp {
     Eq,
     /// `!=`
     Ne,
-    /// `&&`, the right side evaluated only where the left is true.
+    /// `&&`; the right operand is evaluated only if the left is true.
     And,
-    /// `||`, the right side evaluated only where the left is false.
+    /// `||`; the right operand is evaluated only if the left is false.
     Or,
     /// `&`
     BitAnd,
@@ -69,51 +69,50 @@ pub enum BinOp {
 }
 
 impl BinOp {
-    /// Whether it gives bool whatever its operands are.
+    /// Whether the result is bool whatever the operand type.
     pub fn is_comparison(self) -> bool {
         matches!(self, BinOp::Lt | BinOp::Le | BinOp::Gt | BinOp::Ge | BinOp::Eq | BinOp::Ne)
     }
 }
 
-/// From which lane a shuffle takes.
+/// How a shuffle selects the source lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShuffleMode {
-    /// The lane whose number differs in the bits of the operand.
+    /// The lane whose number is the own number XOR the operand.
     Xor,
-    /// The lane that is further up by the operand; the own value where that lies outside the group.
+    /// The own number plus the operand; the lane's own value if that is outside the group.
     Down,
-    /// The lane that is further down by the operand; the own value where that lies outside the
-    /// group.
+    /// The own number minus the operand; the lane's own value if that is outside the group.
     Up,
-    /// The lane of the group with this number.
+    /// The lane with this number in the group.
     Index,
 }
 
-/// Which memory.
+/// An array, by memory space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Memory {
-    /// Number in [`crate::Program::globals`].
+    /// Index in [`crate::Program::globals`].
     Global(usize),
-    /// Number in [`crate::DeviceKernel::shared`].
+    /// Index in [`crate::DeviceKernel::shared`].
     Shared(usize),
-    /// Number in [`crate::DeviceKernel::private`].
+    /// Index in [`crate::DeviceKernel::private`].
     Private(usize),
 }
 
 /// One element of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemRef {
-    /// Which array.
+    /// The array that contains it.
     pub memory: Memory,
-    /// One subscript an axis, of the index type: for bounds checks and for printing shared and
+    /// One subscript per axis, of the index type: for bounds checks, and for printing shared and
     /// private arrays.
     pub subscripts: Vec<Value>,
-    /// Offset in elements from the beginning of the array, of the index type: equals the subscripts
+    /// Offset in elements from the start of the array, of the index type: the sum of the subscripts
     /// times the strides.
     pub offset: Box<Value>,
 }
 
-/// What a [`Value`] is.
+/// The kind of a [`Value`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueKind {
     /// An integer constant of the value's integer type.
@@ -126,57 +125,59 @@ pub enum ValueKind {
     Var(VarId),
     /// A scalar argument or a host variable, by name.
     Param(Name),
-    /// The block's number on an axis of the grid, of the index type.
+    /// The block index on this axis of the grid (0 to 2), of the index type.
     BlockIdx(u8),
-    /// The thread's number on an axis of its block, of the index type.
+    /// The thread index on this axis of the block (0 to 2), of the index type.
     ThreadIdx(u8),
-    /// The element's value.
+    /// The value of an element.
     Load(MemRef),
-    /// One operand, of the same type.
+    /// An operation on one operand of the same type.
     Unary(UnOp, Box<Value>),
-    /// Two operands of one type; the result is of that type, or bool for comparisons.
+    /// An operation on two operands of the same type. The result has that type, or is bool for
+    /// comparisons.
     Binary(BinOp, Box<Value>, Box<Value>),
-    /// Condition, value if true, value if false; only the chosen one is evaluated.
+    /// Condition, value if true, value if false; only the selected one is evaluated.
     Select(Box<Value>, Box<Value>, Box<Value>),
-    /// Conversion to the value's type. From floating-point to integer: towards zero.
+    /// Conversion to the value's type. Floating point to integer truncates.
     Cast(Box<Value>),
-    /// A math function of [`loopwright_kernel_ir::MATH_FUNCTIONS`] (never `lowest`, `highest`,
-    /// `min`, `max`), or a device function of the user's.
+    /// A call of a math function of [`loopwright_kernel_ir::MATH_FUNCTIONS`] (never `lowest`,
+    /// `highest`, `min`, `max`), or of a user device function.
     Call {
-        /// Its name.
+        /// Name of the function.
         function: Name,
         /// Fast or precise.
         precision: Precision,
-        /// Operands.
+        /// Arguments, in order.
         args: Vec<Value>,
     },
     /// The operand's value in another lane of the same group of `width` consecutive lanes. All
     /// lanes of the warp take part.
     Shuffle {
-        /// From where.
+        /// How the source lane is selected.
         mode: ShuffleMode,
-        /// What is taken.
+        /// The value that is exchanged.
         value: Box<Value>,
         /// The mode's operand, of type I32.
         operand: Box<Value>,
-        /// Lanes of a group: 2, 4, 8, 16, 32.
+        /// Lanes per group: 2, 4, 8, 16 or 32.
         width: u32,
     },
-    /// Whether some lane of the warp has the operand, of type bool. Stands where all lanes of the
-    /// warp run.
+    /// Whether the operand, of type bool, is true in any lane of the warp. Used only where all
+    /// lanes of the warp run.
     Any(Box<Value>),
-    /// How far below a lane of the warp the nearest one is that has a condition, itself included: 0
-    /// to 31, or 32 where none has it. Of type I32. Stands where all lanes of the warp run.
+    /// The distance from a lane of the warp down to the nearest lane, itself included, in which a
+    /// condition holds: 0 to 31, or 32 if there is none. Of type I32. Used only where all lanes of
+    /// the warp run.
     Since {
         /// The condition, of type bool.
         has: Box<Value>,
-        /// The lane, of type I32, from 0 to 31.
+        /// The lane to start from, of type I32, from 0 to 31.
         lane: Box<Value>,
     },
 }
 
 impl ValueKind {
-    /// Whether all lanes of a warp take part in it.
+    /// Whether it is an exchange in which all lanes of a warp take part.
     pub fn joins_lanes(&self) -> bool {
         matches!(self, ValueKind::Shuffle { .. } | ValueKind::Any(_) | ValueKind::Since { .. })
     }
@@ -185,9 +186,9 @@ impl ValueKind {
 /// A typed value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// Its type.
+    /// The type of the value.
     pub dtype: DType,
-    /// What it is.
+    /// The operation or leaf that yields it.
     pub kind: ValueKind,
 }
 
@@ -202,18 +203,18 @@ impl Value {
         Value { dtype, kind: ValueKind::Var(var) }
     }
 
-    /// `a op b`; the type is that of `a`, or bool for a comparison.
+    /// `a op b`, with the type of `a`, or bool for a comparison.
     pub fn binary(op: BinOp, a: Value, b: Value) -> Value {
         let dtype = if op.is_comparison() { DType::Bool } else { a.dtype };
         Value { dtype, kind: ValueKind::Binary(op, Box::new(a), Box::new(b)) }
     }
 
-    /// The value converted, or itself where it is of that type.
+    /// The value converted to a type; unchanged if it already has that type.
     pub fn cast(self, dtype: DType) -> Value {
         if self.dtype == dtype { self } else { Value { dtype, kind: ValueKind::Cast(Box::new(self)) } }
     }
 
-    /// The integer that it is, if constant.
+    /// Its value, if it is an integer constant.
     pub fn as_int(&self) -> Option<i64> {
         match self.kind {
             ValueKind::Int(v) => Some(v),
@@ -221,14 +222,14 @@ impl Value {
         }
     }
 
-    /// Operands, subscripts and offsets included.
+    /// Its operands, including subscripts and offsets.
     pub fn children(&self) -> Vec<&Value> {
         let mut children = Vec::new();
         self.each_child(&mut |child| children.push(child));
         children
     }
 
-    /// Calls `f` on each operand: [`Value::children`] without a list of them.
+    /// Calls `f` on each operand; [`Value::children`] without the allocation.
     pub fn each_child<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         match &self.kind {
             ValueKind::Int(_)
@@ -249,7 +250,7 @@ impl Value {
         }
     }
 
-    /// Calls `f` on the value and everything inside it.
+    /// Calls `f` on the value and all its subexpressions.
     pub fn visit<'a>(&'a self, f: &mut dyn FnMut(&'a Value)) {
         f(self);
         self.each_child(&mut |child| child.visit(f));

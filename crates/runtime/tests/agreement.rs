@@ -1,4 +1,4 @@
-//! What counts as the declared kernel's result: `Expectation`.
+//! `Expectation`: when a result counts as that of the declared kernel.
 
 use indexmap::IndexMap;
 use loopwright_kernel_ir::{Element, LoopKernel, Name};
@@ -8,7 +8,7 @@ fn kernel(text: &str) -> LoopKernel {
     LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"))
 }
 
-/// How `found` differs from what the kernel gives for `x` as its `y`.
+/// How `found` differs from the `y` that the kernel computes from `x`.
 fn difference<T: Element, U: Element>(
     text: &str,
     x: &[T],
@@ -35,7 +35,7 @@ fn integers_are_equal_or_not() {
         told.as_deref(),
         Some("element 0 of `y` is 9007199254740992, and the declared kernel gives 9007199254740993")
     );
-    // A tolerance is none of theirs, whatever stands beside them.
+    // Tolerances do not apply to integers, whatever the magnitude of other elements.
     assert!(difference(&copy("i32"), &[1_000_000, 3], &[1_000_000, 4], Some(1e-2)).is_some());
     assert!(difference(&copy("u64"), &[u64::MAX], &[u64::MAX - 1], Some(1e-2)).is_some());
     assert!(difference(&copy("bool"), &[true, false], &[true, true], Some(1e-2)).is_some());
@@ -45,7 +45,7 @@ fn integers_are_equal_or_not() {
 fn an_element_is_held_to_its_own_size() {
     let x = [1e6f32, 1e-3];
     assert_eq!(difference(&copy("f32"), &x, &[1e6f32, 1.000_01e-3], None), None);
-    // Nothing beside the largest element, and a tenth of itself.
+    // Negligible next to the largest element, but a tenth of the element itself.
     assert!(difference(&copy("f32"), &x, &[1e6f32, 1.1e-3], None).is_some());
     assert!(difference(&copy("f32"), &x, &[1e6f32, 0.0], None).is_some());
     let wild = [f32::NAN, f32::INFINITY, 0.0];
@@ -53,7 +53,7 @@ fn an_element_is_held_to_its_own_size() {
     assert!(difference(&copy("f32"), &wild, &[0.0f32, f32::INFINITY, 0.0], None).is_some());
     assert!(difference(&copy("f32"), &wild, &[f32::NAN, 3e38, 0.0], None).is_some());
     assert!(difference(&copy("f32"), &wild, &[f32::NAN, f32::INFINITY, 1e-9], None).is_some());
-    // f64 is held to what f64 can do.
+    // f64 is held to the accuracy of f64.
     assert!(difference(&copy("f64"), &[1.0f64], &[1.000_001], None).is_some());
     assert!(difference(&copy("f64"), &[1.0f64], &[1.000_001], Some(1e-5)).is_none());
 }
@@ -66,16 +66,16 @@ y[one] = sum(i, x[i])
 
 #[test]
 fn where_terms_cancel_their_size_counts() {
-    // 2000 terms of up to 1 that nearly cancel.
+    // 2000 terms of magnitude up to 1 that nearly cancel.
     let mut x: Vec<f32> =
         (0..1000).flat_map(|k| [(k as f32 * 0.37).sin(), -(k as f32 * 0.37).sin()]).collect();
     x.push(1e-4);
     assert_eq!(difference(SUM, &x, &[1e-4f32], None), None);
-    // What another order of the sum may come to.
+    // An error that another order of summation can produce.
     assert_eq!(difference(SUM, &x, &[1.2e-4f32], None), None);
-    // What none does: a term was left out.
+    // One that no order can produce: a term was omitted.
     assert!(difference(SUM, &x, &[1e-4f32 + 0.5], None).is_some());
-    // The same difference is wrong where nothing cancels, and where every rounding counts.
+    // The same difference is wrong if nothing cancels, or if the tolerance allows no rounding.
     assert!(difference(SUM, &[1e-4f32], &[1.2e-4f32], None).is_some());
     assert!(difference(SUM, &x, &[1.2e-4f32], Some(0.0)).is_some());
 }

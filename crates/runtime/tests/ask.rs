@@ -1,5 +1,5 @@
-//! What a kernel expects, asked before there are all arguments, and expressions of scalars as the
-//! host evaluates them.
+//! Queries about a kernel's expected arguments before all are given, and expressions of scalars as
+//! the host evaluates them.
 
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ fn shapes_and_types_follow_from_what_is_given() {
     assert_eq!(known.arrays, expected);
     assert_eq!(known.types, BTreeMap::from([(Name::new("T"), DType::F16)]));
     assert_eq!(known.integers, BTreeMap::from([(Name::new("m"), 7), (Name::new("n"), 5)]));
-    // A length that follows from nothing.
+    // A length that nothing determines.
     assert_eq!(expected_arrays(&kernel, &Args::new().tensor("x", &x)).unwrap_err().code, "missing-argument");
 }
 
@@ -55,8 +55,8 @@ fn range(facts: &[&str]) -> (Option<i64>, Option<i64>) {
     fact_range(&gather(facts), &args, "idx").unwrap()
 }
 
-/// The upper end is one more than the greatest. Of several facts about an array all hold, those
-/// about others do not count.
+/// The upper end is exclusive. Several facts about an array hold together; facts about other arrays
+/// do not count.
 #[test]
 fn ranges_of_facts_are_the_narrowest() {
     assert_eq!(range(&[]), (None, None));
@@ -71,7 +71,7 @@ fn ranges_of_facts_are_the_narrowest() {
     assert_eq!(range(&["idx < m", "2 <= idx", "idx < n"]), (Some(2), Some(5)));
 }
 
-/// Bounds of facts as the host evaluates them, n being 5 and m 7.
+/// Bounds in facts as the host evaluates them, with n = 5 and m = 7.
 #[test]
 fn the_host_evaluates_bounds() {
     for (bound, value) in [
@@ -110,7 +110,7 @@ fn facts_of_what_is_given_are_checked() {
     check_facts(&kernel, &args(&[0, 4, 4], &[1, 2, 3])).unwrap();
     assert_eq!(check_facts(&kernel, &args(&[0, 5, 4], &[1, 2, 3])).unwrap_err().code, "fact");
     assert_eq!(check_facts(&kernel, &args(&[0, 4, 4], &[1, 2, 1])).unwrap_err().code, "fact");
-    // What is not there is no error.
+    // A missing argument is not an error here.
     let missing =
         Args::new().tensor("idx", &integers(&[3], &[0, 5, 4])).scalar("n", 6).bind_type("T", DType::F32);
     check_facts(&kernel, &missing).unwrap();
@@ -140,8 +140,8 @@ fn open_types_are_bound_all_of_them_and_no_others() {
     }
 }
 
-/// An array that the kernel reads has to be there, also where it is written too; one that is only
-/// written follows.
+/// An array that the kernel reads must be given, even if it is also written; one that is only
+/// written is allocated.
 #[test]
 fn arrays_that_are_read_have_to_be_given() {
     let missing = |value: &str| {

@@ -1,4 +1,4 @@
-//! Tensors of the host that go out and come in by the structures of DLPack.
+//! Host tensors exported and imported through the structures of DLPack.
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 use loopwright_runtime::Tensor;
@@ -9,7 +9,7 @@ fn every_type_comes_back() -> Result<(), Diagnostic> {
     for dtype in DType::ALL {
         for shape in [&[][..], &[0, 3], &[5], &[2, 3, 4]] {
             let tensor = Tensor::random(shape, dtype, 7)?;
-            // SAFETY: nobody else calls the deleters.
+            // SAFETY: nothing else calls the deleters.
             let (plain, versioned) = unsafe {
                 (
                     Shared::from_raw(tensor.share()?.into_raw())?,
@@ -24,7 +24,7 @@ fn every_type_comes_back() -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Memory of a GPU is not read as if it were the host's.
+/// GPU memory is not read as if it were host memory.
 #[test]
 fn an_array_of_a_gpu_is_no_tensor() -> Result<(), Diagnostic> {
     let raw = Tensor::random(&[2], DType::F32, 1)?.share()?.into_raw();

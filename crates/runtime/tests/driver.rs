@@ -1,5 +1,5 @@
-//! What bound kernels ask of the driver, seen by a stand-in for the driver: no GPU is needed, a C
-//! compiler and NVRTC are.
+//! The calls that bound kernels make to the driver, observed by a stand-in for the driver: a C
+//! compiler and NVRTC are needed, but no GPU.
 
 #[path = "driver/borrowing.rs"]
 mod borrowing;
@@ -23,7 +23,7 @@ use loopwright_kernel_ir::{Diagnostic, LoopKernel};
 use loopwright_runtime::{Args, Bound, Device, DeviceTensor, Tensor, nvrtc};
 use loopwright_transforms::Pipeline;
 
-/// The refusal has exactly this text.
+/// Checks that the refusal has exactly this text.
 fn refused<T>(result: Result<T, Diagnostic>, text: &str) -> Outcome {
     match result {
         Ok(_) => Err(format!("not refused: {text}").into()),
@@ -39,15 +39,15 @@ domain { [i] : 0 <= i < n }
 y[i] = a * x[i] + y[i]
 ";
 
-/// A launch of [`AXPY`] by the parameters of the printed kernel: `x`, `y`, `a`, `n`.
+/// A launch of [`AXPY`] with the parameters of the printed kernel: `x`, `y`, `a`, `n`.
 unsafe extern "C" fn axpy(
     grid: *const c_uint,
     block: *const c_uint,
     _: c_uint,
     params: *const *const c_void,
 ) {
-    // SAFETY: the stand-in gives as many values as were registered, of these sizes; the pointers
-    // are to memory of the host.
+    // SAFETY: the stand-in passes as many values as were registered, with these sizes; the pointers
+    // are to host memory.
     unsafe {
         let x = (*params).cast::<*const f32>().read();
         let y = (*params.add(1)).cast::<*mut f32>().read();

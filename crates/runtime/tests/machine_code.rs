@@ -1,6 +1,6 @@
-//! What NVRTC makes of printed programs: whether it accepts them, and the machine code. Without
-//! NVRTC, or without a disassembler for tests that read machine code, tests are listed as ignored
-//! with the reason.
+//! Printed programs compiled by NVRTC: whether it accepts them, and the machine code that it
+//! produces. Without NVRTC, or without a disassembler for the tests that read machine code, tests
+//! are listed as ignored with the reason.
 
 use std::process::ExitCode;
 
@@ -36,8 +36,8 @@ fn print(kernel: &str, steps: &str) -> Result<(Program, CudaSource), Failed> {
     Ok((program, source))
 }
 
-/// Elements of all types, and vectors of them: the hints of a store are written by their size, and
-/// elements of a byte have none.
+/// Elements of all types, and vectors of them: the cache hints of a store depend on its size, and
+/// one-byte elements have none.
 fn stores_in_waves_of_every_type() -> Outcome {
     let mut sources = Vec::new();
     for dtype in DType::ALL.into_iter().filter(|t| *t != DType::Bool) {
@@ -70,7 +70,7 @@ fn stores_in_waves_of_every_type() -> Outcome {
     Ok(Completion::Completed)
 }
 
-/// Kernels with a pipeline, of which some launches come behind others.
+/// Kernels with a pipeline, some of whose launches follow others.
 const SEVERAL_LAUNCHES: [(&str, &str); 3] = [
     (
         "kernel columns(x: f32[m, n], out: f32[n], m: i32, n: i32)
@@ -94,10 +94,10 @@ const SEVERAL_LAUNCHES: [(&str, &str); 3] = [
     ),
 ];
 
-/// Conversions from every floating-point type to every integer type are one instruction of the
-/// hardware, which goes towards zero and keeps to the range of 32 or 64 bits; NaN becomes 0 by that
-/// instruction (`NTZ`) or by a comparison of its own; narrower types are kept in their range by
-/// minima and maxima of 32 bits.
+/// Conversions from every floating-point type to every integer type are one hardware instruction,
+/// which truncates and clamps to the range of 32 or 64 bits. NaN becomes 0 through that instruction
+/// (`NTZ`) or through a separate comparison. Narrower types are clamped by 32-bit minima and
+/// maxima.
 fn conversions_to_integers_keep_to_the_range() -> Outcome {
     let Some(disassembler) = Disassembler::find() else {
         return Ok(Completion::ignored_with("this machine has no disassembler"));
@@ -140,9 +140,9 @@ fn conversions_to_integers_keep_to_the_range() -> Outcome {
     Ok(Completion::Completed)
 }
 
-/// Nothing that another launch of the program may still be writing is read, and nothing is written,
-/// before the wait for that launch: in the machine code, where the compiler has put everything in
-/// its own order. What no launch writes (`CONSTANT`) may be read earlier.
+/// Before the wait for the preceding launch, nothing is written, and nothing is read that another
+/// launch of the program may still be writing. This is checked in the machine code, which the
+/// compiler has reordered. What no launch writes (`CONSTANT`) may be read earlier.
 fn the_wait_for_the_launch_ahead_comes_first() -> Outcome {
     let Some(disassembler) = Disassembler::find() else {
         return Ok(Completion::ignored_with("this machine has no disassembler"));
@@ -154,7 +154,7 @@ fn the_wait_for_the_launch_ahead_comes_first() -> Outcome {
         let early: Vec<&str> = program.kernels.iter().filter(|k| k.early).map(|k| k.name.as_str()).collect();
         check(!early.is_empty(), format!("no launch of\n{kernel}\ncomes behind another"))?;
         for name in early {
-            // As nvdisasm and as cuobjdump begin a function.
+            // A function's heading as printed by nvdisasm and by cuobjdump.
             let begins = [format!(".text.{name}:\n"), format!("Function : {name}\n")];
             let code = begins
                 .iter()

@@ -1,5 +1,5 @@
-//! Kernels run through the one interface, each test on the emulator and on a GPU; without a GPU
-//! those count as ignored, with the reason.
+//! Kernels run through the common device interface, each test on the emulator and on a GPU. Without
+//! a GPU, its tests are listed as ignored with the reason.
 
 #[path = "session/arguments.rs"]
 mod arguments;
@@ -42,7 +42,7 @@ domain { [i] : 0 <= i < n }
 y[i] = x[i] + x[i]
 ";
 
-/// Few elements, far up in the index space.
+/// Few elements, at high positions in the index space.
 const FAR: &str = "
 kernel far(x: i32[n], y: i32[n], n: i32, start: i64)
 assume 0 <= n and 0 <= start
@@ -80,12 +80,12 @@ fn x() -> Tensor {
 
 type Outcome = Result<(), Failed>;
 
-/// Fails with the diagnostic as it is rendered.
+/// Fails with the rendered diagnostic.
 fn ok<T>(result: Result<T, Diagnostic>) -> Result<T, Failed> {
     result.map_err(|d| Failed::from(d.to_string()))
 }
 
-/// The refusal has exactly this text.
+/// Checks that the refusal has exactly this text.
 fn refused<T>(result: Result<T, Diagnostic>, text: &str) -> Outcome {
     match result {
         Ok(_) => Err(format!("not refused: {text}").into()),
@@ -96,7 +96,7 @@ fn refused<T>(result: Result<T, Diagnostic>, text: &str) -> Outcome {
 
 type Test = (&'static str, fn(&Device) -> Outcome);
 
-/// A test of a GPU, ignored with the reason where there is none.
+/// A test on a GPU, ignored with the reason if there is none.
 fn on_gpu(
     name: impl Into<String>,
     gpu: Result<Device, &'static str>,

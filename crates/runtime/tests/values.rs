@@ -1,7 +1,7 @@
-//! Operators and types, each reduced or computed in sequence, by lanes, and by threads: on the
-//! emulator with all checks, on a GPU where there is one, held to values computed here and to the
-//! interpreter of the declared kernel. Each text goes through NVRTC where there is one; a test says
-//! what it left out.
+//! Operators and types, each reduced or computed sequentially, by lanes, and by threads: on the
+//! emulator with all checks, and on a GPU if there is one, compared with values computed here and
+//! with the interpreter of the declared kernel. Each text is compiled by NVRTC if available; a test
+//! reports what it skipped.
 
 use loopwright_kernel_ir::{DType, LoopKernel, Number};
 use loopwright_runtime::{Arch, Args, CompileOptions, Device, Tensor, compile_for, nvrtc};
@@ -28,7 +28,7 @@ fn transformed(text: &str, pipeline: &str) -> LoopKernel {
         .unwrap_or_else(|d| panic!("{d}\n{pipeline}\n{text}"))
 }
 
-/// NVRTC accepts the text without a word.
+/// Checks that NVRTC accepts the text without any message.
 fn compiles(kernel: &LoopKernel) {
     if let Err(missing) = nvrtc::library() {
         return eprintln!("left out: {missing}");
@@ -47,7 +47,7 @@ fn close(found: &[f64], expected: &[f64], what: &str) {
     }
 }
 
-/// Compiles, runs and compares the outputs with what is expected, and with the interpreter.
+/// Compiles, runs, and compares the outputs with the expected values and with the interpreter.
 fn holds(text: &str, pipeline: &str, args: &dyn Fn() -> Args, expected: &[(&str, Vec<f64>)]) {
     let kernel = transformed(text, pipeline);
     compiles(&kernel);
@@ -70,7 +70,7 @@ fn rows(length: usize) -> Vec<f32> {
 
 const LENGTHS: [usize; 5] = [0, 1, 5, 128, 300];
 
-/// Count, mean and sum of squared differences, joined as Chan, Golub and LeVeque do.
+/// Count, mean and sum of squared differences, combined by the formula of Chan, Golub and LeVeque.
 const MOMENTS: &str = "
 kernel moments_of_rows(x: f32[n, m], mean: f32[n], variance: f32[n], n: i32, m: i32)
 assume 1 <= n and 0 <= m
@@ -100,7 +100,7 @@ fn mean_and_variance_are_a_users_operator() {
     }
 }
 
-/// The greatest element, and the sum of the exponentials of the distances from it, in one pass.
+/// The greatest element, and the sum of the exponentials of the differences from it, in one pass.
 const SOFTMAX: &str = "
 kernel softmax_of_rows(x: f32[n, m], top: f32[n], total: f32[n], n: i32, m: i32)
 assume 1 <= n and 0 <= m
@@ -129,8 +129,8 @@ fn online_softmax_is_a_users_operator() {
     }
 }
 
-/// Equal elements: the smallest index. NaN is never chosen; of nothing but NaN, as of nothing, the
-/// neutral value and the greatest index are.
+/// Among equal elements, the smallest index. NaN is never selected; if there is nothing but NaN, or
+/// no element, the result is the neutral value and the greatest index.
 #[test]
 fn the_first_of_equal_elements_is_chosen_and_nan_never() {
     let length = 200;
@@ -160,7 +160,7 @@ fn the_first_of_equal_elements_is_chosen_and_nan_never() {
     }
 }
 
-/// Each type read, computed with and written, and reduced by threads.
+/// Each type read, computed with, written, and reduced by threads.
 #[test]
 fn every_type_is_read_computed_with_and_reduced() {
     assert_eq!(DType::ALL.len(), 13);
@@ -175,7 +175,7 @@ fn every_type_is_read_computed_with_and_reduced() {
              out[s] = {operator}(i, {value})\ny[s, j] = {}\n",
             value.replace('i', "j").replace("jf(", "if(")
         );
-        // Sums stay below 127 and exact in every type.
+        // Sums stay below 127, so they are exact in every type.
         let length = 40;
         let numbers: Vec<i64> =
             (0..3 * length as i64).map(|k| i64::from(k % 7 == 3) + i64::from(k % 11 == 5)).collect();
@@ -197,8 +197,7 @@ fn every_type_is_read_computed_with_and_reduced() {
     }
 }
 
-/// A device function of the user's: CUDA C for the GPU, a closure for the emulator and the
-/// interpreter.
+/// A user device function: CUDA C for the GPU, a closure for the emulator and the interpreter.
 #[test]
 fn a_device_function_is_cuda_c_and_a_closure() {
     let text = "

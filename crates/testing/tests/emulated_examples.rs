@@ -1,4 +1,4 @@
-//! Every pipeline of every example: equal to the reference with all checks on, and each barrier
+//! Every pipeline of every example: equal to the reference with all checks, and every barrier is
 //! needed.
 
 #[path = "common/examples.rs"]
@@ -10,7 +10,7 @@ use loopwright_kernel_ir::{Buffer, DType, Number};
 use loopwright_program::{Owner, Program, Scope, Stmt};
 use loopwright_reference::{Inputs, Mode, interpret};
 
-/// Small floating-point numbers without pattern.
+/// Small pattern-free floating-point numbers.
 fn noise(n: usize, seed: u32) -> Buffer {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let values: Vec<f32> = (0..n)
@@ -34,7 +34,7 @@ fn cases(name: &str) -> Vec<(Inputs, &'static str, usize)> {
                 (arrays.scalar("a", 1.5f32).scalar("n", i(n)), "y", n)
             })
             .to_vec(),
-        // 300 rows are more than the blocks of persistent kernels, which go round.
+        // 300 rows exceed the number of blocks of persistent kernels, which then loop.
         "segmented_sum" => {
             [(0, 0), (3, 0), (3, 4), (1, 1), (5, 256), (2, 1000), (33, 64), (2, 40_000), (300, 20)]
                 .map(|(nseg, len)| {
@@ -50,7 +50,7 @@ fn cases(name: &str) -> Vec<(Inputs, &'static str, usize)> {
                 (arrays.scalar("nseg", i(nseg)).scalar("len", i(len)), "out", nseg * len)
             })
             .to_vec(),
-        // The last segment goes through whole tiles, and from one block to the next.
+        // The last segment spans whole tiles, and extends from one block to the next.
         "ragged_sum" => {
             [vec![0], vec![0, 0], vec![0, 1, 1, 40, 1000, 1000, 1300], vec![0, 7, 300], vec![0, 7, 40_000]]
                 .map(|offsets: Vec<i32>| {
@@ -164,7 +164,7 @@ fn matmul() {
     check("matmul");
 }
 
-/// Removes the `n`th block-wide barrier; false where there are fewer.
+/// Removes the `n`th block-wide barrier; false if there are fewer.
 fn without_barrier(body: &mut Vec<Stmt>, n: &mut usize) -> bool {
     for k in 0..body.len() {
         if matches!(body[k], Stmt::Sync { scope: Scope::Block, .. }) {

@@ -1,5 +1,5 @@
 //! Flattened nests over segments of unequal length: the results of the declared kernel, no race and
-//! no stray access, whatever the lengths.
+//! no out-of-bounds access, whatever the lengths.
 
 use loopwright_emulator::{Arguments, Options, Report, run};
 use loopwright_kernel_ir::{Buffer, DType, Flat, LoopKernel, Number};
@@ -7,8 +7,8 @@ use loopwright_lowering::{LowerOptions, lower};
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
 
-/// Small tiles, so that segments cross threads, warps, tiles and blocks; and the defaults, where
-/// all is in one tile.
+/// Small tiles, so that segments cross threads, warps, tiles and blocks; and the defaults, with
+/// everything in one tile.
 const PIPELINES: [&str; 5] = [
     "flatten_ragged(s, i, threads=32, items=8, tiles=1)",
     "flatten_ragged(s, i, threads=64, items=8, tiles=2)",
@@ -17,7 +17,7 @@ const PIPELINES: [&str; 5] = [
     "flatten_ragged(s, i)",
 ];
 
-/// Numbers without pattern.
+/// Pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -29,10 +29,11 @@ impl Random {
     }
 }
 
-/// Lengths of segments by name; what lies before the first and after the last of them.
+/// Named lists of segment lengths, with the number of elements before the first and after the last
+/// segment.
 fn cases() -> Vec<(&'static str, Vec<i64>, [i64; 2])> {
     let mut random = Random(11);
-    // Lengths whose share falls as their power: most are short, a few hold most of the points.
+    // Lengths with a power-law distribution: most are short, and a few hold most of the points.
     let power: Vec<i64> = (0..300).map(|_| 600 / (1 + random.below(200))).collect();
     let mut giant = vec![1; 200];
     giant[77] = 5000;
@@ -62,13 +63,13 @@ fn cases() -> Vec<(&'static str, Vec<i64>, [i64; 2])> {
     ]
 }
 
-/// Holds a kernel of segments `s` of `x` to its reference. `outputs` are its outputs with their
-/// types.
+/// Compares a kernel over segments `s` of `x` with its reference. `outputs` are its outputs with
+/// their types.
 fn check(text: &str, outputs: &[(&str, DType)]) {
     check_by(&PIPELINES, text, outputs);
 }
 
-/// The same by some pipelines.
+/// The same with the given pipelines.
 fn check_by(pipelines: &[&str], text: &str, outputs: &[(&str, DType)]) {
     let declared = LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
     for steps in pipelines {
@@ -119,7 +120,7 @@ fn check_by(pipelines: &[&str], text: &str, outputs: &[(&str, DType)]) {
     }
 }
 
-/// A kernel of the segments, with this instruction at its end.
+/// A kernel over the segments that ends with this instruction.
 fn kernel(head: &str, outputs: &str, instruction: &str) -> String {
     format!(
         "\
@@ -150,7 +151,7 @@ fn argmax() {
     check(&text, &[("v", DType::I32), ("k", DType::I32)]);
 }
 
-/// What is reduced hangs on the segment; the result on its length.
+/// The reduced expression depends on the segment; the result on its length.
 #[test]
 fn expressions_of_the_segment() {
     let text = kernel(
@@ -161,8 +162,8 @@ fn expressions_of_the_segment() {
     check(&text, &[("out", DType::F32)]);
 }
 
-/// The points of a segment stay in their order: composition of `a*t + b` does not commute. Numbers
-/// wrap on the way.
+/// The points of a segment stay in order: composition of `a*t + b` does not commute. Numbers wrap
+/// on the way.
 #[test]
 fn operators_that_do_not_commute() {
     let operator = "\
@@ -177,11 +178,11 @@ reduction compose(x) {
     check(&text, &[("p", DType::I32), ("q", DType::I32)]);
 }
 
-/// What stands for points behind the last one is neutral in all of the state: in counts beside
-/// values, in least values of another type than the points'.
+/// The padding after the last point is neutral in the whole state: in counts that accompany values,
+/// in least values of a type other than the points'.
 #[test]
 fn operators_whose_state_is_more_than_their_input() {
-    // What 32 items of such a state take is more than shared memory has.
+    // 32 items of such a state exceed shared memory.
     let small = [PIPELINES[0], PIPELINES[1], PIPELINES[3], PIPELINES[4]];
     let count = "\
 reduction mean(x) {
@@ -218,13 +219,14 @@ reduction twice(x) {
     check_by(&small, &text, &[("p", DType::I32), ("q", DType::I32)]);
 }
 
-/// More blocks than the last launch takes at a time leave partial results: 4096, of 256 steps each.
+/// More blocks leave partial results than the last launch combines at a time: 4096, of 256 steps
+/// each.
 #[test]
 fn blocks_are_joined_in_several_rounds() {
     let blocks = 2 * 4096 + 700;
     let n = 256 * blocks;
     let x: Vec<i32> = (0..n).map(|k| k % 17 - 5).collect();
-    // A segment over several rounds, others over some blocks, and short ones.
+    // One segment over several rounds, others over several blocks, and short ones.
     let mut offsets = vec![0, 5];
     while offsets[offsets.len() - 1] < n {
         let length = [1_100_000, 700, 3, 0, 2900, 256][offsets.len() % 6];
@@ -237,9 +239,9 @@ fn blocks_are_joined_in_several_rounds() {
     assert_eq!(arguments.buffer("out").unwrap(), &Buffer::from_slice(&expected));
 }
 
-/// Runs behind the first ones are shorter: how many blocks there are, by hand. 10 000 points of 100
-/// segments are 10 200 steps; three runs of 4 tiles of 256 have 3072 of them, runs of one tile the
-/// other 7128, which are 28.
+/// Runs after the first ones are shorter; the number of blocks is derived by hand. 10 000 points of
+/// 100 segments are 10 200 steps; three runs of 4 tiles of 256 cover 3072 of them, runs of one tile
+/// the other 7128, which takes 28.
 #[test]
 fn runs_behind_the_first_are_shorter() {
     for (steps, runs) in [
@@ -252,8 +254,8 @@ fn runs_behind_the_first_are_shorter() {
     }
 }
 
-/// What the launch over the tiles does for segments of these lengths: sectors of memory that it
-/// loads, and steps of its warps.
+/// The work of the launch over the tiles for segments of these lengths: sectors loaded, and steps
+/// of its warps.
 fn work(lengths: &[i64]) -> (u64, u64) {
     let report = report_of("flatten_ragged(s, i)", lengths);
     let tiles = &report.kernels[1].1;
@@ -269,7 +271,7 @@ fn report_of(steps: &str, lengths: &[i64]) -> Report {
     sums_of(steps, &vec![1; offsets[lengths.len()] as usize], &offsets).0
 }
 
-/// The sums of segments of `x`: the report of the run, and the arguments behind it.
+/// The sums of segments of `x`: the report of the run, and the arguments after it.
 fn sums_of(steps: &str, x: &[i32], offsets: &[i32]) -> (Report, Arguments) {
     let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();
     let kernel = Pipeline::parse(steps).unwrap().apply(&declared).unwrap();
@@ -287,8 +289,8 @@ fn sums_of(steps: &str, x: &[i32], offsets: &[i32]) -> (Report, Arguments) {
     (report, arguments)
 }
 
-/// Neighbouring threads load neighbouring points and offsets, and all warps have the same to do,
-/// whatever the lengths.
+/// Adjacent threads load adjacent points and offsets, and all warps have the same work, whatever
+/// the lengths.
 #[test]
 fn lengths_change_neither_coalescing_nor_balance() {
     const POINTS: i64 = 100_000;
@@ -309,21 +311,20 @@ fn lengths_change_neither_coalescing_nor_balance() {
     for (what, lengths) in cases {
         let (sectors, steps) = work(&lengths);
         let items = lengths.iter().sum::<i64>() + lengths.len() as i64;
-        // 32 lanes that begin within a sector touch five instead of four; where a tile begins is
-        // read besides. The first and the last tile of a run, of 64 sectors each, are read by
-        // single points where they are not whole, which asks four times for each sector.
+        // 32 lanes that start inside a sector touch five instead of four, and the start of each
+        // tile is read in addition. The first and the last tile of a run, of 64 sectors each, are
+        // read by single points if they are partial, which requests each sector four times.
         let least = items as f64 / 8.0;
         let steps_of_all = items + (i64::from(Flat::END_WEIGHT) - 1) * lengths.len() as i64;
         let partial = (steps_of_all as f64 / 8192.0).ceil() * 2.0 * 64.0 * 3.0;
         let most = 1.1 * least + partial + 300.0;
         assert!((sectors as f64) < most, "{what}: {sectors} sectors, not about {least}");
-        // A step of a warp takes 32 items; how many steps the items of a tile cost hangs little on
-        // what they are.
+        // A warp step processes 32 items; the number of steps per tile depends little on its items.
         let each = steps as f64 / (items as f64 / 32.0);
         assert!((10.0..90.0).contains(&each), "{what}: {each} steps for 32 items");
         costs.push((what, each));
     }
-    // What lanes do hangs on no length; only tiles inside one segment, which are added up where
+    // The cost does not depend on the lengths; only tiles inside one segment, which are summed as
     // they are loaded, cost less.
     let cost = |wanted| costs.iter().find(|(what, _)| *what == wanted).unwrap().1;
     for what in ["of 4", "of 64", "one giant among tiny ones"] {
@@ -332,8 +333,8 @@ fn lengths_change_neither_coalescing_nor_balance() {
     assert!(2.0 * cost("one segment") < cost("of 400"), "{costs:?}");
 }
 
-/// Numbers of 32 bits count a gigabyte of points and its segments, so that no launch has to fall
-/// back to wider ones.
+/// 32-bit integers can count a gigabyte of points and its segments, so no launch has to fall back
+/// to 64 bits.
 #[test]
 fn a_gigabyte_is_counted_in_32_bits() {
     let declared = LoopKernel::parse(&kernel("", "out: i32[nseg]", "out[s] = sum(i, x[i])")).unwrap();

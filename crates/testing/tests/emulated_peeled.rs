@@ -1,5 +1,5 @@
-//! Rows that begin anywhere, read by whole vectors: the results of the declared kernel, and the
-//! loads that are left.
+//! Misaligned rows read by whole vectors: the results of the declared kernel, and the remaining
+//! loads.
 
 use loopwright_emulator::{Arguments, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};
@@ -18,7 +18,7 @@ domain { [i] : 0 <= i < len }
 out[s] = sum(i, x[s, i])
 ";
 
-/// Rows on blocks, on warps, on threads, and cut into chunks on blocks.
+/// Rows on blocks, on warps, on threads, and split into chunks on blocks.
 const PIPELINES: [&str; 5] = [
     "split_iname(i, 128, outer=i_tile, inner=i_rest)\nsplit_iname(i_rest, 4, outer=i_thread, inner=i_vec)
 tag_inames(s: block.x, i_thread: thread.x, i_vec: vec)",
@@ -40,7 +40,7 @@ fn lowered(declared: &LoopKernel, steps: &str, index: DType) -> Program {
     lower(&kernel, LowerOptions { index }).unwrap_or_else(|e| panic!("{steps}: {e}"))
 }
 
-/// The lanes of the vector loads from global memory.
+/// The lane counts of the vector loads from global memory.
 fn vectors(program: &Program) -> Vec<u8> {
     let mut found = Vec::new();
     for kernel in &program.kernels {
@@ -55,8 +55,8 @@ fn vectors(program: &Program) -> Vec<u8> {
     found
 }
 
-/// Runs the sum of rows of numbers without pattern, and compares with the declared kernel: how
-/// often a warp loads, and how many sectors.
+/// Runs the sum of rows of pattern-free numbers and compares it with the declared kernel. Returns
+/// the number of load requests and of sectors.
 fn check(text: &str, steps: &str, index: DType, nseg: usize, len: usize) -> (u64, u64) {
     let declared = LoopKernel::parse(text).unwrap_or_else(|e| panic!("{e}"));
     let program = lowered(&declared, steps, index);
@@ -100,8 +100,8 @@ fn rows_of_any_length_are_read_by_vectors() {
     }
 }
 
-/// A warp loads the most that one request can, except at the two ends of a row, and touches no
-/// sector more than single loads do.
+/// A warp loads as much as one request can, except at the two ends of a row, and touches no more
+/// sectors than single loads do.
 #[test]
 fn the_ends_of_a_row_are_all_that_is_loaded_one_by_one() {
     let (requests, sectors) = check(SUM, PIPELINES[1], DType::I32, 8, 4097);
@@ -111,8 +111,8 @@ fn the_ends_of_a_row_are_all_that_is_loaded_one_by_one() {
     assert!(sectors <= least + 8 * 40, "{sectors} sectors, not about {least}");
 }
 
-/// Ends that are constants, or bounded twice, or in a piece of a chunk that its tiles do not
-/// divide: whole vectors all the same.
+/// Row ends that are constant, doubly bounded, or in a chunk that its tiles do not divide: whole
+/// vectors nevertheless.
 #[test]
 fn ends_of_other_kinds_leave_whole_vectors() {
     let text = |assumed: &str, domain: &str| {
@@ -137,7 +137,7 @@ tag_inames(s: block.x, i_chunk: block.y, i_thread: thread.x, i_vec: vec, i_part:
             check(SUM, steps, DType::I32, 3, len);
         }
     }
-    // No chunks here: how many there are has to be known ahead.
+    // No chunks here: their number must be known in advance.
     let twice = text("0 <= nseg and 0 <= len", "{ [i] : 0 <= i < len and i <= 2*s + 1 }");
     for steps in &PIPELINES[..4] {
         for len in [1, 6, 130] {
@@ -146,7 +146,8 @@ tag_inames(s: block.x, i_chunk: block.y, i_thread: thread.x, i_vec: vec, i_part:
     }
 }
 
-/// A reduction over two inames, the vectors' loop not the innermost: as many products.
+/// A reduction over two inames in which the vector loop is not the innermost: the number of
+/// products is unchanged.
 #[test]
 fn loops_inside_of_that_over_vectors_are_left_in_one() {
     let text = SUM
@@ -159,14 +160,16 @@ fn loops_inside_of_that_over_vectors_are_left_in_one() {
     }
 }
 
-/// Where rows have no points, by a bound that hangs on them, blocks have results of none to store.
+/// If rows have no points, because of a bound that depends on them, blocks still store results of
+/// empty sums.
 #[test]
 fn partial_results_of_rows_without_points_have_room() {
     let text = SUM.replace("{ [i] : 0 <= i < len }", "{ [i] : 0 <= i < len and 2*i <= -s }");
     check(&text, PIPELINES[4], DType::I32, 9, 13);
 }
 
-/// Rows inside of an array of three axes, with padding, from a place beside their beginning on.
+/// Rows inside an array of three axes, with padding, starting at an offset from the row's
+/// beginning.
 #[test]
 fn rows_begin_where_lengths_padding_and_constants_say() {
     let text = "\
@@ -182,7 +185,8 @@ out[s] = max(i, x[s, 1, i + 5] * 2)
     }
 }
 
-/// What hands points to threads by their number keeps them: no vectors then, but the refusal.
+/// Where the order of points matters, they are not redistributed: an operator that does not commute
+/// is refused, and a prefetch by thread number gets no vector loads.
 #[test]
 fn what_sees_the_order_of_points_is_left_alone() {
     let prefetched = "\

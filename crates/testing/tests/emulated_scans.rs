@@ -7,7 +7,7 @@ use loopwright_lowering::lower;
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
 
-/// How rows of a scan along `i` run, `s` being the rows: with each of them for any length.
+/// How the rows `s` of a scan along `i` run; each works for any length.
 const PIPELINES: [(&str, &str); 12] = [
     ("sequential", "split_iname(s, 32)\ntag_inames(s_outer: block.x, s_inner: thread.x)"),
     ("sequential, split", "split_iname(i, 8)\nunroll(i_inner)\ntag_inames(s: block.x)"),
@@ -51,7 +51,7 @@ domain { [j] : 0 <= j <= i }
 y[s, i] = sum(j, x[s, j])
 ";
 
-/// Small integers without pattern.
+/// Small pattern-free integers.
 fn integers(n: usize, seed: u32, from: i32, to: i32) -> Buffer {
     let mut state = seed.wrapping_mul(2_654_435_761) | 1;
     let values: Vec<i32> = (0..n)
@@ -65,11 +65,11 @@ fn integers(n: usize, seed: u32, from: i32, to: i32) -> Buffer {
     Buffer::from_slice(&values)
 }
 
-/// Inputs for the numbers of rows and places.
+/// Makes the inputs for given numbers of rows and columns.
 type MakeInputs<'a> = &'a dyn Fn(usize, usize) -> Vec<(&'static str, Buffer)>;
 
-/// Holds a kernel of rows `s` and places `i` under all pipelines to its reference. `outputs` name
-/// the arrays with their places in a row more than the number.
+/// Compares a kernel over rows `s` and columns `i` with its reference, under all pipelines.
+/// `outputs` names the arrays, each with the number of additional columns.
 fn check(text: &str, inputs: MakeInputs<'_>, outputs: &[(&str, usize)]) {
     let pipelines = PIPELINES.map(|(name, steps)| (name, format!("realize_scan(i, j)\n{steps}")));
     check_under(&pipelines, text, inputs, outputs);
@@ -133,8 +133,7 @@ y[s, i] = sum(j, x[s, j])
     check(text, &|m, n| vec![("x", integers(m * n, 2, 0, 9))], &[("y", 1)]);
 }
 
-/// A linear recurrence `c = a*c + b` as a scan of the functions' composition, which does not
-/// commute.
+/// A linear recurrence `c = a*c + b` as a scan over function composition, which does not commute.
 #[test]
 fn recurrence() {
     let text = "\
@@ -168,7 +167,7 @@ v[s, i], w[s, i] = argmax(j, x[s, j], j)
     check(text, &|m, n| vec![("x", integers(m * n, 5, -50, 50))], &[("v", 0), ("w", 0)]);
 }
 
-/// Two scans of one instruction, in an expression that speaks of `i`.
+/// Two scans in one instruction, in an expression that mentions `i`.
 #[test]
 fn two_in_one() {
     let text = "\
@@ -182,7 +181,7 @@ y[s, i] = x[s, i] * sum(j, x[s, j]) - i * max(j, x[s, j])
     check(text, &|m, n| vec![("x", integers(m * n, 6, -9, 9))], &[("y", 0)]);
 }
 
-/// What is scanned is made in the same loop.
+/// The scanned values are computed in the same loop.
 #[test]
 fn of_what_the_same_iteration_makes() {
     let text = "\
@@ -197,7 +196,7 @@ y[s, i] = sum(j, z[s, j])
     check(text, &|m, n| vec![("x", integers(m * n, 7, -9, 9))], &[("z", 0), ("y", 0)]);
 }
 
-/// Sums of all behind are scans of the loops turned round.
+/// Suffix sums are scans of reversed loops.
 #[test]
 fn sums_of_all_behind() {
     let text = "\
@@ -216,7 +215,7 @@ y[s, i] = sum(j, x[s, j])
     check_under(&pipelines, text, &|m, n| vec![("x", integers(m * n, 8, -9, 9))], &[("y", 0)]);
 }
 
-/// The scanned array is a tile in shared memory, and the loop over places has another name.
+/// The scanned array is a tile in shared memory, and the loop over columns has another name.
 #[test]
 fn of_a_prefetched_tile() {
     let steps = "\

@@ -1,6 +1,6 @@
-//! Reductions over blocks that are joined by atomic updates: the results of the declared kernel for
-//! every type, and what goes wrong where an update is none, has nothing to begin with, or shares
-//! its launch with other accesses.
+//! Reductions over blocks that are combined by atomic updates: the results of the declared kernel
+//! for every type, and the faults if an update is replaced by a plain store, has no initial value,
+//! or shares its launch with other accesses.
 
 use loopwright_emulator::{Arguments, FaultKind, Options, run};
 use loopwright_kernel_ir::{Buffer, DType, LoopKernel, Number};
@@ -12,7 +12,7 @@ use loopwright_lowering::{
 use loopwright_reference::{Inputs, Mode, interpret};
 use loopwright_transforms::Pipeline;
 
-/// Rows on blocks, cut into chunks on blocks, with threads, vectors and rows that share a block.
+/// Rows on blocks, split into chunks on blocks, with threads, vectors and rows that share a block.
 const PIPELINES: [&str; 4] = [
     "split_iname(i, 64)\ntag_inames(s: block.x, i_outer: block.y, i_inner: thread.x)",
     "split_iname(i, 64)\ntag_inames(s: block.x, i_outer: block.y)",
@@ -97,7 +97,7 @@ fn without_blocks_nothing_is_joined() {
     assert_eq!((updates(&program), program.kernels.len()), (0, 1));
 }
 
-/// Sums in an order that hangs on nothing but the program, although they are rounded.
+/// The order of a sum depends only on the program, although the sum is rounded.
 #[test]
 fn sums_are_the_same_in_every_run() {
     let program = joined(&declared(DType::F32, "sum", "0 <= i < n"), PIPELINES[0]);
@@ -138,7 +138,7 @@ fn results_need_a_first_value_from_an_earlier_launch() {
     assert_eq!(fault(&without), FaultKind::Uninitialised);
 }
 
-/// What stores the value of an update beside it.
+/// A plain store of the value of an update.
 fn stored(stmt: &Stmt) -> Option<Stmt> {
     match stmt {
         Stmt::Update { to, value, leaf, .. } => {

@@ -1,4 +1,4 @@
-//! Pipelines as values: saved, loaded, replayed with every check repeated, compared, and searched
+//! Pipelines as values: saved, loaded, replayed with every check repeated, compared, and bisected
 //! for the step that made a property false.
 
 use loopwright_kernel_ir::{Diagnostic, LoopKernel};
@@ -57,8 +57,7 @@ fn a_loaded_pipeline_is_the_saved_one_and_is_checked_again() {
     let saved = open.bind([("block", 128)]).unwrap();
     let loaded: Pipeline = serde_json::from_str(&serde_json::to_string(&saved).unwrap()).unwrap();
     assert_eq!(loaded.apply(&kernel(OWN)), saved.apply(&kernel(OWN)));
-    // Proofs are not saved: the same questions are asked again, and of another kernel they have
-    // other answers.
+    // Proofs are not saved: the checks are repeated, with different outcomes for another kernel.
     let first = verdicts(&saved, &kernel(OWN));
     assert_eq!(first.len(), 3);
     assert!(first.iter().any(|v| v.starts_with("Order ") && v != "Order 0"), "{first:?}");
@@ -100,7 +99,7 @@ fn an_explanation_shows_what_each_step_changed() {
 #[test]
 fn pipelines_differ_where_their_kernels_do() {
     let parse = |text: &str| Pipeline::parse(text).unwrap();
-    // The same kernel by other steps is no difference.
+    // The same kernel by different steps is not a difference.
     let fluent = parse("split_iname(i, 4, outer=a, inner=b)\nsplit_iname(a, 2)");
     let other = parse("split_iname(i, 4)\nrename_iname(i_outer, a)");
     let divergence = fluent.compare(&other, &kernel(OWN)).unwrap();
@@ -116,7 +115,7 @@ fn pipelines_differ_where_their_kernels_do() {
             .compare(&parse("split_iname(i, 4)\ntag_inames(i_inner: unroll, i_outer: seq)"), &kernel(OWN))
             .is_some()
     );
-    // One that ends earlier differs by the step that it lacks; a refusal differs from a kernel.
+    // A shorter pipeline differs by the first step that it lacks; a refusal differs from a kernel.
     let shorter = parse("split_iname(i, 4)\nunroll(i_inner)");
     let divergence = first.compare(&shorter, &kernel(CHAIN)).unwrap();
     assert_eq!(divergence.equal_steps, 2);
@@ -140,12 +139,12 @@ fn the_first_step_that_made_it_false_is_found() {
         Bisection::Found(culprit) => (culprit.number, culprit.unknown),
         other => panic!("{other:?}"),
     };
-    // The number of loops goes up and down again: the first step counts.
+    // The number of loops rises and falls again: the first such step counts.
     assert_eq!(found(steps.bisect(&own, |k| Ok(loops(k) < 3)).unwrap()), (1, vec![]));
     assert_eq!(found(steps.bisect(&own, |k| Ok(loops(k) < 2)).unwrap()), (0, vec![]));
     assert!(matches!(steps.bisect(&own, |_| Ok(true)).unwrap(), Bisection::Holds));
     assert!(matches!(steps.bisect(&own, |k| Ok(loops(k) > 1)).unwrap(), Bisection::NeverHeld));
-    // What cannot be asked is passed over, and said.
+    // Kernels that cannot be tested are skipped, and reported.
     let unable = || Err(Diagnostic::new("test", "not now"));
     let halfway = |k: &LoopKernel| match k.tags.values().count() {
         _ if loops(k) < 2 => Ok(true),

@@ -1,5 +1,5 @@
-//! Every step of every pipeline of the examples is proved: those of PolyBench, of the library's own
-//! examples, and those whose time of generation is watched.
+//! Every step of every example pipeline is proved: those of PolyBench, of the library's own
+//! examples, and of the kernels whose generation time is tracked.
 
 #[path = "../../../examples/common/speed_cases.rs"]
 mod speed_cases;
@@ -13,7 +13,7 @@ use loopwright_kernel_ir::LoopKernel;
 use loopwright_legality::agrees;
 use loopwright_transforms::{Pipeline, Verdict};
 
-/// What is not proved.
+/// The steps that are not proved.
 fn unproved(name: &str, kernel: &str, pipeline: &str) -> String {
     let kernel = LoopKernel::parse(kernel).unwrap_or_else(|d| panic!("{name}: {d}"));
     let explained = Pipeline::parse(pipeline).unwrap().explain(&kernel);
@@ -86,8 +86,8 @@ fn speed_cases_are_proved() {
     assert!(failures.is_empty(), "{failures}");
 }
 
-/// Where an axis begins at another value for other parameters, a run counts its threads from the
-/// least value that there is.
+/// If an axis starts at a value that depends on the parameters, a run counts its threads from the
+/// least value that occurs.
 #[test]
 fn threads_of_a_skewed_axis_find_their_own_cells() {
     let declared = LoopKernel::parse(

@@ -1,4 +1,4 @@
-//! Steps and pipelines on a kernel that is built by hand: a segmented sum.
+//! Steps and pipelines on a kernel built in Rust: a segmented sum.
 
 use std::collections::BTreeMap;
 
@@ -110,7 +110,7 @@ fn pipelines_round_trip_through_text_and_json() {
     assert_eq!(bound.apply_traced(&segmented_sum()).unwrap().last().unwrap().kernel, done);
 }
 
-/// A user's own transform with an argument.
+/// A user-defined transform with an argument.
 #[derive(Debug)]
 struct BlockOf(i64);
 
@@ -166,7 +166,7 @@ fn a_named_list_of_steps_is_stored_expanded() {
     assert_eq!(pipeline.parameters(), ["w"]);
     let bound = pipeline.bind([("w", 32)]).unwrap();
     assert_eq!(bound.to_string(), "lanes {\n    split_iname(i, 32)\n    tag_inames(i_inner: lane)\n}\n");
-    // Expanded, it needs no registry.
+    // Once expanded, it needs no registry.
     assert_eq!(Pipeline::parse(&bound.to_string()).unwrap(), bound);
     assert_eq!(bound.apply(&segmented_sum()).unwrap().tag("i_inner"), Tag::Lane);
     assert_eq!(
@@ -200,8 +200,7 @@ fn every_step_has_a_name_and_foreign_names_lead_to_ours() {
     }
 }
 
-/// What CUDA C keeps for itself is no name that a step may give: the kernel's text would not be
-/// read back.
+/// Names reserved in CUDA C cannot be given by a step: the kernel's text could not be read back.
 #[test]
 fn no_step_gives_a_name_that_texts_refuse() {
     let kernel = LoopKernel::parse(
@@ -266,7 +265,7 @@ w[j, l] = 1.0 {id=third}
     }
 }
 
-/// Nor do the names that steps make up, of `h_` for example.
+/// The same holds for names that steps generate, such as those made from `h_`.
 #[test]
 fn names_that_steps_make_up_are_read_back() {
     let kernel = LoopKernel::parse(
@@ -288,8 +287,7 @@ y[s] = sum(k_, x[k_]) {id=total}
     }
 }
 
-/// Of the code of a user's step nothing is known: what it makes is held to what any text is held
-/// to.
+/// Nothing is known about the code of a user's step: its result is validated like any text.
 #[test]
 fn what_a_user_makes_is_validated() {
     let registry = Registry::new().function("wrong", |kernel| {
@@ -302,7 +300,7 @@ fn what_a_user_makes_is_validated() {
     assert_eq!(refusal.code, "iname-not-around", "{refusal}");
 }
 
-/// Each row of the table beside loopy's names is a text of its step; each tag has a row.
+/// In the table of loopy's names, each row has a valid text of its step; each tag has a row.
 #[test]
 fn the_tables_know_every_step_and_tag() {
     assert_eq!(Step::NAMES.len(), Step::TABLE.len());
@@ -325,7 +323,7 @@ fn the_tables_know_every_step_and_tag() {
     }
 }
 
-/// What a step's declaration says of its arguments holds both ways, with all options given.
+/// The declaration of a step's arguments works in both directions, with all options given.
 #[test]
 fn every_step_is_printed_read_and_serialised() {
     let with_options = [

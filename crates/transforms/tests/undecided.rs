@@ -1,4 +1,4 @@
-//! The page on what is undecided says what the library says.
+//! The page on undecided steps agrees with the library.
 
 use loopwright_kernel_ir::LoopKernel;
 use loopwright_transforms::{Pipeline, Verdict};
@@ -31,7 +31,7 @@ fn every_example_is_undecided_for_its_reason() {
             Verdict::Unknown { reason, .. } => assert_eq!(reason, expected, "{last}"),
             other => panic!("{last}: {other}"),
         }
-        // Vouched for, it passes, and says so.
+        // Vouched for, it is accepted, and the result says so.
         let vouched = Pipeline::parse("assume_legal(\"it is right\")").expect("a step").step(last.clone());
         let kernel = vouched.apply(&before).unwrap_or_else(|d| panic!("{last}: {d}"));
         assert_eq!(kernel.vouched.len(), 1, "{last}");

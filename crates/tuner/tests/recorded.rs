@@ -71,14 +71,14 @@ fn cost(counts: &BTreeMap<&str, f64>) -> Cost {
     }
 }
 
-/// Ranks, equal values sharing theirs.
+/// Ranks; equal values share a rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |v: f64| values.iter().filter(|o| **o < v).count() as f64;
     let equal = |v: f64| values.iter().filter(|o| **o == v).count() as f64;
     values.iter().map(|v| below(*v) + (equal(*v) - 1.0) / 2.0).collect()
 }
 
-/// Spearman's correlation: 1 where both put the points in the same order.
+/// Spearman's rank correlation: 1 if both orders agree.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let (a, b) = (ranks(a), ranks(b));
     let mean = (a.len() as f64 - 1.0) / 2.0;

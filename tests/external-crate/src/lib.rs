@@ -1,5 +1,5 @@
-//! What a user of loopwright writes: a kernel, a pipeline that is composed of pieces, and a sweep
-//! over its parameter.
+//! What a user of loopwright writes: a kernel, a pipeline composed of pieces, and a sweep over its
+//! parameter.
 
 use loopwright::prelude::*;
 use rayon::prelude::*;
@@ -20,10 +20,10 @@ pub fn pipeline() -> Result<Pipeline, Diagnostic> {
     Ok(split.then(&tags))
 }
 
-/// The threads of a candidate, and the bytes that it moves or why it is refused.
+/// A candidate's number of threads, and the bytes that it moves or the reason for its refusal.
 pub type Candidate = (i64, Result<u64, Diagnostic>);
 
-/// Runs every candidate on the emulator, side by side.
+/// Runs every candidate on the emulator, in parallel.
 pub fn sweep(kernel: &LoopKernel, x: &Tensor, threads: &[i64]) -> Result<Vec<Candidate>, Diagnostic> {
     let pipeline = pipeline()?;
     let run = |&count: &i64| {

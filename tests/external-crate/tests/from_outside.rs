@@ -25,8 +25,8 @@ fn a_sweep_has_results_and_refusals() {
     let kernel = LoopKernel::parse(KERNEL).unwrap();
     let x = Tensor::from_fn(&[4, 1000], |k| (k % 3) as f32).unwrap();
     let candidates = sweep(&kernel, &x, &[32, 256, 4096]).unwrap();
-    // x stands twice in the expression and is read once, in whole sectors; each sum is written by
-    // itself, a sector each.
+    // x occurs twice in the expression and is read once, in whole sectors; each sum is written
+    // separately, one sector each.
     assert_eq!(*candidates[0].1.as_ref().unwrap(), 4 * 4000 + 4 * 32);
     assert!(candidates[1].1.is_ok());
     assert!(candidates[2].1.is_err(), "a block of 4096 threads cannot be launched");

@@ -1,11 +1,11 @@
-//! Memory is given back after the work that uses it, and nobody waits for that; memory of the host
-//! belongs to a copy until it is done.
+//! Memory is freed after the work that uses it, without anything waiting for that; host memory
+//! belongs to a copy until the copy is done.
 
 use loopwright_cuda::driver::{Device, HostBuffer};
 
 use super::{Outcome, StandIn, check, launch_axpy, ok, open, values};
 
-/// On a device with a pool and on one without.
+/// On a device with a memory pool and on one without.
 pub(super) fn nothing_is_freed_under_pending_work(driver: &StandIn) -> Outcome {
     let pools = driver.calls("cuMemFreeAsync");
     freeing_comes_late(driver, 0)?;
@@ -26,7 +26,7 @@ fn freeing_comes_late(driver: &StandIn, ordinal: i32) -> Outcome {
         }
         let scratch = ok(streams[0].scratch(400))?;
         launch_axpy(&streams[0], &x, &scratch, 1.0)?;
-        // All handles to the memory go while the launches are still to be run.
+        // All handles to the memory are dropped while the launches are still pending.
         drop((x, y, scratch));
         drop(streams);
     }
@@ -48,10 +48,10 @@ pub(super) fn memory_goes_back_to_its_pool_without_waiting(driver: &StandIn) -> 
         let stream = ok(device.stream())?;
         launch_axpy(&stream, &x, &y, 1.0)?;
         if round == 1 {
-            // Another stream uses it as well, and stays.
+            // Another stream uses it as well, and is not dropped.
             launch_axpy(&last, &x, &y, 1.0)?;
         }
-        // First the only handle to the stream with the work, or first the memory.
+        // Drops first the only handle to the stream with the work, or first the memory.
         if round == 2 { drop((y, stream)) } else { drop((stream, y)) }
     }
     check(waits() == waited + 3, "somebody waits, but for the getting of each buffer")?;
@@ -60,7 +60,7 @@ pub(super) fn memory_goes_back_to_its_pool_without_waiting(driver: &StandIn) -> 
     drop(x);
     check(ok(device.pool_use())?.used == used, "something stays in use")?;
     ok(device.trim(0))?;
-    // One device is one, however often it is opened: its streams and buffers know of each other.
+    // A device is the same however often it is opened: its streams and buffers are shared.
     let opened = driver.calls("cuDevicePrimaryCtxRetain");
     let again = ok(Device::open(0))?;
     check(driver.calls("cuDevicePrimaryCtxRetain") == opened, "an open device is opened again")?;
@@ -80,7 +80,7 @@ pub(super) fn copies_own_the_memory_of_the_host(driver: &StandIn) -> Outcome {
     let down = ok(stream.read_async(&y, 0, ok(HostBuffer::new(&device, 16))?))?;
     check(driver.calls("cuStreamSynchronize") == waits, "an asynchronous copy waits for its stream")?;
     check(!ok(up.is_done())? && !ok(down.is_done())?, "the copies are done already")?;
-    // Dropped while under way.
+    // Dropped while in flight.
     drop(ok(stream.read_async(&x, 0, ok(HostBuffer::new(&device, 16))?))?);
     let bytes = ok(down.wait())?;
     let read: Vec<f32> =

@@ -1,12 +1,12 @@
-//! Copies between devices are work of both.
+//! Copies between devices count as work of both.
 
 use loopwright_cuda::driver::CudaError;
 
 use super::{Outcome, StandIn, check, launch_axpy, ok, open, values};
 
-/// Between devices with pools that reach each other, and with one that has none and reaches nobody.
+/// Between devices with pools and peer access, and with one that has neither.
 pub(super) fn copies_between_devices_are_work_of_both(driver: &StandIn) -> Outcome {
-    // Their pools live as long as they are open.
+    // Their pools live as long as the devices are open.
     let _open = [open(0)?, open(2)?];
     let accesses = driver.calls("cuMemPoolSetAccess");
     for (here, there) in [(0, 2), (0, 1), (1, 2), (2, 0)] {
@@ -22,7 +22,7 @@ fn copies_between(driver: &StandIn, here: usize, there: usize) -> Outcome {
     let numbers = [here as i32, there as i32];
     let ((here, at_home), (there, at_theirs)) = (open(here)?, open(there)?);
     let live = numbers.map(|number| driver.live_bytes(number));
-    // In order with a stream of either device, and seen by who waits for all work of the other.
+    // In order with a stream of either device, and visible once all work of the other is done.
     for own in [&here, &there] {
         let stream = ok(own.stream())?;
         let (x, y) = (ok(at_home.upload(&[4.0f32; 9]))?, ok(at_home.upload(&[0.0f32; 9]))?);
@@ -32,11 +32,11 @@ fn copies_between(driver: &StandIn, here: usize, there: usize) -> Outcome {
         let before = driver.calls("cuMemcpyPeerAsync");
         ok(stream.copy(&y, 0, &target, 0, 36))?;
         check(driver.calls("cuMemcpyPeerAsync") == before + 1, "the copy is not one between devices")?;
-        // A launch there that is told to wait sees it, and nobody waited on the host.
+        // A launch there that waits for the event sees the copy, and the host never waits.
         let next = ok(at_theirs.upload(&[0.0f32; 9]))?;
         ok(at_theirs.wait(&ok(stream.record())?))?;
         launch_axpy(&at_theirs, &target, &next, 2.0)?;
-        // Neither side is freed under the copy, whichever device's stream it is on.
+        // Neither side is freed during the copy, whichever device's stream it is on.
         drop((x, y));
         check(values(&target)? == [8.0; 9], "a download does not wait for the copy")?;
         check(values(&next)? == [16.0; 9], "a launch behind the event does not see the copy")?;

@@ -1,4 +1,4 @@
-//! Small words to write lowered programs by hand.
+//! Helpers for writing lowered programs by hand.
 #![allow(dead_code, missing_docs)]
 
 use loopwright_kernel_ir::{DType, Name, Part, PartRef, Role};
@@ -51,7 +51,7 @@ pub fn shuffle(mode: ShuffleMode, value: Value, operand: Value, width: u32) -> V
     let dtype = value.dtype;
     Value { dtype, kind: ValueKind::Shuffle { mode, value: value.into(), operand: operand.into(), width } }
 }
-/// A cell; the offset follows from the subscripts and strides.
+/// A memory reference; the offset is computed from the subscripts and strides.
 pub fn cell(memory: Memory, subscripts: Vec<Value>, strides: &[Value]) -> MemRef {
     let mut offset: Option<Value> = None;
     for (s, stride) in subscripts.iter().zip(strides) {
@@ -145,7 +145,7 @@ pub fn kernel(grid: [Value; 3], block: [u32; 3], body: Vec<Stmt>) -> DeviceKerne
         notes: vec![],
     }
 }
-/// A program of one launch; all I32 scalars named in `scalars` are arguments.
+/// A program with one launch; the scalars named in `scalars` are I32 arguments.
 pub fn program(globals: Vec<Global>, scalars: &[&str], kernel: DeviceKernel) -> Program {
     let mut args: Vec<_> = (0..globals.len()).map(ProgramArg::Array).collect();
     args.extend(scalars.iter().map(|s| ProgramArg::Scalar(ScalarArg { name: Name::new(s), dtype: I })));

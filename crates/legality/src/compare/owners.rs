@@ -1,10 +1,10 @@
-//! Who owns the cells of an array, in both forms.
+//! Ownership of an array's cells in both forms.
 //!
-//! A cell belongs to an owner (see [`Model`]): the values of the inames on the axes that own, and
-//! of lanes. Executions of different owners never touch one cell. Where a step makes owners finer,
-//! as a thread tag does for a private temporary, pairs of different owners conflict no longer; but
-//! a value must not have passed between them (see [`Comparison::flows_stay`]). Any other change of
-//! owners is not proved here.
+//! An owner (see [`Model`]) is identified by the values of the inames on the owning axes and of the
+//! lanes. Executions with different owners never touch the same cell. If a step refines ownership,
+//! as a thread tag does for a private temporary, pairs with different owners no longer conflict;
+//! but then no value may have passed between them (see [`Comparison::flows_stay`]). Any other
+//! change of ownership is not proved here.
 
 use std::{cmp::Ordering, collections::BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) enum Owners {
 }
 
 impl Comparison<'_, '_> {
-    /// Inames whose values own the cells that a part touches, by axis; lanes come behind.
+    /// Inames whose values own the cells that a part touches: first by axis, then lanes.
     fn owner_inames(part: &ModelPart, space: AddressSpace) -> BTreeSet<Name> {
         let mut found: BTreeSet<Name> = BTreeSet::new();
         for axis in Model::owner_axes(space) {
@@ -37,7 +37,7 @@ impl Comparison<'_, '_> {
         found
     }
 
-    /// The greatest change that any access of the array shows.
+    /// The most severe change of ownership over all accesses to the array.
     pub(super) fn owners(&self, array: &Name) -> Owners {
         let (was, is) = (self.old.space(array), self.new.space(array));
         let mut owners = Owners::Same;
@@ -76,8 +76,8 @@ impl Comparison<'_, '_> {
         Ok(lower)
     }
 
-    /// What it means that two parts of the new form touch cells of one owner: pairs of functions
-    /// that are equal, the second one of the second execution's inames.
+    /// The condition for two parts of the new form to touch cells of one owner: pairs of functions
+    /// that must be equal, the second over the inames of the second execution.
     pub(super) fn one_owner(&mut self, p: usize, q: usize, array: &Name) -> Result<Vec<(Aff, Aff)>> {
         let space = self.new.space(array);
         let (a, b) = (&self.new.parts[p], &self.new.parts[q]);
@@ -115,20 +115,19 @@ impl Comparison<'_, '_> {
         Ok(equal)
     }
 
-    /// Whether every read of an array whose owners became finer provably sees a write of its own
-    /// owner.
+    /// Whether every read of an array with refined owners provably sees a write by its own owner.
     ///
-    /// It does if some write of the cell comes before it in the same iteration of all old loops
-    /// that own now: then no write of another iteration comes between the two, so that the last one
-    /// before the read is of the same iteration, and of the same owner. As all pairs of one owner
-    /// keep their order, it is the last one in the new order too.
+    /// It does if some write of the cell precedes it in the same iteration of all old loops that
+    /// now own cells: then no write of another iteration comes between the two, so the last write
+    /// before the read is in the same iteration and has the same owner. All pairs of one owner keep
+    /// their order, so it is the last write in the new order too.
     pub(super) fn flows_stay(&mut self, array: &Name) -> Result<bool> {
         let touches = self.new.touches[array].clone();
         let new = self.new;
         let space = new.space(array);
         let writes: Vec<(usize, usize)> =
             touches.iter().copied().filter(|(p, k)| new.parts[*p].events[*k].touch != Touch::Read).collect();
-        // Axes on which writers differ; on the others every thread has all values.
+        // Axes on which writers differ; on the other axes every thread has all values.
         let axes: Vec<usize> = Model::owner_axes(space)
             .filter(|axis| {
                 writes.iter().any(|(p, _)| matches!(new.parts[*p].place[*axis], Coordinate::Iname(_)))
@@ -167,8 +166,8 @@ impl Comparison<'_, '_> {
         Ok(true)
     }
 
-    /// Whether a write comes before each read of its cell in the same iteration of the old loops
-    /// over `owners`, and in the same place on `axes`.
+    /// Whether each read of a cell is preceded by a write in the same iteration of the old loops
+    /// over `owners` and at the same place on `axes`.
     fn writes_before(
         &mut self,
         array: &Name,
@@ -198,7 +197,7 @@ impl Comparison<'_, '_> {
         if axes.iter().any(|axis| writer.place[*axis] != reader.place[*axis]) {
             return Ok(false);
         }
-        // The execution of the writer that has the reader's values, where it has no other inames.
+        // The writer's execution with the reader's iname values, if the writer has no other inames.
         if writer.inames.iter().all(|n| reader.inames.contains(n))
             && e.cell == f.cell
             && e.cell.iter().all(Option::is_some)

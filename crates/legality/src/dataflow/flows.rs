@@ -1,12 +1,12 @@
-//! What the reads of one kernel see: the values that flow through its arrays.
+//! What the reads of one kernel see: the dataflow through its arrays.
 //!
-//! Every access gets a domain, a cell and a time. The cell is the subscripts behind the axes and
-//! lanes that own, so that each owner has cells of its own; a part that every thread runs has the
-//! thread's coordinates as dimensions. The time is the path down the tree, then reads before
-//! writes, then the lanes. Of these [`flow`] finds the last write before each read, once for each
-//! read. A write that copies is replaced by what its own read sees, [`HOPS`] deep; any other is a
-//! definition, in terms of its declared instance. All that cannot be said in affine terms, as a
-//! subscript that is read from data, is a [`Why`](super::Why).
+//! Every access gets a domain, a cell and a time. The cell consists of the owning axes and lanes
+//! followed by the subscripts, so each owner has its own cells; a part that every thread runs has
+//! the thread's coordinates as dimensions. The time is the path down the tree, then reads before
+//! writes, then the lanes. From these, [`flow`] computes the last write before each read, once per
+//! read. A write that copies is replaced by what its own read sees, to a depth of [`HOPS`]; any
+//! other write is a definition, in terms of its declared instance. Anything that is not affine,
+//! such as a subscript read from data, yields a [`Why`](super::Why).
 
 use std::collections::BTreeMap;
 
@@ -16,23 +16,23 @@ use loopwright_poly::{Access, Map, Sources, Table, flow};
 use super::{Checked, why};
 use crate::{Model, ModelPart, Touch, model::Coordinate, roles::PartRole, value::written};
 
-/// Copies of copies of copies are followed so far.
+/// Maximum length of a chain of copies that is followed.
 pub(super) const HOPS: usize = 4;
 
-/// Later than everything.
+/// A time later than any in the kernel.
 const END: i64 = 1 << 40;
 
-/// What a read sees, by kind.
+/// The kind of value that a read sees.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Seen {
-    /// A target of a declared instruction; the map goes to its declared inames.
+    /// A target of a declared instruction; maps to its declared inames.
     Definition(Name, usize),
-    /// The value of this shape, whichever instruction has written it; the map goes to what fills
-    /// its holes. See [`values`].
+    /// A value of this shape, whichever instruction wrote it; maps to the arguments that fill its
+    /// holes. See [`values`].
     Value(String),
-    /// What an argument held at the beginning; the map goes to the cell.
+    /// The initial value of an argument; maps to the cell.
     Initial(Name),
-    /// Nothing; the map goes to a point.
+    /// No value; maps to a single point.
     Unwritten,
 }
 
@@ -41,7 +41,7 @@ pub(super) type View = BTreeMap<Seen, Map>;
 /// The values that the reads of one kernel see.
 pub(super) struct Flows<'a, 'k> {
     pub model: &'a Model<'k>,
-    /// Lengths of the parts of a time: the path, the lanes.
+    /// Number of dimensions of the path and of the lanes in a time.
     path: usize,
     lanes: usize,
     arrays: Table<(Name, Option<(usize, usize)>), Sources>,
@@ -68,8 +68,8 @@ pub(super) fn unite(view: &mut View, seen: Seen, map: Map) -> Checked<()> {
     Ok(())
 }
 
-/// What is seen, with the values of definitions that hang on no array which the kernel writes in
-/// their place.
+/// What is seen, with definitions replaced by their values if these do not depend on an array that
+/// the kernel writes.
 pub(super) fn values(view: &View, declared: &Model<'_>) -> Checked<View> {
     let mut found = View::new();
     for (seen, map) in view {
@@ -82,7 +82,7 @@ pub(super) fn values(view: &View, declared: &Model<'_>) -> Checked<View> {
         };
         match value {
             Some((instruction, mut pure)) => {
-                // A map goes somewhere.
+                // A map needs at least one output.
                 pure.arguments.push(Aff::default());
                 let filled = Map::from_affs(&instruction.within, &pure.arguments)?;
                 unite(&mut found, Seen::Value(pure.shape), map.then(&filled)?)?;
@@ -108,7 +108,7 @@ impl<'a, 'k> Flows<'a, 'k> {
         }
     }
 
-    /// The dimensions of a part's executions: its inames, and the axes on which every thread runs
+    /// The dimensions of a part's executions: its inames, then the axes on which every thread runs
     /// it.
     pub fn dims(part: &ModelPart) -> Vec<Name> {
         let every = (0..part.place.len()).filter(|a| part.place[*a] == Coordinate::Every).map(coordinate);
@@ -175,7 +175,7 @@ impl<'a, 'k> Flows<'a, 'k> {
         time.extend(part.lanes.iter().map(Aff::var));
         time.resize(self.path + 1 + self.lanes, Aff::default());
         let mut constraints = self.domain(part)?;
-        // A part reads where the conditions around the read hold.
+        // A part reads only where the conditions around the read hold.
         constraints.extend(event.under.iter().cloned());
         Ok(Access { dims: Self::dims(part), constraints, cell, time })
     }
@@ -194,8 +194,8 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok(writes)
     }
 
-    /// The direct sources of a read; `None` stands for the end, with the array's cells as
-    /// dimensions.
+    /// The direct sources of a read. `None` stands for the end of the kernel, with the array's
+    /// cells as dimensions.
     fn sources(
         &mut self,
         array: &Name,
@@ -233,7 +233,7 @@ impl<'a, 'k> Flows<'a, 'k> {
         self.model.kernel.args.iter().any(|a| matches!(a, Arg::Array(a) if a.name == *array))
     }
 
-    /// What a read sees, copies followed.
+    /// What a read sees, with copies followed to their sources.
     pub fn view(&mut self, array: &Name, read: Option<(usize, usize)>, hops: usize) -> Checked<View> {
         if hops == 0 {
             return why(format!("`{array}` is copied too often to follow"));
@@ -282,7 +282,7 @@ impl<'a, 'k> Flows<'a, 'k> {
         Ok(view)
     }
 
-    /// An execution's declared instance.
+    /// The declared instance that an execution does.
     fn declared_point(&self, part: &ModelPart, id: &Name) -> Checked<Map> {
         let declared = self.model.kernel.declared();
         let Some(instruction) = declared.instruction(id) else {

@@ -1,9 +1,9 @@
-//! How a run goes wrong: threads meet in a cell, a read or an output has another definition than
-//! declared, a reduction joins other points.
+//! How a run fails: threads conflict at a cell, a read or an output has a definition other than the
+//! declared one, or a reduction combines the wrong points.
 //!
-//! A race ends the run where it is found. A read or a reduction is no failure by itself: values
-//! carry the number of the first thing that went wrong with what they come from, and it is reported
-//! where an output has another value for it.
+//! A race ends the run where it is found. A wrong read or reduction is not a failure by itself:
+//! values carry the number of the first error that they depend on, and it is reported if it changes
+//! the value of an output.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -18,59 +18,58 @@ use super::{
     schedule::{Execution, Ready, instance},
 };
 
-/// What went wrong.
+/// A failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// Two threads touch one cell at the same time, one of them writing.
+    /// Two threads touch the same cell at the same time, at least one of them writing.
     Race {
-        /// The two instances, the one that is declared to come first first, and whether each
-        /// writes.
+        /// The two instances in declared order, and whether each one writes.
         instances: [(Instance, bool); 2],
-        /// The cell.
+        /// The cell that both touch.
         cell: CellName,
-        /// Inames on which the two differ.
+        /// Inames whose values differ between the two.
         differ: Vec<Name>,
     },
-    /// A read sees another definition than declared.
+    /// A read sees a definition other than the declared one.
     Read {
-        /// Who reads.
+        /// The instance that reads.
         reader: Instance,
         /// The cell that it is declared to read.
         cell: CellName,
-        /// What it has to see.
+        /// The definition that the read must see.
         expected: Token,
-        /// What it sees.
+        /// The definition that it sees.
         found: Token,
-        /// Whether the definition that it has to see runs later now.
+        /// Whether the definition that it must see now runs later.
         later: bool,
     },
-    /// An output holds another definition at the end.
+    /// An output holds a definition other than the declared one at the end.
     Output {
-        /// The cell.
+        /// The cell of the output.
         cell: CellName,
-        /// What it has to hold.
+        /// The definition that it must hold.
         expected: Token,
-        /// What it holds.
+        /// The definition that it holds.
         found: Token,
-        /// Whether the instance that has to write it has run.
+        /// Whether the instance that must write it has run.
         ran: bool,
     },
-    /// A reduction joins other points.
+    /// A reduction combines the wrong points.
     Points {
         /// The instance that uses its result.
         reader: Instance,
-        /// A point.
+        /// A point that is combined too often or not often enough.
         point: Vec<i64>,
-        /// How often it is joined.
+        /// How often the run combines it.
         times: usize,
-        /// How often it has to be.
+        /// How often the declared kernel combines it.
         expected: usize,
     },
 }
 
 impl Machine<'_, '_> {
-    /// Two executions of one part at one time, in different threads, that touch one cell, one of
-    /// them writing.
+    /// Two executions of one part at the same time, in different threads, that touch the same cell,
+    /// at least one of them writing.
     pub(super) fn race(
         &self,
         group: &[Execution],
@@ -83,7 +82,8 @@ impl Machine<'_, '_> {
             let Some((w, _)) = list.iter().find(|(_, write)| *write) else { continue };
             let other = list.iter().find(|(k, _)| group[*k].place != group[*w].place);
             let Some((r, writes)) = other else { continue };
-            // The smallest one, so that the choice does not depend on the table's order.
+            // Take the smallest one, so that the choice does not depend on the table's iteration
+            // order.
             let candidate = (key.clone(), *w, *r, [true, *writes]);
             if found.as_ref().is_none_or(|f| (&candidate.0.2, candidate.1) < (&f.0.2, f.1)) {
                 found = Some(candidate);
@@ -109,7 +109,7 @@ impl Machine<'_, '_> {
         Some(Failure::Race { instances, cell: CellName { array: key.0, index: key.2 }, differ })
     }
 
-    /// Whether an instance reads and joins what the declared one does.
+    /// Whether an instance reads and combines what the declared one does.
     pub(super) fn check(
         &self,
         declared: &Run,
@@ -118,12 +118,12 @@ impl Machine<'_, '_> {
         reads: &[Seen],
         joined: &[Vec<Point>],
     ) -> Result<(), Failure> {
-        // What is not declared may read what it likes.
+        // An instance that is not declared may read anything.
         let Some(expected) = declared.reads.get(who) else { return Ok(()) };
         for (expected, found) in expected.iter().zip(reads) {
-            // What the declared kernel reads without a definition may be anything. Another
-            // definition of the same value does no harm, and another value of the right definition
-            // has another cause.
+            // If the declared kernel reads a cell without a definition, any value is allowed.
+            // Another definition of the same value is harmless, and a wrong value of the right
+            // definition has a different cause.
             let (was, is) = (&expected.token, &found.token);
             if was != is && expected.hash != found.hash && *was != Token::Unwritten {
                 let later = match was {
@@ -171,8 +171,8 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    /// What makes an output another value than declared: the first read that went wrong and that
-    /// some output comes from, otherwise the definition that is left at the end.
+    /// Why an output has a value other than the declared one: the first wrong read that some output
+    /// depends on, otherwise the definition that is left at the end.
     pub(super) fn wrong_output(&self, declared: &Run, run: &Run) -> Option<Failure> {
         let cells: BTreeSet<&CellName> = declared.outputs.keys().chain(run.outputs.keys()).collect();
         let mut cause = None;

@@ -1,8 +1,8 @@
-//! The run itself: group by group, the cells and accumulators as they stand, and what each
-//! execution sees, computes and leaves.
+//! The run itself: group by group, the state of cells and accumulators, and what each execution
+//! sees, computes and leaves.
 //!
-//! A group is the executions of one part at one time. All of them read before one writes, so that
-//! what they see hangs on no order among them.
+//! A group is the set of executions of one part at the same time. All of them read before any
+//! writes, so what they see does not depend on their order.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,27 +18,27 @@ use super::{
 };
 use crate::{Coordinate, Model, Touch, accumulator, model::AXES, roles::PartRole};
 
-/// A cell: its array, who owns it, and its subscripts.
+/// A cell: its array, its owner, and its subscripts.
 pub(super) type Key = (Name, Vec<i64>, Vec<i64>);
 
-/// What a run of the declared kernel says, and what a transformed one is held to.
+/// The record of a run. That of the declared kernel is the reference for transformed ones.
 #[derive(Default)]
 pub struct Run {
     /// The definitions that the reads of each instance see, with hashes of their values.
     pub(super) reads: HashMap<Instance, Vec<Seen>>,
-    /// The values that instances compute.
+    /// The hash of the value that each instance computes.
     values: HashMap<Instance, u64>,
-    /// The points that each finished reduction has joined.
+    /// The points that each finished reduction has combined.
     pub(super) joined: HashMap<(Instance, usize), Vec<Vec<i64>>>,
-    /// What outputs hold at the end.
+    /// What the outputs hold at the end.
     pub(super) outputs: BTreeMap<CellName, (Token, u64)>,
     /// The order in which instances ran.
     pub(super) order: HashMap<Instance, usize>,
-    /// Whether reads saw other definitions than declared, and no output another value for it.
+    /// Whether some reads saw definitions other than the declared ones, without changing an output.
     pub(crate) harmless: bool,
 }
 
-/// The axes of the inames of each reduction.
+/// For each reduction, the axes that its inames are on.
 fn shared_axes(model: &Model<'_>) -> HashMap<Name, [bool; AXES]> {
     let mut shared: HashMap<Name, [bool; AXES]> = HashMap::new();
     for part in &model.parts {
@@ -57,19 +57,19 @@ fn shared_axes(model: &Model<'_>) -> HashMap<Name, [bool; AXES]> {
     shared
 }
 
-/// The first failure, by number, that a value comes from.
+/// The number of the first failure that a value depends on.
 pub(super) type Cause = Option<usize>;
 
-/// The one of two causes that came first.
+/// The earlier of two causes.
 pub(super) fn first(a: Cause, b: Cause) -> Cause {
     a.into_iter().chain(b).min()
 }
 
-/// What a cell holds: which definition, and which value.
+/// What a cell holds: a definition and a value.
 #[derive(Clone)]
 pub(super) struct Held {
     pub token: Token,
-    /// A hash of what is computed and of the values that it is computed from.
+    /// A hash of the computation and of its operands.
     pub hash: u64,
     pub cause: Cause,
 }
@@ -79,11 +79,11 @@ pub(super) struct Seen {
     pub cell: CellName,
     pub token: Token,
     pub hash: u64,
-    /// Whether it is known which cell it is. If not, nobody writes the array.
+    /// Whether the cell is known. If not, nothing writes the array.
     pub known: bool,
 }
 
-/// A point that an accumulator has joined, with the hash of its term.
+/// A point that an accumulator has combined, with the hash of its term.
 #[derive(Clone)]
 pub(super) struct Point {
     pub point: Vec<i64>,
@@ -96,7 +96,7 @@ pub(super) struct Machine<'a, 'k> {
     parameters: &'a Parameters,
     pub cells: HashMap<Key, Held>,
     sums: HashMap<Key, Vec<Point>>,
-    /// What went wrong so far. It counts where an output has another value for it.
+    /// The errors so far. One counts if it changes the value of an output.
     pub failures: Vec<Failure>,
     lanes: HashMap<Name, Vec<Name>>,
     /// For each accumulator, the axes that the inames of its reduction are on.
@@ -109,8 +109,8 @@ impl Machine<'_, '_> {
         let part = &self.model.parts[x.part];
         let mut owner = Vec::new();
         if a.accumulator {
-            // Each thread that runs the whole reduction for itself has an accumulator; threads that
-            // share it join theirs.
+            // Each thread that runs the whole reduction itself has its own accumulator; threads
+            // that share the reduction combine theirs.
             let shared = &self.shared[&a.array];
             owner.extend((0..AXES).filter(|axis| !shared[*axis]).map(|axis| x.place[axis]));
         } else {
@@ -119,7 +119,7 @@ impl Machine<'_, '_> {
             }
             if self.model.space(&a.array) == AddressSpace::Private {
                 for l in self.lanes.get(&a.array).into_iter().flatten() {
-                    // What is outside of the lanes has no copy.
+                    // Outside the lanes there is no copy.
                     owner.push(part.inames.iter().position(|i| i == l).map_or(i64::MIN, |k| x.values[k]));
                 }
             }
@@ -137,8 +137,7 @@ impl Machine<'_, '_> {
     }
 }
 
-/// Whether executions have different values of an iname: a lane that is alone keeps no copy of its
-/// own.
+/// Whether executions have different values of an iname: a single lane needs no copy of its own.
 fn has_several_values(model: &Model<'_>, all: &[Execution], iname: &Name) -> bool {
     let mut values = all.iter().filter_map(|x| {
         let k = model.parts[x.part].inames.iter().position(|n| n == iname)?;
@@ -148,9 +147,9 @@ fn has_several_values(model: &Model<'_>, all: &[Execution], iname: &Name) -> boo
     values.any(|v| Some(v) != first)
 }
 
-/// Runs a kernel. Without `declared` it is the declared kernel, and the result is what others are
-/// held to; with it, `Err` of the outer result is a reason why there is no run, and `Err` of the
-/// inner one the first failure.
+/// Runs a kernel. Without `declared` it is the declared kernel, and the result is the reference for
+/// transformed ones. With `declared`, the outer `Err` says why there is no run, and the inner `Err`
+/// is the first failure.
 pub fn replay(
     model: &Model<'_>,
     fixed: &Parameters,
@@ -195,7 +194,7 @@ pub fn replay(
         }
         start = end;
     }
-    // What lives out is read once at the end.
+    // Each live-out cell is read once at the end.
     for ((array, _, index), held) in &machine.cells {
         if machine.arguments.contains(array) {
             let cell = CellName { array: array.clone(), index: index.clone() };
@@ -212,14 +211,14 @@ pub fn replay(
 }
 
 impl Machine<'_, '_> {
-    /// The declared reduction whose result a declared part takes in this place.
+    /// The declared reduction whose result a declared part uses at this place.
     pub(super) fn reduction(&self, who: &Instance, place: usize) -> Option<Arc<Reduce>> {
         let instruction = self.model.kernel.declared().instruction(&who.instruction)?;
         let number = *consumed(instruction, who.part).get(place)?;
         instruction.reductions().get(number).cloned()
     }
 
-    /// What a reduction comes to, from the terms of its points.
+    /// The result of a reduction, from the terms of its points.
     fn reduced(&self, who: &Instance, place: usize, points: &[Point]) -> u64 {
         let declared = self.model.kernel.declared();
         let operator = self.reduction(who, place).and_then(|r| declared.operator(&r.op));
@@ -234,7 +233,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// The executions of one part at one time.
+    /// Runs the executions of one part at the same time.
     fn group(
         &mut self,
         group: &[Execution],
@@ -307,7 +306,7 @@ impl Machine<'_, '_> {
                         causes[k] = first(causes[k], Some(self.failures.len()));
                         self.failures.push(failure);
                     }
-                    // The value is right, whatever it comes from.
+                    // The value is right, whatever its operands.
                     if declared.values.get(who) == Some(&hashes[k]) {
                         causes[k] = None;
                     }
@@ -341,7 +340,7 @@ impl Machine<'_, '_> {
                     };
                     let hash = match ready.role {
                         PartRole::Copies => hashes[k],
-                        // One value is two in two types.
+                        // The same value in two types counts as two values.
                         _ => hash_of((
                             hashes[k],
                             a.target,
@@ -375,8 +374,8 @@ impl Machine<'_, '_> {
         Evaluation { declared, parameters, who, reads, reduced: &reduced }.hash()
     }
 
-    /// Of the points of a scan those of the values of its iname up to the reader's own, in the
-    /// order of the iname, as points of the reader.
+    /// The points of a scan whose iname value is at most the reader's own, ordered by the iname, as
+    /// points of the reader.
     fn seen_by_scan(&self, x: &Execution, ready: &Ready, points: &mut Vec<Point>) {
         let Some(iname) = &self.model.instruction(&self.model.parts[x.part]).scan else { return };
         let Some(k) = ready.point.iter().position(|(n, _)| n == iname) else { return };
@@ -388,7 +387,7 @@ impl Machine<'_, '_> {
         }
     }
 
-    /// Whether the order of the points of a reduction does not matter.
+    /// Whether the order of the points of a reduction is irrelevant.
     pub(super) fn sorts(&self, who: &Instance, place: usize) -> bool {
         let declared = self.model.kernel.declared();
         self.reduction(who, place).and_then(|r| declared.operator(&r.op)).is_none_or(|op| op.commutes)

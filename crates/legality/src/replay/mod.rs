@@ -1,21 +1,21 @@
-//! A concrete run of a kernel for given values of the parameters, in tokens and hashes instead of
+//! A concrete run of a kernel for given parameter values, with tokens and hashes instead of
 //! numbers.
 //!
-//! Every cell remembers which declared definition it holds. The declared kernel is run first; it
-//! says which definition each read of each instance sees, which points each reduction joins, and
-//! what the outputs hold at the end. The transformed kernel is run in the order of its times, and
-//! must agree in all of these. Executions of one part at one time that are different threads must
-//! not touch one cell, one of them writing. A copy passes on what it reads.
+//! Every cell remembers which declared definition it holds. The declared kernel runs first and
+//! records which definition each read of each instance sees, which points each reduction combines,
+//! and what the outputs hold at the end. The transformed kernel runs in order of its times and must
+//! agree on all of these. Executions of one part at the same time in different threads must not
+//! touch the same cell if one of them writes. A copy passes on what it reads.
 //!
-//! Beside its definition a cell holds a hash of its value: of the expression, the values that it
-//! reads, and those of its inames (see `value`); a commutative reduction is the sum of the hashes
-//! of its terms. A read that sees another definition is a counter-example where an output has
-//! another value for it. Where only values change that no output needs, or the other definition has
-//! the same value, nothing is refuted.
+//! Besides its definition, a cell holds a hash of its value: of the expression, the values that it
+//! reads, and those of its inames (see `value`). A commutative reduction hashes to the sum of its
+//! terms' hashes. A read that sees a different definition is a counterexample if it changes the
+//! value of an output. If only values change that no output depends on, or if the other definition
+//! has the same value, nothing is refuted.
 //!
-//! All orders that the transformed kernel allows agree with this one where no such race is found:
-//! two executions of different times are either of one thread, or lowering puts a synchronisation
-//! between them where they touch one cell.
+//! If no such race is found, every order that the transformed kernel allows agrees with this one:
+//! two executions at different times are either in one thread, or lowering places a synchronisation
+//! between them if they touch the same cell.
 
 mod failure;
 mod machine;
@@ -33,15 +33,15 @@ pub use machine::{Run, replay};
 /// Why there is no concrete run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// What happens depends on data: the name of what holds them.
+    /// The control flow depends on data: the name of what holds them.
     Data(Name),
-    /// More executions than are worth running.
+    /// There are more executions than the limit.
     Large,
-    /// An iname without bounds.
+    /// This iname is unbounded.
     Unbounded(Name),
-    /// Numbers beyond 64 bits.
+    /// An integer does not fit in 64 bits.
     Overflow,
-    /// Something else.
+    /// Any other reason.
     Other(String),
 }
 
@@ -74,13 +74,13 @@ impl fmt::Display for Stop {
 pub struct Instance {
     /// The declared instruction.
     pub instruction: Name,
-    /// Which part.
+    /// The part of that instruction.
     pub part: Part,
-    /// Values of the declared inames around it, those of its reductions last.
+    /// Values of the declared inames around it, with those of its reductions last.
     pub point: Vec<(Name, i64)>,
 }
 
-/// `S0[i=3]`
+/// Prints, for example, `S0[i=3]`.
 impl fmt::Display for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.instruction)?;
@@ -95,9 +95,9 @@ impl fmt::Display for Instance {
 /// An element of an array.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CellName {
-    /// The array.
+    /// The array of the element.
     pub array: Name,
-    /// Its subscripts.
+    /// Its subscripts, one per axis.
     pub index: Vec<i64>,
 }
 
@@ -112,16 +112,16 @@ impl fmt::Display for CellName {
     }
 }
 
-/// What a cell holds.
+/// The definition that a cell holds.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Token {
-    /// Nothing was written to it.
+    /// None: nothing has been written to it.
     Unwritten,
-    /// What an argument held at the beginning.
+    /// The initial value of an argument's cell.
     Initial(CellName),
-    /// What a declared instance computes, for its target of this number.
+    /// What a declared instance computes for the target with this number.
     Definition(Instance, usize),
 }
 
-/// Values of the parameters.
+/// Values of the parameters, by name.
 pub type Parameters = BTreeMap<Name, i64>;

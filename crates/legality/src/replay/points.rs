@@ -1,8 +1,8 @@
-//! The executions of a part for given values of the parameters.
+//! The executions of a part for given parameter values.
 //!
-//! Name by name in the order of the part's inames: the constraints without the later names give
-//! bounds, which may be too wide where a projection is not exact; all constraints are checked at
-//! the end.
+//! Names are enumerated in the order of the part's inames. The constraints with the later names
+//! projected out give bounds, which may be too wide where a projection is not exact; all
+//! constraints are checked at the end.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use loopwright_poly::System;
 
 use super::Stop;
 
-/// A function of the values of a list of names.
+/// An affine function over a list of names.
 #[derive(Clone, Debug)]
 pub(crate) struct Function {
     constant: i64,
@@ -20,7 +20,7 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    /// The function over these names, all others having fixed values.
+    /// Compiles a function over these names, with all others fixed.
     pub fn new(aff: &Aff, names: &[Name], fixed: &BTreeMap<Name, i64>) -> Result<Function, Stop> {
         let mut f = Function { constant: aff.constant_term(), slots: Vec::new(), quotients: Vec::new() };
         for (term, c) in aff.terms() {
@@ -43,7 +43,7 @@ impl Function {
         Ok(f)
     }
 
-    /// Its value.
+    /// Evaluates it at these values of the names.
     pub fn at(&self, values: &[i64]) -> i64 {
         let mut sum = self.constant;
         for (k, c) in &self.slots {
@@ -81,7 +81,7 @@ impl Row {
     }
 }
 
-/// Constraints over these names, all others having fixed values.
+/// Constraints over these names, with all others fixed.
 pub(super) fn rows(
     constraints: &[Constraint],
     names: &[Name],
@@ -106,7 +106,7 @@ pub(crate) fn points(
     for k in 0..names.len() {
         let shadow = system.keep_only(&|n| names[..=k].contains(n))?.system;
         let mut level = rows(shadow.constraints(), names, fixed)?;
-        // A projection that is not exact may leave out what bounds the name.
+        // An inexact projection may drop the constraint that bounds the name.
         let bounds =
             |sign: i64| level.iter().any(|r| r.f.slope(k).is_some_and(|s| r.equal && s != 0 || s * sign > 0));
         if !(bounds(1) && bounds(-1)) {
@@ -168,7 +168,7 @@ fn go(
         }
     }
     let (Some(low), Some(high)) = (low, high) else {
-        // An empty level states no bounds.
+        // An empty level has no bounds.
         let empty = levels[k].iter().any(|r| !r.f.mentions(k) && !r.holds(values));
         return if empty { Ok(()) } else { Err(Stop::Unbounded(names[k].clone())) };
     };
@@ -177,7 +177,7 @@ fn go(
     }
     for v in low..=high {
         values[k] = v;
-        // The later values are zero still: only rows of this level are decided.
+        // The later values are still zero, so only this level's rows are decided.
         if levels[k].iter().all(|r| r.holds(values)) {
             go(k + 1, all, levels, values, found, limit, names)?;
         }
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(found(&within(&i)).unwrap_err(), Stop::Unbounded(Name::new("j")));
         let half = [within(&i).to_vec(), vec![Constraint::nonneg(j.clone())]].concat();
         assert_eq!(found(&half).unwrap_err(), Stop::Unbounded(Name::new("j")));
-        // Not a word about it.
+        // No constraint at all.
         let nothing = points(&[], &names[1..], &BTreeMap::new(), 100);
         assert_eq!(nothing.unwrap_err(), Stop::Unbounded(Name::new("j")));
         let never =

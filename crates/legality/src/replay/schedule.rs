@@ -1,10 +1,10 @@
-//! What is run, and in which order: the parts of a kernel, made ready for values of the parameters,
+//! What runs and in which order: the parts of a kernel, instantiated for given parameter values,
 //! and all their executions.
 //!
 //! An execution has a place, which is its thread, and a time: the positions and loop values on its
-//! way down the tree. A part that every thread runs for itself has an execution for each. They are
-//! sorted by time, then by place, then by lanes: runs are deterministic, and the executions of one
-//! part at one time stand side by side.
+//! path down the tree. A part that every thread replicates has one execution for each thread.
+//! Executions are sorted by time, then place, then lanes, so runs are deterministic and the
+//! executions of one part at the same time are adjacent.
 
 use std::collections::HashMap;
 
@@ -20,20 +20,20 @@ use crate::{Coordinate, Model, Touch, model::AXES, roles::PartRole};
 pub(super) struct Access {
     pub array: Name,
     pub touch: Touch,
-    /// `None`: nobody writes the array, and its values do not matter.
+    /// `None` if nothing writes the array; then its values do not matter.
     pub cell: Option<Vec<Function>>,
     pub accumulator: bool,
-    /// Whether different threads may not meet in its cells.
+    /// Whether a conflict between threads at its cells counts as a race.
     pub seen: bool,
     pub bound: bool,
-    /// Which target a write is.
+    /// The target number of a write.
     pub target: usize,
     /// The conditions around a read.
     under: Vec<Row>,
 }
 
 impl Access {
-    /// Whether an execution with these values of its inames touches the cell.
+    /// Whether an execution with these iname values touches the cell.
     pub fn happens(&self, values: &[i64]) -> bool {
         self.under.iter().all(|row| row.holds(values))
     }
@@ -54,7 +54,7 @@ pub(super) struct Execution {
     pub time: Vec<i64>,
 }
 
-/// Runs at most this many executions.
+/// Maximum number of executions of a run.
 const LIMIT: usize = 60_000;
 
 /// The parts of a kernel, by number.
@@ -77,7 +77,7 @@ pub(super) fn prepare(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ready
         }
         let mut point = Vec::new();
         for n in names {
-            // A scan begins once for all values of its iname.
+            // A scan is initialised once for all values of its iname.
             let begins = matches!(part.part.part, Part::Init(_));
             let value = match begins && model.instruction(part).scan.as_ref() == Some(&n) {
                 true => Aff::constant(0),
@@ -136,8 +136,8 @@ fn declared_writes(model: &Model<'_>, array: &Name) -> bool {
 pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Execution>, Stop> {
     let mut found = Vec::new();
     let mut extents = [1i64; AXES];
-    // What coordinates count from: where that is no one function of the parameters, the least value
-    // there is.
+    // The origin of the coordinates. If it is not one function of the parameters, it is the least
+    // value that occurs.
     let mut lowers: HashMap<Name, i64> = HashMap::new();
     let mut runs = Vec::with_capacity(model.parts.len());
     for part in &model.parts {
@@ -178,7 +178,7 @@ pub(super) fn executions(model: &Model<'_>, fixed: &Parameters) -> Result<Vec<Ex
             }
         }
     }
-    // Parts that every thread runs for itself.
+    // Expand parts that every thread replicates.
     let mut all = Vec::with_capacity(found.len());
     for x in found {
         let part = &model.parts[x.part];

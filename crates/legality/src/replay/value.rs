@@ -1,10 +1,10 @@
 //! The value that an execution computes, as a hash of its expression and of the values that it
 //! reads.
 //!
-//! Two statements with one expression over the same values compute the same, whatever they are
-//! called. Integers of inames and parameters are computed, as far as their types do not matter, so
-//! that a condition on them takes its branch: what the other one reads does not count. Everything
-//! else is a hash of the operation and its operands.
+//! Two statements with the same expression over the same values compute the same value, whatever
+//! their names. Integers from inames and parameters are computed where their types do not affect
+//! the result, so that a condition on them selects its branch and reads in the other branch do not
+//! count. Everything else is a hash of the operation and its operands.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -26,26 +26,25 @@ enum Value {
     Hash(u64),
 }
 
-/// The numbers of the reductions whose results a part of an instruction takes, in the order in
-/// which it takes them.
+/// The numbers of the reductions whose results a part of an instruction uses, in order of use.
 pub(super) fn consumed(instruction: &Instruction, part: Part) -> Vec<usize> {
     let part = if part == Part::Whole { Part::Finish } else { part };
     (0..instruction.reductions().len()).filter(|n| consumer(instruction, *n) == part).collect()
 }
 
-/// The expressions of a declared part of an instruction, and what they are evaluated over.
+/// The expressions of a declared part of an instruction, with the values of their operands.
 pub(super) struct Evaluation<'a> {
     pub declared: &'a LoopKernel,
     pub parameters: &'a Parameters,
     pub who: &'a Instance,
-    /// What the reads of the part see, in the order of the text.
+    /// What the reads of the part see, in text order.
     pub reads: &'a [Seen],
-    /// What the reductions come to whose results it takes.
+    /// The results of the reductions that it uses.
     pub reduced: &'a [u64],
 }
 
 impl Evaluation<'_> {
-    /// The hash of the value that the part computes: that of the instruction, or of a term of a
+    /// The hash of the value that the part computes: the instruction's value, or a term of a
     /// reduction.
     pub fn hash(mut self) -> u64 {
         let declared = self.declared;
@@ -76,10 +75,10 @@ impl Evaluation<'_> {
             }
             Expr::Name(n) => self.name(n),
             Expr::Subscript(access) => {
-                // The read itself stands before those of its subscripts.
+                // The read itself comes before those in its subscripts.
                 let seen = self.read().filter(|seen| seen.known).map(|seen| seen.hash);
                 let index: Vec<Value> = access.index.iter().map(|e| self.value(e)).collect();
-                // Nobody writes it: the subscripts say which element it is.
+                // Nothing writes it, so the subscripts identify the element.
                 Value::Hash(seen.unwrap_or_else(|| hash_of((&access.array, index))))
             }
             Expr::Reduce(r) => {
@@ -104,7 +103,7 @@ impl Evaluation<'_> {
                 all => Value::Hash(hash_of(all)),
             },
             Expr::Cast(to, a) => match (to.known(), self.value(a)) {
-                // Within these no sum of small numbers wraps.
+                // In these types, no sum of small integers wraps.
                 (Some(dtype @ (DType::I32 | DType::I64)), Value::Int(a)) => {
                     int(Number::I64(a).cast(dtype).as_i64()).unwrap_or(Value::Int(a))
                 }
@@ -130,14 +129,14 @@ impl Evaluation<'_> {
     }
 }
 
-/// An integer that 32 bits hold: no type that it may have wraps it.
+/// An integer that fits in 32 bits, and so does not wrap in any type that it may have.
 fn int(v: Option<i64>) -> Option<Value> {
     v.filter(|v| i32::try_from(*v).is_ok()).map(Value::Int)
 }
 
 fn computed(op: BinaryOp, a: Value, b: Value) -> Option<Value> {
     let (Value::Int(a), Value::Int(b)) = (a, b) else {
-        // One side may decide.
+        // One operand may decide.
         return match (op, a, b) {
             (BinaryOp::And, Value::Int(0), _) | (BinaryOp::And, _, Value::Int(0)) => Some(Value::Int(0)),
             (BinaryOp::Or, Value::Int(1), _) | (BinaryOp::Or, _, Value::Int(1)) => Some(Value::Int(1)),

@@ -1,4 +1,4 @@
-//! Arrays that other libraries own, and arrays lent to them (DLPack).
+//! Arrays owned by other libraries, and arrays lent to them (DLPack).
 
 use std::ffi::{c_uint, c_void};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use loopwright_transforms::Pipeline;
 
 use super::{Outcome, StandIn, TWICE, bind_twice, check, kernel, ok, refused, twice, upload, values};
 
-/// What another library does with memory of its own: it is told when it gets it back.
+/// Another library's memory; the library is notified when it gets the memory back.
 struct Lender {
     structure: RawManaged,
     lengths: [i64; 2],
@@ -26,7 +26,7 @@ unsafe extern "C" fn take_back(raw: *mut RawManaged) {
     lender.back.fetch_add(1, Ordering::SeqCst);
 }
 
-/// A structure as other libraries make them.
+/// A structure as another library creates it.
 fn lend(
     data: u64,
     kind: i32,
@@ -43,7 +43,7 @@ fn lend(
                 element: ElementType::of(DType::F32),
                 shape: std::ptr::null_mut(),
                 strides: std::ptr::null_mut(),
-                // As a slice from the third element on.
+                // As for a slice that starts at the third element.
                 byte_offset: 8,
             },
             context: std::ptr::null_mut(),
@@ -65,19 +65,19 @@ fn lend(
 pub(super) fn borrowed_memory_is_used_in_its_place(driver: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let back = Arc::new(AtomicUsize::new(0));
-    // Twelve elements of somebody else's, of which the last ten are lent as two rows of five.
+    // Twelve elements owned by another library, the last ten of which are lent as two rows of five.
     let memory = upload(&device, &(0..12).map(|v| v as f32).collect::<Vec<_>>())?;
     let address = memory.device_address().unwrap_or(0);
     let mut x = Vec::new();
     for _ in 0..2 {
-        // SAFETY: the memory outlives what is made of it, and nobody else uses it meanwhile.
+        // SAFETY: the memory outlives everything made from it, and nothing else uses it meanwhile.
         x.push(ok(unsafe { Shared::from_raw(lend(address, Place::CUDA, [2, 5], [5, 1], &back)) })?);
     }
     let (x, unused) = (x.remove(0), x.remove(0));
     check(x.description().address == address + 8, "the offset is not counted")?;
     drop(unused);
     check(back.load(Ordering::SeqCst) == 1, "what is not used does not go back")?;
-    // The stream of the other library, on which it has work under way.
+    // The stream of the other library, on which it has pending work.
     let theirs = ok(device.stream())?;
     // SAFETY: the stream lives until the end of this function.
     let ready_on = ok(unsafe { device.borrow_stream(theirs.handle().unwrap_or(0)) })?;
@@ -93,7 +93,7 @@ pub(super) fn borrowed_memory_is_used_in_its_place(driver: &StandIn) -> Outcome 
     let y = ok(device.uninit(&[2, 5], DType::F32))?;
     let bound =
         ok(ok(device.compile(&kernel))?.bind(&Args::new().device_tensor("x", &x).device_tensor("y", &y)))?;
-    // On the device's own stream, which waits for theirs.
+    // On the device's own stream, which waits for the other library's stream.
     ok(bound.launch())?;
     ok(device.default_stream().synchronize())?;
     drop((bound, x));
@@ -127,7 +127,7 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
     let memory = upload(&device, &[0.0; 12])?;
     let address = memory.device_address().unwrap_or(0);
     let borrow = |data, kind, strides| -> Result<DeviceTensor, Diagnostic> {
-        // SAFETY: the memory outlives what is made of it.
+        // SAFETY: the memory outlives everything made from it.
         device.borrow(unsafe { Shared::from_raw(lend(data, kind, [2, 5], strides, &back))? }, &stream)
     };
     refused(
@@ -150,7 +150,7 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
         "error[other-device]: the memory to be borrowed is not of this device\n  help: make everything that one launch uses on one device",
     )?;
     let raw = ok(memory.share())?.into_raw_versioned();
-    // SAFETY: the structure is live, and nobody else calls its deleter.
+    // SAFETY: the structure is live, and nothing else calls its deleter.
     let constant = ok(unsafe {
         (*raw).flags |= RawVersioned::READ_ONLY;
         Shared::from_raw_versioned(raw)
@@ -160,7 +160,7 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
         "error[read-only]: the array must not be written, which kernels could\n  help: have its library make a copy",
     )?;
     check(back.load(Ordering::SeqCst) == 4, "what is refused does not go back to its owner")?;
-    // Vector accesses need more than the elements.
+    // Vector accesses need stricter alignment than single elements.
     let vectors = ok(LoopKernel::parse(
         "kernel vectors(x: f32[n], y: f32[n], n: i32)\nassume n mod 4 = 0\ndomain { [i] : 0 <= i < n }\ny[i] = x[i]",
     ))?;
@@ -183,7 +183,7 @@ pub(super) fn what_cannot_be_borrowed_is_refused(driver: &StandIn) -> Outcome {
         bind(&piece(4)?, &piece(32)?),
         "error[argument-alignment]: `x` does not begin at a multiple of 16 bytes, as its vector accesses need\n  help: give memory that begins there, or a kernel without vector accesses to it",
     )?;
-    // Pieces of one array can be the same memory without being one array.
+    // Pieces of one array may be the same memory without being the same array object.
     refused(
         bind(&piece(0)?, &piece(0)?),
         "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
@@ -202,8 +202,8 @@ pub(super) fn shared_arrays_stay_until_both_are_done(driver: &StandIn) -> Outcom
         let address = y.device_address();
         drop(y);
         check(driver.live_bytes(0) > live + 32, "a shared array is freed under its reader")?;
-        // There and back again, as through another library.
-        // SAFETY: nobody else calls the deleter.
+        // A round trip, as through another library.
+        // SAFETY: nothing else calls the deleter.
         let again = ok(unsafe {
             if versioned {
                 let raw = shared.into_raw_versioned();
@@ -215,14 +215,14 @@ pub(super) fn shared_arrays_stay_until_both_are_done(driver: &StandIn) -> Outcom
         })?;
         check(Some(again.description().address) == address, "another memory")?;
         let again = ok(device.borrow(again, &theirs))?;
-        // On their stream, which was made to wait for the launch.
+        // On the other library's stream, which was made to wait for the launch.
         let pinned = ok(device.pinned(&[8], DType::F32))?;
         let copy = ok(ok(ok(theirs.download_to(&again, pinned))?.wait())?.to_tensor())?;
         check(ok(copy.to_vec::<f32>())? == [2.0; 8], "the reader does not wait for the writer")?;
         drop((x, again));
         check(driver.live_bytes(0) == live, "it stays behind when both are done")?;
     }
-    // A reader whose stream is not known here gives the array back with a copy of it under way.
+    // A reader whose stream is unknown here returns the array while a copy of it is pending.
     let (x, copy) = (upload(&device, &[6.0; 8])?, ok(device.uninit(&[8], DType::F32))?);
     let address = |array: &DeviceTensor| array.device_address().unwrap_or(0);
     let shared = ok(x.share())?;
@@ -231,7 +231,7 @@ pub(super) fn shared_arrays_stay_until_both_are_done(driver: &StandIn) -> Outcom
     check(values(&copy)? == [6.0; 8], "the copy is not of the array")
 }
 
-/// Arguments that share a part of their memory, in both orders in the memory.
+/// Arguments whose memory overlaps, in both memory orders.
 pub(super) fn overlapping_pieces_are_refused(driver: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let memory = upload(&device, &[1.0; 16])?;
@@ -239,7 +239,7 @@ pub(super) fn overlapping_pieces_are_refused(driver: &StandIn) -> Outcome {
     let piece = |first: u64, count: usize| {
         let array =
             RawArray { address: address + 4 * first, dtype: DType::F32, shape: vec![count], strides: None };
-        // SAFETY: the memory outlives what is made of it, and nobody else uses it.
+        // SAFETY: the memory outlives everything made from it, and nothing else uses it.
         ok(unsafe { device.borrow_raw(&array, &device.default_stream(), ()) })
     };
     let compiled = ok(device.compile(&kernel(TWICE)?))?;
@@ -247,7 +247,7 @@ pub(super) fn overlapping_pieces_are_refused(driver: &StandIn) -> Outcome {
         let (x, y) = (piece(x.0, x.1)?, piece(y.0, y.1)?);
         Ok::<_, Failed>(compiled.bind(&Args::new().device_tensor("x", &x).device_tensor("y", &y)))
     };
-    // Neighbours have nothing in common.
+    // Adjacent pieces do not overlap.
     ok(bind((0, 4), (4, 4))?)?;
     ok(bind((4, 4), (0, 4))?)?;
     for (x, y) in [((0, 4), (3, 4)), ((3, 4), (0, 4)), ((4, 4), (5, 4)), ((5, 4), (4, 4)), ((2, 4), (2, 4))] {
@@ -256,7 +256,7 @@ pub(super) fn overlapping_pieces_are_refused(driver: &StandIn) -> Outcome {
             "error[aliased-arguments]: `x` and `y` are the same memory, and the kernel writes `y`\n  help: give each written array memory of its own",
         )?;
     }
-    // One inside of the other: the columns of a matrix begin in its first row.
+    // One inside the other: the columns of a matrix start in its first row.
     let matrix =
         kernel("kernel first(x: f32[n], y: f32[n, n], n: i32)\ndomain { [i] : 0 <= i < n }\ny[i, 0] = x[i]")?;
     driver.kernel("first", &[8, 8, 4], twice);

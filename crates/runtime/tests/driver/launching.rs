@@ -1,4 +1,4 @@
-//! A launch costs what the driver's call costs: no allocation, no lookup, no question.
+//! A launch costs no more than the driver call: no allocation, no lookup, no query.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(super) fn launching_allocates_nothing_and_asks_nothing(driver: &StandIn) -> 
     let y = upload(&device, &[0.0; 3])?;
     let bound = bind_axpy(&device, &x, &y, 2.0)?;
     ok(bound.launch())?;
-    // The count counts.
+    // The counter works.
     let before = TAKEN.get();
     drop(std::hint::black_box(Box::new(1)));
     check(TAKEN.get() == before + 1, "an allocation was not counted")?;
@@ -27,7 +27,7 @@ pub(super) fn launching_allocates_nothing_and_asks_nothing(driver: &StandIn) -> 
     let asked = driver.all_calls() - calls;
     check(asked == 1000, format!("1000 launches are {asked} calls of the driver"))?;
     check(values(&y)? == [2002.0, 4004.0, 6006.0], "the launches are not right")?;
-    // In a thread that never used the device, its context is selected once.
+    // On a thread that has never used the device, its context is made current once.
     let calls = driver.calls("cuCtxSetCurrent");
     std::thread::scope(|scope| {
         scope
@@ -45,8 +45,7 @@ pub(super) fn launching_allocates_nothing_and_asks_nothing(driver: &StandIn) -> 
     check(values(&y)? == [2022.0, 4044.0, 6066.0], "the launches of a second thread are not right")
 }
 
-/// Only the first launch of a program has to be behind the end of all that was put on the stream
-/// before it.
+/// Only the first launch of a program must wait for all earlier work on the stream.
 pub(super) fn launches_behind_others_of_their_program_may_start_early(driver: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let (x, y) = (upload(&device, &[1.0, 2.0])?, upload(&device, &[0.0; 2])?);
@@ -76,7 +75,7 @@ pub(super) fn launching_a_graph_allocates_nothing(driver: &StandIn) -> Outcome {
         sequence.launch(&bound)
     }))?;
     let stream = ok(device.stream())?;
-    // The first finds the function in the driver's library.
+    // The first launch resolves the function in the driver library.
     ok(graph.launch_on(&stream))?;
     let (calls, taken) = (driver.all_calls(), TAKEN.get());
     for _ in 0..99 {
@@ -90,8 +89,7 @@ pub(super) fn launching_a_graph_allocates_nothing(driver: &StandIn) -> Outcome {
 pub(super) fn arguments_stay_where_they_are(_: &StandIn) -> Outcome {
     let device = ok(Device::cuda(0))?;
     let (x, y) = (upload(&device, &[1.0, 1.0])?, upload(&device, &[0.0, 0.0])?);
-    // Moved about between binding and launching, and its own handles are the last ones to the
-    // memory.
+    // Moved between binding and launching, and holding the last handles to the memory.
     let bounds: Vec<Bound> =
         (1..=8).map(|a| bind_axpy(&device, &x, &y, a as f32)).collect::<Result<_, _>>()?;
     let moved: Vec<Arc<Bound>> = bounds.into_iter().rev().map(Arc::new).collect();

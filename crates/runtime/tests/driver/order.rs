@@ -1,4 +1,4 @@
-//! Work comes in its order: events between streams, conflicts in a graph.
+//! The order of work: events between streams, conflicts in a graph.
 
 use loopwright_runtime::{Args, Device};
 
@@ -30,7 +30,7 @@ pub(super) fn graphs_keep_the_order_of_conflicts(driver: &StandIn) -> Outcome {
         [(&a, &b), (&a, &c), (&b, &d), (&c, &d)].map(|(x, y)| bind_axpy(&device, x, y, 3.0));
     let (ab, ac, bd, cd) = (ab?, ac?, bd?, cd?);
     let edges = driver.calls("cuGraphAddKernelNode_v2");
-    // b += 3a; c += 3a; d += 3b; d += 3c; a = d. The stand-in runs last what it may.
+    // b += 3a; c += 3a; d += 3b; d += 3c; a = d. The stand-in delays work as long as it may.
     let mut graph = ok(device.record(|sequence| {
         for bound in [&ab, &ac, &bd, &cd] {
             sequence.launch(bound)?;
@@ -39,7 +39,7 @@ pub(super) fn graphs_keep_the_order_of_conflicts(driver: &StandIn) -> Outcome {
     }))?;
     check(driver.calls("cuGraphAddKernelNode_v2") == edges + 4, "not one node a launch")?;
     check(driver.calls("cuGraphLaunch") == 0 || values(&d)? == [0.0; 40], "recording runs the work")?;
-    // Nobody else has a handle to `b` and `c` any more.
+    // The graph now has the only handles to `b` and `c`.
     drop((ab, ac, bd, cd, b, c));
     let stream = ok(device.stream())?;
     ok(graph.launch_on(&stream))?;

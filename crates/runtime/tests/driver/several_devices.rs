@@ -1,4 +1,4 @@
-//! Several devices: each has its own arrays, and copies between them are work of both.
+//! Several devices: each has its own arrays, and copies between them count as work of both.
 
 use loopwright_kernel_ir::DType;
 use loopwright_runtime::{Args, Device};
@@ -13,7 +13,7 @@ pub(super) fn several_devices_are_kept_apart(_: &StandIn) -> Outcome {
         let (x, y) = (upload(device, &[1.0 + number as f32])?, upload(device, &[0.0])?);
         arrays.push((bind_twice(device, &x, &y)?, x, y));
     }
-    // In turn from one thread, whose current context changes with each.
+    // Alternating from one thread, whose current context changes each time.
     for _ in 0..2 {
         for (bound, _, _) in &arrays {
             ok(bound.launch())?;
@@ -31,7 +31,7 @@ pub(super) fn several_devices_are_kept_apart(_: &StandIn) -> Outcome {
     )
 }
 
-/// In the order of a stream of either, or after all work of both.
+/// In order with a stream of either device, or after all work of both.
 pub(super) fn arrays_are_copied_to_any_device(_: &StandIn) -> Outcome {
     for (here, there) in [(0, 2), (1, 2)] {
         let [here, there] = [ok(Device::cuda(here))?, ok(Device::cuda(there))?];
@@ -48,7 +48,7 @@ pub(super) fn arrays_are_copied_to_any_device(_: &StandIn) -> Outcome {
         ok(bind_twice(&here, &y, &x)?.launch())?;
         ok(stream.wait(&ok(here.default_stream().record())?))?;
         ok(stream.copy(&x, &copy))?;
-        // Its handles go before the copy is done.
+        // Its handles are dropped before the copy is done.
         drop(x);
         check(values(&copy)? == [6.0; 3], "the copy is not in the order of its stream")?;
         let emulated = ok(y.to_device(&Device::emulator()))?;

@@ -1,4 +1,4 @@
-//! Copies that run while the host goes on.
+//! Copies that run while the host continues.
 
 use loopwright_kernel_ir::DType;
 use loopwright_runtime::{Args, Device};
@@ -18,7 +18,7 @@ pub(super) fn transfers_run_beside_the_host_in_the_order_of_their_stream(driver:
     let down = ok(stream.download_to(&y, ok(device.pinned(&[4], DType::F32))?))?;
     check(driver.calls("cuStreamSynchronize") == waits, "an asynchronous copy waits for its stream")?;
     check(!ok(up.is_done())? && !ok(down.is_done())?, "the copies are done already")?;
-    // Dropped while under way.
+    // Dropped while in flight.
     drop(ok(stream.download_to(&x, ok(device.pinned(&[4], DType::F32))?))?);
     let result = ok(ok(down.wait())?.to_tensor())?;
     check(ok(result.to_vec::<f32>())? == [2.0, 4.0, 6.0, 8.0], format!("{result:?}"))?;

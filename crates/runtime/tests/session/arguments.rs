@@ -1,5 +1,5 @@
-//! What a kernel is bound to: numbers, types, widths of indices, facts, layouts; what is missing or
-//! wrong is refused with a text that names it.
+//! The arguments of a kernel: numbers, types, index widths, facts, layouts. A missing or wrong
+//! argument is refused with a message that names it.
 
 use loopwright_kernel_ir::{DType, Number};
 use loopwright_runtime::{Args, CompileOptions, Device, Tensor};
@@ -12,7 +12,7 @@ pub(super) fn a_sum_is_right(device: &Device) -> Outcome {
     assert_eq!(ok(ok(outputs.get("out"))?.to_vec::<f32>())?, [10.0, 26.0, 42.0]);
     assert_eq!(outputs.index, DType::I32);
     assert_eq!(outputs.report.is_some(), !device.is_gpu());
-    // With everything said, and an array of the caller's for the result.
+    // With every argument given explicitly, including an array of the caller's for the result.
     let args = Args::new()
         .tensor("x", &x())
         .tensor("out", &ok(Tensor::uninit(&[3], DType::F32))?)
@@ -96,7 +96,7 @@ y[i] = a * x[i]
         compiled.run(&args()).map(|_| ()),
         "error[missing-argument]: argument `a` of `scale` is missing\n  help: give a value of f32",
     )?;
-    // n = 3 follows from n + 1 = 4; an integer is a fine f32.
+    // n = 3 follows from n + 1 = 4; an integer is accepted as f32.
     let bound = ok(compiled.bind(&args().scalar("a", 2)))?;
     assert_eq!(bound.scalar("n"), Some(Number::I32(3)));
     let outputs = ok(bound.run())?;
@@ -107,7 +107,7 @@ y[i] = a * x[i]
     )
 }
 
-/// Lengths that no array tells follow from what a pipeline has fixed.
+/// Lengths that no array determines follow from what a pipeline has fixed.
 pub(super) fn numbers_that_the_kernel_fixes_can_be_left_out(device: &Device) -> Outcome {
     let text = "kernel ramp(y: i32[m, n], m: i32, n: i32)\nassume 0 <= m and 1 <= n\n\
         domain { [i, j] : 0 <= i < m and 0 <= j < n }\ny[i, j] = 10 * i + j\n";
@@ -165,7 +165,8 @@ pub(super) fn indices_are_as_wide_as_the_arguments_ask(device: &Device) -> Outco
     Ok(())
 }
 
-/// A condition whose value leaves 32 bits, though every subscript fits and no instance goes so far.
+/// A condition whose value exceeds 32 bits, although every subscript fits and no instance goes that
+/// far.
 pub(super) fn conditions_ask_for_wide_indices_too(device: &Device) -> Outcome {
     let text = "
 kernel below(y: i32[n, 4], n: i32, m: i32)
@@ -174,8 +175,8 @@ domain { [i, j] : 0 <= i < n and 0 <= j < 4 and 1000000*i + 500000*j < m }
 y[i, j] = 1
 ";
     let compiled = ok(device.compile(&kernel(text, "tag_inames(i: block.x, j: thread.x)")))?;
-    // The last thread of the last block asks whether 2,146,500,000 is less than m, with one block
-    // more 2,147,500,000.
+    // The last thread of the last block tests whether 2,146,500,000 is less than m; with one more
+    // block, 2,147,500,000.
     let m = 2_146_483_648i64;
     for (n, index) in [(2146, DType::I32), (2147, DType::I64)] {
         let args = Args::new().tensor("y", &ok(Tensor::zeros(&[n, 4], DType::I32))?).scalar("m", m);
@@ -225,19 +226,19 @@ out[i] = x[idx[i]]
             "error[fact]: the elements of `idx` fall, and were declared monotone\n  witness: idx[1] is 3, idx[2] is 2{help}"
         ),
     )?;
-    // The same elements again are refused again.
+    // The same elements are refused again.
     let idx = Tensor::from_slice(&[3], &[1, 2, 1]).unwrap();
     let again = || Args::new().tensor("x", &x).tensor("idx", &idx);
     for _ in 0..2 {
         assert_eq!(compiled.bind(&again()).map(drop).unwrap_err().code, "fact");
     }
     ok(compiled.bind(&again().trust_facts()))?;
-    // What lies on the device is copied to the host for it only where that is asked for.
+    // Data on the device are copied to the host for the check only on request.
     let there = ok(device.upload(&idx))?;
     let there = || Args::new().tensor("x", &x).device_tensor("idx", &there);
     ok(compiled.bind(&there()))?;
     assert_eq!(compiled.bind(&there().check_facts()).map(drop).unwrap_err().code, "fact");
-    // A bound that has no value bounds nothing.
+    // A bound without a value does not restrict anything.
     let text = text.replace("idx < n", "idx < n * n * n * n").replace("n: i32", "n: i64");
     let compiled = ok(device.compile(&elementwise(&text)))?;
     let far = Args::new().tensor("idx", &Tensor::from_slice(&[1], &[0]).unwrap());
@@ -271,13 +272,13 @@ pub(super) fn what_bounds_and_assumptions_speak_of_is_held_by_i64(device: &Devic
             assert_eq!(compiled.bind(&args(a)).map(drop).unwrap_err().code, "scalar-range", "{text}");
         }
     }
-    // A value is no bound.
+    // A value is not a bound.
     let value = "kernel k(x: u64[64], y: u64[64], a: u64)\ndomain { [i] : 0 <= i < 64 }\ny[i] = x[i] + a\n";
     let x = ok(Tensor::zeros(&[64], DType::U64))?;
     let args = Args::new().tensor("x", &x).scalar("a", u64::MAX);
     let outputs = ok(ok(device.compile(&elementwise(value)))?.run(&args))?;
     assert_eq!(ok(ok(outputs.get("y"))?.to_vec::<u64>())?, [u64::MAX; 64]);
-    // An assumption whose value leaves 64 bits is none that holds.
+    // An assumption whose value exceeds 64 bits does not count as satisfied.
     let text = "kernel k(y: f32[64], a: i64)\nassume 4611686018427387904 * a >= 0\ndomain { [i] : 0 <= i < 64 }\ny[i] = 1.0\n";
     let compiled = ok(device.compile(&elementwise(text)))?;
     ok(compiled.bind(&Args::new().scalar("a", 1)))?;

@@ -1,4 +1,4 @@
-//! What is compiled: the forms on the way, many kernels at once, limits of the device, other
+//! Compiled kernels: the intermediate forms, many kernels at once, device limits, other
 //! architectures; and the emulator's own checks.
 
 use libtest_mimic::{Completion, Failed};
@@ -83,7 +83,7 @@ pub(super) fn kernels_are_compiled_and_run_side_by_side(device: &Device) -> Outc
     Ok(())
 }
 
-/// The emulator's faults come as diagnostics, and no array has changed.
+/// The emulator's faults are reported as diagnostics, and no array has changed.
 pub(super) fn faults_of_the_emulator_are_refusals() -> Outcome {
     let text = "
 kernel gather(x: f32[n], idx: i32[m], out: f32[m], n: i32, m: i32)
@@ -106,7 +106,7 @@ out[i] = x[idx[i]] {id=get}
     assert!(error.message.contains("`x[9]`"), "{error}");
     assert!(error.witness.as_ref().is_some_and(|w| w.contains("thread (2, 0, 0)")), "{error}");
     assert_eq!(ok(bound.read("out"))?, out);
-    // A read of what has no value.
+    // A read of an element without a value.
     let unset = Args::new()
         .tensor("x", &ok(Tensor::uninit(&[2], DType::F32))?)
         .tensor("idx", &ok(Tensor::from_vec(&[1], vec![0i32]))?);
@@ -114,7 +114,7 @@ out[i] = x[idx[i]] {id=get}
     Ok(())
 }
 
-/// Ranges of index expressions, at the edge of 32 bits.
+/// Ranges of index expressions at the limit of 32 bits.
 pub(super) fn ranges_of_indices_are_tight_at_the_edge() -> Outcome {
     let program = |text: &str, pipeline: &str| {
         lower(&kernel(text, pipeline), LowerOptions { index: DType::I32 }).unwrap_or_else(|e| panic!("{e}"))
@@ -146,7 +146,7 @@ pub(super) fn a_missing_device_says_what_to_do() -> Outcome {
     Ok(())
 }
 
-/// Compiling for an architecture needs no GPU; without a compiler the remedy is said.
+/// Compiling for an architecture needs no GPU; without a compiler the remedy is reported.
 pub(super) fn binaries_for_other_architectures() -> Result<Completion, Failed> {
     let kernel = kernel(SUM, BLOCKS);
     let options = CompileOptions::default();

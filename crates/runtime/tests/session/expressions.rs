@@ -1,14 +1,14 @@
-//! Operations at the edges of their types, held to the plain interpreter bit for bit: what C leaves
-//! open (conversions beyond a range, shifts by all bits, the least value divided by -1) is what the
-//! page on values says on a device as well.
+//! Operations at the limits of their types, compared bit for bit with the plain interpreter: where
+//! C leaves the result undefined (conversions out of range, shifts by all bits, the least value
+//! divided by -1), a device also follows the page on values.
 
 use half::f16;
 use loopwright_runtime::{Args, Device, Tensor};
 
 use super::{Outcome, elementwise, ok};
 
-/// Runs statements over `0 <= i < n` and compares all that they write. No sum of a product is among
-/// them: a GPU may contract it.
+/// Runs statements over `0 <= i < n` and compares everything that they write. Sums of products are
+/// excluded, since a GPU may contract them.
 fn check(device: &Device, arguments: &str, statements: &[String], args: Args) -> Outcome {
     let text = format!(
         "kernel edges({arguments}, n: i32)\nassume 0 <= n\ndomain {{ [i] : 0 <= i < n }}\n{}\n",

@@ -1,4 +1,5 @@
-//! Declared facts about data: what is checked holds up to its edges, and no further.
+//! Declared facts about data: each check accepts values up to the limits of the fact, and no
+//! further.
 
 use loopwright_runtime::{Args, Compiled, Device, Tensor};
 
@@ -6,7 +7,7 @@ use super::{Outcome, elementwise, floats, ok, refused};
 
 const HELP: &str = "\n  help: the data are wrong, or the fact is: the kernel relies on it";
 
-/// A gather of five elements under one fact.
+/// A gather of five elements with one fact.
 fn gather(device: &Device, fact: &str) -> Result<Compiled, libtest_mimic::Failed> {
     let text = format!(
         "
@@ -39,7 +40,7 @@ pub(super) fn ranges_hold_up_to_their_ends(device: &Device) -> Outcome {
             ),
         )?;
     }
-    // Of a range with one end the other one is open.
+    // A range with one end is open at the other.
     ok(gather(device, "idx < n")?.bind(&args(&[-100, 4])?))?;
     refused(
         gather(device, "idx < n")?.bind(&args(&[-100, 5])?),
@@ -60,7 +61,7 @@ pub(super) fn monotone_elements_may_be_equal_and_never_fall(device: &Device) -> 
     for good in [&[1, 1, 1][..], &[-3, -3, 0, 0, 9], &[0, 1, 2], &[7]] {
         ok(compiled.bind(&args(good)?))?;
     }
-    // By one, between the first two and between the last two.
+    // Violated by one, between the first two and between the last two elements.
     for (bad, place) in [(&[2, 1, 1, 3][..], 0), (&[1, 1, 3, 2], 2), (&[0, 5, 4, 9], 1), (&[0, -1], 0)] {
         let (before, after) = (bad[place], bad[place + 1]);
         refused(
@@ -91,8 +92,8 @@ pub(super) fn equal_elements_are_found_wherever_they_are(device: &Device) -> Out
     Ok(())
 }
 
-/// Of arrays of the host without being asked for, of those on the device where the caller wants it;
-/// an element of several axes is named by all of them.
+/// Facts are checked automatically for host arrays, and on request for arrays on the device; an
+/// element of a multi-axis array is named by all its subscripts.
 pub(super) fn facts_are_asked_of_all_arrays_that_have_them(device: &Device) -> Outcome {
     let text = "
 kernel table(idx: i32[2, m], out: i32[2, m], m: i32)

@@ -19,7 +19,7 @@ pub(super) fn npy_files_come_back() -> Outcome {
         ok(Tensor::zeros(&[2], DType::BF16))?.to_npy_bytes(),
         "error[npy-type]: the .npy format has no bf16\n  help: convert the elements to f32, which holds every bf16",
     )?;
-    // Another implementation reads what is written, and writes what is read.
+    // Another implementation reads what is written here, and writes what is read here.
     use npyz::WriterBuilder;
     let bytes = ok(x().to_npy_bytes())?;
     let file = npyz::NpyFile::new(&bytes[..]).map_err(|e| e.to_string())?;
@@ -42,7 +42,7 @@ pub(super) fn npy_files_come_back() -> Outcome {
         };
         assert_eq!(ok(ok(Tensor::from_npy_bytes("x.npy", &bytes))?.to_vec::<i64>())?, expected);
     }
-    // The other order of bytes.
+    // The other byte order.
     let mut big = ok(ok(Tensor::from_vec(&[1], vec![1u16]))?.to_npy_bytes())?;
     let at = big.windows(3).position(|w| w == b"<u2").ok_or("no descr")?;
     big[at] = b'>';
@@ -60,8 +60,8 @@ pub(super) fn malformed_npy_files_are_refused() -> Outcome {
         Tensor::from_npy_bytes("x.npy", b"kernel f()"),
         "error[npy]: x.npy is no .npy file: it does not begin with \\x93NUMPY\n  help: write one with numpy.save, or with Tensor::to_npy",
     )?;
-    // Every prefix, every flipped byte and a header of nothing but parentheses: refused or read,
-    // never a panic.
+    // Every prefix, every flipped byte, and a header of nothing but parentheses is refused or read,
+    // without a panic.
     for end in 0..whole.len() {
         assert!(Tensor::from_npy_bytes("x.npy", &whole[..end]).is_err(), "{end} bytes were enough");
     }

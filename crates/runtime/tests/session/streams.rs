@@ -1,5 +1,5 @@
-//! Work in its order: data that stay on the device, streams, recorded sequences, copies beside the
-//! host, events.
+//! The order of work: data that stay on the device, streams, recorded sequences, copies overlapping
+//! with the host, events.
 
 use loopwright_kernel_ir::DType;
 use loopwright_runtime::{Args, Device, Tensor};
@@ -28,7 +28,7 @@ pub(super) fn data_may_stay_on_the_device(device: &Device) -> Outcome {
     )
 }
 
-/// Whichever of two arguments that are the same memory is written, and in whichever order they are
+/// Whichever of two arguments with the same memory is written, and in whichever order they are
 /// declared.
 pub(super) fn an_array_that_is_written_is_given_once(device: &Device) -> Outcome {
     let text = "
@@ -45,7 +45,7 @@ z[i] = a[i] - b[i]
         compiled.bind(&names.iter().fold(Args::new(), |args, (n, k)| args.device_tensor(*n, &arrays[*k])))
     };
     ok(bind([0, 1, 2, 3]))?;
-    // What is only read may be given twice.
+    // An array that is only read may be given twice.
     ok(ok(bind([0, 1, 1, 3]))?.launch())?;
     assert_eq!(ok(arrays[0].download())?.to_f64(), [1.0, 2.0, 3.0]);
     assert_eq!(ok(arrays[3].download())?.to_f64(), [0.0, 0.0, 0.0]);
@@ -67,7 +67,7 @@ z[i] = a[i] - b[i]
 }
 
 pub(super) fn launches_on_several_streams_have_scratch_of_their_own(device: &Device) -> Outcome {
-    // Blocks depend on one another through t, which therefore is global.
+    // Blocks depend on one another through t, so t is global.
     let text = "
 kernel reverse_twice(x: f32[n], out: f32[n], n: i32)
 domain { [i] : 0 <= i < n }
@@ -111,7 +111,7 @@ pub(super) fn sequences_are_replayed_in_their_order(device: &Device) -> Outcome 
         ok(compiled.bind(&Args::new().device_tensor("x", from).device_tensor("y", to).scalar("d", d)))
     };
     let (one, two) = (add(&x, &y, 1.0)?, add(&x, &z, 2.0)?);
-    // y = x + 1; z = x + 2 beside it; x = z: two more in each round.
+    // y = x + 1 and, independently, z = x + 2; then x = z: each round adds two.
     let mut graph = ok(device.record(|sequence| {
         sequence.launch(&one)?;
         sequence.launch(&two)?;
@@ -130,13 +130,13 @@ pub(super) fn sequences_are_replayed_in_their_order(device: &Device) -> Outcome 
     }
     shows(&x, 20.0)?;
     shows(&y, 19.0)?;
-    // What was bound goes on living in the graph, which any stream of the device may launch.
+    // Bound kernels stay alive in the graph, which any stream of the device may launch.
     drop((one, two, compiled));
     let stream = ok(device.stream())?;
     ok(graph.launch_on(&stream))?;
     ok(stream.synchronize())?;
     shows(&x, 22.0)?;
-    // Arrays are used as they are at the launch.
+    // Arrays are used with their contents at the launch.
     ok(x.write(&floats(&[100], &start)))?;
     ok(graph.launch())?;
     shows(&y, 1.0)?;
@@ -159,7 +159,7 @@ pub(super) fn copies_run_beside_the_host(device: &Device) -> Outcome {
     let down = ok(stream.download_to(&y, ok(device.pinned(&[2, 50], DType::F32))?))?;
     assert_eq!(ok(ok(down.wait())?.to_tensor())?, tensor);
     assert!(ok(up.is_done())?);
-    // The memory comes back and is used again.
+    // The memory is returned and reused.
     let mut again = ok(up.wait())?;
     again.bytes_mut().fill(0);
     drop(ok(stream.upload_from(again, &x))?);

@@ -6,7 +6,7 @@ use loopwright_runtime::{Args, Device, DeviceTensor};
 
 use super::{ADD, Outcome, elementwise, floats, ok};
 
-/// Why these tests are left out where they are.
+/// Why these tests are skipped on a machine with one GPU.
 const ALONE: &str = "there is only one GPU";
 
 /// The second GPU, if there is one.
@@ -50,11 +50,11 @@ pub(super) fn several_gpus_work_side_by_side(first: &Device) -> Result<Completio
     Ok(Completion::Completed)
 }
 
-/// Arrays copied from one GPU to another and back: on a stream of either, in order with it, and
-/// without a stream.
+/// Arrays copied from one GPU to another and back: on a stream of either, in order with its work,
+/// and without a stream.
 pub(super) fn arrays_are_copied_between_gpus(here: &Device) -> Result<Completion, Failed> {
     let Some(there) = second()? else { return Ok(Completion::ignored_with(ALONE)) };
-    // Long enough that a copy which is not waited for is seen.
+    // Large enough to expose a copy that is not waited for.
     let n = 1usize << 24;
     let x: Vec<f32> = (0..n).map(|k| (k % 1000) as f32).collect();
     let expected = |d: f32| x.iter().map(|v| v + d).collect::<Vec<f32>>();

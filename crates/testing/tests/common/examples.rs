@@ -25,7 +25,7 @@ pub fn pipelines(name: &str) -> Vec<String> {
     names
 }
 
-/// What a pipeline makes of it.
+/// The lowered program of a kernel with a pipeline.
 pub fn lowered(name: &str, pipeline: &str) -> Program {
     let file = folder().join("pipelines").join(name).join(format!("{pipeline}.pipe"));
     let steps = Pipeline::parse(&fs::read_to_string(file).unwrap()).unwrap_or_else(|e| panic!("{e}"));

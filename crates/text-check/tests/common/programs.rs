@@ -35,7 +35,7 @@ fn mul(a: Value, b: Value) -> Value {
     Value::binary(BinOp::Mul, a, b)
 }
 
-/// An element of a shared or private array; of one with two axes, in rows of 97.
+/// An element of a shared or private array; with two axes, rows have length 97.
 fn elements(memory: Memory, subscripts: Vec<Value>) -> MemRef {
     let offset = match &subscripts[..] {
         [] => int(0),
