@@ -1,7 +1,8 @@
 //! What a register of a warp holds: a word for each of its lanes, which the mask says are active.
 
-/// Lanes of a warp.
-pub(crate) const WARP: usize = 32;
+/// Lanes of a warp: as many as a mask of lanes has bits. Programs for warps of other sizes are
+/// refused.
+pub(crate) const WARP: usize = u32::BITS as usize;
 /// One 32-bit word a lane.
 pub(crate) type Narrow = [u32; WARP];
 /// One 64-bit word a lane.

@@ -79,6 +79,7 @@ mod join;
 mod layout;
 mod loads;
 mod loop_bounds;
+mod names;
 mod partial;
 mod paths;
 mod peel;
@@ -101,17 +102,21 @@ use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel};
 /// The lowered program, which has a crate of its own.
 pub use loopwright_program as program;
 pub use loopwright_program::{index_range, verify};
+/// What a program is written for.
+pub use loopwright_target::{Language, Target};
 
 /// Choices of lowering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LowerOptions {
     /// The type of index arithmetic: I32 or I64.
     pub index: DType,
+    /// What the program is written for.
+    pub target: Target,
 }
 
 impl Default for LowerOptions {
     fn default() -> Self {
-        LowerOptions { index: DType::I32 }
+        LowerOptions { index: DType::I32, target: Target::default() }
     }
 }
 
@@ -175,7 +180,7 @@ fn lower_with(
     };
     // Where rows begin anywhere, a reduction can begin its vectors before them.
     let shifted = match hazards {
-        Hazards::Refused => peel::rows_from_multiples(kernel)?,
+        Hazards::Refused => peel::rows_from_multiples(kernel, &options.target)?,
         Hazards::Left => None,
     };
     lower(shifted.as_ref().unwrap_or(kernel)).map_err(|diagnostic| kernel.locate(diagnostic))

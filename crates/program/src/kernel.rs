@@ -11,7 +11,7 @@ pub struct VarId(pub usize);
 /// A scalar variable of a thread: a loop counter, a named index, an accumulator, a private scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
-    /// Its name, unique in the kernel and legal in CUDA C.
+    /// Its name, unique in the kernel and legal in the target's language.
     pub name: Name,
     /// Its type.
     pub dtype: DType,
@@ -85,7 +85,7 @@ pub enum Param {
 /// A device kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceKernel {
-    /// Its name, legal in CUDA C.
+    /// Its name, legal in the target's language.
     pub name: Name,
     /// What it takes, in order.
     pub params: Vec<Param>,

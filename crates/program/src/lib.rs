@@ -8,7 +8,7 @@
 //!
 //! Invariants ("validated means that the backend cannot fail"): variables are declared before use
 //! in an enclosing or the same body; names of arrays and kernels are unique, those of variables in
-//! their scope, all legal in CUDA C; a [`Stmt::Sync`] of block scope and a shuffle stand only under
+//! their scope, all legal in the language of [`Program::target`]; a [`Stmt::Sync`] of block scope and a shuffle stand only under
 //! control flow that is uniform over their scope; bodies of [`Stmt::Collective`] are made of the
 //! other statements.
 
@@ -32,6 +32,7 @@ pub use effects::Accessed;
 pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
+pub use loopwright_target::{Language, Target};
 pub use program::{Global, HostStmt, Owner, Program, ProgramArg, ScalarArg};
 pub use reason::{Condition, Dependence, End, Example, Note, Reason};
 pub use stmt::{Atomic, Instances, Join, Leaf, LeafId, Purpose, Scope, Step, Stmt};

@@ -159,14 +159,14 @@ pub enum ValueKind {
         value: Box<Value>,
         /// The mode's operand, of type I32.
         operand: Box<Value>,
-        /// Lanes of a group: 2, 4, 8, 16, 32.
+        /// Lanes of a group: a power of two, from 2 to the warp's.
         width: u32,
     },
     /// Whether some lane of the warp has the operand, of type bool. Stands where all lanes of the
     /// warp run.
     Any(Box<Value>),
     /// How far below a lane of the warp the nearest one is that has a condition, itself included: 0
-    /// to 31, or 32 where none has it. Of type I32. Stands where all lanes of the warp run.
+    /// to that of the warp's last lane, or as many as a warp has lanes where none has it. Of type I32. Stands where all lanes of the warp run.
     Since {
         /// The condition, of type bool.
         has: Box<Value>,
