@@ -5,7 +5,7 @@ pub use loopwright_emulator::{Checks, Counters, Options as EmulatorOptions, Repo
 pub use loopwright_kernel_ir::{
     AddressSpace, Buffer, DType, Diagnostic, Diagnostics, Element, LoopKernel, Name, Number, Tag, Type,
 };
-pub use loopwright_lowering::{LowerOptions, lower, program::Program};
+pub use loopwright_lowering::{LowerOptions, Target, lower, program::Program};
 pub use loopwright_runtime::{
     Arch, Args, Binary, Bound, CompileOptions, Compiled, Device, DeviceTensor, Event, Graph, Outputs,
     PinnedTensor, ScalarValue, Sequence, Stage, Stages, Stream, Tensor, Transfer, compile_for,

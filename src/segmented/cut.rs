@@ -9,11 +9,14 @@
 //! The numbers were measured (`benches/RESULTS-archive.md`).
 
 use crate::ir::{DType, Flat, Shorter};
+use crate::lowering::Target;
 use crate::runtime::cuda::DeviceInfo;
 use crate::tuner::{Machine, Space};
 
 /// Threads per block.
 const THREADS: u16 = 128;
+/// Threads per warp.
+const WARP: usize = Target::cuda().warp_size as usize;
 /// The most tiles per run; more would save nothing.
 const MOST_TILES: usize = 512;
 /// The mean length from which streaming loads of points are faster: measured between 16 and 64.
@@ -56,9 +59,9 @@ impl Cut {
         let known = resident.is_some();
         let long = mean >= LONG_ENOUGH_TO_STREAM;
         let multiprocessors = usize::try_from(machine.multiprocessors).unwrap_or(1).max(1);
-        let warps = resident.unwrap_or(8) * multiprocessors * usize::from(THREADS / 32);
+        let warps = resident.unwrap_or(8) * multiprocessors * usize::from(THREADS) / WARP;
         let steps = elements.saturating_add(count.saturating_mul(Flat::END_WEIGHT.into()));
-        let points = 32 * usize::from(items);
+        let points = WARP * usize::from(items);
         // The requested number of rounds, or more if their runs were too long.
         let rounds = |asked: usize| {
             let rounds = asked.max(steps.div_ceil(warps * points * MOST_TILES));

@@ -5,8 +5,10 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use loopwright_kernel_ir::{DType, Diagnostic, Name, is_legal_name};
-use loopwright_program::{BinOp, DeviceKernel, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId};
+use loopwright_kernel_ir::{DType, Diagnostic, Name};
+use loopwright_program::{
+    BinOp, DeviceKernel, Language, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId,
+};
 
 use crate::types::c_type;
 
@@ -35,11 +37,13 @@ impl Needs {
         String::new()
     }
 
-    /// Records that a name is not valid in CUDA C.
-    fn refuse_name(&self, name: &str) {
-        let message = format!("`{name}` cannot be a name in CUDA C");
-        let help =
-            "choose another: keywords, builtin types and functions of CUDA C, and names with `__` are taken";
+    /// Records that a name is not valid in the language.
+    fn refuse_name(&self, name: &str, language: Language) {
+        let language = language.name;
+        let message = format!("`{name}` cannot be a name in {language}");
+        let help = format!(
+            "choose another: keywords, builtin types and functions of {language}, and names with `__` are taken"
+        );
         self.error.borrow_mut().get_or_insert_with(|| Diagnostic::new("illegal-name", message).help(help));
     }
 
@@ -97,7 +101,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    /// Starts printing a kernel. Records names that CUDA C does not allow.
+    /// Starts printing a kernel. Records names that the language does not allow.
     pub(crate) fn new(program: &'a Program, kernel: &'a DeviceKernel, needs: &'a Needs) -> Self {
         let globals = program.globals.iter().map(|g| &*g.name);
         let scalars = program.scalars().map(|s| &*s.name);
@@ -110,8 +114,9 @@ impl<'a> Context<'a> {
         });
         let taken: BTreeSet<&str> = own.iter().copied().chain(globals).chain(scalars).chain(host).collect();
         for name in &taken {
-            if !is_legal_name(name) {
-                needs.refuse_name(name);
+            let language = program.target.language;
+            if !language.is_legal_name(name) {
+                needs.refuse_name(name, language);
             }
         }
         let mut seen = BTreeSet::new();
@@ -236,13 +241,14 @@ impl<'a> Context<'a> {
         free
     }
 
-    /// The mask of the calling warp's threads; `None` if all 32 exist.
+    /// The mask of the calling warp's threads; `None` if all of its lanes exist.
     pub(crate) fn warp_mask(&self) -> Option<String> {
         let threads = self.kernel.threads();
-        let rest = (1u32 << (threads % 32)) - 1;
+        let lanes = self.program.target.warp_size;
+        let rest = mask_of(threads % lanes);
         match threads {
-            t if t.is_multiple_of(32) => None,
-            0..32 => Some(format!("{rest:#010x}u")),
+            t if t.is_multiple_of(lanes) => None,
+            t if t < lanes => Some(rest),
             _ => {
                 let [x, y, z] = self.kernel.block;
                 let thread = match (y, z) {
@@ -250,8 +256,8 @@ impl<'a> Context<'a> {
                     (_, 1) => format!("threadIdx.y * {x} + threadIdx.x"),
                     _ => format!("(threadIdx.z * {y} + threadIdx.y) * {x} + threadIdx.x"),
                 };
-                let full = threads / 32 * 32;
-                let value = format!("{thread} < {full} ? 0xffffffffu : {rest:#010x}u");
+                let full = threads / lanes * lanes;
+                let value = format!("{thread} < {full} ? {} : {rest}", mask_of(lanes));
                 Some(self.constant("unsigned int", "warp_mask", &value))
             }
         }
@@ -259,6 +265,13 @@ impl<'a> Context<'a> {
 
     /// That mask, also for full warps: the mask argument of exchanges between lanes.
     pub(crate) fn lane_mask(&self) -> String {
-        self.warp_mask().unwrap_or_else(|| "0xffffffffu".into())
+        self.warp_mask().unwrap_or_else(|| mask_of(self.program.target.warp_size))
     }
+}
+
+/// The mask of a warp's first lanes, so many of them, which are no more than the bits of an
+/// unsigned int.
+fn mask_of(lanes: u32) -> String {
+    let mask = 1u32.checked_shl(lanes).map_or(u32::MAX, |above| above - 1);
+    format!("{mask:#010x}u")
 }

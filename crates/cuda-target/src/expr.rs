@@ -70,10 +70,10 @@ impl Context<'_> {
                 call.with(Rep::Int { exact: true })
             }
             ValueKind::Since { has, lane } => {
-                let mask = self.lane_mask();
+                let (mask, last) = (self.lane_mask(), self.program.target.last_lane());
                 let up = match lane.as_int() {
-                    Some(31) => String::new(),
-                    _ => format!(" << (31 - {})", self.exact(lane).within(prec::MUL)),
+                    Some(lane) if lane == i64::from(last) => String::new(),
+                    _ => format!(" << ({last} - {})", self.exact(lane).within(prec::MUL)),
                 };
                 let condition = self.condition(has).text;
                 Printed::primary(format!("__clz(__ballot_sync({mask}, {condition}){up})"))
@@ -305,7 +305,7 @@ impl Context<'_> {
         let small = is_small(value.dtype);
         let value = if small { self.exact(value) } else { self.typed(value) };
         let operand = self.converted(operand);
-        let width = if width == 32 { String::new() } else { format!(", {width}") };
+        let width = if width == self.program.target.warp_size { String::new() } else { format!(", {width}") };
         let call = Printed::primary(format!("{function}({mask}, {}, {operand}{width})", value.text));
         if small { call.with(Rep::Int { exact: true }) } else { call }
     }

@@ -1,6 +1,6 @@
 //! A device kernel: its signature, the storage of its arrays, its body.
 
-use loopwright_program::{LocalArray, Memory, Param};
+use loopwright_program::{LocalArray, Memory, Param, Target};
 
 use crate::{
     context::Context,
@@ -9,9 +9,9 @@ use crate::{
     wrap::{WIDTH, wrap},
 };
 
-/// Bytes of shared memory that a kernel may declare with constant sizes. More must be requested at
-/// launch.
-pub const STATIC_SHARED_BYTES: u64 = 48 * 1024;
+/// Bytes of shared memory that a kernel may declare with constant sizes on CUDA devices. More must
+/// be requested at launch.
+pub const STATIC_SHARED_BYTES: u64 = Target::cuda().static_shared;
 
 impl Context<'_> {
     /// The whole kernel.
@@ -101,7 +101,7 @@ impl Context<'_> {
 
     /// Whether the kernel's shared memory exceeds what constant sizes may declare.
     pub(crate) fn uses_dynamic_shared(&self) -> bool {
-        self.kernel.shared_bytes() > STATIC_SHARED_BYTES
+        self.kernel.shared_bytes() > self.program.target.static_shared
     }
 }
 

@@ -34,7 +34,7 @@ mod wrap;
 pub use kernel::STATIC_SHARED_BYTES;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
-use loopwright_program::{LeafId, Program};
+use loopwright_program::{Language, LeafId, Program, Target};
 
 use context::{Context, Needs};
 use stmt::Lines;
@@ -46,7 +46,8 @@ pub struct KernelInfo {
     pub name: Name,
     /// Bytes of shared memory, declared in the text or requested at launch.
     pub shared_bytes: u64,
-    /// Whether the launch must request them: they exceed [`STATIC_SHARED_BYTES`].
+    /// Whether the launch must request them: they exceed what may be declared
+    /// ([`Target::static_shared`](loopwright_program::Target::static_shared)).
     pub dynamic_shared: bool,
     /// Threads per block on x, y, z.
     pub block: [u32; 3],
@@ -80,6 +81,13 @@ impl CudaSource {
 /// The program as CUDA C. Errors: names that CUDA C does not allow, or a program that violates its
 /// invariants.
 pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
+    let Target { language, warp_size, .. } = program.target;
+    if (language, warp_size) != (Language::CUDA_C, Target::cuda().warp_size) {
+        let what = format!("{} for warps of {warp_size} threads", language.name);
+        let message = format!("`{}` is lowered to be printed as {what}, not as CUDA C", program.name);
+        return Err(Diagnostic::new("other-target", message)
+            .help("lower it for `Target::cuda()`, or print it in its own language"));
+    }
     let needs = Needs::default();
     let mut body = Lines::default();
     let mut kernels = Vec::new();

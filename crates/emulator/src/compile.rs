@@ -201,7 +201,7 @@ impl<'a> Compiler<'a> {
             return self.invalid("the index type is neither i32 nor i64");
         }
         let threads: u64 = self.kernel.block.iter().map(|b| u64::from(*b)).product();
-        if threads == 0 || threads > 1024 {
+        if threads == 0 || threads > u64::from(self.program.target.most_threads) {
             return self.invalid(format!("a block of {threads} threads"));
         }
         let mut watch = vec![false; self.kernel.vars.len()];

@@ -40,12 +40,12 @@ impl Block<'_> {
         let have = lanes_of(&warp.narrow[value as usize]) & warp.mask;
         for own in active(warp.mask) {
             let below = warp.narrow[lane as usize][own];
-            if below > 31 {
+            if below >= WARP as u32 {
                 let mut failure = self.failure(FaultKind::DivergentShuffle, warp, own, site, Act::Computes);
                 failure.fault.detail = format!("asks about lane {}, which no warp has", below as i32);
                 return Err(failure);
             }
-            warp.narrow[dst as usize][own] = (have << (31 - below)).leading_zeros();
+            warp.narrow[dst as usize][own] = (have << (WARP as u32 - 1 - below)).leading_zeros();
         }
         Ok(())
     }

@@ -10,6 +10,8 @@ use loopwright_program::{LeafId, Scope};
 pub enum FaultKind {
     /// The program breaks an invariant of the lowered form.
     InvalidProgram,
+    /// The program is written for a target that the emulator is none of.
+    OtherTarget,
     /// An argument is missing, or has another type or too few elements.
     Argument,
     /// A user device function has no closure.
@@ -44,6 +46,7 @@ impl FaultKind {
     pub fn code(&self) -> &'static str {
         match self {
             FaultKind::InvalidProgram => "invalid-program",
+            FaultKind::OtherTarget => "other-target",
             FaultKind::Argument => "argument",
             FaultKind::MissingFunction => "missing-function",
             FaultKind::OutOfBounds => "out-of-bounds",
@@ -63,6 +66,7 @@ impl FaultKind {
     /// The remedy, if it is always the same.
     fn remedy(&self) -> Option<&'static str> {
         Some(match self {
+            FaultKind::OtherTarget => "lower the kernel for `Target::cuda()`",
             FaultKind::MissingFunction => {
                 "give it as a Rust closure with `Device::with_function`, or run on a GPU, which has its CUDA C"
             }
@@ -91,6 +95,7 @@ impl FaultKind {
     fn sentence(&self) -> &'static str {
         match self {
             FaultKind::InvalidProgram => "the program is not a valid lowered program",
+            FaultKind::OtherTarget => "the program is written for another target",
             FaultKind::Argument => "an argument does not fit",
             FaultKind::MissingFunction => "a device function has no closure",
             FaultKind::OutOfBounds => "access out of bounds",

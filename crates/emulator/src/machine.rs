@@ -30,6 +30,7 @@ use crate::{
     options::{DeviceClosure, Options},
     shadow::{GlobalCell, MOST_BLOCKS},
     trace::{Target, Trace},
+    words::WARP,
 };
 
 /// A program compiled to flat code once, ready to run any number of times.
@@ -60,6 +61,11 @@ pub fn run(program: &Program, arguments: &mut Arguments, options: &Options) -> R
 }
 
 fn codes(program: &Program, options: &Options) -> Result<Vec<Code>, Fault> {
+    let lanes = program.target.warp_size;
+    if usize::try_from(lanes) != Ok(WARP) {
+        let detail = format!("warps have {lanes} threads there, and {WARP} in the emulator");
+        return Err(Fault::new(FaultKind::OtherTarget, detail));
+    }
     program.kernels.iter().map(|k| compile(program, k, options)).collect()
 }
 
@@ -427,7 +433,7 @@ fn check_memory(kernel: &DeviceKernel, workers: u64, limit: u64) -> Result<(), F
         })
     };
     // A shared cell takes 24 bytes; a private element 256 and a mask for each warp.
-    let warps = u64::from(kernel.threads().div_ceil(32));
+    let warps = u64::from(kernel.threads().div_ceil(WARP as u32));
     let private = bytes(&kernel.private, 264).and_then(|b| b.checked_mul(warps));
     let sum =
         bytes(&kernel.shared, 24).zip(private).and_then(|(s, p)| s.checked_add(p)?.checked_mul(workers));

@@ -51,7 +51,7 @@ pub(crate) struct Warp {
 impl Warp {
     pub fn new(code: &Code, private: &[LocalArray], number: usize, threads: u32) -> Warp {
         let rest = threads.saturating_sub(number as u32 * WARP as u32);
-        let exists = if rest >= 32 { u32::MAX } else { (1 << rest) - 1 };
+        let exists = if rest >= WARP as u32 { u32::MAX } else { (1 << rest) - 1 };
         let private = private
             .iter()
             .map(|a| {

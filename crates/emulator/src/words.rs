@@ -1,7 +1,7 @@
 //! The contents of a warp's register: one word per lane.
 
-/// Lanes per warp.
-pub(crate) const WARP: usize = 32;
+/// Lanes per warp: as many as a lane mask has bits. Programs for warps of other sizes are refused.
+pub(crate) const WARP: usize = u32::BITS as usize;
 /// One 32-bit word per lane.
 pub(crate) type Narrow = [u32; WARP];
 /// One 64-bit word per lane.

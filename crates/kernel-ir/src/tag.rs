@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use loopwright_target::Target;
 use serde::{Deserialize, Serialize};
 
 /// What an iname is mapped to. An iname with a parallel tag is a coordinate of an execution, not a
@@ -80,19 +81,36 @@ impl Flat {
     /// assert_eq!(of_items(16).resident(4, 8), None);
     /// ```
     pub fn resident(self, point: usize, state: usize) -> Option<u32> {
+        self.resident_on(&Target::default(), point, state)
+    }
+
+    /// As [`Self::resident`], of a target.
+    pub fn resident_on(self, target: &Target, point: usize, state: usize) -> Option<u32> {
         let bytes = point * usize::from(self.items);
         if state > 4 || bytes > 128 {
             return None;
         }
-        let threads = if bytes <= 64 { 32 * 32 } else { 20 * 32 };
-        Some(threads / u32::from(self.threads)).filter(|blocks| *blocks > 0)
+        let registers = if bytes <= 64 { 64 } else { 102 };
+        let warps = target.registers / registers / target.warp_size;
+        Some(warps * target.warp_size / u32::from(self.threads)).filter(|blocks| *blocks > 0)
     }
 
     /// What is wrong with the numbers, if anything.
-    pub fn wrong(self) -> Option<&'static str> {
-        if !self.threads.is_multiple_of(32) || !(32..=1024).contains(&self.threads) {
-            return Some("threads are a multiple of 32, from 32 to 1024");
+    pub fn wrong(self) -> Option<String> {
+        self.wrong_for(&Target::default())
+    }
+
+    /// As [`Self::wrong`], of a target.
+    pub fn wrong_for(self, target: &Target) -> Option<String> {
+        let (warp, most) = (target.warp_size, target.most_threads);
+        let threads = u32::from(self.threads);
+        if !threads.is_multiple_of(warp) || !(warp..=most).contains(&threads) {
+            return Some(format!("threads are a multiple of {warp}, from {warp} to {most}"));
         }
+        self.wrong_of_any(target).map(String::from)
+    }
+
+    fn wrong_of_any(self, target: &Target) -> Option<&'static str> {
         if !matches!(self.items, 8 | 16 | 32) {
             return Some("a thread takes 8, 16 or 32 items of a tile");
         }
@@ -103,7 +121,10 @@ impl Flat {
         if shorter.after == 0 || shorter.tiles > self.tiles {
             return Some("behind at least one run, the others are shorter");
         }
-        let first = u64::from(shorter.after) * u64::from(self.tiles) * u64::from(self.items) * 32;
+        let first = u64::from(shorter.after)
+            * u64::from(self.tiles)
+            * u64::from(self.items)
+            * u64::from(target.warp_size);
         (first > i32::MAX as u64).then_some("the first runs have 2^31 steps or more")
     }
 }

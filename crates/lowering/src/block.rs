@@ -1,11 +1,9 @@
 //! The shape of a block of threads.
 
 use loopwright_kernel_ir::{Diagnostic, Name, Tag};
+use loopwright_target::Target;
 
 use crate::analysis::Analysis;
-
-/// The most threads that a block may have on any device so far.
-const MOST_THREADS: u64 = 1024;
 
 /// The greatest extent of each thread axis among some parts.
 pub(crate) fn extents_of_threads(analysis: &Analysis<'_>, parts: &[usize]) -> [u32; 3] {
@@ -23,15 +21,19 @@ pub(crate) fn extents_of_threads(analysis: &Analysis<'_>, parts: &[usize]) -> [u
 }
 
 /// The shape of the block that runs these parts.
-pub(crate) fn block_shape(analysis: &Analysis<'_>, parts: &[usize]) -> Result<[u32; 3], Diagnostic> {
+pub(crate) fn block_shape(
+    analysis: &Analysis<'_>,
+    parts: &[usize],
+    target: &Target,
+) -> Result<[u32; 3], Diagnostic> {
     let block = extents_of_threads(analysis, parts);
     let threads: u64 = block.iter().map(|b| u64::from(*b)).fold(1, u64::saturating_mul);
-    if threads > MOST_THREADS {
+    if threads > u64::from(target.most_threads) {
         return Err(Diagnostic::new(
             "too-many-threads",
             format!(
-                "a block of {} x {} x {} = {threads} threads is more than the {MOST_THREADS} that a block may have",
-                block[0], block[1], block[2]
+                "a block of {} x {} x {} = {threads} threads is more than the {} that a block may have",
+                block[0], block[1], block[2], target.most_threads
             ),
         )
         .help("split the thread axes by smaller numbers"));
@@ -40,7 +42,7 @@ pub(crate) fn block_shape(analysis: &Analysis<'_>, parts: &[usize]) -> Result<[u
         parts.iter().flat_map(|p| &analysis.parts[*p].inames).find(|i| wanted(i)).cloned()
     };
     let uses = |wanted: Tag| find(&|i| analysis.kernel.tag(i) == wanted);
-    let lanes = block[0].is_power_of_two() && (2..=32).contains(&block[0]);
+    let lanes = target.divides_warp(block[0].into());
     if let (Some(lane), false) = (uses(Tag::Lane), lanes) {
         let length = |i: &Name| analysis.extents.get(i).and_then(|e| e.constant);
         let widest = find(&|i| {
@@ -54,18 +56,22 @@ pub(crate) fn block_shape(analysis: &Analysis<'_>, parts: &[usize]) -> Result<[u
         return Err(Diagnostic::new(
             "lane-length",
             format!(
-                "`{lane}` is tagged `lane`, but the x axis of its block has {} threads, {why}; a warp is divided into 2, 4, 8, 16 or 32 lanes",
-                block[0]
+                "`{lane}` is tagged `lane`, but the x axis of its block has {} threads, {why}; a warp is divided into {} lanes",
+                block[0],
+                target.parts_of_warps()
             ),
         )
         .help("split what runs on the x axis by one of these numbers, or tag it `thread.y`"));
     }
-    if uses(Tag::Warp).is_some() && block[0] != 32 {
+    if uses(Tag::Warp).is_some() && block[0] != target.warp_size {
         return Err(Diagnostic::new(
             "warp-without-lanes",
-            format!("an iname is tagged `warp`, but the x axis has {} threads instead of 32 lanes", block[0]),
+            format!(
+                "an iname is tagged `warp`, but the x axis has {} threads instead of {} lanes",
+                block[0], target.warp_size
+            ),
         )
-        .help("tag an iname of length 32 `lane`, or use `thread.y`"));
+        .help(format!("tag an iname of length {} `lane`, or use `thread.y`", target.warp_size)));
     }
     Ok(block)
 }

@@ -7,7 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use loopwright_kernel_ir::{Name, legal_like};
+use loopwright_kernel_ir::Name;
+use loopwright_target::Language;
 
 use crate::{
     fold::{add, sub},
@@ -336,20 +337,22 @@ fn with_term(sum: &Value, var: VarId, value: &Value) -> Option<Value> {
 
 /// Gives variables names that are unique among the variables in scope and differ from `taken`.
 /// Scopes beside each other may use one name for two variables, as loops do with their counters.
-pub(crate) fn rename(body: &[Stmt], vars: &mut [Var], taken: &BTreeSet<String>) {
+pub(crate) fn rename(body: &[Stmt], vars: &mut [Var], taken: &BTreeSet<String>, language: Language) {
     let mut used: BTreeMap<String, usize> = BTreeMap::new();
-    rename_body(body, vars, taken, &mut used);
+    rename_body(body, vars, taken, language, &mut used);
 }
 
 fn rename_body(
     body: &[Stmt],
     vars: &mut [Var],
     taken: &BTreeSet<String>,
+    language: Language,
     used: &mut BTreeMap<String, usize>,
 ) {
     let mut declared = Vec::new();
     let name = |vars: &mut [Var], var: VarId, used: &mut BTreeMap<String, usize>| {
-        let name = legal_like(&vars[var.0].name, |name| taken.contains(name) || used.contains_key(name));
+        let is_taken = |name: &str| taken.contains(name) || used.contains_key(name);
+        let name = language.legal_like(&vars[var.0].name, is_taken);
         used.insert(name.clone(), var.0);
         vars[var.0].name = Name::new(&name);
         name
@@ -367,12 +370,12 @@ fn rename_body(
         match stmt {
             Stmt::For { var, body, .. } => {
                 let counter = name(vars, *var, used);
-                rename_body(body, vars, taken, used);
+                rename_body(body, vars, taken, language, used);
                 used.remove(&counter);
             }
             Stmt::If { body, otherwise, .. } => {
-                rename_body(body, vars, taken, used);
-                rename_body(otherwise, vars, taken, used);
+                rename_body(body, vars, taken, language, used);
+                rename_body(otherwise, vars, taken, language, used);
             }
             _ => {}
         }

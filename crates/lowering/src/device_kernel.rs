@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Arg, DType, Name};
+use loopwright_target::Language;
 
 use crate::{
     analysis::Analysis,
@@ -20,14 +21,16 @@ pub(crate) struct Draft {
     private: Vec<LocalArray>,
     /// Names that its variables must not get.
     taken: BTreeSet<String>,
+    /// The language of their names.
+    language: Language,
 }
 
 impl Draft {
     /// A body with the variables and arrays that its emitter has collected.
     pub fn of(emitter: Emitter<'_, '_>, body: Vec<Stmt>) -> Draft {
-        let taken = emitter.taken_names();
+        let (taken, language) = (emitter.taken_names(), emitter.target().language);
         let Emitter { vars, shared, private, .. } = emitter;
-        Draft { body, vars, shared, private, taken }
+        Draft { body, vars, shared, private, taken, language }
     }
 
     /// Takes out what nothing reads, and variables that are only other names.
@@ -44,7 +47,7 @@ impl Draft {
         around: &[Name],
         exchanged: &BTreeSet<Name>,
     ) -> DeviceKernel {
-        rename(&self.body, &mut self.vars, &self.taken);
+        rename(&self.body, &mut self.vars, &self.taken, self.language);
         DeviceKernel {
             name,
             params: params(&self.body, globals, analysis, around, exchanged),

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
 use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Constraint, DType, Diagnostic, Name, ReductionOp, Type, legal_like,
+    Access, AddressSpace, Aff, Array, Constraint, DType, Diagnostic, Name, ReductionOp, Type,
 };
 
 use loopwright_poly::Table;
+use loopwright_target::Target;
 
 use crate::{
     analysis::{Analysis, PartInfo},
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub globals: Vec<Global>,
     pub leaves: Vec<Leaf>,
     pub index: DType,
+    pub target: Target,
     pub hazards: crate::Hazards,
 }
 
@@ -166,6 +168,10 @@ impl<'a, 'k> Emitter<'a, 'k> {
         self.leaf_keys = mark.leaf_keys;
     }
 
+    pub fn target(&self) -> &Target {
+        &self.shared_state.target
+    }
+
     pub fn index(&self) -> DType {
         self.shared_state.index
     }
@@ -176,7 +182,8 @@ impl<'a, 'k> Emitter<'a, 'k> {
 
     /// A name like this one that nothing else has.
     pub fn unique(&mut self, like: &str) -> Name {
-        let name = legal_like(&like.replace('.', "_"), |name| self.names.contains(name));
+        let language = self.target().language;
+        let name = language.legal_like(&like.replace('.', "_"), |name| self.names.contains(name));
         self.names.insert(name.clone());
         Name::from(name)
     }

@@ -51,7 +51,7 @@ impl Emitter<'_, '_> {
             if !join.axes.is_empty() {
                 stmts.push(this.join_threads(&join, &operator, env)?);
             }
-            if !around.is_empty() && uses_shared(this.block, &join) {
+            if !around.is_empty() && uses_shared(this.block, &join, this.warp_size()) {
                 stmts.push(Stmt::Sync {
                     scope: SyncScope::Block,
                     note: Note::new("the partial results are written again for the next lane"),
@@ -97,7 +97,12 @@ impl Emitter<'_, '_> {
 
     /// How the threads of these axes are joined.
     pub fn join_plan(&self, axes: &[usize]) -> JoinPlan {
-        plan(self.block, axes)
+        plan(self.block, axes, self.warp_size())
+    }
+
+    /// Threads of a warp.
+    pub fn warp_size(&self) -> u32 {
+        self.target().warp_size
     }
 
     /// The thread's number in its block as a sum: axes with their factors.
@@ -238,17 +243,18 @@ impl Emitter<'_, '_> {
             JoinPlan::Nothing => {}
             JoinPlan::Butterfly(width) => body.push(self.butterfly(operator, &cells, width, "", env)?),
             JoinPlan::Warps { group, groups } => {
-                let warps = group / 32;
-                body.push(self.butterfly(operator, &cells, 32, "within each warp", env)?);
+                let lanes = self.warp_size();
+                let warps = group / lanes;
+                body.push(self.butterfly(operator, &cells, lanes, "within each warp", env)?);
                 let slots = self.scratch("partial", &what, operator, &cells, u64::from(warps * groups));
                 let tid = self.thread_sum(&self.thread_terms());
                 let mut stores = Vec::new();
                 for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
-                    let warp = self.thread_quotient(32);
+                    let warp = self.thread_quotient(lanes);
                     let to = self.local_element(Memory::Shared(*slot), vec![warp]);
                     stores.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
                 }
-                let first_lane = Value::binary(BinOp::Eq, self.thread_modulo(32), self.index_int(0));
+                let first_lane = Value::binary(BinOp::Eq, self.thread_modulo(lanes), self.index_int(0));
                 body.push(Stmt::If {
                     cond: first_lane,
                     body: stores,
@@ -262,7 +268,7 @@ impl Emitter<'_, '_> {
                 let base = mul(self.thread_quotient(group), self.index_int(i64::from(warps)));
                 let base = if groups == 1 { self.index_int(0) } else { base };
                 let mut rest = Vec::new();
-                if warps.is_power_of_two() && warps <= 32 {
+                if warps.is_power_of_two() && warps <= lanes {
                     for (slot, (cell, dtype)) in slots.iter().zip(&cells) {
                         let lane = self.thread_modulo(warps);
                         let from = self.local_element(Memory::Shared(*slot), vec![add(base.clone(), lane)]);
@@ -279,11 +285,11 @@ impl Emitter<'_, '_> {
                 } else {
                     // `threadIdx.y == 0` where a row of threads is a warp, otherwise by the
                     // thread's number.
-                    let warp = self.thread_quotient(32);
+                    let warp = self.thread_quotient(lanes);
                     let first_warp = if matches!(warp.kind, ValueKind::ThreadIdx(_)) {
                         Value::binary(BinOp::Eq, warp, self.index_int(0))
                     } else {
-                        Value::binary(BinOp::Lt, tid, self.index_int(32))
+                        Value::binary(BinOp::Lt, tid, self.index_int(i64::from(lanes)))
                     };
                     body.push(Stmt::If {
                         cond: first_warp,
@@ -427,7 +433,7 @@ impl Emitter<'_, '_> {
 pub(crate) enum JoinPlan {
     /// There is one thread.
     Nothing,
-    /// Groups of 2 to 32 neighbouring lanes.
+    /// Groups of neighbouring lanes, from 2 to a warp.
     Butterfly(u32),
     /// Groups of whole warps.
     Warps { group: u32, groups: u32 },
@@ -435,8 +441,8 @@ pub(crate) enum JoinPlan {
     Memory,
 }
 
-/// How the threads of these axes of a block are joined.
-pub(crate) fn plan(block: [u32; 3], axes: &[usize]) -> JoinPlan {
+/// How the threads of these axes of a block are joined, by warps of so many threads.
+pub(crate) fn plan(block: [u32; 3], axes: &[usize], warp: u32) -> JoinPlan {
     let threads: u32 = block.iter().product();
     let group: u32 = axes.iter().map(|a| block[*a]).product();
     if group == 1 {
@@ -444,10 +450,10 @@ pub(crate) fn plan(block: [u32; 3], axes: &[usize]) -> JoinPlan {
     }
     let last = axes.iter().copied().filter(|a| block[*a] > 1).max().unwrap_or(0);
     let contiguous = (0..last).all(|a| block[a] == 1 || axes.contains(&a));
-    let full_warps = threads.is_multiple_of(32) || (threads < 32 && threads.is_power_of_two());
-    if contiguous && full_warps && group <= 32 && group.is_power_of_two() {
+    let full_warps = threads.is_multiple_of(warp) || (threads < warp && threads.is_power_of_two());
+    if contiguous && full_warps && group <= warp && group.is_power_of_two() {
         JoinPlan::Butterfly(group)
-    } else if contiguous && full_warps && group.is_multiple_of(32) {
+    } else if contiguous && full_warps && group.is_multiple_of(warp) {
         JoinPlan::Warps { group, groups: threads / group }
     } else {
         JoinPlan::Memory
@@ -459,6 +465,7 @@ pub(crate) fn axis_names(join: &Join) -> String {
     join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>().join(", ")
 }
 
-pub(crate) fn uses_shared(block: [u32; 3], join: &Join) -> bool {
-    !join.axes.is_empty() && matches!(plan(block, &join.axes), JoinPlan::Warps { .. } | JoinPlan::Memory)
+pub(crate) fn uses_shared(block: [u32; 3], join: &Join, warp: u32) -> bool {
+    !join.axes.is_empty()
+        && matches!(plan(block, &join.axes, warp), JoinPlan::Warps { .. } | JoinPlan::Memory)
 }

@@ -1,18 +1,16 @@
 //! How subscripts become offsets.
 
 use loopwright_kernel_ir::{Array, DType, Expr};
+use loopwright_target::Target;
 
 use crate::{
     fold::{add, mul},
     program::Value,
 };
 
-/// The bytes of the widest access.
-pub(crate) const WIDEST: i64 = 16;
-
 /// How many elements of a type the widest access has.
-pub(crate) fn widest(dtype: DType) -> i64 {
-    i64::try_from(dtype.bytes()).map_or(1, |bytes| (WIDEST / bytes).max(1))
+pub(crate) fn widest(dtype: DType, target: &Target) -> i64 {
+    i64::try_from(dtype.bytes()).map_or(1, |bytes| (i64::from(target.widest_access) / bytes).max(1))
 }
 
 /// The axes of an array from the slowest to the densest.

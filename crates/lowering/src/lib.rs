@@ -79,6 +79,7 @@ mod join;
 mod layout;
 mod loads;
 mod loop_bounds;
+mod names;
 mod partial;
 mod paths;
 mod peel;
@@ -101,17 +102,21 @@ use loopwright_kernel_ir::{DType, Diagnostic, LoopKernel, Name};
 /// The lowered program, which has a crate of its own.
 pub use loopwright_program as program;
 pub use loopwright_program::{index_range, verify};
+/// What a program is written for.
+pub use loopwright_target::{Language, Target};
 
 /// Choices of lowering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LowerOptions {
     /// The type of index arithmetic: I32 or I64.
     pub index: DType,
+    /// What the program is written for.
+    pub target: Target,
 }
 
 impl Default for LowerOptions {
     fn default() -> Self {
-        LowerOptions { index: DType::I32 }
+        LowerOptions { index: DType::I32, target: Target::default() }
     }
 }
 
@@ -122,7 +127,7 @@ impl Default for LowerOptions {
 /// shapes that are not constant where they have to be, vectors that do not begin at a multiple of
 /// their bytes; and what [`verify::verify`] finds in the finished program.
 pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    let realized = Realized::of(kernel, Hazards::Refused)?;
+    let realized = Realized::of(kernel, options, Hazards::Refused)?;
     let program = realized.lower(kernel, options, Hazards::Refused)?;
     match verify::verify_kernel(&realized.kernel, &program) {
         verify::Finding::Proved { .. } => Ok(program),
@@ -135,7 +140,7 @@ pub fn lower(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Prog
 /// As [`lower`], without the final check of the finished program. For measurements of what that
 /// costs.
 pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    Realized::of(kernel, Hazards::Refused)?.lower(kernel, options, Hazards::Refused)
+    Realized::of(kernel, options, Hazards::Refused)?.lower(kernel, options, Hazards::Refused)
 }
 
 /// As [`lower`], for a kernel that may be illegal: what nothing can order is left without an order,
@@ -143,7 +148,7 @@ pub fn lower_unverified(kernel: &LoopKernel, options: LowerOptions) -> Result<pr
 /// by one, and the finished program is not asked about. For tests that show, by running it, that
 /// what was refused really goes wrong.
 pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<program::Program, Diagnostic> {
-    Realized::of(kernel, Hazards::Left)?.lower(kernel, options, Hazards::Left)
+    Realized::of(kernel, options, Hazards::Left)?.lower(kernel, options, Hazards::Left)
 }
 
 /// The kernel whose parts a lowered program runs: with reductions over blocks in two, and rows that
@@ -152,7 +157,7 @@ pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<progra
 ///
 /// Errors: reductions over blocks that cannot be taken apart.
 pub fn realized(kernel: &LoopKernel) -> Result<LoopKernel, Diagnostic> {
-    Realized::of(kernel, Hazards::Refused).map(|realized| realized.kernel)
+    Realized::of(kernel, LowerOptions::default(), Hazards::Refused).map(|realized| realized.kernel)
 }
 
 /// What becomes of executions that nothing can order, and of values that do not reach their
@@ -173,12 +178,12 @@ struct Realized {
 }
 
 impl Realized {
-    fn of(kernel: &LoopKernel, hazards: Hazards) -> Result<Self, Diagnostic> {
+    fn of(kernel: &LoopKernel, options: LowerOptions, hazards: Hazards) -> Result<Self, Diagnostic> {
         let locate = |diagnostic| kernel.locate(diagnostic);
         scan_order::check(kernel, hazards).map_err(locate)?;
         // Where rows begin anywhere, a reduction can begin its vectors before them.
         let shifted = match hazards {
-            Hazards::Refused => peel::rows_from_multiples(kernel)?,
+            Hazards::Refused => peel::rows_from_multiples(kernel, &options.target)?,
             Hazards::Left => None,
         };
         let shifted = shifted.unwrap_or_else(|| kernel.clone());

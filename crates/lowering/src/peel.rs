@@ -28,6 +28,7 @@ use loopwright_kernel_ir::{
 
 use loopwright_legality::context;
 use loopwright_poly::System;
+use loopwright_target::Target;
 
 use crate::{
     layout::{storage_order, widest},
@@ -50,13 +51,16 @@ struct Row {
 }
 
 /// The kernel whose vectors begin at multiples of their bytes; `None` where no reduction allows it.
-pub(crate) fn rows_from_multiples(kernel: &LoopKernel) -> Result<Option<LoopKernel>, Diagnostic> {
+pub(crate) fn rows_from_multiples(
+    kernel: &LoopKernel,
+    target: &Target,
+) -> Result<Option<LoopKernel>, Diagnostic> {
     let mut edited: Option<LoopKernel> = None;
     // Instructions that are put in, one before each that is changed, move the others behind.
     let mut inserted = 0;
     for number in 0..kernel.instructions.len() {
         let current = edited.as_ref().unwrap_or(kernel);
-        if let Some(row) = row(current, number + inserted) {
+        if let Some(row) = row(current, number + inserted, target) {
             edited = Some(shifted(current, &row)?);
             inserted += 1;
         }
@@ -64,7 +68,7 @@ pub(crate) fn rows_from_multiples(kernel: &LoopKernel) -> Result<Option<LoopKern
     Ok(edited)
 }
 
-fn row(kernel: &LoopKernel, instruction: usize) -> Option<Row> {
+fn row(kernel: &LoopKernel, instruction: usize, target: &Target) -> Option<Row> {
     let own = &kernel.instructions[instruction];
     if own.scan.is_some() || own.predicate.is_some() {
         return None;
@@ -88,7 +92,7 @@ fn row(kernel: &LoopKernel, instruction: usize) -> Option<Row> {
     let (iname, start, lanes) = accesses.iter().find_map(|access| {
         let (iname, start) = start_of(kernel, &lookup, access, lane)?;
         let array = kernel.array(&access.array)?;
-        let lanes = lanes_of(kernel, lane)?.min(widest(array.dtype.known()?));
+        let lanes = lanes_of(kernel, lane)?.min(widest(array.dtype.known()?, target));
         (!begins_at_multiple(&known, array, access, &iname, lanes)?).then_some((iname, start, lanes))
     })?;
     let base = lookup.base_of(&iname);

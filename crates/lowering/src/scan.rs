@@ -57,7 +57,7 @@ impl Emitter<'_, '_> {
         let around: Vec<Name> = lanes.into_iter().filter(|l| !join.lanes.contains(l)).collect();
         self.lane_loops(&around, env, &mut |this, env| {
             let mut stmts = vec![this.scan_round(join, &operator, env)?];
-            if !around.is_empty() && uses_shared(this.block, join) {
+            if !around.is_empty() && uses_shared(this.block, join, this.warp_size()) {
                 stmts.push(Stmt::Sync {
                     scope: SyncScope::Block,
                     note: Note::new("the totals of the warps are written again for the next lane"),
@@ -109,11 +109,13 @@ impl Emitter<'_, '_> {
             _ => self.cells(join.instruction, join.reduction, env)?,
         };
         let plan = self.join_plan(&join.axes);
+        let warp_size = self.warp_size();
         let width = match plan {
             JoinPlan::Nothing => 1,
             JoinPlan::Butterfly(width) => width,
-            JoinPlan::Warps { .. } => 32,
+            JoinPlan::Warps { .. } => warp_size,
             JoinPlan::Memory => {
+                let lanes = self.target().parts_of_warps().replace(" or ", " or a multiple of ");
                 return Err(Diagnostic::new(
                     "scan-threads",
                     format!(
@@ -124,7 +126,7 @@ impl Emitter<'_, '_> {
                         self.block[2]
                     ),
                 )
-                .help("scan along thread.x, over 2, 4, 8, 16 or a multiple of 32 threads"));
+                .help(format!("scan along thread.x, over {lanes} threads")));
             }
         };
         // The thread's number in its warp or part of a warp.
@@ -140,7 +142,7 @@ impl Emitter<'_, '_> {
         }
         // What comes before the thread's group: `None` where that is nothing.
         let before = match (plan, &carry) {
-            (JoinPlan::Warps { group, groups }, _) if group > 32 => Some(self.scan_warps(
+            (JoinPlan::Warps { group, groups }, _) if group > warp_size => Some(self.scan_warps(
                 join,
                 operator,
                 &mine,
@@ -248,7 +250,7 @@ impl Emitter<'_, '_> {
             step: Step::Double,
             unroll: true,
             body,
-            note: Note::new(if width == 32 { "within each warp" } else { "" }),
+            note: Note::new(if width == self.warp_size() { "within each warp" } else { "" }),
         })
     }
 
@@ -268,15 +270,16 @@ impl Emitter<'_, '_> {
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let id = instruction.id.clone();
         let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
-        let warps = group / 32;
+        let lanes = self.warp_size();
+        let warps = group / lanes;
         let slots = self.scratch("totals", &what, operator, mine, u64::from(warps * groups));
         // The warp's number in its group, and the group's first total.
         let (own, base) = match groups {
-            1 => (self.thread_quotient(32), self.index_int(0)),
+            1 => (self.thread_quotient(lanes), self.index_int(0)),
             _ => {
                 let number = self.thread_modulo(group);
                 let base = mul(self.thread_quotient(group), self.index_int(i64::from(warps)));
-                (Value::binary(BinOp::TruncDiv, number, self.index_int(32)), base)
+                (Value::binary(BinOp::TruncDiv, number, self.index_int(i64::from(lanes))), base)
             }
         };
         let own = self.index_named("warp", own, body);
@@ -286,7 +289,7 @@ impl Emitter<'_, '_> {
             stores.push(Stmt::Store { to, value: cell.value(*dtype), leaf: None });
         }
         body.push(Stmt::If {
-            cond: Value::binary(BinOp::Eq, of_lane.clone(), self.index_int(31)),
+            cond: Value::binary(BinOp::Eq, of_lane.clone(), self.index_int(i64::from(lanes - 1))),
             body: stores,
             otherwise: Vec::new(),
             note: Note::new("the total of a warp"),

@@ -24,13 +24,13 @@ use crate::{
     elect::elect_writers,
     emitter::{Emitter, Shared, known},
     env::Env,
-    flat::{Stage, Writer},
+    flat::{self, Stage, Writer},
     grid::grid_extent,
     items::{Item, items_of},
     join::uses_shared,
     layout::layout,
     loop_bounds::{LoopBounds, LoopEnd, Side},
-    private,
+    names, private,
     program::{
         Atomic, DeviceKernel, Global, HostStmt, LeafId, Note, Owner, Param, Program, ProgramArg, Purpose,
         ScalarArg, Stmt, Value, ValueKind,
@@ -45,11 +45,18 @@ pub(crate) fn lower(
     hazards: Hazards,
     updates: BTreeMap<Name, Atomic>,
 ) -> Result<Program, Diagnostic> {
+    names::check(kernel, options.target.language)?;
     let mut analysis = Analysis::new(kernel)?;
     elect_writers(&mut analysis);
     fill_partial_tiles(&mut analysis)?;
     analysis.updates = updates;
-    let mut shared = Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, hazards };
+    let mut shared = Shared {
+        globals: Vec::new(),
+        leaves: Vec::new(),
+        index: options.index,
+        target: options.target,
+        hazards,
+    };
     let args = declare_globals(&analysis, &mut shared)?;
     if hazards == Hazards::Refused {
         private::check(&analysis)?;
@@ -95,6 +102,7 @@ pub(crate) fn lower(
     let coordinates = on_axes.collect();
     Ok(Program {
         name: kernel.name.clone(),
+        target: options.target,
         index: options.index,
         args,
         globals: shared.globals,
@@ -436,6 +444,8 @@ impl State<'_, '_> {
     ) -> Result<Vec<HostStmt>, Diagnostic> {
         let analysis = self.analysis;
         let nest = flat_nest(analysis.kernel, iname)?;
+        let target = self.shared.target;
+        flat::check(flat, &target)?;
         let mut env = self.host_env(around)?;
         env.learn(&self.host_known)?;
         let emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
@@ -444,7 +454,7 @@ impl State<'_, '_> {
         for stage in Stage::ALL {
             let number = self.kernels.len();
             let name = Name::new(self.name_of(number));
-            let block = [stage.threads(flat), 1, 1];
+            let block = [stage.threads(flat, &target), 1, 1];
             let emitter = Emitter::new(analysis, &mut self.shared, block, &name);
             let mut writer = Writer::new(emitter, env.clone(), &nest, flat, Some(&scratch))?;
             let body = match stage {
@@ -456,7 +466,7 @@ impl State<'_, '_> {
             let mut draft = Draft::of(writer.emitter, body);
             draft.finish();
             let one = Value::int(self.shared.index, 1);
-            let launch = (name, [scratch.grid(stage), one.clone(), one], block);
+            let launch = (name, [scratch.grid(stage, &target), one.clone(), one], block);
             let of = (analysis, self.shared.globals.as_slice());
             let notes = match stage {
                 Stage::Starts => Vec::new(),
@@ -486,14 +496,15 @@ impl State<'_, '_> {
     fn device_kernel(&mut self, items: Vec<Item>, around: &[Name]) -> Result<HostStmt, Diagnostic> {
         let analysis = self.analysis;
         let parts = Item::parts(&items);
-        let block = block_shape(analysis, &parts)?;
+        let block = block_shape(analysis, &parts, &self.shared.target)?;
         self.parts.push(parts.clone());
         if parts.iter().any(|p| !analysis.parts[*p].lanes.is_empty()) {
             sync::Conflicts::new(analysis, &parts, block, Meeting::Lanes, self.shared.hazards)?;
         }
         let conflicts = sync::Conflicts::new(analysis, &parts, block, Meeting::Threads, self.shared.hazards)?;
         let exchanged = conflicts.arrays();
-        let items = conflicts.place_barriers(items, around.len(), false, &|j| uses_shared(block, j))?;
+        let warp = self.shared.target.warp_size;
+        let items = conflicts.place_barriers(items, around.len(), false, &|j| uses_shared(block, j, warp))?;
         let name = Name::new(format!("{}_{}", analysis.kernel.name, self.kernels.len()));
         let mut env = self.host_env(around)?;
         let mut known_here = self.host_known.clone();

@@ -25,7 +25,7 @@ use crate::{
     analysis::{Guard, PartInfo},
     emitter::{Emitter, known},
     env::{Ahead, Env, Loaded},
-    layout::{WIDEST, storage_order, widest},
+    layout::{storage_order, widest},
     program::{LocalArray, Memory, Step, Stmt, Value},
     translate::Target,
 };
@@ -315,7 +315,7 @@ impl Emitter<'_, '_> {
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let mut stmts = Vec::new();
         let dtype = self.private[buffer].dtype;
-        let chunk = lanes.min(widest(dtype));
+        let chunk = lanes.min(widest(dtype, self.target()));
         let mut k = 0;
         while k < lanes {
             let Target::Element(mut element, _) = self.element(access, env)? else {
@@ -425,7 +425,7 @@ impl Emitter<'_, '_> {
         }
         first[*dense] = rest;
         let dtype = known(&array.dtype, &access.array)?;
-        let widest = widest(dtype);
+        let widest = widest(dtype, self.target());
         Ok(Some(Row { array, dense: *dense, first, widest }))
     }
 
@@ -496,7 +496,7 @@ impl Emitter<'_, '_> {
                 true => String::new(),
                 false => format!(" with {}", parameters.join(", ")),
             };
-            let bytes = WIDEST / row.widest;
+            let bytes = i64::from(self.target().widest_access) / row.widest;
             let (name, part) = (&access.array, &info.execution.part);
             let cell: Vec<String> = cell.iter().map(i64::to_string).collect();
             let verb = if write { "writes" } else { "reads" };

@@ -522,7 +522,7 @@ impl<'a> Checker<'a> {
             ValueKind::Since { has, lane } => {
                 self.value(has);
                 self.value(lane);
-                Some(Range::new(0, 32))
+                Some(Range::new(0, self.program.target.warp_size.into()))
             }
             ValueKind::Any(a) => {
                 let a = self.value(a);

@@ -11,7 +11,7 @@ pub struct VarId(pub usize);
 /// A scalar variable of a thread: a loop counter, a named index, an accumulator, a private scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Var {
-    /// Its name, unique in its scope and valid in CUDA C.
+    /// Its name, unique in its scope and valid in the target's language.
     pub name: Name,
     /// Its type.
     pub dtype: DType,
@@ -84,7 +84,7 @@ pub enum Param {
 /// A device kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeviceKernel {
-    /// Its name, valid in CUDA C.
+    /// Its name, valid in the target's language.
     pub name: Name,
     /// Its parameters, in order.
     pub params: Vec<Param>,

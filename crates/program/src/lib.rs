@@ -10,9 +10,9 @@
 //!
 //! Invariants ("validated means that the backend cannot fail"): variables are declared before use
 //! in the same or an enclosing body; names of arrays and kernels are unique, names of variables are
-//! unique in their scope, and all are valid in CUDA C; a block-scope [`Stmt::Sync`] or a shuffle
-//! occurs only under control flow that is uniform over its scope; bodies of [`Stmt::Collective`]
-//! consist of the other statements.
+//! unique in their scope, and all are valid in the language of [`Program::target`]; a block-scope
+//! [`Stmt::Sync`] or a shuffle occurs only under control flow that is uniform over its scope; bodies
+//! of [`Stmt::Collective`] consist of the other statements.
 
 #![cfg_attr(
     not(test),
@@ -38,6 +38,7 @@ pub use explain::{Explained, Place, ProgramExplanation};
 pub use host_eval::eval_host;
 pub use kernel::{DeviceKernel, LocalArray, Param, Var, VarId};
 pub use loopwright_legality::Presence;
+pub use loopwright_target::{Language, Target};
 pub use program::{Global, HostStmt, Owner, Program, ProgramArg, ScalarArg};
 pub use reason::{Condition, Dependence, End, Example, Note, Reason};
 pub use stmt::{Atomic, Instances, Join, Leaf, LeafId, Purpose, Scope, Step, Stmt};

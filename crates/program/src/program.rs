@@ -1,6 +1,7 @@
 //! A whole program: its arguments, its arrays in global memory, the launches of the host.
 
 use loopwright_kernel_ir::{Aff, Constraint, DType, DeviceFunction, Fact, Name, Waves};
+use loopwright_target::Target;
 
 use crate::{DeviceKernel, Leaf, Note, Scope, Stmt, Value};
 
@@ -83,6 +84,8 @@ pub enum HostStmt {
 pub struct Program {
     /// The kernel's name.
     pub name: Name,
+    /// What it is written for: how wide warps are, which names are legal.
+    pub target: Target,
     /// The type of all index arithmetic: I32 or I64.
     pub index: DType,
     /// Arguments in calling order.

@@ -159,15 +159,15 @@ pub enum ValueKind {
         value: Box<Value>,
         /// The mode's operand, of type I32.
         operand: Box<Value>,
-        /// Lanes per group: 2, 4, 8, 16 or 32.
+        /// Lanes per group: a power of two, from 2 to the warp's lanes.
         width: u32,
     },
     /// Whether the operand, of type bool, is true in any lane of the warp. Used only where all
     /// lanes of the warp run.
     Any(Box<Value>),
     /// The distance from a lane of the warp down to the nearest lane, itself included, in which a
-    /// condition holds: 0 to 31, or 32 if there is none. Of type I32. Used only where all lanes of
-    /// the warp run.
+    /// condition holds; the number of the warp's lanes if there is none. Of type I32. Used only
+    /// where all lanes of the warp run.
     Since {
         /// The condition, of type bool.
         has: Box<Value>,

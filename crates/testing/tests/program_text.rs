@@ -59,7 +59,8 @@ fn all() -> Vec<(String, Program)> {
         let steps = Pipeline::parse(&read("pipe")).unwrap_or_else(|d| panic!("{name}: {d}"));
         let kernel = steps.apply(&kernel).unwrap_or_else(|d| panic!("{name}: {d}"));
         for index in [DType::I32, DType::I64] {
-            let program = lower(&kernel, LowerOptions { index }).unwrap_or_else(|d| panic!("{name}: {d}"));
+            let program = lower(&kernel, LowerOptions { index, ..LowerOptions::default() })
+                .unwrap_or_else(|d| panic!("{name}: {d}"));
             all.push((format!("{name}/{index}"), program));
         }
     }

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use loopwright_cuda_target::CudaSource;
-use loopwright_program::{DeviceKernel, Program, Stmt, Value};
+use loopwright_program::{DeviceKernel, Program, Stmt, Target, Value};
 
 /// The shim header.
 pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");
 
 /// Bytes of dynamic shared memory that the shim gives a block.
-const DYNAMIC_SHARED_BYTES: u64 = 227 * 1024;
+const DYNAMIC_SHARED_BYTES: u64 = Target::cuda().dynamic_shared;
 
 /// The name of the entry of a kernel.
 pub(crate) fn entry(kernel: usize) -> String {

@@ -94,7 +94,7 @@ impl Target<'_> {
 
     fn index(&self) -> Result<DType, Diagnostic> {
         let bound = bind_open_types(self.kernel, &self.types)?;
-        let program = lower(&bound, LowerOptions { index: DType::I32 })?;
+        let program = lower(&bound, LowerOptions { index: DType::I32, ..LowerOptions::default() })?;
         let fits = index_range::check(&program, &|name: &Name| self.integers.get(name).copied());
         Ok(if fits.is_ok() { DType::I32 } else { DType::I64 })
     }
@@ -316,7 +316,7 @@ impl BinaryFolder {
         let types = Target::new(kernel, args, None)?.types;
         let bound = bind_open_types(kernel, &types)?;
         let index = if entry.wide { DType::I64 } else { DType::I32 };
-        let text = cuda_source(&lower(&bound, LowerOptions { index })?)?.text;
+        let text = cuda_source(&lower(&bound, LowerOptions { index, ..LowerOptions::default() })?)?.text;
         if blake3::hash(text.as_bytes()).to_hex().as_str() != entry.source {
             return Err(Diagnostic::new(
                 "binary-folder-differs",

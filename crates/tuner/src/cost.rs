@@ -245,17 +245,18 @@ impl Cost {
     }
 
     /// Clocks that all instructions of warps would take on one multiprocessor: those of four
-    /// schedulers that each issue one per clock, or of the busiest units.
-    fn instruction_clocks(&self, of: &Throughput) -> f64 {
-        let arithmetic = (self.operations - self.fused).max(0.0) / 32.0;
+    /// schedulers that each issue one per clock, or of the busiest units, which take the results of so
+    /// many lanes.
+    fn instruction_clocks(&self, of: &Throughput, lanes: f64) -> f64 {
+        let arithmetic = (self.operations - self.fused).max(0.0) / lanes;
         let accesses = self.global_requests + self.shared_requests;
         let begun = arithmetic + self.compared + self.conversions + accesses + self.shuffles;
         [
             begun / 4.0,
-            32.0 * arithmetic / of.f32,
-            32.0 * self.compared / of.compared,
-            32.0 * self.special / of.special,
-            32.0 * self.shuffles / of.shuffled,
+            lanes * arithmetic / of.f32,
+            lanes * self.compared / of.compared,
+            lanes * self.special / of.special,
+            lanes * self.shuffles / of.shuffled,
         ]
         .into_iter()
         .fold(0.0, f64::max)
@@ -273,7 +274,8 @@ impl Cost {
         // With few blocks, not every multiprocessor has one, or as many as it could hold.
         let working = blocks.min(multiprocessors);
         let resident = f64::from(held.blocks.max(1)).min((blocks / multiprocessors).max(1.0));
-        let block_warps = f64::from(self.threads.div_ceil(32).max(1));
+        let lanes = info.warp_size.max(1);
+        let block_warps = f64::from(self.threads.div_ceil(lanes).max(1));
         let warps = resident * block_warps;
         let clocks = working * machine.clock;
 
@@ -283,18 +285,20 @@ impl Cost {
             blocks,
             places: f64::from(held.blocks.max(1)) * multiprocessors,
             warps: block_warps,
+            lanes: f64::from(lanes),
             bytes: of_thread,
             in_flight,
             shuffles: self.shuffles / (blocks * block_warps),
         };
         let busy = residents.busy_at_most(machine);
         let run = if self.lines > 0.0 { (self.moved_bytes / self.lines).max(1.0) } else { LINE };
-        let open = warps * working * 32.0 * in_flight * LINE / run;
+        let open = warps * working * f64::from(lanes) * in_flight * LINE / run;
         let again = if open > machine.l2_bytes / 2.0 { (LINE / run).clamp(1.0, 2.0) } else { 1.0 };
         let (needed_once, asked_for) = (self.necessary_bytes * again, self.moved_bytes / CACHE_RATE);
         let memory = needed_once.max(asked_for) / machine.bandwidth * residents.stretch(machine);
         let lines = self.lines * CLOCKS_A_LINE / clocks;
-        let instructions = self.instruction_clocks(&Throughput::of(info.compute_capability)) / clocks;
+        let instructions =
+            self.instruction_clocks(&Throughput::of(info.compute_capability), f64::from(lanes)) / clocks;
         let shared = self.wavefronts / clocks;
 
         let times = [memory, lines, instructions, shared];

@@ -46,6 +46,8 @@ pub(crate) struct Residents {
     pub places: f64,
     /// Warps per block.
     pub warps: f64,
+    /// Threads per warp.
+    pub lanes: f64,
     /// Bytes that each thread moves.
     pub bytes: f64,
     /// Bytes that a thread waits for at a time.
@@ -60,7 +62,7 @@ impl Residents {
         let waits = (self.bytes / self.in_flight).max(1.0) * machine.latency;
         let rest = LAUNCHED + SLOWEST * self.warps.max(1.0).ln() + SHUFFLED * self.shuffles;
         let life = waits + rest;
-        let under_way = resident * 32.0 * self.warps * self.in_flight * waits / life;
+        let under_way = resident * self.lanes * self.warps * self.in_flight * waits / life;
         let enough = under_way / (machine.bandwidth * machine.latency);
         let sharpness = (SHARPNESS * life / rest).min(SHARPEST);
         if enough < 1.0 {
@@ -95,7 +97,15 @@ mod tests {
     fn of(warps: f64, rounds: f64, in_flight: f64) -> Residents {
         let bytes = rounds * in_flight;
         let places = 132.0 * (64.0 / warps);
-        Residents { blocks: 1.073e9 / (32.0 * warps * bytes), places, warps, bytes, in_flight, shuffles: 0.0 }
+        Residents {
+            blocks: 1.073e9 / (32.0 * warps * bytes),
+            places,
+            warps,
+            lanes: 32.0,
+            bytes,
+            in_flight,
+            shuffles: 0.0,
+        }
     }
 
     #[test]

@@ -55,6 +55,7 @@ impl UnderWay {
         else {
             return UnderWay::default();
         };
+        let lanes = f64::from(program.target.warp_size);
         let mut rounds = Rounds { program, times, asked: vec![0.0], of_loop: vec![0] };
         rounds.asked[0] = rounds.gather(&device.body, 0);
         let mut all = UnderWay { bytes: counters.global_stores.bytes as f64, rounds: 0.0 };
@@ -66,7 +67,7 @@ impl UnderWay {
             let own = bytes / access.traffic.active_lanes.max(1) as f64;
             // A warp waits for the loads of any of its lanes.
             all.rounds +=
-                32.0 * access.traffic.requests as f64 * own / asked.copied().unwrap_or(0.0).max(own);
+                lanes * access.traffic.requests as f64 * own / asked.copied().unwrap_or(0.0).max(own);
         }
         all
     }

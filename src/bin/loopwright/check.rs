@@ -32,12 +32,16 @@ pub fn print(form: &Form, steps: bool) -> Result<(), Failure> {
 pub fn lowered(form: &Form, binding: &Binding) -> Result<(LoopKernel, Program), Failure> {
     let kernel = loopwright::runtime::bind_open_types(&form.transformed()?, &binding.types()?)?;
     let chosen = binding.index()?;
-    let program = lower(&kernel, LowerOptions { index: chosen.unwrap_or(DType::I32) })?;
+    let program =
+        lower(&kernel, LowerOptions { index: chosen.unwrap_or(DType::I32), ..LowerOptions::default() })?;
     if chosen.is_none()
         && let Err(wide) = index_range::check(&program, &smallest(&kernel))
     {
         report::note(&format!("indices are of 64 bits: {} can reach {}", wide.place, wide.farthest()));
-        return Ok((kernel.clone(), lower(&kernel, LowerOptions { index: DType::I64 })?));
+        return Ok((
+            kernel.clone(),
+            lower(&kernel, LowerOptions { index: DType::I64, ..LowerOptions::default() })?,
+        ));
     }
     Ok((kernel, program))
 }

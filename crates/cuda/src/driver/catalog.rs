@@ -5,6 +5,8 @@
 //! without a GPU. What differs between devices of one compute capability (multiprocessors, clocks,
 //! memory) is 0 here.
 
+use loopwright_target::Target;
+
 use super::device_info::DeviceInfo;
 use crate::arch::Arch;
 
@@ -28,20 +30,21 @@ impl DeviceInfo {
     pub fn of_arch(arch: Arch) -> Option<DeviceInfo> {
         let capability = (arch.major, arch.minor);
         let &(_, threads, blocks, shared) = TABLE.iter().find(|row| row.0 == capability)?;
+        let target = Target::cuda();
         // From 8.0 on, the system keeps 1 KiB of each block's shared memory.
         let reserved = if arch.major >= 8 { 1 } else { 0 };
         Some(DeviceInfo {
             name: format!("any device of compute capability {}.{}", arch.major, arch.minor),
             compute_capability: capability,
-            warp_size: 32,
-            max_threads_per_block: 1024,
+            warp_size: target.warp_size,
+            max_threads_per_block: target.most_threads,
             max_threads_per_multiprocessor: threads,
             max_blocks_per_multiprocessor: blocks,
-            max_block: [1024, 1024, 64],
+            max_block: [target.most_threads, target.most_threads, 64],
             max_grid: [0x7fff_ffff, 65535, 65535],
-            registers_per_block: 65536,
+            registers_per_block: target.registers,
             registers_per_multiprocessor: 65536,
-            shared_per_block: 48 << 10,
+            shared_per_block: u32::try_from(target.static_shared).unwrap_or(u32::MAX),
             shared_per_block_optin: (shared - reserved) << 10,
             shared_per_multiprocessor: shared << 10,
             shared_reserved_per_block: reserved << 10,

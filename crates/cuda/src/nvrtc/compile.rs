@@ -98,14 +98,14 @@ fn compile_with(library: &Library, source: &str, options: &CompileOptions) -> Re
 }
 
 /// The most shared memory that a kernel may declare, on every architecture, bytes.
-const DECLARED_SHARED: u32 = 48 << 10;
+const DECLARED_SHARED: u64 = loopwright_target::Target::cuda().static_shared;
 
 /// The messages that NVRTC should have written: it refuses a kernel that declares too much shared
 /// memory, and its log shows only how much.
 fn too_much_shared_memory(log: &str) -> Vec<Message> {
     log::resources(log)
         .into_iter()
-        .filter(|kernel| kernel.shared_bytes > DECLARED_SHARED)
+        .filter(|kernel| u64::from(kernel.shared_bytes) > DECLARED_SHARED)
         .map(|kernel| Message {
             severity: Severity::Error,
             line: None,

@@ -151,6 +151,7 @@ pub fn program(globals: Vec<Global>, scalars: &[&str], kernel: DeviceKernel) -> 
     args.extend(scalars.iter().map(|s| ProgramArg::Scalar(ScalarArg { name: Name::new(s), dtype: I })));
     Program {
         name: Name::new("p"),
+        target: Target::default(),
         index: I,
         args,
         globals,

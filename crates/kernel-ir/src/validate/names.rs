@@ -1,9 +1,11 @@
-//! Names: declared once, valid as names, and usable in CUDA C.
+//! Names: declared once, valid as names, and usable in the language that programs are printed in.
 
 use std::collections::{HashMap, HashSet};
 
+use loopwright_target::Target;
+
 use crate::{
-    Diagnostic, Name, ReductionOp, cuda_names, math_function,
+    Diagnostic, Name, ReductionOp, math_function,
     text::{is_identifier, source_map::Item},
     validate::Check,
 };
@@ -77,25 +79,30 @@ fn bad(name: &Name, what: &str) -> Diagnostic {
 /// A replacement for a refused name: with an underscore appended, if that suffices.
 fn another(name: &str) -> String {
     let marked = format!("{}_", name.trim_start_matches('_'));
-    if is_identifier(&marked) && !cuda_names::is_reserved(&marked) {
+    if is_identifier(&marked) && !Target::default().language.is_reserved(&marked) {
         marked
     } else {
-        cuda_names::legal_like(name, |_| false)
+        Target::default().language.legal_like(name, |_| false)
     }
 }
 
 /// Refuses what cannot be the name of an argument, a temporary, an iname or a function: invalid
-/// names, and names with a meaning in CUDA C. `what` says what it would name, such as `an iname`.
+/// names, and names with a meaning in the language of the default target (lowering asks about that of
+/// any other). `what` says what it would name, such as `an iname`.
 pub fn check_name(name: &Name, what: &str) -> Result<(), Diagnostic> {
     if !is_identifier(name) || crate::text::RESERVED.contains(&&**name) {
         return Err(bad(name, what));
     }
-    let taken = cuda_names::is_reserved(name)
+    let language = Target::default().language;
+    let taken = language.is_reserved(name)
         || math_function(name).is_some()
         || math_function(name.strip_suffix('f').unwrap_or(name)).is_some();
     if taken {
-        return Err(Diagnostic::new("reserved-name", format!("`{name}` means something else in CUDA C"))
-            .help(format!("give {what} another name, as `{}`", another(name))));
+        return Err(Diagnostic::new(
+            "reserved-name",
+            format!("`{name}` means something else in {}", language.name),
+        )
+        .help(format!("give {what} another name, as `{}`", another(name))));
     }
     Ok(())
 }

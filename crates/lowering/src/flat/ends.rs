@@ -9,7 +9,7 @@
 use loopwright_kernel_ir::{DType, Diagnostic};
 
 use super::{
-    ENDS, GROUP, Writer,
+    ENDS, Writer,
     run::Progress,
     tile::{Run, Tile},
     values,
@@ -38,7 +38,7 @@ impl Writer<'_, '_, '_> {
 
     /// A lane's segment of a group that begins with this one.
     fn segment_of(&self, group: Value, which: VarId, run: &Run) -> Value {
-        add(add(group, mul(self.var(which), self.int(32))), run.lane.clone())
+        add(add(group, mul(self.var(which), self.int(self.warp_size()))), run.lane.clone())
     }
 
     /// The end of a segment that the run does not have, or that is closed: behind every point.
@@ -90,7 +90,7 @@ impl Writer<'_, '_, '_> {
         let before = self.shuffled(ShuffleMode::Up, end.clone(), self.int(1));
         let before = self.named("end_before", before, body);
         let begins = self.named("begun_at", select(self.is_lane(run, 0), self.var(previous), before), body);
-        body.push(self.set(previous, self.of_lane(end.clone(), 31)));
+        body.push(self.set(previous, self.of_last_lane(end.clone())));
         begins
     }
 
@@ -109,7 +109,7 @@ impl Writer<'_, '_, '_> {
 
     /// The last end of a group.
     fn last_end(&self, group: usize) -> Value {
-        self.of_lane(self.end_of(group, self.int(ENDS - 1)), 31)
+        self.of_last_lane(self.end_of(group, self.int(ENDS - 1)))
     }
 
     /// Marks the last points of segments of a group.
@@ -160,9 +160,9 @@ impl Writer<'_, '_, '_> {
         each.push(Self::when(all, vec![self.set(limit, self.var(at))], Vec::new(), ""));
         many.push(Stmt::For {
             var: at,
-            lower: add(self.var(progress.segment), self.int(2 * GROUP)),
+            lower: add(self.var(progress.segment), self.int(2 * self.group())),
             upper: self.var(limit),
-            step: Step::Add(GROUP),
+            step: Step::Add(self.group()),
             unroll: false,
             body: each,
             note: Note::default(),
@@ -195,20 +195,20 @@ impl Writer<'_, '_, '_> {
             "a segment for each lane: what its last point completes, and what is open before that thread";
         group.push(self.unrolled(which, ENDS, each, note));
         let rest = Value::binary(BinOp::Gt, last.clone(), tile.stop.clone());
-        let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(GROUP)))];
+        let mut turn = vec![self.set(progress.segment, add(self.var(at), self.int(self.group())))];
         let copied = self.emitter.new_var("which", self.emitter.index(), false);
         let to = self.emitter.local_element(Memory::Private(registers.ends), vec![self.var(copied)]);
         let value = self.end_of(registers.next_ends, self.var(copied));
         turn.push(self.unrolled(copied, ENDS, vec![Stmt::Store { to, value, leaf: None }], ""));
         self.begin_group(warp, last.clone(), &mut turn);
-        let further = add(self.var(at), self.int(2 * GROUP));
+        let further = add(self.var(at), self.int(2 * self.group()));
         turn.push(self.load_ends(registers.next_ends, further, run, "")?);
         let note = "ends of the group are left, or the next ones take its place";
         let leave = self.set(until, self.var(at));
         // A group that ends with the run's points: those behind it are empty, and come last. A
         // number of their own would take a register too many.
         let last_point = Value::binary(BinOp::Ge, last, run.to.clone());
-        let behind = sub(self.int(-1), add(self.var(at), self.int(GROUP)));
+        let behind = sub(self.int(-1), add(self.var(at), self.int(self.group())));
         let behind = vec![self.set(progress.segment, behind), leave.clone()];
         let turn = Self::when(last_point, behind, turn, "");
         group.push(Self::when(rest, vec![leave], vec![turn], note));
@@ -216,7 +216,7 @@ impl Writer<'_, '_, '_> {
             var: at,
             lower: self.var(progress.segment),
             upper: self.var(until),
-            step: Step::Add(GROUP),
+            step: Step::Add(self.group()),
             unroll: false,
             body: group,
             note: Note::default(),
@@ -237,7 +237,7 @@ impl Writer<'_, '_, '_> {
             var: own,
             lower: add(select(some, first, run.end_segment.clone()), run.lane.clone()),
             upper: run.end_segment.clone(),
-            step: Step::Add(32),
+            step: Step::Add(self.warp_size()),
             unroll: false,
             body: written,
             note: Note::new("segments behind the last point"),

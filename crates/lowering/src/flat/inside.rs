@@ -50,7 +50,7 @@ impl Writer<'_, '_, '_> {
         round.extend(self.combine(&own.state, values(&own.state), others)?);
         let mut join = vec![Stmt::For {
             var: offset,
-            lower: self.int(16),
+            lower: self.int(self.warp_size() / 2),
             upper: self.int(0),
             step: Step::Halve,
             unroll: true,

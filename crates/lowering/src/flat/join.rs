@@ -7,7 +7,7 @@
 
 use loopwright_kernel_ir::{DType, Diagnostic};
 
-use super::{JOINED, JOINING_THREADS, State, Writer, parts::Joined, values};
+use super::{JOINED, State, Writer, parts::Joined, values};
 use crate::{
     cell::names,
     fold::{add, mul},
@@ -28,9 +28,9 @@ impl Writer<'_, '_, '_> {
         let scratch = self.scratch()?;
         let totals = self.totals()?;
         let mut body = Vec::new();
-        let lane = self.emitter.thread_modulo(32);
+        let lane = self.emitter.thread_modulo(self.emitter.warp_size());
         let lane = self.named("lane", lane, &mut body);
-        let warp = self.emitter.thread_quotient(32);
+        let warp = self.emitter.thread_quotient(self.emitter.warp_size());
         let warp = self.named("warp", warp, &mut body);
         let neutral = self.neutral()?;
         let carry = self.state("carry", neutral, &mut body)?;
@@ -40,7 +40,7 @@ impl Writer<'_, '_, '_> {
         self.emitter.vars[first.0].index = true;
         let mut round = Vec::new();
         // Two rounds have totals of their own, so that one barrier a round is enough.
-        let together = i64::from(JOINING_THREADS) * JOINED;
+        let together = self.warp_size() * self.warp_size() * JOINED;
         let number = Value::binary(BinOp::TruncDiv, self.var(first), self.int(together));
         let turn = Value::binary(BinOp::TruncRem, number, self.int(2));
         let turn = self.named("turn", turn, &mut round);
@@ -51,7 +51,7 @@ impl Writer<'_, '_, '_> {
         let ends = Value::binary(BinOp::Ge, ended.clone(), self.int(0));
         let since = self.since_end(ends.clone(), &lane, &mut round);
         self.scan_lanes(open, since.clone(), &lane, &mut round)?;
-        let closed = Value::binary(BinOp::Lt, since, Value::int(DType::I32, 32));
+        let closed = Value::binary(BinOp::Lt, since, Value::int(DType::I32, self.warp_size()));
         round.push(self.leave_total(&totals, open, closed.clone(), [&turn, &lane, &warp]));
         round.push(Stmt::Sync {
             scope: Scope::Block,
@@ -95,7 +95,7 @@ impl Writer<'_, '_, '_> {
 
     /// Declares the shared memory.
     fn totals(&mut self) -> Result<Totals, Diagnostic> {
-        let warps = u64::from(JOINING_THREADS / 32);
+        let warps = self.warp_size().unsigned_abs();
         let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
         let mut open = Vec::new();
         for (name, dtype) in names(&self.operator, "totals").iter().zip(types) {
@@ -173,7 +173,7 @@ impl Writer<'_, '_, '_> {
         let mut stores = Self::stored(&totals.open, of_warp, values(open));
         let to = self.total_of(totals.closed, turn, warp);
         stores.push(Stmt::Store { to, value: closed.cast(DType::I32), leaf: None });
-        let last = Value::binary(BinOp::Eq, lane.clone(), self.int(31));
+        let last = Value::binary(BinOp::Eq, lane.clone(), self.int(self.warp_size() - 1));
         Self::when(last, stores, Vec::new(), "the total of a warp")
     }
 
@@ -198,14 +198,14 @@ impl Writer<'_, '_, '_> {
         let first = Value::binary(BinOp::And, is_first, through);
         body.push(Self::when(first, join, Vec::new(), "what is open before the first warp"));
         self.scan_lanes(&all, since, lane, body)?;
-        let warps = self.int(i64::from(JOINING_THREADS / 32));
+        let warps = self.int(self.warp_size());
         let prior = add(warp.clone(), add(warps.clone(), self.int(-1)));
         let prior = Value::binary(BinOp::TruncRem, prior, warps);
         let others = self.shuffled_state(ShuffleMode::Index, &all, prior);
         let before = self.state("before", others, body)?;
         let is_first = Value::binary(BinOp::Eq, warp.clone(), self.int(0));
         body.push(Self::when(is_first, Self::assign(&before, values(carry)), Vec::new(), ""));
-        let last: Vec<Value> = values(&all).into_iter().map(|v| self.of_lane(v, 31)).collect();
+        let last: Vec<Value> = values(&all).into_iter().map(|v| self.of_last_lane(v)).collect();
         body.extend(Self::assign(carry, last));
         Ok(before)
     }

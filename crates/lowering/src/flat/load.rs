@@ -40,7 +40,7 @@ impl Writer<'_, '_, '_> {
             let Some(dtype) = array else { continue };
             let dtype = known(dtype, &access.array)?;
             let vector = match self.is_row(&access)? {
-                true => widest(dtype).min(items),
+                true => widest(dtype, self.emitter.target()).min(items),
                 false => 1,
             };
             let private = self.private(&format!("{}_reg", access.array), dtype, items);
@@ -192,7 +192,7 @@ impl Writer<'_, '_, '_> {
     /// vectors.
     fn vector_place(&self, registers: &Registers, run: &Run, vector: &Value) -> Value {
         let own = mul(run.lane.clone(), self.int(registers.vector));
-        add(own, mul(vector.clone(), self.int(32 * registers.vector)))
+        add(own, mul(vector.clone(), self.int(self.warp_size() * registers.vector)))
     }
 
     /// Loads what is read for the points of a tile.
@@ -353,11 +353,11 @@ impl Writer<'_, '_, '_> {
         let leaf = Some(self.update);
         let mut stmts = Vec::new();
         for (k, points) in &arrays.points {
-            let width = points.widest(registers.vector);
+            let width = points.widest(registers.vector, self.emitter.target());
             let plain = self.read_as_it_is(*k, points, &registers.inputs);
             let source = plain.or(registers.mapped.get(k).copied());
             let place = places.get(k).cloned().unwrap_or_else(|| self.int(0));
-            let step = points.places(32 * registers.vector);
+            let step = points.places(self.warp_size() * registers.vector);
             let by_vectors = !guarded && width > 1;
             let at = |this: &Self, vector: &Value, part: &Value| {
                 add(place.clone(), add(mul(vector.clone(), this.int(step)), part.clone()))

@@ -5,7 +5,7 @@
 //! closing a segment is more work than adding a point; with
 //! `q(s) = end(s) - begin(0) + w * (s + 1)`, the steps from `q(s - 1)` up to `q(s)` are those of
 //! the segment `s`, its points first (`loopwright_legality::flat_nest`, which counts one for an
-//! end: any positive number does). The steps are cut into runs of `32 * items * tiles`, or shorter
+//! end: any positive number does). The steps are cut into runs of `32 * items * tiles` (where warps have 32 threads), or shorter
 //! ones behind the first.
 //!
 //! 1. *starts*: a warp for each border of runs finds, digit by digit, how many segments have ended
@@ -48,6 +48,7 @@ use loopwright_kernel_ir::{
     DType, Diagnostic, Expr, Flat, Instruction, Name, Part, PartRef, Reduce, ReductionOp,
 };
 use loopwright_legality::FlatNest;
+use loopwright_target::Target as Device;
 
 use crate::{
     analysis::reduction,
@@ -63,15 +64,36 @@ use crate::{
 
 /// Threads of a block of the first launch.
 const STARTING_THREADS: u32 = 256;
-/// Threads of the one block of the last launch.
-const JOINING_THREADS: u32 = 1024;
 /// How many steps the end of a segment counts for.
 const END_WEIGHT: i64 = Flat::END_WEIGHT as i64;
 /// How many blocks' partial results a thread of the last launch takes at a time.
 const JOINED: i64 = 4;
-/// How many ends a lane holds of a group, and how many ends a group has.
+/// How many ends a lane holds of a group.
 const ENDS: i64 = 4;
-const GROUP: i64 = 32 * ENDS;
+/// Bits of the greatest number of segments where indices have 32 bits, and where they have 64.
+const COUNT_BITS: [u32; 2] = [30, 50];
+
+/// Threads of the one block of the last launch: as many warps as a warp has lanes.
+fn joining_threads(target: &Device) -> u32 {
+    target.warp_size * target.warp_size
+}
+
+/// Refuses numbers that do not suit a target's warps: the last launch is one block of as many warps
+/// as a warp has lanes, and lanes that are digits of numbers of segments make up whole numbers.
+pub(crate) fn check(flat: Flat, target: &Device) -> Result<(), Diagnostic> {
+    let digit = target.warp_size.trailing_zeros().max(1);
+    if joining_threads(target) > target.most_threads || COUNT_BITS.iter().any(|bits| bits % digit != 0) {
+        return Err(Diagnostic::new(
+            "flat-warp",
+            format!("flattened nests cannot be written for warps of {} threads", target.warp_size),
+        )
+        .help("lower the kernel without `flatten_ragged` for this target"));
+    }
+    match flat.wrong_for(target) {
+        Some(wrong) => Err(Diagnostic::new("flat-warp", wrong)),
+        None => Ok(()),
+    }
+}
 
 /// The three launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,11 +107,11 @@ impl Stage {
     pub const ALL: [Stage; 3] = [Stage::Starts, Stage::Runs, Stage::Join];
 
     /// Threads of a block.
-    pub fn threads(self, flat: Flat) -> u32 {
+    pub fn threads(self, flat: Flat, target: &Device) -> u32 {
         match self {
             Stage::Starts => STARTING_THREADS,
             Stage::Runs => u32::from(flat.threads),
-            Stage::Join => JOINING_THREADS,
+            Stage::Join => joining_threads(target),
         }
     }
 
@@ -130,11 +152,11 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// The grid of a launch; nothing is launched where there are no segments.
-    pub fn grid(&self, stage: Stage) -> Value {
+    pub fn grid(&self, stage: Stage, target: &Device) -> Value {
         let int = |v| Value::int(self.count.dtype, v);
         let blocks = match stage {
             Stage::Starts => {
-                let warps = i64::from(STARTING_THREADS / 32);
+                let warps = i64::from(STARTING_THREADS / target.warp_size);
                 Value::binary(BinOp::TruncDiv, add(self.runs.clone(), int(warps)), int(warps))
             }
             Stage::Runs => self.blocks.clone(),

@@ -4,6 +4,7 @@
 //! points lie 16 that are not used, so that vectors of either order meet no bank twice.
 
 use loopwright_kernel_ir::DType;
+use loopwright_target::Target;
 
 use super::{Writer, tile::Run};
 use crate::{
@@ -36,8 +37,8 @@ impl Points {
     }
 
     /// The widest vector of elements.
-    pub(super) fn widest(&self, items: i64) -> i64 {
-        widest(self.dtype).min(items)
+    pub(super) fn widest(&self, items: i64, target: &Target) -> i64 {
+        widest(self.dtype, target).min(items)
     }
 }
 

@@ -18,7 +18,6 @@ use super::{
 };
 use crate::{
     fold::{add, mul},
-    layout::WIDEST,
     program::{BinOp, MemRef, Note, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
 };
 
@@ -47,7 +46,7 @@ impl Writer<'_, '_, '_> {
         warp: &Warp,
         copy: impl FnOnce(&Self, MemRef, Value) -> (MemRef, MemRef),
     ) -> Stmt {
-        let width = self.items().min(WIDEST);
+        let width = self.items().min(self.widest_access());
         let count = self.items() / width;
         let own = mul(warp.run.lane.clone(), self.int(self.items()));
         let vector = self.emitter.new_var("vector", self.emitter.index(), false);
@@ -158,7 +157,7 @@ impl Writer<'_, '_, '_> {
         let of_lane = |array| self.of_warp(array, run, run.lane.clone());
         let before = self.shuffled_state(ShuffleMode::Up, &open, self.int(1));
         body.extend(Self::stored(&arrays.before, of_lane, before));
-        let last: Vec<Value> = values(&open).into_iter().map(|v| self.of_lane(v, 31)).collect();
+        let last: Vec<Value> = values(&open).into_iter().map(|v| self.of_last_lane(v)).collect();
         body.extend(Self::assign(&progress.carry, last));
         Ok(body)
     }
@@ -190,7 +189,7 @@ impl Writer<'_, '_, '_> {
         own: Value,
         copy: impl FnOnce(MemRef, MemRef) -> (MemRef, MemRef),
     ) -> Stmt {
-        let width = points.widest(self.items());
+        let width = points.widest(self.items(), self.emitter.target());
         let vector = self.emitter.new_var("vector", self.emitter.index(), false);
         let at = mul(self.var(vector), self.int(width));
         let shared = self.of_warp(points.array, run, self.behind(points, own, at.clone()));

@@ -13,7 +13,6 @@ use super::{
 };
 use crate::{
     fold::{add, mul, not, select, sub},
-    layout::WIDEST,
     program::{BinOp, MemRef, Memory, Note, Scope, ShuffleMode, Step, Stmt, Value, VarId},
 };
 
@@ -28,13 +27,28 @@ pub(super) struct Progress {
 }
 
 impl Writer<'_, '_, '_> {
-    /// Threads of a block, warps of a block, points of a tile.
+    /// Threads of a warp.
+    pub(super) fn warp_size(&self) -> i64 {
+        self.emitter.warp_size().into()
+    }
+
+    /// Ends of a group.
+    pub(super) fn group(&self) -> i64 {
+        self.warp_size() * super::ENDS
+    }
+
+    /// Bytes of the widest access.
+    pub(super) fn widest_access(&self) -> i64 {
+        self.emitter.target().widest_access.into()
+    }
+
+    /// Warps of a block, points of a tile.
     pub(super) fn warps(&self) -> i64 {
-        i64::from(self.flat.threads) / 32
+        i64::from(self.flat.threads) / self.warp_size()
     }
 
     pub(super) fn tile_points(&self) -> i64 {
-        self.items() * 32
+        self.items() * self.warp_size()
     }
 
     /// A run for each warp.
@@ -45,7 +59,8 @@ impl Writer<'_, '_, '_> {
         if self.emitter.index() == DType::I32 {
             let types = self.emitter.accumulator_types(self.nest.instruction, 0)?;
             let state = types.iter().map(|t| t.bytes()).sum();
-            self.resident = self.flat.resident(registers.bytes_of_point(self), state);
+            self.resident =
+                self.flat.resident_on(self.emitter.target(), registers.bytes_of_point(self), state);
         }
         let mut body = Vec::new();
         let warp = Warp { run: self.describe(&mut body)?, arrays, registers };
@@ -63,14 +78,14 @@ impl Writer<'_, '_, '_> {
         body.push(Self::warp_sync("no point is marked yet: marks tell partial results apart"));
         // A multiple of the widest vector of bytes is one of all others; of a lane's points, it
         // tells whether two points are of one lane.
-        let aligned = self.int(WIDEST.max(self.items()));
+        let aligned = self.int(self.widest_access().max(self.items()));
         let first = sub(run.from.clone(), Value::binary(BinOp::TruncRem, run.from.clone(), aligned));
         let first = self.named("first", first, &mut body);
         body.extend(self.load_points(&warp, &first, Span::From(&run.from))?);
         let segment = self.var(progress.segment);
         body.push(self.load_ends(registers.ends, segment.clone(), run, "the next ends of segments")?);
         self.begin_group(&warp, run.from.clone(), &mut body);
-        let further = add(segment, self.int(super::GROUP));
+        let further = add(segment, self.int(self.group()));
         body.push(self.load_ends(registers.next_ends, further, run, "")?);
 
         let var = self.emitter.new_var("tile", self.emitter.index(), false);
@@ -142,9 +157,9 @@ impl Writer<'_, '_, '_> {
     /// Which segments and points the warp's run has; those of the last block's warps may have none.
     fn describe(&mut self, body: &mut Vec<Stmt>) -> Result<Run, Diagnostic> {
         let scratch = self.scratch()?;
-        let lane = self.emitter.thread_modulo(32);
+        let lane = self.emitter.thread_modulo(self.emitter.warp_size());
         let lane = self.named("lane", lane, body);
-        let warp = self.emitter.thread_quotient(32);
+        let warp = self.emitter.thread_quotient(self.emitter.warp_size());
         let warp = self.named("warp", warp, body);
         let runs = self.named("runs", scratch.runs.clone(), body);
         let run = add(mul(self.block(), self.int(self.warps())), warp.clone());
@@ -227,8 +242,8 @@ impl Writer<'_, '_, '_> {
         }
     }
 
-    /// The value of this lane in all lanes.
-    pub(super) fn of_lane(&self, value: Value, lane: i64) -> Value {
-        self.shuffled(ShuffleMode::Index, value, self.int(lane))
+    /// The value of the warp's last lane in all lanes.
+    pub(super) fn of_last_lane(&self, value: Value) -> Value {
+        self.shuffled(ShuffleMode::Index, value, self.int(self.warp_size() - 1))
     }
 }

@@ -11,7 +11,7 @@ impl Writer<'_, '_, '_> {
             mode,
             value: Box::new(value.clone()),
             operand: Box::new(lanes.cast(DType::I32)),
-            width: 32,
+            width: self.emitter.warp_size(),
         };
         Value { dtype: value.dtype, kind }
     }
@@ -20,8 +20,8 @@ impl Writer<'_, '_, '_> {
         values(state).into_iter().map(|value| self.shuffled(mode, value, lanes.clone())).collect()
     }
 
-    /// Names how far below each lane the nearest one is where a segment ends, itself included; 32
-    /// where there is none.
+    /// Names how far below each lane the nearest one is where a segment ends, itself included; as
+    /// many as a warp has lanes where there is none.
     pub(super) fn since_end(&mut self, ends: Value, lane: &Value, body: &mut Vec<Stmt>) -> Value {
         let var = self.emitter.new_var("since", DType::I32, false);
         let kind = ValueKind::Since { has: Box::new(ends), lane: Box::new(lane.clone().cast(DType::I32)) };
@@ -51,7 +51,7 @@ impl Writer<'_, '_, '_> {
         body.push(Stmt::For {
             var: offset,
             lower: self.int(1),
-            upper: self.int(32),
+            upper: self.int(self.warp_size()),
             step: Step::Double,
             unroll: true,
             body: round,

@@ -1,12 +1,12 @@
 //! The first launch: where each run begins.
 //!
 //! A warp for each border between runs: how many segments have ended before it is found digit by
-//! digit, of five bits each. Every lane asks about one value of the digit; offsets do not fall, so
+//! digit; a digit has as many values as a warp has lanes. Every lane asks about one value of the digit; offsets do not fall, so
 //! that the last lane whose answer is yes has the digit.
 
 use loopwright_kernel_ir::{Aff, DType, Diagnostic, Shorter};
 
-use super::{END_WEIGHT, STARTING_THREADS, Writer};
+use super::{COUNT_BITS, END_WEIGHT, STARTING_THREADS, Writer};
 use crate::{
     fold::{add, mul, sub},
     program::{BinOp, Note, Step, Stmt, Value, ValueKind},
@@ -55,10 +55,10 @@ impl Writer<'_, '_, '_> {
     pub fn starts(&mut self) -> Result<Vec<Stmt>, Diagnostic> {
         let scratch = self.scratch()?;
         let mut body = Vec::new();
-        let lane = self.emitter.thread_modulo(32);
+        let lane = self.emitter.thread_modulo(self.emitter.warp_size());
         let lane = self.named("lane", lane, &mut body);
-        let warps = self.int(i64::from(STARTING_THREADS / 32));
-        let own = add(mul(self.block(), warps), self.emitter.thread_quotient(32));
+        let warps = self.int(i64::from(STARTING_THREADS) / self.warp_size());
+        let own = add(mul(self.block(), warps), self.emitter.thread_quotient(self.emitter.warp_size()));
         let own = self.named("own_run", own, &mut body);
         // All warps take part; there is one border more than runs.
         let runs = self.named("runs", scratch.runs.clone(), &mut body);
@@ -75,7 +75,8 @@ impl Writer<'_, '_, '_> {
         let ended = self.counter("ended", self.int(0), None, &mut body);
         let wide = self.emitter.index().bytes() == 8;
         // There are fewer than 2^30 segments where steps have 32 bits.
-        let (rounds, highest) = if wide { (10, 1 << 45) } else { (6, 1 << 25) };
+        let (bits, digit) = (COUNT_BITS[usize::from(wide)], self.warp_size().trailing_zeros());
+        let (rounds, highest) = (i64::from(bits / digit), 1 << (bits - digit));
         let unit = self.counter("unit", self.int(highest), Some((0, highest)), &mut body);
         let mut round = Vec::new();
         let next = add(self.var(ended), mul(lane.clone(), self.var(unit)));
@@ -85,11 +86,11 @@ impl Writer<'_, '_, '_> {
         let end = self.end_before(next.clone())?;
         let step = add(sub(end, base.clone()), mul(next, weight.clone()));
         let before = Value::binary(BinOp::Le, step, border.clone());
-        let last_lane = Value::int(DType::I32, 31);
+        let last_lane = Value::int(DType::I32, self.warp_size() - 1);
         let kind = ValueKind::Since { has: Box::new(before), lane: Box::new(last_lane.clone()) };
         let since = Value { dtype: DType::I32, kind };
         let digit = self.emitter.new_var("digit", self.emitter.index(), false);
-        self.emitter.vars[digit.0].within = Some((0, 31));
+        self.emitter.vars[digit.0].within = Some((0, self.warp_size() - 1));
         self.emitter.vars[digit.0].index = true;
         let value = sub(last_lane, since).cast(self.emitter.index());
         round.push(Stmt::Let { var: digit, value, leaf: None });
@@ -97,7 +98,7 @@ impl Writer<'_, '_, '_> {
         round.push(self.set(ended, Value::binary(BinOp::Min, all, scratch.count.clone())));
         // Digits that no number of segments has need not be looked at.
         let some = Value::binary(BinOp::Le, self.var(unit), scratch.count.clone());
-        let smaller = self.quotient(self.var(unit), 32);
+        let smaller = self.quotient(self.var(unit), self.warp_size());
         let number = self.emitter.new_var("pass", self.emitter.index(), false);
         body.push(Stmt::For {
             var: number,

@@ -7,9 +7,6 @@ use loopwright_kernel_ir::{Access, DType, Diagnostic};
 use super::{Writer, is_staged, points::Points, tile::Run};
 use crate::program::{LocalArray, Value};
 
-/// The most shared memory that a kernel may declare.
-const MOST_SHARED: u64 = 48 * 1024;
-
 /// The shared memory of a block; each warp has a part of every array.
 pub(super) struct Arrays {
     /// Mapped values of points, by the number of the input.
@@ -99,22 +96,24 @@ impl Writer<'_, '_, '_> {
         };
         let note = "whether a point is the last one of its segment";
         let last = self.shared("last", DType::U8, &[warps, points], note);
+        let lanes = self.warp_size().unsigned_abs();
         let mut of_state = |like: &str, dims: &[u64], note: &str| -> Vec<usize> {
             let names = crate::cell::names(&self.operator, like);
             names.iter().zip(&types).map(|(name, dtype)| self.shared(name, *dtype, dims, note)).collect()
         };
-        let before = of_state("before", &[warps, 32], "what is open before each thread");
+        let before = of_state("before", &[warps, lanes], "what is open before each thread");
         let head =
             of_state("heads", &[warps], "what each warp has of the first segment that ends in its run");
         let tail = of_state("tails", &[warps], "what is open behind each warp's run");
         let index = self.emitter.index();
         let ended = self.shared("firsts", index, &[warps], "the first segment that ends in each warp's run");
         let bytes: u64 = self.emitter.shared.iter().map(|a| a.bytes().next_multiple_of(16)).sum();
-        if bytes > MOST_SHARED {
+        let most = self.emitter.target().static_shared;
+        if bytes > most {
             return Err(Diagnostic::new(
                 "too-much-shared",
                 format!(
-                    "the tiles of {warps} warps of the flattened nest over `{}` take {bytes} bytes of shared memory, more than {MOST_SHARED}",
+                    "the tiles of {warps} warps of the flattened nest over `{}` take {bytes} bytes of shared memory, more than {most}",
                     self.nest.segment
                 ),
             )

@@ -1,6 +1,6 @@
 //! What a text keeps of a program.
 
-use crate::{HostStmt, Note, Program, Reason, Stmt};
+use crate::{HostStmt, Note, Program, Reason, Stmt, Target};
 
 impl Program {
     /// The program as its text has it: notes keep their lines, but not the systems of integers and
@@ -8,6 +8,8 @@ impl Program {
     /// the program and have no part in what it does.
     pub fn plain(&self) -> Program {
         let mut program = self.clone();
+        // A text names its target.
+        program.target = Target::named(program.target.architecture).unwrap_or_default();
         host(&mut program.host);
         for kernel in &mut program.kernels {
             kernel.notes.iter_mut().for_each(note);

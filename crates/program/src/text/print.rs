@@ -11,7 +11,7 @@ use super::{
     print_stmt::StmtPrinter,
     print_value::{ValuePrinter, labels},
 };
-use crate::{DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Var};
+use crate::{DeviceKernel, Global, HostStmt, LocalArray, Owner, Param, Program, ProgramArg, Target, Var};
 
 impl Program {
     /// The program as text; [`Program::parse`] reads it back to an equal value, but for what
@@ -33,6 +33,9 @@ impl fmt::Display for Program {
             })
             .collect();
         writeln!(f, "program {}({}) index {}", self.name, args.join(", "), self.index)?;
+        if self.target != Target::cuda() {
+            writeln!(f, "target {}", self.target.architecture)?;
+        }
         if !self.assumptions.is_empty() {
             writeln!(f, "assume {}", text_of_constraints(&self.assumptions))?;
         }

@@ -8,14 +8,15 @@ use loopwright_kernel_ir::{
 };
 
 use super::{layout, leaf, names::Names, note};
-use crate::{Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg};
+use crate::{Global, HostStmt, LeafId, Owner, Program, ProgramArg, ScalarArg, Target};
 
 /// How deep brackets and statements may nest: deeper than those of a kernel's text, from which
 /// programs come.
 const NESTING_LIMIT: usize = 320;
 
 /// The lines of a program.
-const LINES: &[&str] = &["assume", "fact", "function", "global", "coordinate", "leaf", "host", "kernel"];
+const LINES: &[&str] =
+    &["assume", "fact", "function", "global", "target", "coordinate", "leaf", "host", "kernel"];
 
 impl Program {
     /// Reads a program; the grammar is [`crate::grammar`]. Names are resolved and types filled in,
@@ -32,6 +33,7 @@ impl Program {
         let mut program = Program {
             name: "".into(),
             index: DType::I32,
+            target: Target::cuda(),
             args: Vec::new(),
             globals: Vec::new(),
             kernels: Vec::new(),
@@ -169,6 +171,19 @@ impl Reader {
             self.unused(&global.name, span)?;
             self.names.global(program.globals.len(), &global);
             program.globals.push(global);
+            return Ok(());
+        }
+        if self.p.eat_word("target") {
+            let span = self.p.span();
+            let name = self.p.name("an architecture")?;
+            let names = Target::NAMED.map(|target| target.architecture);
+            let Some(target) = Target::named(&name) else {
+                let message = format!("there is no target `{name}`");
+                let mut unknown = self.p.error_at(span, "unknown-name", message);
+                unknown.help = Some(format!("the targets are {}", names.join(", ")));
+                return Err(unknown);
+            };
+            program.target = target;
             return Ok(());
         }
         if self.p.eat_word("coordinate") {

@@ -214,12 +214,13 @@ impl<'r, 'p> Order<'r, 'p> {
     /// Whether different warps of a block touch different cells: there is one warp, or subscripts
     /// tell those along the x axis apart.
     fn warps_apart(&mut self, both: Option<usize>) -> Result<bool> {
-        if self.reading.kernel.block.iter().product::<u32>() <= 32 {
+        if self.reading.kernel.block.iter().product::<u32>() <= self.reading.program.target.warp_size {
             return Ok(true);
         }
         let (Some(both), [_, 1, 1]) = (both, self.reading.kernel.block) else { return Ok(false) };
         let x = Name::new(THREAD_COORDINATES[0]);
-        let warp = |name: Name| Aff::var(name).floor_div(32);
+        let lanes = i64::from(self.reading.program.target.warp_size);
+        let warp = |name: Name| Aff::var(name).floor_div(lanes);
         let (own, other) = (warp(x.clone())?, warp(primed(&x))?);
         self.is_empty(both, &Constraint::lt(&own, &other)?)
     }

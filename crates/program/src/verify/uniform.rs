@@ -106,12 +106,15 @@ impl<'p> Varying<'p> {
                 if of_warp
                     && self.kernel.block[1..] == [1, 1]
                     && a.kind == ValueKind::ThreadIdx(0)
-                    && b.as_int().is_some_and(|b| b > 0 && b % 32 == 0) =>
+                    && b.as_int()
+                        .is_some_and(|b| b > 0 && b % i64::from(self.program.target.warp_size) == 0) =>
             {
                 false
             }
             ValueKind::Var(var) => self.vars.get(var.0).copied().unwrap_or(true),
-            ValueKind::Shuffle { mode: ShuffleMode::Index, operand, width: 32, .. } if of_warp => {
+            ValueKind::Shuffle { mode: ShuffleMode::Index, operand, width, .. }
+                if of_warp && *width == self.program.target.warp_size =>
+            {
                 self.varies(operand)
             }
             ValueKind::Any(_) => !of_warp,

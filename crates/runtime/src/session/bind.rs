@@ -291,7 +291,7 @@ fn cuda_arguments(
 
 #[cfg(test)]
 mod tests {
-    use loopwright_lowering::program::{Global, HostStmt, MemRef, Value};
+    use loopwright_lowering::program::{Global, HostStmt, MemRef, Target, Value};
 
     use super::*;
 
@@ -324,6 +324,7 @@ mod tests {
         let one = Value::int(DType::I32, 1);
         let program = Program {
             name: Name::new("p"),
+            target: Target::default(),
             index: DType::I32,
             args: Vec::new(),
             globals: vec![global("x", DType::F32), global("y", DType::F16), global("z", DType::F64)],

@@ -32,7 +32,10 @@ pub fn compile_for(
     options: &CompileOptions,
 ) -> Result<Binary, Diagnostic> {
     let kernel = bind_open_types(kernel, types)?;
-    let program = lower(&kernel, LowerOptions { index: options.index.unwrap_or(DType::I32) })?;
+    let program = lower(
+        &kernel,
+        LowerOptions { index: options.index.unwrap_or(DType::I32), ..LowerOptions::default() },
+    )?;
     let source = cuda_source(&program)?;
     let (compiled, lookup) = compile_source(&source, arch, options)?;
     Ok(Binary { source, compiled, lookup })

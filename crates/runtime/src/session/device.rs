@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use loopwright_emulator as emulator;
 use loopwright_kernel_ir::{DType, Diagnostic, Name, Number};
+use loopwright_lowering::Target;
 
 use super::stream::Stream;
 use super::{DeviceTensor, Tensor};
@@ -64,20 +65,22 @@ impl Device {
     pub fn emulator_with(options: emulator::Options) -> Device {
         let cores =
             options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let target = Target::cuda();
+        let bytes = |bytes| u32::try_from(bytes).unwrap_or(u32::MAX);
         // The limits of current devices, so that what runs here can run there.
         let info = DeviceInfo {
             name: format!("emulator ({cores} {})", if cores == 1 { "core" } else { "cores" }),
             multiprocessors: u32::try_from(cores).unwrap_or(u32::MAX),
-            warp_size: 32,
-            max_threads_per_block: 1024,
+            warp_size: target.warp_size,
+            max_threads_per_block: target.most_threads,
             max_threads_per_multiprocessor: 2048,
             max_blocks_per_multiprocessor: 32,
-            max_block: [1024, 1024, 64],
+            max_block: [target.most_threads, target.most_threads, 64],
             max_grid: [0x7fff_ffff, 65535, 65535],
-            registers_per_block: 65536,
+            registers_per_block: target.registers,
             registers_per_multiprocessor: 65536,
-            shared_per_block: 48 << 10,
-            shared_per_block_optin: 227 << 10,
+            shared_per_block: bytes(target.static_shared),
+            shared_per_block_optin: bytes(target.dynamic_shared),
             shared_per_multiprocessor: 228 << 10,
             shared_reserved_per_block: 1 << 10,
             memory_bytes: options.max_bytes,

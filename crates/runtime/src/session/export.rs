@@ -110,7 +110,7 @@ pub fn export(
     let resolved = resolve_given(kernel, args)?;
     let kernel = bind_types(kernel, &resolved.types)?;
     let first = options.index.unwrap_or(DType::I32);
-    let form = |index| lower(&kernel, LowerOptions { index });
+    let form = |index| lower(&kernel, LowerOptions { index, ..LowerOptions::default() });
     let (index, program) = narrowest(first, options.index.is_some(), &resolved, form, |program| program)?;
     let source = cuda_source(&program)?;
     let (binary, _) = compile_source(&source, arch, options)?;

@@ -50,7 +50,7 @@ impl Variant {
         options: &CompileOptions,
     ) -> Result<Variant, Diagnostic> {
         let kernel = bind_types(kernel, &key.types)?;
-        let program = Arc::new(lower(&kernel, LowerOptions { index: key.index })?);
+        let program = Arc::new(lower(&kernel, LowerOptions { index: key.index, ..LowerOptions::default() })?);
         let mut variant =
             Variant { kernel, program, source: OnceLock::new(), gpu: None, emulator: OnceLock::new() };
         if let Inner::Cuda { device, .. } = &*device.inner {
@@ -70,7 +70,7 @@ impl Variant {
             return Err(Diagnostic::new("binary-device", "the emulator runs programs, not binaries")
                 .help("load the binary on a GPU, or compile the kernel for the emulator"));
         };
-        let program = Arc::new(lower(kernel, LowerOptions { index })?);
+        let program = Arc::new(lower(kernel, LowerOptions { index, ..LowerOptions::default() })?);
         let (source, emulator) = (OnceLock::new(), OnceLock::new());
         let mut variant = Variant { kernel: kernel.clone(), program, source, gpu: None, emulator };
         variant.gpu = Some(variant.load_binary(device, binary)?);

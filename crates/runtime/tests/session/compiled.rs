@@ -117,7 +117,8 @@ out[i] = x[idx[i]] {id=get}
 /// Ranges of index expressions at the limit of 32 bits.
 pub(super) fn ranges_of_indices_are_tight_at_the_edge() -> Outcome {
     let program = |text: &str, pipeline: &str| {
-        lower(&kernel(text, pipeline), LowerOptions { index: DType::I32 }).unwrap_or_else(|e| panic!("{e}"))
+        lower(&kernel(text, pipeline), LowerOptions { index: DType::I32, ..LowerOptions::default() })
+            .unwrap_or_else(|e| panic!("{e}"))
     };
     let fits = |program: &loopwright_lowering::program::Program, values: &[(&str, i64)]| {
         index_range::check(program, &|name| values.iter().find(|(n, _)| **name == **n).map(|(_, v)| *v))

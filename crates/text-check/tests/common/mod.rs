@@ -28,6 +28,7 @@ impl Builder {
         };
         let program = Program {
             name: name.into(),
+            target: Target::default(),
             index,
             args: vec![],
             globals: vec![],

@@ -10,6 +10,7 @@ use loopwright_kernel_ir::{
     Aff, Constraint, Diagnostic, KernelData, Kind, Lookup, Name, Part, PartRef, Tag, Term,
 };
 use loopwright_poly::{Bound, System};
+use loopwright_target::Target;
 
 use crate::rewrite::{parts_with_inames, path_to};
 
@@ -203,12 +204,14 @@ impl<'k> Extents<'k> {
                 "split it first, as split_iname({iname}, 128), and tag the inner iname; or fix the parameter"
             )));
         };
-        if tag == Tag::Lane && ![2, 4, 8, 16, 32].contains(&length) {
+        // Lowering judges by the target that it is given.
+        let target = Target::default();
+        if tag == Tag::Lane && !u64::try_from(length).is_ok_and(|length| target.divides_warp(length)) {
             return Err(Diagnostic::new(
                 "lane-length",
-                format!("`{iname}` cannot be tagged `lane`: it has {length} values, and a warp is divided into 2, 4, 8, 16 or 32 lanes"),
+                format!("`{iname}` cannot be tagged `lane`: it has {length} values, and a warp is divided into {} lanes", target.parts_of_warps()),
             )
-            .help(format!("split it first, as split_iname({iname}, 32)")));
+            .help(format!("split it first, as split_iname({iname}, {})", target.warp_size)));
         }
         Ok(())
     }

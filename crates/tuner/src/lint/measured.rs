@@ -42,7 +42,8 @@ impl Measured {
         let report = outputs.report.unwrap_or_default();
         let under_way = program.kernels.iter().enumerate().map(|(number, k)| {
             let bytes = UnderWay::as_written(&program, &report, number).mean();
-            let threads = 32.0 * f64::from(held(k, &[], device.limits()).warps);
+            let lanes = f64::from(program.target.warp_size);
+            let threads = lanes * f64::from(held(k, &[], device.limits()).warps);
             (bytes > 0.0).then_some(bytes * threads)
         });
         Ok(Measured {

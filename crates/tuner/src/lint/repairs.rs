@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use loopwright_kernel_ir::{Arg, Name, Tag, Tree};
+use loopwright_program::Target;
 use loopwright_transforms::{Number, Pipeline, SplitIname, Step};
 
 use super::findings::{Finding, Kind};
@@ -122,19 +123,20 @@ fn along(pipeline: &Pipeline, m: &Measured, inner: &Name) -> Option<(String, Pip
     if m.kernel.tags.values().any(|tag| tag.thread_axis() == Some(1)) {
         return None;
     }
+    let lanes = i64::from(Target::default().warp_size);
     let mut found = false;
     let steps = pipeline.steps().iter().map(|step| match step {
         Step::SplitIname(split) if inner_name(split) == *now => {
             found = true;
             let length = split.length.value().unwrap_or(1);
-            Step::SplitIname(SplitIname { length: Number::Known((length / 32).max(1)), ..split.clone() })
+            Step::SplitIname(SplitIname { length: Number::Known((length / lanes).max(1)), ..split.clone() })
         }
         other => other.clone(),
     });
     let changed: Pipeline = steps.collect();
     let changed =
         change_tags(&changed, &|tag| if tag.thread_axis() == Some(0) { Tag::Thread(1) } else { tag });
-    let added = format!("split_iname({inner}, 32)\ntag_inames({inner}_inner: thread.x)");
+    let added = format!("split_iname({inner}, {lanes})\ntag_inames({inner}_inner: thread.x)");
     found.then_some(())?;
     Some((format!("put thread.x along `{inner}`"), with_steps(&changed, &added)?))
 }

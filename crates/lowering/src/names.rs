@@ -1,0 +1,19 @@
+//! Names that a program takes over from its kernel, which have to be legal in the target's
+//! language. A declared kernel is judged by the language of the default target; variables and
+//! arrays of a program's own get legal names in any case.
+
+use loopwright_kernel_ir::{AddressSpace, Diagnostic, LoopKernel, Name, Tag};
+use loopwright_target::Language;
+
+/// Refuses names with a meaning in the language.
+pub(crate) fn check(kernel: &LoopKernel, language: Language) -> Result<(), Diagnostic> {
+    let global = kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global).map(|t| &t.name);
+    let host = kernel.tags.iter().filter(|(_, tag)| **tag == Tag::Host).map(|(iname, _)| iname);
+    let names = kernel.args.iter().map(|a| a.name()).chain(global).chain(host);
+    let names = names.chain(kernel.functions.iter().map(|f| &f.name)).chain([&kernel.name]);
+    let refused = |name: &&Name| !language.is_legal_name(name);
+    let Some(name) = { names }.find(refused) else { return Ok(()) };
+    let message = format!("`{name}` means something else in {}", language.name);
+    Err(Diagnostic::new("reserved-name", message)
+        .help(format!("give it another name, as `{}`", language.legal_like(name, |_| false))))
+}

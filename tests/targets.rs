@@ -1,0 +1,109 @@
+//! Kernels lowered for targets other than the default one: what a warp's width changes, and what is
+//! refused.
+
+mod common;
+
+use loopwright::emulator;
+use loopwright::lowering::program::{ShuffleMode, Stmt, ValueKind};
+use loopwright::prelude::*;
+
+fn lowered(kernel: &LoopKernel, target: Target) -> Result<Program, Diagnostic> {
+    lower(kernel, LowerOptions { target, ..LowerOptions::default() })
+}
+
+fn transformed(text: &str, steps: &str) -> LoopKernel {
+    let kernel = LoopKernel::parse(text).unwrap_or_else(|d| panic!("{d}"));
+    Pipeline::parse(steps).and_then(|p| p.apply(&kernel)).unwrap_or_else(|d| panic!("{d}"))
+}
+
+fn refusal<T>(result: Result<T, Diagnostic>) -> String {
+    result.err().expect("refused").render()
+}
+
+const SUM: &str = "kernel total(x: f32[n, 128], y: f32[n], n: i32)\nassume 0 <= n\n\
+                   domain { [s] : 0 <= s < n }\ndomain { [i] : 0 <= i < 128 }\ny[s] = sum(i, x[s, i])\n";
+
+/// Widths of the shuffles that hand over what a lane has.
+fn widths(program: &Program) -> Vec<u32> {
+    let mut found = Vec::new();
+    for kernel in &program.kernels {
+        Stmt::visit(&kernel.body, &mut |stmt| {
+            if let Stmt::Let { value, .. } | Stmt::Set { value, .. } = stmt {
+                value.visit(&mut |v| {
+                    if let ValueKind::Shuffle { mode: ShuffleMode::Xor, width, .. } = v.kind {
+                        found.push(width);
+                    }
+                });
+            }
+        });
+    }
+    found
+}
+
+#[test]
+fn threads_are_joined_by_warps_of_the_target() {
+    let kernel = transformed(SUM, "tag_inames(s: block.x, i: thread.x)");
+    let narrow = lowered(&kernel, Target::cuda()).unwrap();
+    let wide = lowered(&kernel, Target { warp_size: 64, ..Target::cuda() }).unwrap();
+    // 128 threads are four warps of 32, or two of 64.
+    assert_eq!(widths(&narrow), [32, 4]);
+    assert_eq!(widths(&wide), [64, 2]);
+    assert_eq!(narrow.kernels[0].shared_bytes(), 16);
+    assert_eq!(wide.kernels[0].shared[0].elements(), 2);
+}
+
+#[test]
+fn numbers_of_the_target_are_limits() {
+    let kernel = transformed(SUM, "tag_inames(s: block.x, i: thread.x)");
+    assert_eq!(
+        refusal(lowered(&kernel, Target { most_threads: 64, ..Target::cuda() })),
+        "error[too-many-threads]: a block of 128 x 1 x 1 = 128 threads is more than the 64 that a block may have\n |\n = help: split the thread axes by smaller numbers"
+    );
+}
+
+#[test]
+fn names_are_legal_in_the_targets_language() {
+    const OWN: &[&str] = &["tmp", "total"];
+    let mut target = Target::cuda();
+    target.language.name = "a language";
+    target.language.reserved = &[OWN];
+    let kernel = transformed(SUM, "tag_inames(s: block.x)");
+    assert_eq!(
+        refusal(lowered(&kernel, target)),
+        "error[reserved-name]: `total` means something else in a language\n |\n = help: give it another name, as `total_1`"
+    );
+}
+
+#[test]
+fn other_targets_are_refused_by_what_knows_only_one() {
+    let kernel = transformed(SUM, "tag_inames(s: block.x, i: thread.x)");
+    let program = lowered(&kernel, Target { warp_size: 64, ..Target::cuda() }).unwrap();
+    assert_eq!(
+        refusal(cuda_source(&program)),
+        "error[other-target]: `total` is lowered to be printed as CUDA C for warps of 64 threads, not as CUDA C\n |\n = help: lower it for `Target::cuda()`, or print it in its own language"
+    );
+    let run = emulator::run(&program, &mut emulator::Arguments::default(), &EmulatorOptions::default());
+    assert_eq!(
+        refusal(run.map_err(|fault| fault.diagnostic())),
+        "error[other-target]: the program is written for another target: warps have 64 threads there, and 32 in the emulator\n |\n = help: lower the kernel for `Target::cuda()`"
+    );
+}
+
+/// What lowering refuses for warps of 64 threads: steps that count on 32 lanes, and flattened nests,
+/// whose last launch would take a block of 64 warps.
+#[test]
+fn the_examples_are_proved_for_wide_warps_too() {
+    let flattened = "error[flat-warp]: flattened nests cannot be written for warps of 64 threads\n |\n = help: lower the kernel without `flatten_ragged` for this target";
+    let lanes = "error[warp-without-lanes]: an iname is tagged `warp`, but the x axis has 32 threads instead of 64 lanes\n |\n = help: tag an iname of length 64 `lane`, or use `thread.y`";
+    let mut proved = 0;
+    for example in common::examples().into_iter().chain(common::polybench()) {
+        match lowered(&example.transformed(), Target { warp_size: 64, ..Target::cuda() }) {
+            Ok(_) => proved += 1,
+            Err(d) => assert!([flattened, lanes].contains(&&*d.render()), "{}: {d}", example.name()),
+        }
+    }
+    assert!(proved > 20, "{proved}");
+    for example in common::examples() {
+        assert_eq!(example.program().target, Target::default());
+    }
+}
