@@ -271,7 +271,8 @@ impl<'a> Context<'a> {
         free
     }
 
-    /// The mask of the calling warp's threads, where the language wants one; `None` where all of its lanes are.
+    /// The mask of the calling warp's threads, where the language wants one; `None` where all of its
+    /// lanes are there.
     pub(crate) fn warp_mask(&self) -> Option<String> {
         if !self.needs.dialect.masks {
             return None;
