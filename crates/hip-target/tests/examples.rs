@@ -106,7 +106,7 @@ fn texts_in_both_languages_compute_the_same() {
 fn programs_for_another_language_are_refused() {
     let program = lowered(&transformed("axpy", "block_128"), Target::cuda()).unwrap();
     assert_eq!(
-        hip_source(&program).unwrap_err().to_string(),
+        hip_source(&program).unwrap_err().message,
         "`axpy` is lowered for CUDA C and warps of 32 threads, and is to be printed in HIP C++ for warps of 32 or 64"
     );
 }
