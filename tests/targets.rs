@@ -80,7 +80,7 @@ fn other_targets_are_refused_by_what_knows_only_one() {
     let program = lowered(&kernel, Target { warp_size: 64, ..Target::cuda() }).unwrap();
     assert_eq!(
         refusal(cuda_source(&program)),
-        "error[other-target]: `total` is lowered to be printed as CUDA C for warps of 64 threads, not as CUDA C\n |\n = help: lower it for `Target::cuda()`, or print it in its own language"
+        "error[other-target]: `total` is lowered for CUDA C and warps of 64 threads, and is to be printed in CUDA C for warps of 32\n |\n = help: lower it for a target of the language that it is printed in"
     );
     let run = emulator::run(&program, &mut emulator::Arguments::default(), &EmulatorOptions::default());
     assert_eq!(

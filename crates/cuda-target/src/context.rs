@@ -10,14 +10,19 @@ use loopwright_program::{
     BinOp, DeviceKernel, Language, Memory, Param, Program, Stmt, UnOp, Value, ValueKind, VarId,
 };
 
-use crate::types::c_type;
+use crate::{
+    dialect::Dialect,
+    types::{c_type, vector_type},
+};
 
 /// Multiples of indices with factors up to this one count as indices themselves.
 const SMALL: u64 = 1 << 16;
 
 /// What the file needs before its kernels.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Needs {
+    /// The language that it is written in.
+    pub dialect: Dialect,
     /// Headers to include.
     pub headers: RefCell<BTreeSet<&'static str>>,
     /// Helper functions: the name and the operand type of each.
@@ -26,11 +31,26 @@ pub(crate) struct Needs {
     pub waves: RefCell<BTreeSet<(DType, u8)>>,
     /// Names of the user's device functions that are called.
     pub functions: RefCell<BTreeSet<String>>,
+    /// Whether a warp has a barrier.
+    pub warp_barrier: Cell<bool>,
     /// The first error found.
     pub error: RefCell<Option<Diagnostic>>,
 }
 
 impl Needs {
+    /// Nothing yet, in this language.
+    pub(crate) fn of(dialect: Dialect) -> Self {
+        Needs {
+            dialect,
+            headers: RefCell::default(),
+            helpers: RefCell::default(),
+            waves: RefCell::default(),
+            functions: RefCell::default(),
+            warp_barrier: Cell::default(),
+            error: RefCell::default(),
+        }
+    }
+
     /// Records an error, and returns a placeholder for the text.
     pub(crate) fn refuse(&self, code: &'static str, message: impl Into<String>) -> String {
         self.error.borrow_mut().get_or_insert_with(|| Diagnostic::new(code, message));
@@ -50,14 +70,23 @@ impl Needs {
     /// The C type. Records its header.
     pub(crate) fn c_type(&self, dtype: DType) -> &'static str {
         self.note(dtype);
-        c_type(dtype)
+        if dtype == DType::BF16 { self.dialect.bf16[0] } else { c_type(dtype) }
+    }
+
+    /// The type that moves `lanes` elements by one access, its header noted.
+    pub(crate) fn vector_type(&self, dtype: DType, lanes: u8) -> Option<String> {
+        self.note(dtype);
+        match (dtype, lanes) {
+            (DType::BF16, 2) => Some(self.dialect.bf16[1].into()),
+            _ => vector_type(dtype, lanes),
+        }
     }
 
     /// Records the header of a type.
     pub(crate) fn note(&self, dtype: DType) {
         match dtype {
-            DType::F16 => drop(self.headers.borrow_mut().insert("cuda_fp16.h")),
-            DType::BF16 => drop(self.headers.borrow_mut().insert("cuda_bf16.h")),
+            DType::F16 => drop(self.headers.borrow_mut().insert(self.dialect.half_headers[0])),
+            DType::BF16 => drop(self.headers.borrow_mut().insert(self.dialect.half_headers[1])),
             _ => {}
         }
     }
@@ -241,8 +270,12 @@ impl<'a> Context<'a> {
         free
     }
 
-    /// The mask of the calling warp's threads; `None` if all of its lanes exist.
+    /// The mask of the calling warp's threads, where the language wants one; `None` if all of its
+    /// lanes exist.
     pub(crate) fn warp_mask(&self) -> Option<String> {
+        if !self.needs.dialect.masks {
+            return None;
+        }
         let threads = self.kernel.threads();
         let lanes = self.program.target.warp_size;
         let rest = mask_of(threads % lanes);
@@ -263,9 +296,16 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// That mask, also for full warps: the mask argument of exchanges between lanes.
-    pub(crate) fn lane_mask(&self) -> String {
-        self.warp_mask().unwrap_or_else(|| mask_of(self.program.target.warp_size))
+    /// A call of a function of the warp's lanes, with that mask, of whole warps too, where the
+    /// language wants one.
+    pub(crate) fn of_lanes(&self, function: &str, operands: &str) -> String {
+        match self.needs.dialect.masks {
+            true => {
+                let mask = self.warp_mask().unwrap_or_else(|| mask_of(self.program.target.warp_size));
+                format!("{function}_sync({mask}, {operands})")
+            }
+            false => format!("{function}({operands})"),
+        }
     }
 }
 

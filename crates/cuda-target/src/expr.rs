@@ -65,18 +65,22 @@ impl Context<'_> {
             ValueKind::Call { function, precision, args } => self.call(function, *precision, args, dtype),
             ValueKind::Shuffle { mode, value, operand, width } => self.shuffle(*mode, value, operand, *width),
             ValueKind::Any(a) => {
-                let mask = self.lane_mask();
-                let call = Printed::primary(format!("__any_sync({mask}, {})", self.condition(a).text));
+                let call = Printed::primary(self.of_lanes("__any", &self.condition(a).text));
                 call.with(Rep::Int { exact: true })
             }
             ValueKind::Since { has, lane } => {
-                let (mask, last) = (self.lane_mask(), self.program.target.last_lane());
+                let last = self.program.target.last_lane();
                 let up = match lane.as_int() {
                     Some(lane) if lane == i64::from(last) => String::new(),
                     _ => format!(" << ({last} - {})", self.exact(lane).within(prec::MUL)),
                 };
-                let condition = self.condition(has).text;
-                Printed::primary(format!("__clz(__ballot_sync({mask}, {condition}){up})"))
+                let vote = self.of_lanes("__ballot", &self.condition(has).text);
+                let vote = match (self.needs.dialect.masks, last) {
+                    (true, _) => format!("__clz({vote}{up})"),
+                    (false, ..32) => format!("__clz((unsigned int){vote}{up})"),
+                    (false, _) => format!("__clzll({vote}{up})"),
+                };
+                Printed::primary(vote)
             }
         }
     }
@@ -100,7 +104,7 @@ impl Context<'_> {
     /// Whether an element belongs to an array that is accessed evict-first. There is no such access
     /// for bool.
     pub(crate) fn is_streaming(&self, m: &MemRef) -> bool {
-        let Memory::Global(g) = m.memory else { return false };
+        let (Memory::Global(g), true) = (m.memory, self.needs.dialect.hints) else { return false };
         self.program.globals.get(g).is_some_and(|g| g.streaming && g.dtype != DType::Bool)
     }
 
@@ -295,18 +299,17 @@ impl Context<'_> {
 
     fn shuffle(&self, mode: ShuffleMode, value: &Value, operand: &Value, width: u32) -> Printed {
         let function = match mode {
-            ShuffleMode::Xor => "__shfl_xor_sync",
-            ShuffleMode::Down => "__shfl_down_sync",
-            ShuffleMode::Up => "__shfl_up_sync",
-            ShuffleMode::Index => "__shfl_sync",
+            ShuffleMode::Xor => "__shfl_xor",
+            ShuffleMode::Down => "__shfl_down",
+            ShuffleMode::Up => "__shfl_up",
+            ShuffleMode::Index => "__shfl",
         };
-        let mask = self.lane_mask();
         // Narrow integers are passed as int, which is the overload that C++ selects for them.
         let small = is_small(value.dtype);
         let value = if small { self.exact(value) } else { self.typed(value) };
         let operand = self.converted(operand);
         let width = if width == self.program.target.warp_size { String::new() } else { format!(", {width}") };
-        let call = Printed::primary(format!("{function}({mask}, {}, {operand}{width})", value.text));
+        let call = Printed::primary(self.of_lanes(function, &format!("{}, {operand}{width}", value.text)));
         if small { call.with(Rep::Int { exact: true }) } else { call }
     }
 

@@ -28,7 +28,7 @@ impl Context<'_> {
         for declaration in self.constants.borrow().values() {
             out.push(declaration, 4, None);
         }
-        if self.kernel.early {
+        if self.kernel.early && self.needs.dialect.hints {
             out.push(&format!("{WAIT}();"), 4, None);
         }
         out.0.append(&mut body.0);
@@ -40,7 +40,8 @@ impl Context<'_> {
             out.comment(&note.text, 0, None);
         }
         let params: Vec<String> = self.kernel.params.iter().map(|p| self.param(p)).collect();
-        let resident = self.kernel.resident.map_or_else(String::new, |blocks| format!(", {blocks}"));
+        let resident = self.kernel.resident.filter(|_| self.needs.dialect.hints);
+        let resident = resident.map_or_else(String::new, |blocks| format!(", {blocks}"));
         let threads = self.kernel.threads();
         let qualifiers = format!("extern \"C\" __global__ void __launch_bounds__({threads}{resident})");
         let signature = format!("{}({}) {{", self.kernel.name, params.join(", "));

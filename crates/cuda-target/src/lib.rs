@@ -1,4 +1,5 @@
-//! Prints a lowered [`Program`] as CUDA C for NVRTC.
+//! Prints a lowered [`Program`] as CUDA C for NVRTC, or in a language that differs from it by a
+//! [`Dialect`].
 //!
 //! Lowering has decided everything about order, bounds, guards and barriers; this crate decides how
 //! it is written. In order of priority:
@@ -21,6 +22,7 @@
 
 mod binary;
 mod context;
+mod dialect;
 mod expr;
 mod helpers;
 mod kernel;
@@ -31,10 +33,11 @@ mod stmt;
 mod types;
 mod wrap;
 
+pub use dialect::Dialect;
 pub use kernel::STATIC_SHARED_BYTES;
 
 use loopwright_kernel_ir::{Diagnostic, Name};
-use loopwright_program::{Language, LeafId, Program, Target};
+use loopwright_program::{LeafId, Program, Target};
 
 use context::{Context, Needs};
 use stmt::Lines;
@@ -81,14 +84,23 @@ impl CudaSource {
 /// The program as CUDA C. Errors: names that CUDA C does not allow, or a program that violates its
 /// invariants.
 pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
+    source_in(&Dialect::CUDA_C, program)
+}
+
+/// The program in a language of CUDA's family. Refusals are those of [`cuda_source`].
+pub fn source_in(dialect: &Dialect, program: &Program) -> Result<CudaSource, Diagnostic> {
     let Target { language, warp_size, .. } = program.target;
-    if (language, warp_size) != (Language::CUDA_C, Target::cuda().warp_size) {
-        let what = format!("{} for warps of {warp_size} threads", language.name);
-        let message = format!("`{}` is lowered to be printed as {what}, not as CUDA C", program.name);
+    if language != dialect.language || !dialect.warps.contains(&warp_size) {
+        let warps: Vec<String> = dialect.warps.iter().map(u32::to_string).collect();
+        let (other, warps) = (dialect.language.name, warps.join(" or "));
+        let message = format!(
+            "`{}` is lowered for {} and warps of {warp_size} threads, and is to be printed in {other} for warps of {warps}",
+            program.name, language.name
+        );
         return Err(Diagnostic::new("other-target", message)
-            .help("lower it for `Target::cuda()`, or print it in its own language"));
+            .help("lower it for a target of the language that it is printed in"));
     }
-    let needs = Needs::default();
+    let needs = Needs::of(*dialect);
     let mut body = Lines::default();
     let mut kernels = Vec::new();
     for (k, kernel) in program.kernels.iter().enumerate() {
@@ -105,11 +117,11 @@ pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
         });
     }
     let mut lines = Lines::default();
-    let Needs { headers, helpers, waves, functions, error } = needs;
+    let Needs { headers, helpers, waves, functions, error, warp_barrier, .. } = needs;
     if let Some(error) = error.into_inner() {
         return Err(error);
     }
-    for header in headers.into_inner() {
+    for header in dialect.headers.iter().copied().chain(headers.into_inner()) {
         lines.push(&format!("#include <{header}>"), 0, None);
     }
     let paragraph = |lines: &mut Lines, text: String| {
@@ -126,7 +138,10 @@ pub fn cuda_source(program: &Program) -> Result<CudaSource, Diagnostic> {
             paragraph(&mut lines, definition.join("\n"));
         }
     }
-    if program.kernels.iter().any(|kernel| kernel.early) {
+    if warp_barrier.into_inner() && !dialect.warp_barrier_definition.is_empty() {
+        paragraph(&mut lines, dialect.warp_barrier_definition.into());
+    }
+    if dialect.hints && program.kernels.iter().any(|kernel| kernel.early) {
         paragraph(&mut lines, helpers::wait().join("\n"));
     }
     let called = functions.into_inner();

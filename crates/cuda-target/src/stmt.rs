@@ -9,7 +9,7 @@ use crate::{
     binary::operator,
     context::{Context, is_taken},
     helpers::WAVES,
-    types::{is_small, vector_type},
+    types::is_small,
     wrap::{WIDTH, comment, wrap},
 };
 
@@ -131,7 +131,10 @@ impl Context<'_> {
                 let call = match scope {
                     Scope::Block => "__syncthreads();".into(),
                     Scope::Warp => match self.warp_mask() {
-                        None => "__syncwarp();".into(),
+                        None => {
+                            self.needs.warp_barrier.set(true);
+                            self.needs.dialect.warp_barrier.into()
+                        }
                         Some(mask) => format!("__syncwarp({mask});"),
                     },
                 };
@@ -277,8 +280,9 @@ impl Context<'_> {
 
     fn vector_copy(&self, to: &MemRef, from: &MemRef, lanes: u8) -> String {
         let (_, dtype) = self.array(to.memory);
-        self.needs.note(dtype);
-        let Some(vector) = vector_type(dtype, lanes).filter(|_| dtype == self.array(from.memory).1) else {
+        let Some(vector) =
+            self.needs.vector_type(dtype, lanes).filter(|_| dtype == self.array(from.memory).1)
+        else {
             return self
                 .needs
                 .refuse("malformed-program", format!("no access moves {lanes} elements of {dtype}"));
@@ -299,7 +303,7 @@ impl Context<'_> {
     /// The array of an element that is stored in waves, and its wave parameters. There is no such
     /// store for one-byte elements.
     fn waves(&self, to: &MemRef) -> Option<(&Global, Waves)> {
-        let Memory::Global(global) = to.memory else { return None };
+        let (Memory::Global(global), true) = (to.memory, self.needs.dialect.hints) else { return None };
         let array = self.program.globals.get(global)?;
         Some((array, array.waves.filter(|_| array.dtype.bytes() > 1)?))
     }

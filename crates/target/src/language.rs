@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::words::{HELPERS, KEYWORDS, MATH, VECTORS};
+use crate::words::{HELPERS, HIP_HELPERS, KEYWORDS, MATH, VECTORS};
 
 /// A language of CUDA's family, by the words that have a meaning in it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,7 +24,8 @@ impl Language {
         Language { name: "CUDA C", reserved: &[KEYWORDS, HELPERS], functions: MATH, vectors: VECTORS };
 
     /// HIP C++, which has the words of CUDA C.
-    pub const HIP: Language = Language { name: "HIP C++", ..Language::CUDA_C };
+    pub const HIP: Language =
+        Language { name: "HIP C++", reserved: &[KEYWORDS, HELPERS, HIP_HELPERS], ..Language::CUDA_C };
 
     /// Whether this name has a meaning in the language, or is reserved there (two underscores, or
     /// one followed by a capital).

@@ -163,6 +163,9 @@ pub(crate) const HELPERS: &[&str] = &[
     "wait_for_launch_ahead",
 ];
 
+/// What texts in HIP C++ define besides. Sorted.
+pub(crate) const HIP_HELPERS: &[&str] = &["order_warp"];
+
 /// Math functions, without the suffix `f` of the float versions.
 pub(crate) const MATH: &[&str] = &[
     "acos", "asin", "atan", "atan2", "cbrt", "ceil", "copysign", "cos", "cosh", "erf", "erfc", "exp", "exp2",

@@ -17,7 +17,7 @@ use loopwright_program::Program;
 
 use crate::{
     run::TextProgram,
-    wrapper::{SHIM, translation_unit},
+    wrapper::{HIP_SHIM, SHIM, translation_unit},
 };
 
 /// Options of every compilation. No strict aliasing, as with NVRTC; contraction would make results
@@ -83,8 +83,11 @@ impl Checker {
         };
         // Headers included by printed text; the shim has their contents.
         let headers = checker.headers();
-        fs::create_dir_all(&headers).map_err(|e| unwritable(&headers, &e))?;
-        for (name, text) in [("cuda_shim.h", SHIM), ("cuda_fp16.h", ""), ("cuda_bf16.h", "")] {
+        let hip = headers.join("hip");
+        fs::create_dir_all(&hip).map_err(|e| unwritable(&hip, &e))?;
+        let of_hip = [("hip/hip_runtime.h", HIP_SHIM), ("hip/hip_fp16.h", ""), ("hip/hip_bf16.h", "")];
+        let of_cuda = [("cuda_shim.h", SHIM), ("cuda_fp16.h", ""), ("cuda_bf16.h", "")];
+        for (name, text) in of_cuda.into_iter().chain(of_hip) {
             checker.put(&headers.join(name), text)?;
         }
         Ok(checker)
@@ -98,7 +101,9 @@ impl Checker {
 
     /// The folder of headers of this version of the shim.
     fn headers(&self) -> PathBuf {
-        self.folder.join(format!("shim-{}", &blake3::hash(SHIM.as_bytes()).to_hex()[..16]))
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(SHIM.as_bytes()).update(HIP_SHIM.as_bytes());
+        self.folder.join(format!("shim-{}", &hasher.finalize().to_hex()[..16]))
     }
 
     /// Writes a file atomically, unless it exists.
@@ -118,7 +123,11 @@ impl Checker {
 
     /// Prints a program and compiles the text.
     pub fn compile(&self, program: &Program) -> Result<TextProgram, Diagnostic> {
-        let source = cuda_source(program)?;
+        self.compile_source(program, cuda_source(program)?)
+    }
+
+    /// Compiles the text that a program has been printed as.
+    pub fn compile_source(&self, program: &Program, source: CudaSource) -> Result<TextProgram, Diagnostic> {
         let library = self.library(program, &source)?;
         TextProgram::load(program.clone(), source, &library)
     }
@@ -148,7 +157,7 @@ impl Checker {
     fn library(&self, program: &Program, source: &CudaSource) -> Result<PathBuf, Diagnostic> {
         let unit = translation_unit(program, source);
         let mut hasher = blake3::Hasher::new();
-        for part in [&*unit, SHIM, &self.version, &self.options.join(" ")] {
+        for part in [&*unit, SHIM, HIP_SHIM, &self.version, &self.options.join(" ")] {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         let path = self.folder.join(format!("{}.so", &hasher.finalize().to_hex()[..32]));

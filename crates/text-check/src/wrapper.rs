@@ -11,6 +11,9 @@ pub(crate) const SHIM: &str = include_str!("../shim/cuda_shim.h");
 /// Bytes of dynamic shared memory that the shim gives a block.
 const DYNAMIC_SHARED_BYTES: u64 = Target::cuda().dynamic_shared;
 
+/// The header that adds the names of HIP.
+pub(crate) const HIP_SHIM: &str = include_str!("../shim/hip_runtime.h");
+
 /// The name of the entry of a kernel.
 pub(crate) fn entry(kernel: usize) -> String {
     format!("loopwright_launch_{kernel}")

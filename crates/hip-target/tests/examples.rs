@@ -1,0 +1,112 @@
+//! The example pipelines as HIP C++: all texts compile with the shim's header for HIP, and those
+//! for warps of 32 threads compute what those in CUDA C do.
+
+use std::{fs, path::PathBuf};
+
+use loopwright_cuda_target::cuda_source;
+use loopwright_hip_target::hip_source;
+use loopwright_kernel_ir::{Diagnostic, LoopKernel};
+use loopwright_lowering::{LowerOptions, Target, lower};
+use loopwright_program::Program;
+use loopwright_text_check::{Arguments, Checker, Order};
+use loopwright_transforms::{Pipeline, Registry};
+use rayon::prelude::*;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// A kernel of the examples under one of its pipelines.
+fn transformed(kernel: &str, pipeline: &str) -> LoopKernel {
+    let read = |file: String| fs::read_to_string(folder().join(file)).unwrap();
+    let declared = LoopKernel::parse(&read(format!("kernels/{kernel}.lw"))).unwrap_or_else(|d| panic!("{d}"));
+    let steps = read(format!("pipelines/{kernel}/{pipeline}.pipe"));
+    let steps = Pipeline::parse_file(pipeline, &steps, &Registry::default());
+    steps.and_then(|p| p.apply(&declared)).unwrap_or_else(|d| panic!("{kernel}/{pipeline}: {d}"))
+}
+
+/// All kernels and pipelines of the examples.
+fn examples() -> Vec<(String, String)> {
+    let names = |path: PathBuf| {
+        let entries = fs::read_dir(path).unwrap().map(|e| e.unwrap().path());
+        let mut names: Vec<String> =
+            entries.map(|p| p.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    };
+    let kernels = names(folder().join("pipelines"));
+    let of =
+        |k: &String| names(folder().join("pipelines").join(k)).into_iter().map(|p| (k.clone(), p)).collect();
+    kernels.iter().flat_map(|k| -> Vec<_> { of(k) }).collect()
+}
+
+fn lowered(kernel: &LoopKernel, target: Target) -> Result<Program, Diagnostic> {
+    lower(kernel, LowerOptions { target, ..LowerOptions::default() })
+}
+
+#[test]
+fn the_text_of_every_example_compiles() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    let compiled: usize = examples()
+        .par_iter()
+        .map(|(kernel, pipeline)| {
+            let name = format!("{kernel}/{pipeline}");
+            let kernel = transformed(kernel, pipeline);
+            let mut compiled = 0;
+            for target in [Target::hip_rdna(), Target::hip_cdna()] {
+                let program = match lowered(&kernel, target) {
+                    Ok(program) => program,
+                    // Pipelines that count on warps of 32 threads.
+                    Err(d) if target.warp_size == 64 => {
+                        assert!(["warp-without-lanes", "flat-warp"].contains(&d.code), "{name}: {d}");
+                        continue;
+                    }
+                    Err(d) => panic!("{name}: {d}"),
+                };
+                let source = hip_source(&program).unwrap_or_else(|d| panic!("{name}: {d}"));
+                for other in ["_sync(", "__nv_", "cuda", "asm", "__ldcs", "__stcs"] {
+                    assert!(!source.text.contains(other), "{name}: {other}\n{}", source.text);
+                }
+                assert!(source.text.starts_with("#include <hip/hip_runtime.h>\n"), "{name}");
+                checker.compile_source(&program, source).unwrap_or_else(|d| panic!("{name}: {}", d.render()));
+                compiled += 1;
+            }
+            compiled
+        })
+        .sum();
+    assert!(compiled > 40, "{compiled}");
+}
+
+#[test]
+fn texts_in_both_languages_compute_the_same() {
+    let checker = Checker::new().unwrap_or_else(|d| panic!("{d}"));
+    let x: Vec<f32> = (0..3 * 1000).map(|k| ((k * 7) % 11) as f32).collect();
+    let arguments = || {
+        let arrays = Arguments::new().floats("x", &x).floats("out", &[0.0; 3]);
+        arrays.scalar("nseg", 3).scalar("len", 1000)
+    };
+    for pipeline in ["block_per_segment", "warp_per_segment", "subwarp_8", "warp_vec4"] {
+        let kernel = transformed("segmented_sum", pipeline);
+        let run = |program: &Program, source| {
+            let mut arguments = arguments();
+            let text = checker.compile_source(program, source).unwrap_or_else(|d| panic!("{}", d.render()));
+            text.run(&mut arguments, Order::Forwards).unwrap_or_else(|d| panic!("{pipeline}: {d}"));
+            arguments.get_floats("out")
+        };
+        let cuda = lowered(&kernel, Target::cuda()).unwrap();
+        let hip = lowered(&kernel, Target::hip_rdna()).unwrap();
+        let found = run(&hip, hip_source(&hip).unwrap());
+        assert_eq!(found, run(&cuda, cuda_source(&cuda).unwrap()));
+        let sums: Vec<f32> = x.chunks(1000).map(|row| row.iter().sum()).collect();
+        assert_eq!(found, sums, "{pipeline}");
+    }
+}
+
+#[test]
+fn programs_for_another_language_are_refused() {
+    let program = lowered(&transformed("axpy", "block_128"), Target::cuda()).unwrap();
+    assert_eq!(
+        hip_source(&program).unwrap_err().message,
+        "`axpy` is lowered for CUDA C and warps of 32 threads, and is to be printed in HIP C++ for warps of 32 or 64"
+    );
+}
