@@ -43,7 +43,13 @@ impl Reading<'_> {
     }
 
     /// An element of an array that no kernel writes, as a named function of its subscripts.
+    ///
+    /// A scalar in memory that bounds are read from stands in a part's instances under its own name,
+    /// as one in a variable does.
     fn loaded(&mut self, element: &MemRef) -> Result<Option<Aff>> {
+        if let Some(scalar) = self.scalar_of_instances(element) {
+            return Ok(Some(Aff::var(scalar)));
+        }
         let Memory::Global(number) = element.memory else { return Ok(None) };
         let Some(global) = self.program.globals.get(number).filter(|g| !g.written) else { return Ok(None) };
         let mut arguments = Vec::new();

@@ -82,7 +82,7 @@ impl fmt::Display for Finding {
 }
 
 /// As [`verify`], with what leaves say of their executions held to the kernel that the program is
-/// of ([`claims`]).
+/// of: see the head of `verify/claims.rs`.
 pub fn verify_kernel(kernel: &LoopKernel, program: &Program) -> Finding {
     match claims::wrong_claim(kernel, program) {
         Ok(None) => verify(program),

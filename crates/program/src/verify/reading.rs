@@ -19,8 +19,8 @@ use loopwright_poly::{Result, Table};
 
 use super::integers::Asked;
 use crate::{
-    Atomic, BinOp, DeviceKernel, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt, Value,
-    ValueKind,
+    Atomic, BinOp, DeviceKernel, Leaf, LeafId, MemRef, Memory, Program, Scope as SyncScope, Step, Stmt,
+    Value, ValueKind,
 };
 
 /// The number of a [`Scope`] in [`Reading::scopes`].
@@ -308,6 +308,22 @@ impl<'p> Reading<'p> {
     /// The array from which the value of this name is read.
     pub fn load_of(&self, name: &Name) -> Option<Name> {
         self.loads.get(name).map(|load| load.array.clone())
+    }
+
+    /// The scalar of the kernel that an element is, where constraints speak of instances, some of
+    /// which speak of it.
+    pub fn scalar_of_instances(&mut self, element: &MemRef) -> Option<Name> {
+        let name = self.array_name(element.memory);
+        let spoken_of =
+            |leaf: &Leaf| leaf.instances.iter().flat_map(|i| &i.constraints).any(|c| c.aff.mentions(&name));
+        if self.terms != Terms::Instances
+            || element.subscripts.iter().any(|s| s.as_int() != Some(0))
+            || !self.program.leaves.iter().any(spoken_of)
+        {
+            return None;
+        }
+        self.data.insert(name.clone());
+        Some(name)
     }
 
     /// Adds what holds everywhere.

@@ -207,6 +207,16 @@ impl Transform for JoinInames {
                     stride = stride.checked_mul(length).ok_or_else(overflow)?;
                 }
             }
+            // What has one value speaks of no iname any more. What bounds it goes with the new iname:
+            // in a domain that others share, it would bound all of them.
+            let fixed = |c: &Constraint| {
+                definitions.iter().any(|(iname, value)| c.aff.mentions(iname) && !value.mentions(&new))
+            };
+            for domain in &mut data.domains {
+                let (moved, kept) = std::mem::take(&mut domain.constraints).into_iter().partition(fixed);
+                domain.constraints = kept;
+                constraints.extend::<Vec<Constraint>>(moved);
+            }
             data.domains.push(Domain { inames: vec![new.clone()], constraints });
             data.definitions
                 .extend(definitions.into_iter().rev().map(|(iname, value)| Definition { iname, value }));
