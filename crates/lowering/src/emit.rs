@@ -1,300 +1,191 @@
-//! Bodies: loops with tight bounds, guards that are needed and no others, parts.
-//!
-//! A guard stands where all its names have values, around as many neighbours as share it, unless a
-//! barrier would come to stand inside it and the guard differs between threads: then it goes
-//! further in. A constraint that follows from what is known at that place (coordinates' ranges,
-//! loop bounds, outer guards, assumptions) is not printed, and of the rest none that follows from
-//! the others. The bounds of a loop with a barrier inside are those of the hull over the threads of
-//! the block.
+//! The nodes of a schedule as statements.
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Part, Tag};
-use loopwright_legality::{Presence, THREAD_COORDINATES};
+use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name};
 
 use crate::{
-    analysis::{Guard, PartInfo},
-    emitter::Emitter,
-    env::Env,
-    fold::and,
-    items::Item,
+    emitter::{Emitter, known},
+    env::{Env, Loaded},
+    fold::{add, and, mul},
+    layout::{storage_order, widest},
     loop_bounds::Side,
-    program::{Note, Scope, Step, Stmt, ValueKind},
+    program::{BinOp, LeafId, LocalArray, Memory, Note, Scope, Step, Stmt, Value, ValueKind},
+    schedule::{Counter, Ends, Guarded, Load, LoadHow, Loop, Node, Vector, Which, place::Place},
+    translate::Target,
 };
 
 /// What stands inside the loops over lanes.
 type Inside<'f, E> = &'f mut dyn FnMut(&mut E, &Env) -> Result<Vec<Stmt>, Diagnostic>;
 
 impl Emitter<'_, '_> {
-    /// The statements of neighbouring items.
-    pub fn emit_items(&mut self, items: &[Item], env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
+    /// The statements of neighbouring nodes.
+    pub fn nodes(&mut self, nodes: &[Node], env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut env = env.clone();
         let mut body = Vec::new();
-        let mut k = 0;
-        while k < items.len() {
-            if self.is_init(&items[k]) {
-                body.extend(self.emit_item(&items[k], env)?);
-                k += 1;
-                continue;
-            }
-            let shared = self.required(&items[k], env)?;
-            if shared.is_empty() {
-                body.extend(self.emit_item(&items[k], env)?);
-                k += 1;
-                continue;
-            }
-            // Neighbours that need the same guards come under one. Accumulators are initialised
-            // before it.
-            let mut end = k + 1;
-            let mut inits = Vec::new();
-            while end < items.len() {
-                if self.is_init(&items[end]) {
-                    inits.push(end);
-                    end += 1;
-                    continue;
+        for node in nodes {
+            body.extend(match node {
+                Node::Known(place) => {
+                    env.place = place.clone();
+                    Vec::new()
                 }
-                let next = self.required(&items[end], env)?;
-                if !shared.iter().all(|g| next.contains(g)) || next.len() != shared.len() {
-                    break;
+                Node::Sync(note) => vec![Stmt::Sync { scope: Scope::Block, note: note.clone() }],
+                Node::Join { join, plan } if join.scan => self.scan(join, *plan, &env)?,
+                Node::Join { join, plan } => self.join(join, *plan, &env)?,
+                Node::Start(join) => self.start(join, &env)?,
+                Node::Loop(l) => vec![self.loop_of(l, &env)?],
+                Node::Once { iname, value, inside, body } => self.once((iname, value), inside, body, &env)?,
+                Node::Guard(guarded) => vec![self.guard(guarded, &env)?],
+                Node::Ends { ends, note, body } => {
+                    let cond = self.ends(ends, &env)?;
+                    let (body, note) = (self.nodes(body, &env)?, note.clone());
+                    vec![Stmt::If { cond, body, otherwise: Vec::new(), note }]
                 }
-                end += 1;
-            }
-            while end > k + 1 && self.is_init(&items[end - 1]) {
-                end -= 1;
-            }
-            for init in inits.iter().filter(|i| **i < end) {
-                body.extend(self.emit_item(&items[*init], env)?);
-            }
-            let guards = self.irredundant(&shared, env)?;
-            let mut inner = env.clone();
-            inner.learn(&guards.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
-            let mut guarded = Vec::new();
-            for (n, item) in items.iter().enumerate().take(end).skip(k) {
-                if !inits.contains(&n) {
-                    guarded.extend(self.emit_item(item, &mut inner)?);
+                Node::Lane { lane, inside, body } => {
+                    vec![self.lane_loop(lane, &env.inside(inside), &mut |this, env| this.nodes(body, env))?]
                 }
-            }
-            let note = self.guard_note(&guards, &items[k], &inner);
-            self.guarded(&mut body, &guards, guarded, note, env)?;
-            k = end;
+                Node::Statement(statement) => self.statement(statement, &env)?,
+                Node::Loads { of, loads, body } => self.loads(of, loads, body, &env)?,
+                Node::Vector(vector) => self.vector(vector, &env)?,
+                Node::VectorLoads { of, accesses, around, lane, length, first } => {
+                    let leaf = self.leaf(of.number, &env);
+                    let (mut stmts, first) = self.first_lane(lane, first, &env)?;
+                    let row = self.lane_values(around, &first)?;
+                    for access in accesses {
+                        let buffer = self.vector_buffer(access, around, *length)?;
+                        stmts.extend(
+                            self.copies_of_vector(access, buffer, &row, *length, false, &first, leaf)?,
+                        );
+                        self.ahead.push((access.clone(), buffer));
+                    }
+                    stmts
+                }
+                Node::Ahead { accesses, lanes, loads, uses } => {
+                    let mut stmts = self.nodes(loads, &env)?;
+                    let mut using = env.clone();
+                    for access in accesses {
+                        let Some(k) = self.ahead.iter().position(|(a, _)| a == access) else { continue };
+                        let (access, number) = self.ahead.swap_remove(k);
+                        using.loaded.push((access, Loaded::Array { number, lanes: lanes.clone() }));
+                    }
+                    stmts.extend(self.nodes(uses, &using)?);
+                    stmts
+                }
+            });
         }
         Ok(body)
     }
 
-    pub fn guarded(
-        &mut self,
-        body: &mut Vec<Stmt>,
-        guards: &[Guard],
-        guarded: Vec<Stmt>,
-        note: Note,
-        env: &Env,
-    ) -> Result<(), Diagnostic> {
-        if guards.is_empty() || guarded.is_empty() {
-            body.extend(guarded);
-            return Ok(());
-        }
+    fn guard(&mut self, guarded: &Guarded, env: &Env) -> Result<Stmt, Diagnostic> {
+        let inner = env.inside(&guarded.inside);
+        let body = self.nodes(&guarded.body, &inner)?;
         let mut cond = None;
-        for g in guards {
+        for g in &guarded.guards {
             let c = self.guard_condition(g, env)?;
             cond = Some(and(cond, c));
         }
-        if let Some(cond) = cond {
-            body.push(Stmt::If { cond, body: guarded, otherwise: Vec::new(), note });
-        }
-        Ok(())
+        let cond = cond.ok_or_else(|| Diagnostic::new("internal", "a guard without conditions"))?;
+        let note = self.guard_note(&guarded.explained, guarded.of.as_ref(), &inner);
+        Ok(Stmt::If { cond, body, otherwise: Vec::new(), note })
     }
 
-    fn is_init(&self, item: &Item) -> bool {
-        matches!(item, Item::Leaf(p) if matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))
+    /// Whether some lane of a vector is in range, as far as each guard by itself tells, and some is
+    /// not.
+    fn ends(&mut self, ends: &Ends, env: &Env) -> Result<Value, Diagnostic> {
+        let mut cond: Option<Value> = None;
+        for c in &ends.fails {
+            let own = self.condition(&fails(c)?, env)?;
+            cond = Some(match cond {
+                Some(cond) => Value::binary(BinOp::Or, cond, own),
+                None => own,
+            });
+        }
+        let mut cond = cond.ok_or_else(|| Diagnostic::new("internal", "no guard tells lanes apart"))?;
+        for c in &ends.holds {
+            cond = Value::binary(BinOp::And, cond, self.condition(c, env)?);
+        }
+        Ok(cond)
     }
 
-    /// The constraints that all parts of an item need, can be tested here, and are not known here.
-    fn required(&mut self, item: &Item, env: &Env) -> Result<Vec<Guard>, Diagnostic> {
-        let uniform_only = item.converges();
-        let parts: Vec<usize> = Item::parts(std::slice::from_ref(item))
-            .into_iter()
-            .filter(|p| !matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))
-            .collect();
-        if matches!(item, Item::Sync(_) | Item::Join(_) | Item::Start(_)) {
-            return Ok(Vec::new());
-        }
-        let Some((first, rest)) = parts.split_first() else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
-        for guard in &self.part(*first).guards {
-            let common =
-                rest.iter().all(|p| self.part(*p).guards.iter().any(|g| g.canonical == guard.canonical));
-            if common
-                && !found.iter().any(|g: &Guard| g.canonical == guard.canonical)
-                && self.testable(&guard.canonical, env)
-                && (!uniform_only || self.uniform(&guard.canonical.aff))
-                && !env.implies(&guard.canonical)?
-            {
-                found.push(guard.clone());
+    fn loop_of(&mut self, l: &Loop, env: &Env) -> Result<Stmt, Diagnostic> {
+        let mut inner = env.inside(&l.inside);
+        let (var, lower, upper, step) = match &l.counter {
+            Counter::Iname => {
+                let lower = self.extreme(&l.bounds.lower, env, Side::Lower)?;
+                let upper = self.extreme(&l.bounds.upper, env, Side::Upper)?;
+                let var = self.new_index(&l.iname, Aff::var(&l.iname));
+                inner.set(l.iname.clone(), self.var_value(var));
+                (var, lower, upper, 1)
             }
-        }
-        Ok(found)
-    }
-
-    /// Whether all names of a constraint have values here.
-    fn testable(&self, c: &Constraint, env: &Env) -> bool {
-        c.names().iter().all(|n| self.available(n, env))
-    }
-
-    pub fn available(&self, name: &Name, env: &Env) -> bool {
-        env.bound.contains(name) || self.analysis.is_parameter(name) || self.data.contains(name)
-    }
-
-    /// Whether a function has the same value for all threads of a block.
-    pub fn uniform(&self, aff: &Aff) -> bool {
-        aff.names().iter().all(|n| {
-            if THREAD_COORDINATES.contains(&n.as_str()) {
-                return false;
+            Counter::Sum(sum) => {
+                let mut upper: Option<Value> = None;
+                for end in &sum.ends {
+                    let end = self.aff_value(end, env)?;
+                    upper = Some(match upper {
+                        None => end,
+                        Some(u) => Value::binary(BinOp::Min, u, end),
+                    });
+                }
+                let upper = upper.ok_or_else(|| Diagnostic::new("internal", "a loop without an end"))?;
+                let start = self.extreme(&l.bounds.lower, env, Side::Lower)?;
+                let rest = self.aff_value(&sum.rest, env)?;
+                let lower = add(mul(start, self.index_int(sum.step)), rest);
+                let var = self.new_index(&sum.name, env.with_constants(&sum.canonical)?);
+                inner.set(sum.name.clone(), self.var_value(var));
+                inner.named.push((sum.name.clone(), sum.canonical.clone()));
+                (var, lower, upper, sum.step)
             }
-            if self.analysis.lookup.array(n).is_none() {
-                return true;
-            }
-            self.analysis
-                .writers(n)
-                .all(|(_, p)| p.execution.threads.iter().all(|t| *t == Presence::Replicated))
-        })
-    }
-
-    /// The guards without those that follow from the others and what is known.
-    pub fn irredundant(&self, guards: &[Guard], env: &Env) -> Result<Vec<Guard>, Diagnostic> {
-        if guards.len() < 2 {
-            return Ok(guards.to_vec());
-        }
-        let mut kept: Vec<Guard> = guards.to_vec();
-        let mut k = 0;
-        while k < kept.len() {
-            let others = kept.iter().enumerate().filter(|(n, _)| *n != k);
-            let others: Vec<Constraint> = others.map(|(_, g)| g.canonical.clone()).collect();
-            if env.system().with(&others)?.implies(&kept[k].canonical)? {
-                kept.remove(k);
-            } else {
-                k += 1;
-            }
-        }
-        Ok(kept)
-    }
-
-    fn emit_item(&mut self, item: &Item, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
-        match item {
-            Item::Sync(note) => Ok(vec![Stmt::Sync { scope: Scope::Block, note: note.clone() }]),
-            Item::Leaf(part) => self.emit_part(*part, env),
-            Item::Join(join) if join.scan => self.emit_scan(join, env),
-            Item::Join(join) => self.emit_join(join, env),
-            Item::Start(join) => self.emit_start(join, env),
-            Item::Loop { iname, body } => self.emit_loop(iname, body, env),
-        }
-    }
-
-    /// A part in the loops over its lanes.
-    fn emit_part(&mut self, number: usize, env: &mut Env) -> Result<Vec<Stmt>, Diagnostic> {
-        let info = self.part(number).clone();
-        let is_init = matches!(info.execution.part.part, Part::Init(_));
-        let lanes = if is_init { self.init_lanes(&info) } else { info.lanes.clone() };
-        let stmts = match self.emit_loaded(number, &info, &lanes, env)? {
-            Some(stmts) => stmts,
-            None => match self.emit_peeled(number, &info, &lanes, env)? {
-                Some(stmts) => stmts,
-                None => self.emit_lanes(number, &info, &lanes, env)?,
-            },
         };
-        self.after(&info, env)?;
-        Ok(stmts)
+        let mut body = self.lets(&mut inner)?;
+        body.extend(self.nodes(&l.body, &inner)?);
+        let (step, unroll, note) = (Step::Add(step), l.unroll, l.note.clone());
+        Ok(Stmt::For { var, lower, upper, step, unroll, body, note })
     }
 
-    /// A part in the loops over these lanes, each guard as far out as its names allow.
-    pub fn emit_lanes(
+    /// A loop of one iteration: its iname has this value.
+    fn once(
         &mut self,
-        number: usize,
-        info: &PartInfo,
-        lanes: &[Name],
+        (iname, value): (&Name, &Aff),
+        inside: &Place,
+        nodes: &[Node],
         env: &Env,
     ) -> Result<Vec<Stmt>, Diagnostic> {
-        let is_init = matches!(info.execution.part.part, Part::Init(_));
-        let mut inner = env.clone();
-        let mut needed = Vec::new();
-        if !is_init {
-            for guard in &info.guards {
-                if needed.contains(guard) || inner.implies(&guard.canonical)? {
-                    continue;
-                }
-                if self.testable(&guard.canonical, &inner) {
-                    needed.push(guard.clone());
-                } else if lanes.is_empty() {
-                    return Err(Diagnostic::new(
-                        "unbound",
-                        format!(
-                            "`{}` restricts {}, but is not known there",
-                            guard.declared, info.execution.part
-                        ),
-                    )
-                    .help("load what the bound reads before the loop that it bounds"));
-                }
-            }
-        }
-        let needed = self.irredundant(&needed, &inner)?;
-        inner.learn(&needed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
-        let statements = match lanes.split_first() {
-            None => self.emit_statement(number, info, &inner)?,
-            Some((lane, rest)) => 'lanes: {
-                if rest.is_empty()
-                    && let Some(stmts) = self.emit_vector(number, info, lane, &inner)?
-                {
-                    break 'lanes stmts;
-                }
-                if let Some(stmts) = self.emit_ahead(number, info, lanes, &inner)? {
-                    break 'lanes stmts;
-                }
-                let lane = [lane.clone()];
-                self.lane_loops(&lane, &inner, &mut |this, env| this.emit_lanes(number, info, rest, env))?
-            }
-        };
+        let mut inner = env.inside(inside);
+        let meaning = env.with_constants(value)?;
+        let value = self.aff_value(value, env)?;
         let mut body = Vec::new();
-        let note = self.guard_note(&needed, &Item::Leaf(number), &inner);
-        self.guarded(&mut body, &needed, statements, note, env)?;
+        if value.children().is_empty() {
+            inner.set(iname.clone(), value);
+        } else {
+            let var = self.new_index(iname, meaning);
+            inner.set(iname.clone(), self.var_value(var));
+            body.push(Stmt::Let { var, value, leaf: None });
+        }
+        body.extend(self.lets(&mut inner)?);
+        body.extend(self.nodes(nodes, &inner)?);
         Ok(body)
     }
 
-    /// What is known once a part has run: values loaded from data, with the ranges declared for
-    /// them.
-    fn after(&mut self, info: &PartInfo, env: &mut Env) -> Result<(), Diagnostic> {
-        let analysis = self.analysis;
-        let instruction = analysis.instruction(info);
-        for target in &instruction.targets {
-            if !analysis.data.contains(&target.array) || !target.index.is_empty() {
-                continue;
-            }
-            self.data.insert(target.array.clone());
-            let mut known = Vec::new();
-            // The lowest bits of a number.
-            if let loopwright_kernel_ir::Expr::Binary(loopwright_kernel_ir::BinaryOp::BitAnd, _, mask) =
-                &instruction.value
-                && let loopwright_kernel_ir::Expr::Int(mask @ 0..) = **mask
-            {
-                let value = Aff::var(&target.array);
-                known.push(Constraint::nonneg(value.clone()));
-                known.push(Constraint::le(&value, &Aff::constant(mask))?);
-            }
-            if let loopwright_kernel_ir::Expr::Subscript(source) = &instruction.value {
-                for fact in &analysis.kernel.facts {
-                    let loopwright_kernel_ir::Fact::Range { array, lower, upper } = fact else { continue };
-                    if *array != source.array {
-                        continue;
-                    }
-                    let value = Aff::var(&target.array);
-                    if let Some(lower) = lower.as_ref().and_then(|e| e.to_aff()) {
-                        known.push(Constraint::le(&lower, &value)?);
-                    }
-                    if let Some(upper) = upper.as_ref().and_then(|e| e.to_aff()) {
-                        known.push(Constraint::lt(&value, &upper)?);
-                    }
-                }
-            }
-            env.learn(&known)?;
-        }
-        Ok(())
+    /// The statements of `inside` in a loop over a lane. `env` is inside of it.
+    fn lane_loop(&mut self, lane: &Name, env: &Env, inside: Inside<'_, Self>) -> Result<Stmt, Diagnostic> {
+        let extent = self.analysis.extents.get(lane);
+        let Some((lower, length)) = extent.and_then(|e| Some((e.lower.as_constant()?, e.constant?))) else {
+            return Err(Diagnostic::new("internal", format!("the lane `{lane}` has no constant bounds")));
+        };
+        let mut inner = env.clone();
+        let var = self.new_index(lane, Aff::var(lane));
+        inner.set(lane.clone(), self.var_value(var));
+        let mut body = self.lets(&mut inner)?;
+        body.extend(inside(self, &inner)?);
+        Ok(Stmt::For {
+            var,
+            lower: self.index_int(lower),
+            upper: self.index_int(lower.saturating_add(length)),
+            step: Step::Add(1),
+            unroll: true,
+            body,
+            note: Note::default(),
+        })
     }
 
     /// The statements of `inside`, in a loop for each lane.
@@ -305,40 +196,219 @@ impl Emitter<'_, '_> {
         inside: Inside<'_, Self>,
     ) -> Result<Vec<Stmt>, Diagnostic> {
         let Some((lane, rest)) = lanes.split_first() else { return inside(self, env) };
-        let extent = self.analysis.extents.get(lane).cloned();
-        let Some((lower, length)) = extent.and_then(|e| Some((e.lower.as_constant()?, e.constant?))) else {
-            return Err(Diagnostic::new(
-                "not-constant-length",
-                format!("the lane `{lane}` has no constant bounds"),
-            ));
-        };
         let mut inner = env.clone();
-        let var = self.new_index(lane, Aff::var(lane));
-        inner.set(lane.clone(), self.var_value(var));
-        inner.bound.insert(lane.clone());
+        inner.place.bound.insert(lane.clone());
         self.learn_lane(lane, &mut inner)?;
-        let mut body = self.lets(&mut inner)?;
-        body.extend(self.lane_loops(rest, &inner, inside)?);
-        Ok(vec![Stmt::For {
-            var,
-            lower: self.index_int(lower),
-            upper: self.index_int(lower.saturating_add(length)),
-            step: Step::Add(1),
-            unroll: true,
-            body,
-            note: Note::default(),
-        }])
+        Ok(vec![self.lane_loop(lane, &inner, &mut |this, env| this.lane_loops(rest, env, inside))?])
     }
 
     /// The range of a lane.
-    pub fn learn_lane(&self, lane: &Name, env: &mut Env) -> Result<(), Diagnostic> {
+    fn learn_lane(&self, lane: &Name, env: &mut Env) -> Result<(), Diagnostic> {
         let Some(extent) = self.analysis.extents.get(lane) else { return Ok(()) };
         let value = Aff::var(lane).sub(&extent.lower)?;
         let mut known = vec![Constraint::nonneg(value.clone())];
         if let Some(length) = extent.constant {
             known.push(Constraint::lt(&value, &Aff::constant(length))?);
         }
-        env.learn(&known)
+        env.place.learn(&known)
+    }
+
+    /// The names where a vector's first lane runs.
+    fn first_lane(&mut self, lane: &Name, first: &Place, env: &Env) -> Result<(Vec<Stmt>, Env), Diagnostic> {
+        let mut env = env.inside(first);
+        env.set(lane.clone(), self.index_int(0));
+        let body = self.lets(&mut env)?;
+        Ok((body, env))
+    }
+
+    /// A statement over a vector's lanes: vectors are loaded into arrays of the thread, the lanes
+    /// compute on those, and what they write is stored by vectors.
+    fn vector(&mut self, vector: &Vector, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let Vector { of, lane, length, reads, write, first, inside, statement } = vector;
+        let leaf = self.leaf(of.number, env);
+        let (mut stmts, first) = self.first_lane(lane, first, env)?;
+        let mut inner = env.inside(inside);
+        let mut buffers: Vec<(&Access, usize)> = Vec::new();
+        for access in reads {
+            let buffer = self.vector_buffer(access, &[], *length)?;
+            stmts.extend(self.copies_of_vector(access, buffer, &[], *length, false, &first, leaf)?);
+            buffers.push((access, buffer));
+            let lanes = vec![lane.clone()];
+            inner.loaded.push((access.clone(), Loaded::Array { number: buffer, lanes }));
+        }
+        // An element that is read and written stays in its place: each lane reads before it writes.
+        if let Some(target) = write {
+            let buffer = match buffers.iter().find(|(access, _)| *access == target) {
+                Some((_, buffer)) => *buffer,
+                None => self.vector_buffer(target, &[], *length)?,
+            };
+            inner.stored = Some((target.clone(), buffer, vec![lane.clone()]));
+        }
+        let stored = inner.stored.clone();
+        let run = &mut |this: &mut Self, env: &Env| this.statement(statement, env);
+        stmts.push(self.lane_loop(lane, &inner, run)?);
+        if let Some((target, buffer, _)) = stored {
+            let number = self.analysis.instruction(of.info(self.analysis)).targets.iter();
+            let number = number.clone().position(|t| *t == target);
+            let leaf = self.giving(leaf, number.unwrap_or(0));
+            stmts.extend(self.copies_of_vector(&target, buffer, &[], *length, true, &first, leaf)?);
+        }
+        Ok(stmts)
+    }
+
+    /// What lanes share, loaded before what reads it.
+    fn loads(
+        &mut self,
+        of: &Which,
+        loads: &[Load],
+        body: &[Node],
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let leaf = self.leaf(of.number, env);
+        let mut stmts = Vec::new();
+        let mut loaded = env.clone();
+        for Load { access, how } in loads {
+            match how {
+                LoadHow::Variable => stmts.push(self.load_into_variable(access, leaf, &mut loaded)?),
+                LoadHow::Elements(lanes) | LoadHow::Vectors(lanes, ..) => {
+                    let number = self.lane_array(access, lanes)?;
+                    stmts.extend(match how {
+                        LoadHow::Vectors(_, length, first) => {
+                            self.load_vectors(access, number, (lanes, *length, first), leaf, env)?
+                        }
+                        _ => self.load_elements(access, number, lanes, leaf, env)?,
+                    });
+                    loaded.loaded.push((access.clone(), Loaded::Array { number, lanes: lanes.clone() }));
+                }
+            }
+        }
+        stmts.extend(self.nodes(body, &loaded)?);
+        Ok(stmts)
+    }
+
+    /// An element into a variable, where statements that read it find it.
+    pub fn load_into_variable(
+        &mut self,
+        access: &Access,
+        leaf: LeafId,
+        env: &mut Env,
+    ) -> Result<Stmt, Diagnostic> {
+        let value = self.read(access, env)?;
+        let var = self.new_var(&format!("{}_value", access.array), value.dtype, false);
+        env.loaded.push((access.clone(), Loaded::Var(var)));
+        Ok(Stmt::Let { var, value, leaf: Some(leaf) })
+    }
+
+    /// An array of the thread with an element for each value of these lanes: its number.
+    fn lane_array(&mut self, access: &Access, lanes: &[Name]) -> Result<usize, Diagnostic> {
+        let array = self.analysis.lookup.array(&access.array);
+        let Some(array) = array else {
+            return Err(Diagnostic::new("unknown-name", format!("there is no array `{}`", access.array)));
+        };
+        let dtype = known(&array.dtype, &access.array)?;
+        let name = self.unique(&format!("{}_reg", access.array.trim_end_matches("_tile")));
+        let dims = self.analysis.lane_lengths(lanes);
+        self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        Ok(self.private.len() - 1)
+    }
+
+    /// Loads an element for each value of these lanes.
+    fn load_elements(
+        &mut self,
+        access: &Access,
+        number: usize,
+        lanes: &[Name],
+        leaf: LeafId,
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        self.lane_loops(lanes, env, &mut |this, env| {
+            let Target::Element(from, dtype) = this.element(access, env)? else {
+                return Err(Diagnostic::new("internal", "an element of memory in a variable"));
+            };
+            let row = this.lane_values(lanes, env)?;
+            let to = this.local_element(Memory::Private(number), row);
+            Ok(vec![Stmt::Store { to, value: this.load(from, dtype), leaf: Some(leaf) }])
+        })
+    }
+
+    /// Loads a vector of the last lane for each value of the others.
+    fn load_vectors(
+        &mut self,
+        access: &Access,
+        number: usize,
+        (lanes, length, first): (&[Name], i64, &Place),
+        leaf: LeafId,
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let Some((lane, before)) = lanes.split_last() else { return Ok(Vec::new()) };
+        self.lane_loops(before, env, &mut |this, env| {
+            let row = this.lane_values(before, env)?;
+            let (mut body, first) = this.first_lane(lane, first, env)?;
+            body.extend(this.copies_of_vector(access, number, &row, length, false, &first, leaf)?);
+            Ok(body)
+        })
+    }
+
+    /// An array of the thread for a vector, with axes for the lanes around.
+    fn vector_buffer(&mut self, access: &Access, around: &[Name], lanes: i64) -> Result<usize, Diagnostic> {
+        let array = self.analysis.lookup.array(&access.array);
+        let dtype = match array {
+            Some(array) => known(&array.dtype, &access.array)?,
+            None => {
+                return Err(Diagnostic::new("unknown-name", format!("there is no array `{}`", access.array)));
+            }
+        };
+        let name = self.unique(&format!("{}_vec", access.array));
+        let mut dims = self.analysis.lane_lengths(around);
+        dims.push(u64::try_from(lanes).unwrap_or(1));
+        self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+        Ok(self.private.len() - 1)
+    }
+
+    /// The copies between an access's elements and its buffer (its row behind these subscripts),
+    /// each of 16 bytes at most.
+    #[allow(clippy::too_many_arguments)]
+    pub fn copies_of_vector(
+        &mut self,
+        access: &Access,
+        buffer: usize,
+        row: &[Value],
+        lanes: i64,
+        store: bool,
+        env: &Env,
+        leaf: LeafId,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
+        let mut stmts = Vec::new();
+        let dtype = self.private[buffer].dtype;
+        let chunk = lanes.min(widest(dtype, self.target()));
+        let mut k = 0;
+        while k < lanes {
+            let Target::Element(mut element, _) = self.element(access, env)? else {
+                return Err(Diagnostic::new("internal", "a vector access to a scalar"));
+            };
+            let step = self.index_int(k);
+            element.offset = Box::new(add(*element.offset, step.clone()));
+            // Subscripts of local arrays are in the order of the storage.
+            let dense = match element.memory {
+                Memory::Global(_) => self.dense_axis(access),
+                Memory::Shared(_) | Memory::Private(_) => element.subscripts.len().checked_sub(1),
+            };
+            if let Some(s) = dense.and_then(|a| element.subscripts.get_mut(a)) {
+                *s = add(s.clone(), step.clone());
+            }
+            let own: Vec<Value> = row.iter().cloned().chain([step]).collect();
+            let own = self.local_element(Memory::Private(buffer), own);
+            let lanes = u8::try_from(chunk).unwrap_or(1);
+            let (to, from) = if store { (element, own) } else { (own, element) };
+            stmts.push(Stmt::VectorCopy { to, from, lanes, leaf: Some(leaf) });
+            k += chunk;
+        }
+        Ok(stmts)
+    }
+
+    fn dense_axis(&self, access: &Access) -> Option<usize> {
+        let array = self.analysis.lookup.array(&access.array)?;
+        storage_order(array).last().copied()
     }
 
     /// Names for the defined inames that have a value from here on.
@@ -353,15 +423,14 @@ impl Emitter<'_, '_> {
                 continue;
             }
             let canonical = analysis.canonical(&definition.value)?;
-            if !canonical.names().iter().all(|n| env.bound.contains(n) || analysis.is_parameter(n)) {
+            if !canonical.names().iter().all(|n| env.place.bound.contains(n) || analysis.is_parameter(n)) {
                 continue;
             }
-            let value = match self.aff_value(&definition.value, env) {
-                Ok(value) => value,
-                // A loop counts a sum instead of its parts; nothing below speaks of this name.
-                Err(d) if d.code == "unknown-name" => continue,
-                Err(d) => return Err(d),
-            };
+            // Where a loop counts a sum instead of its parts, nothing below speaks of this name.
+            if !analysis.can_write(&definition.value, env)? {
+                continue;
+            }
+            let value = self.aff_value(&definition.value, env)?;
             if value.children().is_empty() {
                 env.set(definition.iname.clone(), value);
                 continue;
@@ -420,108 +489,9 @@ impl Emitter<'_, '_> {
         }
         Ok(body)
     }
+}
 
-    fn emit_loop(&mut self, iname: &Name, items: &[Item], env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
-        match self.emit_loop_apart(iname, items, env) {
-            Some(stmts) => Ok(stmts),
-            None => self.emit_one_loop(iname, items, env),
-        }
-    }
-
-    /// The loop over `iname`, in one.
-    pub fn emit_one_loop(
-        &mut self,
-        iname: &Name,
-        items: &[Item],
-        env: &Env,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
-        let converges = items.iter().any(Item::converges);
-        let unroll = self.analysis.kernel.tag(iname) == Tag::Unroll;
-        let bounds = self.loop_bounds(items, iname, env, converges, unroll)?;
-        let mut inner = env.clone();
-        inner.bound.insert(iname.clone());
-        bounds.learn(iname, &mut inner)?;
-        if let Some(only) = bounds.one_value() {
-            inner.learn(&[Constraint::equal(&Aff::var(iname), only)?])?;
-            let value = self.aff_value(only, env)?;
-            let meaning = env.with_constants(only)?;
-            inner.only.insert(iname.clone(), meaning.clone());
-            let mut body = Vec::new();
-            if value.children().is_empty() {
-                inner.set(iname.clone(), value);
-            } else {
-                let var = self.new_index(iname, meaning);
-                inner.set(iname.clone(), self.var_value(var));
-                body.push(Stmt::Let { var, value, leaf: None });
-            }
-            body.extend(self.lets(&mut inner)?);
-            body.extend(self.emit_items(items, &mut inner)?);
-            return Ok(body);
-        }
-        // A sum that is counted may leave the parts of it without a value that something below
-        // needs after all.
-        let before = self.mark();
-        let mut counted = inner.clone();
-        match self.counted(iname, items, &bounds, &mut counted, env, unroll, converges) {
-            Ok(Some(stmt)) => return Ok(vec![stmt]),
-            Ok(None) => {}
-            Err(d) if d.code == "unknown-name" => self.back_to(before),
-            Err(d) => return Err(d),
-        }
-        let lower = self.extreme(&bounds.lower, env, Side::Lower)?;
-        let upper = self.extreme(&bounds.upper, env, Side::Upper)?;
-        if let (Some(l), Some(u)) = (lower.as_int(), upper.as_int()) {
-            if u <= l {
-                return Ok(Vec::new());
-            }
-            // What is known of the iname outside of the loop is that of all instances of a part,
-            // not of a piece of it.
-            if u == l + 1 && self.piece.is_none() {
-                inner.set(iname.clone(), self.index_int(l));
-                inner.only.insert(iname.clone(), Aff::constant(l));
-                inner.learn(&[Constraint::equal(&Aff::var(iname), &Aff::constant(l))?])?;
-                let mut body = self.lets(&mut inner)?;
-                body.extend(self.emit_items(items, &mut inner)?);
-                return Ok(body);
-            }
-        }
-        let var = self.new_index(iname, Aff::var(iname));
-        inner.set(iname.clone(), self.var_value(var));
-        let mut body = self.lets(&mut inner)?;
-        body.extend(self.emit_items(items, &mut inner)?);
-        Ok(vec![Stmt::For { var, lower, upper, step: Step::Add(1), unroll, body, note: Note::default() }])
-    }
-
-    /// The lanes of an accumulator: those around the instruction and those reduced over.
-    fn init_lanes(&self, info: &PartInfo) -> Vec<Name> {
-        let Part::Init(n) = info.execution.part.part else { return info.lanes.clone() };
-        match crate::scan_order::is_carried(self.analysis, info.instruction) {
-            true => self.carry_lanes(info.instruction, n),
-            false => self.accumulator_lanes(info.instruction, n),
-        }
-    }
-
-    /// The lanes for which a scan in rounds carries a total: those of its accumulator that it does
-    /// not go along.
-    pub fn carry_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
-        let kernel = self.analysis.kernel;
-        let i = &kernel.instructions[instruction];
-        let init = self.analysis.lookup.inames_of(i, Part::Init(reduction));
-        self.accumulator_lanes(instruction, reduction).into_iter().filter(|l| init.contains(l)).collect()
-    }
-
-    /// The lanes for which the accumulator of a reduction has a copy: those around it, then those
-    /// reduced over.
-    pub fn accumulator_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
-        let kernel = self.analysis.kernel;
-        let i = &kernel.instructions[instruction];
-        let update =
-            loopwright_kernel_ir::PartRef { instruction: i.id.clone(), part: Part::Update(reduction) };
-        let mut seen = BTreeSet::new();
-        kernel
-            .part_inames(&update)
-            .into_iter()
-            .filter(|n| kernel.tag(n).is_jam() && seen.insert(n.clone()))
-            .collect()
-    }
+/// Where an inequality does not hold.
+pub(crate) fn fails(c: &Constraint) -> Result<Constraint, Diagnostic> {
+    Ok(Constraint::nonneg(c.aff.neg()?.add_constant(-1)?))
 }

@@ -4,20 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use loopwright_kernel_ir::computing_type as computing;
-use loopwright_kernel_ir::{
-    Access, AddressSpace, Aff, Array, Constraint, DType, Diagnostic, Name, ReductionOp, Type,
-};
+use loopwright_kernel_ir::{Access, Aff, Array, DType, Diagnostic, Name, Type};
 
 use loopwright_poly::Table;
 use loopwright_target::Target;
 
 use crate::{
-    analysis::{Analysis, PartInfo},
+    analysis::Analysis,
     env::Env,
     fold::{add, mul},
-    layout::{constant_dims, storage_order},
-    loop_bounds::LoopBounds,
+    layout::storage_order,
     program::{Global, Leaf, LeafId, LocalArray, MemRef, Memory, Purpose, Value, ValueKind, Var, VarId},
+    schedule::storage::Home,
 };
 
 /// Where a private scalar, an accumulator's value or an array lives.
@@ -39,7 +37,6 @@ pub(crate) struct Shared {
     pub leaves: Vec<Leaf>,
     pub index: DType,
     pub target: Target,
-    pub hazards: crate::Hazards,
 }
 
 /// The state of writing one device kernel.
@@ -58,45 +55,15 @@ pub(crate) struct Emitter<'a, 'k> {
     pub carries: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
     /// Base inames of the parts of this kernel.
     pub relevant: BTreeSet<Name>,
-    /// Integer scalar temporaries that have been loaded so far.
-    pub data: BTreeSet<Name>,
     /// What the vectors of the statement in hand have been loaded into.
-    pub loaded_ahead: Vec<(Access, usize)>,
-    /// What the loop in hand is for, where it is not for all instances of its part.
-    pub piece: Option<Piece>,
+    pub ahead: Vec<(Access, usize)>,
     names: BTreeSet<String>,
     leaf_ids: Table<LeafKey, LeafId>,
     leaf_keys: BTreeMap<LeafId, LeafKey>,
-}
-
-/// Some instances of a part, which have a loop of their own (see `partial`).
-pub(crate) struct Piece {
-    pub number: usize,
-    /// The part, with guards that only these instances fulfil.
-    pub info: PartInfo,
-    /// Those of the guards that are tested inside of the loop and do not bound it.
-    pub inside: Vec<Constraint>,
-    /// Of the elements at one end: the bounds of the loop over all instances.
-    pub ends_of: Option<LoopBounds>,
 }
 
 /// The number of a part, its inames of one value, and what its statements are for.
 type LeafKey = (usize, Vec<(Name, Aff)>, Purpose);
-
-/// What an emitter has made at some point.
-pub(crate) struct Mark {
-    vars: usize,
-    shared: usize,
-    private: usize,
-    leaves: usize,
-    temporaries: BTreeMap<Name, Storage>,
-    accumulators: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
-    carries: BTreeMap<(usize, usize), Vec<(Storage, DType)>>,
-    data: BTreeSet<Name>,
-    names: BTreeSet<String>,
-    leaf_ids: Table<LeafKey, LeafId>,
-    leaf_keys: BTreeMap<LeafId, LeafKey>,
-}
 
 impl<'a, 'k> Emitter<'a, 'k> {
     pub fn new(
@@ -119,53 +86,11 @@ impl<'a, 'k> Emitter<'a, 'k> {
             accumulators: BTreeMap::new(),
             carries: BTreeMap::new(),
             relevant: BTreeSet::new(),
-            data: BTreeSet::new(),
-            loaded_ahead: Vec::new(),
-            piece: None,
+            ahead: Vec::new(),
             names,
             leaf_ids: Table::default(),
             leaf_keys: BTreeMap::new(),
         }
-    }
-
-    /// A part, or the piece of it that is in hand.
-    pub fn part(&self, number: usize) -> &PartInfo {
-        match &self.piece {
-            Some(piece) if piece.number == number => &piece.info,
-            _ => &self.analysis.parts[number],
-        }
-    }
-
-    /// What has been made so far.
-    pub fn mark(&self) -> Mark {
-        Mark {
-            vars: self.vars.len(),
-            shared: self.shared.len(),
-            private: self.private.len(),
-            leaves: self.shared_state.leaves.len(),
-            temporaries: self.temporaries.clone(),
-            accumulators: self.accumulators.clone(),
-            carries: self.carries.clone(),
-            data: self.data.clone(),
-            names: self.names.clone(),
-            leaf_ids: self.leaf_ids.clone(),
-            leaf_keys: self.leaf_keys.clone(),
-        }
-    }
-
-    /// Forgets what has been made since.
-    pub fn back_to(&mut self, mark: Mark) {
-        self.vars.truncate(mark.vars);
-        self.shared.truncate(mark.shared);
-        self.private.truncate(mark.private);
-        self.shared_state.leaves.truncate(mark.leaves);
-        self.temporaries = mark.temporaries;
-        self.accumulators = mark.accumulators;
-        self.carries = mark.carries;
-        self.data = mark.data;
-        self.names = mark.names;
-        self.leaf_ids = mark.leaf_ids;
-        self.leaf_keys = mark.leaf_keys;
     }
 
     pub fn target(&self) -> &Target {
@@ -221,7 +146,10 @@ impl<'a, 'k> Emitter<'a, 'k> {
     pub fn leaf(&mut self, part: usize, env: &Env) -> LeafId {
         let info = &self.analysis.parts[part];
         let of_part = |(iname, _): &(&Name, &Aff)| info.inames.contains(*iname);
-        self.leaf_at(part, env.only.iter().filter(of_part).map(|(i, v)| (i.clone(), v.clone())).collect())
+        self.leaf_at(
+            part,
+            env.place.only.iter().filter(of_part).map(|(i, v)| (i.clone(), v.clone())).collect(),
+        )
     }
 
     /// As [`Self::leaf`], where these inames have one value each.
@@ -267,29 +195,6 @@ impl<'a, 'k> Emitter<'a, 'k> {
         id
     }
 
-    /// The lanes that a private temporary or accumulator has a copy for.
-    fn temporary_lanes(&self, name: &Name) -> Result<Vec<Name>, Diagnostic> {
-        let mut lanes: Vec<Name> = Vec::new();
-        for (_, part) in self.analysis.writers(name) {
-            for lane in &part.lanes {
-                if !lanes.contains(lane) {
-                    lanes.push(lane.clone());
-                }
-            }
-        }
-        Ok(lanes)
-    }
-
-    pub fn lane_lengths(&self, lanes: &[Name]) -> Vec<u64> {
-        lanes
-            .iter()
-            .map(|l| {
-                let extent = self.analysis.extents.get(l).and_then(|e| e.constant).unwrap_or(1);
-                u64::try_from(extent).unwrap_or(1)
-            })
-            .collect()
-    }
-
     /// Where an array or temporary lives.
     pub fn storage(&mut self, name: &Name) -> Result<Storage, Diagnostic> {
         if let Some(storage) = self.temporaries.get(name) {
@@ -302,46 +207,25 @@ impl<'a, 'k> Emitter<'a, 'k> {
             Diagnostic::new("unknown-name", format!("there is no array or temporary `{name}`"))
         })?;
         let dtype = known(&array.dtype, name)?;
-        let storage = match array.space {
-            AddressSpace::Private => {
-                let lanes = self.temporary_lanes(name)?;
-                let dims = self.constant(array)?;
-                if dims.is_empty() && lanes.is_empty() {
-                    let var = self.new_var(name, dtype, true);
-                    self.vars[var.0].meaning = self.analysis.data.contains(name).then(|| Aff::var(name));
-                    Storage::Var(var)
-                } else {
-                    let dims = self.lane_lengths(&lanes).into_iter().chain(dims).collect();
-                    let name = self.unique(name);
-                    self.private.push(LocalArray { name, dtype, dims, note: String::new() });
-                    Storage::Private { array: self.private.len() - 1, lanes }
-                }
+        let storage = match self.analysis.home(array)? {
+            Home::Variable => {
+                let var = self.new_var(name, dtype, true);
+                self.vars[var.0].meaning = self.analysis.data.contains(name).then(|| Aff::var(name));
+                Storage::Var(var)
             }
-            AddressSpace::Shared => {
-                let mut dims = self.constant(array)?;
-                if dims.is_empty() {
-                    dims.push(1);
-                }
+            Home::Private { lanes, dims } => {
+                let name = self.unique(name);
+                self.private.push(LocalArray { name, dtype, dims, note: String::new() });
+                Storage::Private { array: self.private.len() - 1, lanes }
+            }
+            Home::Shared { dims } => {
                 let name = self.unique(name);
                 self.shared.push(LocalArray { name, dtype, dims, note: String::new() });
                 Storage::Shared(self.shared.len() - 1)
             }
-            AddressSpace::Global => {
-                return Err(Diagnostic::new("internal", format!("`{name}` is global but not listed")));
-            }
         };
         self.temporaries.insert(name.clone(), storage.clone());
         Ok(storage)
-    }
-
-    fn constant(&self, array: &Array) -> Result<Vec<u64>, Diagnostic> {
-        constant_dims(array).ok_or_else(|| {
-            Diagnostic::new(
-                "not-constant-shape",
-                format!("`{}` is {}, so its lengths have to be constant", array.name, array.space),
-            )
-            .help("give it constant lengths, fix the parameter, or make it global")
-        })
     }
 
     /// The element of a private or shared array at these subscripts (lanes first).
@@ -365,13 +249,6 @@ impl<'a, 'k> Emitter<'a, 'k> {
 
     pub fn load(&self, element: MemRef, dtype: DType) -> Value {
         Value { dtype, kind: ValueKind::Load(element) }
-    }
-
-    /// The operator of a reduction.
-    pub fn operator(&self, name: &Name) -> Result<ReductionOp, Diagnostic> {
-        self.analysis.kernel.operator(name).ok_or_else(|| {
-            Diagnostic::new("unknown-operator", format!("there is no reduction operator `{name}`"))
-        })
     }
 }
 

@@ -7,11 +7,8 @@ use loopwright_poly::{Bound, System};
 
 use crate::{
     analysis::Analysis,
-    emitter::{Emitter, Shared},
-    env::Env,
-    loop_bounds::Side,
-    program::{BinOp, Value},
     ranges::{weakest, with_coordinates},
+    schedule::{GridExtent, place::Place},
 };
 
 /// How many blocks an axis needs, and what the grid's end implies. Each part that has an iname
@@ -19,12 +16,11 @@ use crate::{
 /// that obey all that it obeys need no more.
 pub(crate) fn grid_extent(
     analysis: &Analysis<'_>,
-    shared: &mut Shared,
-    env: &Env,
+    place: &Place,
     (inames, coordinate): (&BTreeSet<Name>, &str),
     parts: &[usize],
     around: &[Name],
-) -> Result<(Value, Vec<Constraint>), Diagnostic> {
+) -> Result<(GridExtent, Vec<Constraint>), Diagnostic> {
     let block = Aff::var(coordinate);
     let within = |b: &Bound| -> Result<Constraint, Diagnostic> {
         Ok(Constraint::le(&block.scale(b.denominator)?, &b.aff)?)
@@ -74,26 +70,10 @@ pub(crate) fn grid_extent(
             }
         }
     }
-    weakest(&mut all, env.system())?;
-    let mut extent: Option<Value> = None;
-    for uppers in &all {
-        let mut emitter = Emitter::new(analysis, shared, [1; 3], "");
-        let mut own: Option<Value> = None;
-        for b in uppers {
-            let v = emitter.bound_value(b, env, Side::Upper)?;
-            own = Some(match own {
-                None => v,
-                Some(o) => Value::binary(BinOp::Min, o, v),
-            });
-        }
-        let own = own.ok_or_else(|| Diagnostic::new("internal", "a grid without bounds"))?;
-        extent = Some(match extent {
-            None => own,
-            Some(e) if e == own => e,
-            Some(e) => Value::binary(BinOp::Max, e, own),
-        });
+    weakest(&mut all, place.system())?;
+    if all.is_empty() || all.iter().any(Vec::is_empty) {
+        return Err(Diagnostic::new("internal", "a grid without bounds"));
     }
-    let extent = extent.ok_or_else(|| Diagnostic::new("internal", "a grid without inames"))?;
     let mut known = Vec::new();
     // What is no matter of this axis runs even where the axis is empty.
     let alone = parts.iter().map(|p| &analysis.parts[*p]).any(|p| {
@@ -107,13 +87,12 @@ pub(crate) fn grid_extent(
         for uppers in &all {
             let mut all_here = true;
             for b in uppers {
-                all_here &= env.implies(&Constraint::nonneg(b.aff.clone()))?;
+                all_here &= place.implies(&Constraint::nonneg(b.aff.clone()))?;
             }
             some |= all_here;
         }
         if !some {
-            let one = Value::int(shared.index, 1);
-            return Ok((Value::binary(BinOp::Max, extent, one), known));
+            return Ok((GridExtent { uppers: all, at_least_one: true }, known));
         }
     }
     // What bounds the blocks of each part bounds them all.
@@ -122,5 +101,5 @@ pub(crate) fn grid_extent(
             known.push(within(b)?);
         }
     }
-    Ok((extent, known))
+    Ok((GridExtent { uppers: all, at_least_one: false }, known))
 }

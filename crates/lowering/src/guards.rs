@@ -12,8 +12,8 @@ use crate::{
     analysis::{Guard, PartInfo},
     emitter::Emitter,
     env::Env,
-    items::Item,
     program::{Condition, Note, Reason, Value, ValueKind},
+    schedule::Which,
 };
 
 /// What a condition is there for.
@@ -30,25 +30,16 @@ enum Purpose {
 
 impl Emitter<'_, '_> {
     /// A guard as a condition, as it was declared. Where a loop inside has yet to give a declared
-    /// name its value, but the guard does not hang on that loop, as `i + 1 <= 2*floor((i + n)/2)`
+    /// name its value, but the guard does not depend on that loop, as `i + 1 <= 2*floor((i + n)/2)`
     /// does not on the even part of `i`, it speaks of canonical names.
     pub fn guard_condition(&mut self, guard: &Guard, env: &Env) -> Result<Value, Diagnostic> {
-        match self.condition(&guard.declared, env) {
-            Err(d) if d.code == "unknown-name" => self.condition(&guard.canonical, env),
-            condition => condition,
-        }
+        let declared = self.analysis.can_compare(&guard.declared, env)?;
+        self.condition(if declared { &guard.declared } else { &guard.canonical }, env)
     }
 
-    /// Why the guards of an item stand there.
-    pub fn guard_note(&self, guards: &[Guard], item: &Item, env: &Env) -> Note {
-        let part = Item::parts(std::slice::from_ref(item)).first().map(|p| self.part(*p));
-        // What makes instances those of one end of a range is no guard of the part, and the loop
-        // says it.
-        let own = |g: &&Guard| match &self.piece {
-            Some(piece) if piece.ends_of.is_some() => self.analysis.parts[piece.number].guards.contains(g),
-            _ => true,
-        };
-        let guards: Vec<Guard> = guards.iter().filter(own).cloned().collect();
+    /// Why these guards of a part stand there.
+    pub fn guard_note(&self, guards: &[Guard], of: Option<&Which>, env: &Env) -> Note {
+        let part = of.map(|of| of.info(self.analysis));
         let Some(part) = part.filter(|_| !guards.is_empty()) else { return Note::default() };
         let name = &part.execution.part;
         let instruction = self.analysis.instruction(part);

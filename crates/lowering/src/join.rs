@@ -1,4 +1,4 @@
-//! How the partial results of lanes and threads become one.
+//! Joins of the partial results of lanes and threads, written out.
 //!
 //! First the lanes of a thread, then its threads. Threads that are neighbours by number are joined
 //! by shuffles: up to 32 by one butterfly; whole warps by a butterfly in each warp, then through
@@ -20,24 +20,12 @@ use crate::{
 
 impl Emitter<'_, '_> {
     /// The partial results of lanes and threads become one.
-    pub fn emit_join(&mut self, join: &Join, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
-        let analysis = self.analysis;
-        let instruction = &analysis.kernel.instructions[join.instruction];
+    pub fn join(&mut self, join: &Join, plan: JoinPlan, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let instruction = &self.analysis.kernel.instructions[join.instruction];
         let Some(reduce) = reduction(instruction, join.reduction) else { return Ok(Vec::new()) };
-        let operator = self.operator(&reduce.op)?;
-        if !operator.commutes {
-            return Err(Diagnostic::new(
-                "does-not-commute",
-                format!("`{}` does not commute, so its iname cannot run on lanes or threads", operator.name),
-            )
-            .help(
-                analysis
-                    .kernel
-                    .forgotten_commutes(&operator)
-                    .unwrap_or_else(|| "leave the iname sequential".into()),
-            ));
-        }
+        let operator = self.analysis.operator(&reduce.op)?;
         let around: Vec<Name> = self
+            .analysis
             .accumulator_lanes(join.instruction, join.reduction)
             .into_iter()
             .filter(|l| !join.lanes.contains(l))
@@ -49,9 +37,9 @@ impl Emitter<'_, '_> {
                 stmts.extend(this.join_lane(&join, &operator, k, env)?);
             }
             if !join.axes.is_empty() {
-                stmts.push(this.join_threads(&join, &operator, env)?);
+                stmts.push(this.join_threads(&join, plan, &operator, env)?);
             }
-            if !around.is_empty() && uses_shared(this.block, &join, this.warp_size()) {
+            if !around.is_empty() && plan.uses_shared() {
                 stmts.push(Stmt::Sync {
                     scope: SyncScope::Block,
                     note: Note::new("the partial results are written again for the next lane"),
@@ -93,11 +81,6 @@ impl Emitter<'_, '_> {
                 note: Note::new(format!("join the partial results of the lanes `{lane}`")),
             }])
         })
-    }
-
-    /// How the threads of these axes are joined.
-    pub fn join_plan(&self, axes: &[usize]) -> JoinPlan {
-        plan(self.block, axes, self.warp_size())
     }
 
     /// Threads of a warp.
@@ -231,7 +214,13 @@ impl Emitter<'_, '_> {
         }
     }
 
-    fn join_threads(&mut self, join: &Join, operator: &ReductionOp, env: &Env) -> Result<Stmt, Diagnostic> {
+    fn join_threads(
+        &mut self,
+        join: &Join,
+        plan: JoinPlan,
+        operator: &ReductionOp,
+        env: &Env,
+    ) -> Result<Stmt, Diagnostic> {
         let cells = self.cells(join.instruction, join.reduction, env)?;
         let contract = self.contract(join, operator, &cells);
         let instruction = &self.analysis.kernel.instructions[join.instruction];
@@ -239,7 +228,7 @@ impl Emitter<'_, '_> {
         let what = instruction.targets.first().map_or_else(|| id.clone(), |t| t.array.clone());
         let note = Note::new(format!("join {id}'s partial results over {}", axis_names(join)));
         let mut body = Vec::new();
-        match self.join_plan(&join.axes) {
+        match plan {
             JoinPlan::Nothing => {}
             JoinPlan::Butterfly(width) => body.push(self.butterfly(operator, &cells, width, "", env)?),
             JoinPlan::Warps { group, groups } => {
@@ -441,6 +430,13 @@ pub(crate) enum JoinPlan {
     Memory,
 }
 
+impl JoinPlan {
+    /// Whether a join goes through shared memory.
+    pub fn uses_shared(self) -> bool {
+        matches!(self, JoinPlan::Warps { .. } | JoinPlan::Memory)
+    }
+}
+
 /// How the threads of these axes of a block are joined, by warps of so many threads.
 pub(crate) fn plan(block: [u32; 3], axes: &[usize], warp: u32) -> JoinPlan {
     let threads: u32 = block.iter().product();
@@ -460,12 +456,12 @@ pub(crate) fn plan(block: [u32; 3], axes: &[usize], warp: u32) -> JoinPlan {
     }
 }
 
-/// Whether a join goes through shared memory.
+/// The axes that a join goes over, as they are tagged.
 pub(crate) fn axis_names(join: &Join) -> String {
     join.axes.iter().map(|a| ["thread.x", "thread.y", "thread.z"][*a]).collect::<Vec<_>>().join(", ")
 }
 
+/// Whether a join goes through shared memory.
 pub(crate) fn uses_shared(block: [u32; 3], join: &Join, warp: u32) -> bool {
-    !join.axes.is_empty()
-        && matches!(plan(block, &join.axes, warp), JoinPlan::Warps { .. } | JoinPlan::Memory)
+    !join.axes.is_empty() && plan(block, &join.axes, warp).uses_shared()
 }

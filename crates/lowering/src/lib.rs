@@ -1,17 +1,20 @@
 //! From a kernel to the one lowered program that the CUDA printer, the emulator and every analysis
 //! read.
 //!
-//! [`lower`] decides order, bounds, guards, barriers, kernel boundaries and storage:
+//! [`lower`] first decides order, bounds, guards, barriers, kernel boundaries and storage
+//! ([`schedule()`] prints that), then writes the program out:
 //!
 //! 1. Each part of each instruction gets its constraints and accesses over coordinates, loops and
 //!    parameters (`analysis`).
 //! 2. The host's level of the loop tree is cut into device kernels where blocks depend on one
-//!    another (`structure`, `sync`).
+//!    another (`schedule::host`, `sync`).
 //! 3. In each device kernel, barriers go where different threads of a block may meet in a cell
 //!    (`sync`).
-//! 4. Bodies are written out with tight loop bounds and the guards that are needed (`emit`),
-//!    reductions realised by where their inames run (`reduce`), variables declared (`declare`).
-//! 5. The finished program is read once more by what knows nothing of all that ([`verify`]).
+//! 4. Each decision is a pass: guards, bounds of loops, vectors and what remains of them, loads that
+//!    lanes share, joins of partial results, storage, what loops count (`schedule`).
+//! 5. The schedule is written out, which decides nothing (`write`), and variables are declared
+//!    (`declare`).
+//! 6. The finished program is read once more by what knows nothing of all that ([`verify`]).
 //!
 //! What the check finds, once a barrier is taken away:
 //!
@@ -58,7 +61,6 @@ mod analysis;
 mod block;
 mod bounds;
 mod cell;
-mod counted;
 mod dead;
 mod declare;
 mod depend;
@@ -77,10 +79,8 @@ mod guards;
 mod items;
 mod join;
 mod layout;
-mod loads;
 mod loop_bounds;
 mod names;
-mod partial;
 mod paths;
 mod peel;
 mod private;
@@ -90,11 +90,11 @@ mod reduce;
 mod rewrite;
 mod scan;
 mod scan_order;
+mod schedule;
 mod scope;
-mod structure;
 mod sync;
 mod translate;
-mod vectorize;
+mod write;
 
 use std::collections::BTreeMap;
 
@@ -151,6 +151,34 @@ pub fn lower_forced(kernel: &LoopKernel, options: LowerOptions) -> Result<progra
     Realized::of(kernel, options, Hazards::Left)?.lower(kernel, options, Hazards::Left)
 }
 
+/// What [`lower`] decides for a kernel, as text: launches with their blocks and grids, where
+/// temporaries live, loops with their bounds and what they count, guards, barriers with the dependence
+/// that each is for, loads that lanes share, vectors, and how partial results are joined.
+///
+/// ```
+/// use loopwright_kernel_ir::LoopKernel;
+/// use loopwright_lowering::{LowerOptions, schedule};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let kernel = LoopKernel::parse("\
+/// kernel scale(x: f32[n], y: f32[n], n: i32)
+/// domain { [i] : 0 <= i < n }
+/// y[i] = 2*x[i] {id=scale}
+/// ")?;
+/// assert_eq!(schedule(&kernel, LowerOptions::default())?, "\
+/// kernel scale_0: block 1 x 1 x 1
+///     loop i: 0 <= i and i < n
+///         scale
+/// ");
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Errors: those of [`lower`], but for what the check of the finished program finds.
+pub fn schedule(kernel: &LoopKernel, options: LowerOptions) -> Result<String, Diagnostic> {
+    Realized::of(kernel, options, Hazards::Refused)?.schedule(kernel, options)
+}
+
 /// The kernel whose parts a lowered program runs: with reductions over blocks in two, and rows that
 /// begin anywhere counted from the last multiple of a vector before them. What a program says of its
 /// parts is held to it ([`verify::verify_kernel`]).
@@ -200,7 +228,29 @@ impl Realized {
         options: LowerOptions,
         hazards: Hazards,
     ) -> Result<program::Program, Diagnostic> {
-        structure::lower(&self.kernel, options, hazards, self.updates.clone())
-            .map_err(|diagnostic| kernel.locate(diagnostic))
+        let locate = |diagnostic| kernel.locate(diagnostic);
+        names::check(&self.kernel, options.target.language).map_err(locate)?;
+        let analysis = self.analysis().map_err(locate)?;
+        let schedule = schedule::host::schedule(&analysis, &options.target, hazards).map_err(locate)?;
+        write::program(&analysis, &schedule, options).map_err(locate)
+    }
+
+    /// The schedule, as text.
+    fn schedule(&self, kernel: &LoopKernel, options: LowerOptions) -> Result<String, Diagnostic> {
+        let text = || {
+            let analysis = self.analysis()?;
+            let schedule = schedule::host::schedule(&analysis, &options.target, Hazards::Refused)?;
+            schedule::show::text(&schedule, &analysis)
+        };
+        text().map_err(|diagnostic| kernel.locate(diagnostic))
+    }
+
+    /// What follows from the kernel, before anything is decided.
+    fn analysis(&self) -> Result<analysis::Analysis<'_>, Diagnostic> {
+        let mut analysis = analysis::Analysis::new(&self.kernel)?;
+        elect::elect_writers(&mut analysis);
+        accumulate::fill_partial_tiles(&mut analysis)?;
+        analysis.updates = self.updates.clone();
+        Ok(analysis)
     }
 }

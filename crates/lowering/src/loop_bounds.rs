@@ -7,7 +7,7 @@
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
 use loopwright_poly::Bound;
 
-use crate::env::Env;
+use crate::schedule::place::Place;
 
 /// Which end of a range a bound is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,13 @@ pub(crate) enum Side {
 }
 
 impl Side {
+    /// What is divided by a bound's denominator, rounded down: `ceil(a/d) = floor((a + d-1)/d)` of
+    /// the first value, `floor(a/d) + 1 = floor((a + d)/d)` of the one after the last.
+    pub fn numerator(self, bound: &Bound) -> Result<Aff, Diagnostic> {
+        let d = bound.denominator;
+        Ok(bound.aff.add_constant(if self == Side::Lower { d - 1 } else { d })?)
+    }
+
     /// What a bound says of the name that it bounds.
     pub fn says(self, bound: &Bound, of: &Aff) -> Result<Constraint, Diagnostic> {
         let scaled = of.scale(bound.denominator)?;
@@ -179,9 +186,9 @@ impl LoopBounds {
     }
 
     /// What they say of the iname is known from here on.
-    pub fn learn(&self, iname: &Name, env: &mut Env) -> Result<(), Diagnostic> {
-        let known = self.known(iname, &|c| env.implies(c))?;
-        env.learn(&known)
+    pub fn learn(&self, iname: &Name, place: &mut Place) -> Result<(), Diagnostic> {
+        let known = self.known(iname, &|c| place.implies(c))?;
+        place.learn(&known)
     }
 
     /// The value of the iname, where they say that it has one, and exactly one.

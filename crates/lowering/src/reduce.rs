@@ -9,37 +9,43 @@ use std::collections::BTreeMap;
 use loopwright_kernel_ir::{Access, DType, Diagnostic, Expr, Name, Part, ReductionOp};
 
 use crate::{
-    analysis::{Filling, PartInfo, reduction},
+    analysis::{Filling, Guard, PartInfo, reduction},
     cell::Cell,
     emitter::{Emitter, Storage, known},
     env::Env,
     fold::and,
     program::{LeafId, LocalArray, Memory, Note, Stmt, Value, ValueKind},
     scan_order,
+    schedule::Statement,
     scope::Scope,
     translate::Target,
 };
 
 impl Emitter<'_, '_> {
     /// The statements of a part, inside its loops and guards.
-    pub fn emit_statement(
-        &mut self,
-        number: usize,
-        info: &PartInfo,
-        env: &Env,
-    ) -> Result<Vec<Stmt>, Diagnostic> {
-        let leaf = self.leaf(number, env);
+    pub fn statement(&mut self, statement: &Statement, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+        let info = statement.of.info(self.analysis);
+        let leaf = self.leaf(statement.of.number, env);
         let mut env = env.clone();
-        let mut stmts = self.load_repeated(info, leaf, &mut env)?;
+        let mut stmts = Vec::new();
+        for access in &statement.repeated {
+            stmts.push(self.load_into_variable(access, leaf, &mut env)?);
+        }
         stmts.extend(match info.execution.part.part {
             Part::Init(n) => self.emit_init(info, n, leaf, &env)?,
             Part::Update(n) => self.emit_update(info, n, leaf, &env)?,
-            Part::Whole | Part::Finish => self.emit_assignment(info, leaf, &env)?,
+            Part::Whole | Part::Finish => self.emit_assignment(info, &statement.filling, leaf, &env)?,
         });
         Ok(stmts)
     }
 
-    fn emit_assignment(&mut self, info: &PartInfo, leaf: LeafId, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+    fn emit_assignment(
+        &mut self,
+        info: &PartInfo,
+        filling: &[Guard],
+        leaf: LeafId,
+        env: &Env,
+    ) -> Result<Vec<Stmt>, Diagnostic> {
         let analysis = self.analysis;
         let instruction = analysis.instruction(info);
         let results = self.results(info, env)?;
@@ -48,8 +54,8 @@ impl Emitter<'_, '_> {
         if let [target] = instruction.targets.as_slice() {
             let dtype = self.target_type(target)?;
             let mut value = self.value(&instruction.value, dtype, scope)?;
-            if let Some(filling) = &info.filling {
-                value = self.filled(value, filling, env)?;
+            if let Some(Filling { value: elsewhere, .. }) = &info.filling {
+                value = self.filled(value, filling, elsewhere, env)?;
             }
             stmts.push(self.assign(target, value, (leaf, 0), env)?);
         } else {
@@ -92,22 +98,22 @@ impl Emitter<'_, '_> {
         Ok(stmts)
     }
 
-    /// The value of a copied cell where there is one, elsewhere the filling.
-    fn filled(&mut self, value: Value, filling: &Filling, env: &Env) -> Result<Value, Diagnostic> {
-        let mut needed = Vec::new();
-        for guard in &filling.guards {
-            if !env.implies(&guard.canonical)? {
-                needed.push(guard.clone());
-            }
-        }
+    /// The value of a copied cell where these guards hold, elsewhere the filling.
+    fn filled(
+        &mut self,
+        value: Value,
+        guards: &[Guard],
+        elsewhere: &Expr,
+        env: &Env,
+    ) -> Result<Value, Diagnostic> {
         let mut cond = None;
-        for guard in self.irredundant(&needed, env)? {
-            let c = self.guard_condition(&guard, env)?;
+        for guard in guards {
+            let c = self.guard_condition(guard, env)?;
             cond = Some(and(cond, c));
         }
         let Some(cond) = cond else { return Ok(value) };
         let dtype = value.dtype;
-        let other = self.value(&filling.value, dtype, Scope::of(env))?;
+        let other = self.value(elsewhere, dtype, Scope::of(env))?;
         Ok(Value { dtype, kind: ValueKind::Select(Box::new(cond), Box::new(value), Box::new(other)) })
     }
 
@@ -150,7 +156,7 @@ impl Emitter<'_, '_> {
             if loopwright_legality::consumer(instruction, n) != info.execution.part.part {
                 continue;
             }
-            let operator = self.operator(&reduce.op)?;
+            let operator = self.analysis.operator(&reduce.op)?;
             let state = self.accumulator_values(info.instruction, n, env)?;
             let local: BTreeMap<Name, Value> =
                 operator.state.iter().map(|s| s.name.clone()).zip(state).collect();
@@ -179,9 +185,9 @@ impl Emitter<'_, '_> {
         let Some(reduce) = reduction(i, n) else {
             return Err(Diagnostic::new("internal", "a part of a reduction that does not exist"));
         };
-        let operator = self.operator(&reduce.op)?;
+        let operator = self.analysis.operator(&reduce.op)?;
         let dtypes = analysis.reduction_types(instruction)?[n].state.clone();
-        let lanes = self.accumulator_lanes(instruction, n);
+        let lanes = self.analysis.accumulator_lanes(instruction, n);
         let single = analysis.kernel.instructions.iter().map(|i| i.reductions().len()).sum::<usize>() == 1;
         let base = if single {
             "acc".to_string()
@@ -247,7 +253,7 @@ impl Emitter<'_, '_> {
         let analysis = self.analysis;
         let instruction = analysis.instruction(info);
         let Some(reduce) = reduction(instruction, n) else { return Ok(Vec::new()) };
-        let operator = self.operator(&reduce.op)?;
+        let operator = self.analysis.operator(&reduce.op)?;
         let cells = match scan_order::is_carried(analysis, info.instruction) {
             true => self.carry(info.instruction, n, env)?,
             false => self.cells(info.instruction, n, env)?,
@@ -290,13 +296,13 @@ impl Emitter<'_, '_> {
         env: &Env,
     ) -> Result<Vec<(Cell, DType)>, Diagnostic> {
         if !self.carries.contains_key(&(instruction, n)) {
-            let lanes = self.carry_lanes(instruction, n);
+            let lanes = self.analysis.carry_lanes(instruction, n);
             let dtypes = self.accumulator_types(instruction, n)?;
             let i = &self.analysis.kernel.instructions[instruction];
             let Some(reduce) = reduction(i, n) else {
                 return Err(Diagnostic::new("internal", "a part of a reduction that does not exist"));
             };
-            let operator = self.operator(&reduce.op)?;
+            let operator = self.analysis.operator(&reduce.op)?;
             let found = self.state_storage(&operator, "carry", dtypes, &lanes);
             self.carries.insert((instruction, n), found);
         }
@@ -327,7 +333,7 @@ impl Emitter<'_, '_> {
         if lanes.is_empty() {
             return Storage::Var(self.new_var(name, dtype, true));
         }
-        let dims = self.lane_lengths(lanes);
+        let dims = self.analysis.lane_lengths(lanes);
         let name = self.unique(name);
         self.private.push(LocalArray { name, dtype, dims, note: String::new() });
         Storage::Private { array: self.private.len() - 1, lanes: lanes.to_vec() }
@@ -343,7 +349,7 @@ impl Emitter<'_, '_> {
         let analysis = self.analysis;
         let instruction = analysis.instruction(info);
         let Some(reduce) = reduction(instruction, n) else { return Ok(Vec::new()) };
-        let operator = self.operator(&reduce.op)?;
+        let operator = self.analysis.operator(&reduce.op)?;
         if reduce.args.len() != operator.inputs.len() {
             return Err(Diagnostic::new(
                 "operator-inputs",

@@ -25,7 +25,7 @@ use crate::{
     env::Env,
     fold::{add, mul, sub},
     items::Join,
-    join::{JoinPlan, axis_names, uses_shared},
+    join::{JoinPlan, axis_names},
     program::{BinOp, Memory, Note, Scope as SyncScope, ShuffleMode, Step, Stmt, Value, ValueKind, VarId},
     scan_order::is_carried,
 };
@@ -35,9 +35,9 @@ type Cells = [(Cell, DType)];
 
 impl Emitter<'_, '_> {
     /// The accumulators of a round begin with the neutral element.
-    pub fn emit_start(&mut self, join: &Join, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+    pub fn start(&mut self, join: &Join, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
         let Some(operator) = self.operator_of(join)? else { return Ok(Vec::new()) };
-        let lanes = self.accumulator_lanes(join.instruction, join.reduction);
+        let lanes = self.analysis.accumulator_lanes(join.instruction, join.reduction);
         self.lane_loops(&lanes, env, &mut |this, env| {
             let cells = this.cells(join.instruction, join.reduction, env)?;
             this.neutral(&operator, &cells, None, env)
@@ -47,17 +47,17 @@ impl Emitter<'_, '_> {
     fn operator_of(&self, join: &Join) -> Result<Option<ReductionOp>, Diagnostic> {
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let reduce = reduction(instruction, join.reduction);
-        reduce.map(|r| self.operator(&r.op)).transpose()
+        reduce.map(|r| self.analysis.operator(&r.op)).transpose()
     }
 
     /// Each lane and thread gets what is joined up to it.
-    pub fn emit_scan(&mut self, join: &Join, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
+    pub fn scan(&mut self, join: &Join, plan: JoinPlan, env: &Env) -> Result<Vec<Stmt>, Diagnostic> {
         let Some(operator) = self.operator_of(join)? else { return Ok(Vec::new()) };
-        let lanes = self.accumulator_lanes(join.instruction, join.reduction);
+        let lanes = self.analysis.accumulator_lanes(join.instruction, join.reduction);
         let around: Vec<Name> = lanes.into_iter().filter(|l| !join.lanes.contains(l)).collect();
         self.lane_loops(&around, env, &mut |this, env| {
-            let mut stmts = vec![this.scan_round(join, &operator, env)?];
-            if !around.is_empty() && uses_shared(this.block, join, this.warp_size()) {
+            let mut stmts = vec![this.scan_round(join, plan, &operator, env)?];
+            if !around.is_empty() && plan.uses_shared() {
                 stmts.push(Stmt::Sync {
                     scope: SyncScope::Block,
                     note: Note::new("the totals of the warps are written again for the next lane"),
@@ -80,7 +80,13 @@ impl Emitter<'_, '_> {
         self.cells(join.instruction, join.reduction, &env)
     }
 
-    fn scan_round(&mut self, join: &Join, operator: &ReductionOp, env: &Env) -> Result<Stmt, Diagnostic> {
+    fn scan_round(
+        &mut self,
+        join: &Join,
+        plan: JoinPlan,
+        operator: &ReductionOp,
+        env: &Env,
+    ) -> Result<Stmt, Diagnostic> {
         let instruction = &self.analysis.kernel.instructions[join.instruction];
         let id = instruction.id.clone();
         let carry = match is_carried(self.analysis, join.instruction) {
@@ -108,26 +114,13 @@ impl Emitter<'_, '_> {
             }
             _ => self.cells(join.instruction, join.reduction, env)?,
         };
-        let plan = self.join_plan(&join.axes);
         let warp_size = self.warp_size();
         let width = match plan {
             JoinPlan::Nothing => 1,
             JoinPlan::Butterfly(width) => width,
             JoinPlan::Warps { .. } => warp_size,
-            JoinPlan::Memory => {
-                let lanes = self.target().parts_of_warps().replace(" or ", " or a multiple of ");
-                return Err(Diagnostic::new(
-                    "scan-threads",
-                    format!(
-                        "the scan `{id}` goes over {} of a block of {} x {} x {} threads, which are no groups of neighbouring lanes or whole warps",
-                        axis_names(join),
-                        self.block[0],
-                        self.block[1],
-                        self.block[2]
-                    ),
-                )
-                .help(format!("scan along thread.x, over {lanes} threads")));
-            }
+            // Threads that are no neighbours are not scanned.
+            JoinPlan::Memory => return Err(Diagnostic::new("internal", "a scan through shared memory")),
         };
         // The thread's number in its warp or part of a warp.
         let of_lane = match width {

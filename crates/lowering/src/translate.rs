@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use loopwright_kernel_ir::{
-    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Kind, Name, Number, Precision, Term,
+    Access, Aff, Arg, BinaryOp, Constraint, DType, Diagnostic, Expr, Kind, Name, Number, Precision,
     TypeTable, Typed, TypedKind, UnaryOp,
 };
 
@@ -18,6 +18,7 @@ use crate::{
     fold::{add, logic, mul, not, select, sub},
     layout::{layout, offset},
     program::{BinOp, MemRef, Memory, UnOp, Value, ValueKind},
+    schedule::spoken::sides,
     scope::Scope,
 };
 
@@ -41,19 +42,9 @@ impl Emitter<'_, '_> {
     /// An integer expression in the index type.
     pub fn index_value(&mut self, e: &Expr, env: &Env) -> Result<Value, Diagnostic> {
         if let Some(aff) = e.to_aff()
-            && scope_is_plain(&aff, &self.analysis.lookup)
+            && let Some(spoken) = self.analysis.respoken(&aff, env)?
         {
-            let canonical = self.analysis.canonical(&aff)?;
-            let named = env.in_names(&canonical)?;
-            // A loop that counts a sum has no value for the parts of it.
-            let has_value = |n: &Name| {
-                env.values.contains_key(n)
-                    || !self.analysis.lookup.is_iname(n)
-                    || loopwright_legality::coordinate_name(self.analysis.kernel.tag(n)).is_some()
-            };
-            if named.terms().len() < aff.terms().len() || !aff.names().iter().all(has_value) {
-                return self.integer(&Expr::from_aff(&named), env);
-            }
+            return self.integer(&Expr::from_aff(&spoken), env);
         }
         self.integer(e, env)
     }
@@ -370,7 +361,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// A constraint as a comparison: terms with negative signs go to the other side.
+    /// A constraint as a comparison of its two sides.
     pub fn condition(&mut self, c: &Constraint, env: &Env) -> Result<Value, Diagnostic> {
         if c.kind == Kind::Eq
             && let Some(builtin) = c.aff.as_var().and_then(|v| builtin(v))
@@ -379,31 +370,7 @@ impl Emitter<'_, '_> {
             let value = Value { dtype: self.index(), kind: builtin };
             return Ok(Value::binary(BinOp::Eq, value, self.index_int(0)));
         }
-        let mut left = Aff::default();
-        let mut right = Aff::default();
-        for (term, k) in c.aff.terms() {
-            let one = match term {
-                Term::Var(name) => Aff::var(name),
-                Term::Div(div) => div.numerator.floor_div(div.denominator)?,
-            };
-            if *k < 0 {
-                left = left.add(&one.scale(k.saturating_neg())?)?;
-            } else {
-                right = right.add(&one.scale(*k)?)?;
-            }
-        }
-        let constant = c.aff.constant_term();
-        // Alone on the left stands what is compared: `i < n`, `i >= 1`, `i + j <= n - 3`.
-        let (op, left, right) = match c.kind {
-            Kind::Eq if left.terms().is_empty() => {
-                (BinOp::Eq, right, Aff::constant(constant.saturating_neg()))
-            }
-            Kind::Eq => (BinOp::Eq, left, right.add_constant(constant)?),
-            Kind::Ge if left.terms().is_empty() => {
-                (BinOp::Ge, right, Aff::constant(constant.saturating_neg()))
-            }
-            Kind::Ge => (BinOp::Lt, left, right.add_constant(constant.saturating_add(1))?),
-        };
+        let (op, left, right) = sides(c)?;
         let left = self.aff_value(&left, env)?;
         let right = self.aff_value(&right, env)?;
         Ok(Value::binary(op, left, right))
@@ -499,15 +466,4 @@ fn builtin(name: &str) -> Option<ValueKind> {
     axis(THREAD_COORDINATES)
         .map(ValueKind::ThreadIdx)
         .or_else(|| axis(BLOCK_COORDINATES).map(ValueKind::BlockIdx))
-}
-
-/// Whether all names of a function are those of inames, coordinates, scalar arguments or scalar
-/// temporaries.
-fn scope_is_plain(aff: &Aff, lookup: &loopwright_kernel_ir::Lookup<'_>) -> bool {
-    aff.names().iter().all(|n| {
-        lookup.is_iname(n)
-            || lookup.is_scalar(n)
-            || loopwright_legality::is_coordinate(n)
-            || lookup.array(n).is_some_and(|a| a.axes.is_empty())
-    })
 }

@@ -59,7 +59,7 @@ fn smallest(kernel: &LoopKernel) -> impl Fn(&Name) -> Option<i64> {
 }
 
 /// `loopwright check`
-pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
+pub fn check(form: &Form, binding: &Binding, schedule: bool) -> Result<(), Failure> {
     let (kernel, program) = lowered(form, binding)?;
     // What no current device can launch is an error even without a device.
     loopwright::runtime::check_device_limits(&program, Device::emulator().limits())?;
@@ -85,6 +85,10 @@ pub fn check(form: &Form, binding: &Binding) -> Result<(), Failure> {
     }
     for note in kernel.declared().single_in_double() {
         let _ = writeln!(text, "{}", note.render_warning());
+    }
+    if schedule {
+        let options = LowerOptions { index: program.index, ..LowerOptions::default() };
+        let _ = write!(text, "\n{}", loopwright::lowering::schedule(&kernel, options)?);
     }
     report::say(&text)?;
     Ok(())

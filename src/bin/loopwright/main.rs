@@ -62,6 +62,11 @@ enum Command {
         form: Form,
         #[command(flatten)]
         binding: input::Binding,
+        /// Also print the schedule: what lowering decides, a line each. Launches with their blocks
+        /// and grids, where temporaries live, loops with their bounds and what they count, guards,
+        /// barriers with the dependence that each is for, shared loads, vectors, joins.
+        #[arg(long)]
+        schedule: bool,
     },
     /// Print a kernel as CUDA C.
     Cuda {
@@ -132,7 +137,9 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Explain(explain) => explain.explain().map_err(|f| explain.form.locate(f)),
         Command::Compare(compare) => compare.compare().map_err(|f| compare.form.locate(f)),
         Command::Bisect(bisect) => bisect.bisect().map_err(|f| bisect.form.locate(f)),
-        Command::Check { form, binding } => check::check(&form, &binding).map_err(|f| form.locate(f)),
+        Command::Check { form, binding, schedule } => {
+            check::check(&form, &binding, schedule).map_err(|f| form.locate(f))
+        }
         Command::Cuda { form, binding, compile } => {
             cuda::print(&form, &binding, compile.as_deref()).map_err(|f| form.locate(f))
         }

@@ -18,6 +18,7 @@ use crate::{
     layout::widest,
     program::{BinOp, MemRef, Stmt, Value, ValueKind},
     reduce::count,
+    schedule::loads::certain_reads,
     scope::Scope,
     translate::Target,
 };
@@ -28,7 +29,7 @@ impl Writer<'_, '_, '_> {
         let items = self.items();
         let mut accesses: Vec<Access> = Vec::new();
         for k in arrays.points.keys() {
-            for access in self.emitter.certain_reads(&self.args[*k]) {
+            for access in certain_reads(self.emitter.analysis, &self.args[*k]) {
                 if self.is_direct(&access) && !accesses.contains(&access) {
                     accesses.push(access);
                 }

@@ -95,6 +95,12 @@ pub(crate) fn check(flat: Flat, target: &Device) -> Result<(), Diagnostic> {
     }
 }
 
+/// A nest, for its launches.
+pub(crate) struct Launches {
+    pub nest: FlatNest,
+    pub flat: Flat,
+}
+
 /// The three launches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
@@ -202,7 +208,7 @@ impl<'w, 'a, 'k> Writer<'w, 'a, 'k> {
         let instruction = &analysis.kernel.instructions[nest.instruction];
         let missing = || Diagnostic::new("internal", "a flattened nest without its reduction");
         let reduce = reduction(instruction, 0).ok_or_else(missing)?;
-        let operator = emitter.operator(&reduce.op)?;
+        let operator = analysis.operator(&reduce.op)?;
         let args = reduce.args.iter().map(|a| nest.inlined(a)).collect();
         // Which instances run where follows from the data: nothing is said of them.
         for part in &nest.parts {

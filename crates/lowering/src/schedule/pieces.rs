@@ -29,28 +29,35 @@
 //! is for, the ends of a row, few threads have. Threads that lie behind the end of a row altogether
 //! are not among them: in the last round that is most of a block.
 
+use std::rc::Rc;
+
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Kind, Name, Part, Tag};
 
+use super::{
+    Ends, Node, Which,
+    guards::{canonical, irredundant},
+    lanes::Context,
+    place::Place,
+    planner::{Piece, Planner},
+};
 use crate::{
     analysis::{Guard, PartInfo},
-    emitter::{Emitter, Piece},
-    env::Env,
     items::Item,
-    program::{BinOp, Note, Stmt, Value},
+    program::Note,
 };
 
 /// A guard over some lanes: where it holds for all of them, and where for one.
-struct Ends {
+struct Range {
     /// At the lane where it holds least.
     least: Constraint,
     /// At the lane where it holds most.
     most: Constraint,
 }
 
-impl Ends {
+impl Range {
     /// Both ends, if there are both.
-    fn of(end: impl Fn(bool) -> Result<Option<Constraint>, Diagnostic>) -> Result<Option<Ends>, Diagnostic> {
-        Ok(end(true)?.zip(end(false)?).map(|(least, most)| Ends { least, most }))
+    fn of(end: impl Fn(bool) -> Result<Option<Constraint>, Diagnostic>) -> Result<Option<Range>, Diagnostic> {
+        Ok(end(true)?.zip(end(false)?).map(|(least, most)| Range { least, most }))
     }
 }
 
@@ -58,9 +65,9 @@ impl Ends {
 struct Apart {
     guard: Guard,
     /// Over the lanes of the vector.
-    vector: Ends,
+    vector: Range,
     /// Over all lanes of the thread.
-    thread: Ends,
+    thread: Range,
     /// Whether it can hold for a part of a vector's lanes only, where all other guards hold for
     /// some lane.
     parts: bool,
@@ -86,29 +93,33 @@ fn whole(info: &PartInfo, apart: &[Apart]) -> PartInfo {
     whole
 }
 
-impl Emitter<'_, '_> {
-    /// The loop over `iname` around an update and nothing else, written once for whole vectors and
-    /// once for each end; `None` where no guard tells the lanes of a vector apart or nothing moves
-    /// at once, and where it cannot be written so.
-    pub fn emit_loop_apart(&mut self, iname: &Name, items: &[Item], env: &Env) -> Option<Vec<Stmt>> {
-        // What is wrong with the loop itself, the loop in one will say.
-        let pieces = self.pieces(iname, items, env).ok()??;
-        let mark = self.mark();
-        let mut stmts = Vec::new();
-        for (piece, does) in pieces {
-            self.piece = Some(piece);
-            let loops = self.emit_one_loop(iname, items, env);
-            self.piece = None;
-            let Ok(mut loops) = loops else {
-                self.back_to(mark);
-                return None;
-            };
-            if let Some(Stmt::For { note, .. }) = loops.first_mut() {
-                *note = does;
-            }
-            stmts.extend(loops);
+impl Planner<'_, '_> {
+    /// The loop over `iname` around an update and nothing else, once for whole vectors and once for
+    /// each end; `None` where no guard tells the lanes of a vector apart or nothing moves at once,
+    /// and where one of these loops has no bounds.
+    pub fn loops_of_pieces(
+        &mut self,
+        iname: &Name,
+        items: &[Item],
+        place: &Place,
+    ) -> Result<Option<Vec<Node>>, Diagnostic> {
+        let Some(pieces) = self.pieces(iname, items, place)? else { return Ok(None) };
+        let mut bounded = Vec::new();
+        for (piece, note) in pieces {
+            self.piece = Some(Rc::new(piece));
+            let bounds = self.bounds_or_refusal(items, iname, place)?;
+            let piece = self.piece.take();
+            let Ok(bounds) = bounds else { return Ok(None) };
+            bounded.push((piece, bounds, note));
         }
-        Some(stmts)
+        let mut nodes = Vec::new();
+        for (piece, bounds, note) in bounded {
+            self.piece = piece;
+            let nodes_of_piece = self.bounded_loop(iname, items, bounds, place, note);
+            self.piece = None;
+            nodes.extend(nodes_of_piece?);
+        }
+        Ok(Some(nodes))
     }
 
     /// What the loops are for into which the one over `iname` is taken apart, in their order, and
@@ -117,7 +128,7 @@ impl Emitter<'_, '_> {
         &self,
         iname: &Name,
         items: &[Item],
-        env: &Env,
+        place: &Place,
     ) -> Result<Option<Vec<(Piece, Note)>>, Diagnostic> {
         let &[Item::Leaf(number)] = items else { return Ok(None) };
         let kernel = self.analysis.kernel;
@@ -131,8 +142,8 @@ impl Emitter<'_, '_> {
         {
             return Ok(None);
         }
-        let bounds = self.loop_bounds(items, iname, env, false, false)?;
-        let mut inside = env.clone();
+        let Ok(bounds) = self.bounds_or_refusal(items, iname, place)? else { return Ok(None) };
+        let mut inside = place.clone();
         inside.bound.insert(iname.clone());
         bounds.learn(iname, &mut inside)?;
         let Some(apart) = self.apart(info, &info.lanes, &inside)? else { return Ok(None) };
@@ -145,10 +156,10 @@ impl Emitter<'_, '_> {
         for lane in &info.lanes {
             self.learn_lane(lane, &mut inside)?;
         }
-        let piece = |info, inside, ends_of| Piece { number, info, inside, ends_of };
+        let piece = |info, inside, ends_of| Piece { number, info: Rc::new(info), inside, ends_of };
         let mut pieces = vec![(piece(whole(info, &apart), Vec::new(), None), Note::default())];
-        let guards = self.irredundant(&info.guards, env)?;
-        // What is known of the numbers that the ends hang on, as that a row begins less than a
+        let guards = irredundant(&info.guards, place)?;
+        // What is known of the numbers that the ends depend on, as that a row begins less than a
         // vector behind a multiple.
         let of_data = |c: &&Constraint| {
             let names = c.names();
@@ -163,8 +174,7 @@ impl Emitter<'_, '_> {
             let own = others.iter().chain([&outside]).chain(&known).cloned();
             let own = own.map(|c| Guard { declared: c.clone(), canonical: c });
             let guards: Vec<Guard> = guards.iter().cloned().chain(own).collect();
-            let all: Vec<Constraint> = guards.iter().map(|g| g.canonical.clone()).collect();
-            if !inside.system().with(&all)?.is_empty()? {
+            if !inside.system().with(&canonical(&guards))?.is_empty()? {
                 let does = if end.is_lower(lane) { "begins" } else { "ends" };
                 let note = Note::new(format!("the elements of the vector that the row {does} in"));
                 let info = PartInfo { guards, ..info.clone() };
@@ -175,44 +185,51 @@ impl Emitter<'_, '_> {
         Ok(Some(pieces))
     }
 
-    /// An update in the loops over its lanes, written twice; `None` where no guard tells the lanes
-    /// of a vector apart or nothing moves at once.
-    pub fn emit_peeled(
+    /// An update in the loops over its lanes, twice; `None` where no guard tells the lanes of a
+    /// vector apart or nothing moves at once.
+    pub fn in_place(
         &mut self,
-        number: usize,
-        info: &PartInfo,
+        of: &Which,
         lanes: &[Name],
-        env: &Env,
-    ) -> Result<Option<Vec<Stmt>>, Diagnostic> {
+        place: &Place,
+    ) -> Result<Option<Vec<Node>>, Diagnostic> {
         if self.piece.is_some() {
             return Ok(None);
         }
-        let Some(apart) = self.apart(info, lanes, env)? else { return Ok(None) };
+        let info = of.info(self.analysis);
+        let Some(apart) = self.apart(info, lanes, place)? else { return Ok(None) };
         let Some((vector, outer)) = lanes.split_last() else { return Ok(None) };
-        let mut stmts = self.emit_lanes(number, &whole(info, &apart), lanes, env)?;
+        let wholes = Which { number: of.number, piece: Some(Rc::new(whole(info, &apart))) };
+        let context = Context::default();
+        let mut nodes = self.lanes(&wholes, lanes, &context, place)?;
         // The others.
-        let note = "the elements of vectors that the row begins or ends in";
         let own = [vector.clone()];
-        let (vectors, threads): (Vec<Ends>, Vec<Ends>) =
+        let (vectors, threads): (Vec<Range>, Vec<Range>) =
             apart.into_iter().map(|a| (a.vector, a.thread)).unzip();
-        let of_thread = self.parted(&threads, env)?;
-        let peeled = self.lane_loops(outer, env, &mut |this, env| {
-            let cond = this.parted(&vectors, env)?;
+        let of_thread = ends(&threads, place)?;
+        let body = self.lane_loops(outer, place, &mut |this, place| {
             let body =
-                this.lane_loops(&own, env, &mut |this, env| this.emit_lanes(number, info, &[], env))?;
+                this.lane_loops(&own, place, &mut |this, place| this.lanes(of, &[], &context, place))?;
+            let of_vector = ends(&vectors, place)?;
             // Without other lanes, the thread has one vector.
-            if cond == of_thread {
+            if of_vector == of_thread {
                 return Ok(body);
             }
-            Ok(vec![Stmt::If { cond, body, otherwise: Vec::new(), note: Note::default() }])
+            Ok(vec![Node::Ends { ends: of_vector, note: Note::default(), body }])
         })?;
-        stmts.push(Stmt::If { cond: of_thread, body: peeled, otherwise: Vec::new(), note: Note::new(note) });
-        Ok(Some(stmts))
+        let note = Note::new("the elements of vectors that the row begins or ends in");
+        nodes.push(Node::Ends { ends: of_thread, note, body });
+        Ok(Some(nodes))
     }
 
     /// The guards of an update that tell the lanes of a vector apart; `None` where none does or
     /// nothing moves at once.
-    fn apart(&self, info: &PartInfo, lanes: &[Name], env: &Env) -> Result<Option<Vec<Apart>>, Diagnostic> {
+    fn apart(
+        &self,
+        info: &PartInfo,
+        lanes: &[Name],
+        place: &Place,
+    ) -> Result<Option<Vec<Apart>>, Diagnostic> {
         let analysis = self.analysis;
         let Some(vector) = lanes.last() else { return Ok(None) };
         let instruction = analysis.instruction(info);
@@ -233,13 +250,13 @@ impl Emitter<'_, '_> {
             let declared = instruction.reductions();
             let declared = declared.iter().flat_map(|r| r.args.iter().flat_map(|a| a.accesses()));
             for access in declared.filter(|d| d.array == access.array) {
-                moves |= self.is_vector(&access, vector, count, env)?;
+                moves |= self.is_vector(&access, vector, count, place)?;
             }
         }
         if !moves {
             return Ok(None);
         }
-        let mut inside = env.clone();
+        let mut inside = place.clone();
         for lane in lanes {
             self.learn_lane(lane, &mut inside)?;
         }
@@ -252,7 +269,7 @@ impl Emitter<'_, '_> {
                 mixed.push(guard.clone());
             }
         }
-        let mixed = self.irredundant(&mixed, &inside)?;
+        let mixed = irredundant(&mixed, &inside)?;
         // What a guard is where it holds least, or most, among these lanes.
         let extreme =
             |c: &Constraint, lanes: &[Name], least: bool| -> Result<Option<Constraint>, Diagnostic> {
@@ -269,15 +286,14 @@ impl Emitter<'_, '_> {
                 Ok((!lanes.iter().any(|l| aff.mentions(l))).then(|| Constraint::nonneg(aff)))
             };
         let own = [vector.clone()];
-        let mut any = inside.clone();
-        any.learn(&mixed.iter().map(|g| g.canonical.clone()).collect::<Vec<_>>())?;
+        let any = inside.with(&canonical(&mixed))?;
         // Where the first lane decides for all of them, the whole vector is in range or none of it
         // is.
         let mut all = Vec::new();
         for guard in mixed {
             let c = &guard.canonical;
             let (Some(vector), Some(thread)) =
-                (Ends::of(|least| extreme(c, &own, least))?, Ends::of(|least| extreme(c, lanes, least))?)
+                (Range::of(|least| extreme(c, &own, least))?, Range::of(|least| extreme(c, lanes, least))?)
             else {
                 return Ok(None);
             };
@@ -286,33 +302,15 @@ impl Emitter<'_, '_> {
         }
         Ok(all.iter().any(|a| a.parts).then_some(all))
     }
+}
 
-    /// Whether some lane is in range, as far as each guard by itself tells, and some lane is not.
-    fn parted(&mut self, guards: &[Ends], env: &Env) -> Result<Value, Diagnostic> {
-        let mut cond = self.one_fails(guards.iter().map(|g| &g.least), env)?;
-        for guard in guards {
-            if !env.implies(&guard.most)? {
-                cond = Value::binary(BinOp::And, cond, self.condition(&guard.most, env)?);
-            }
+/// Where some lane is in range, as far as each guard by itself tells, and some lane is not.
+fn ends(guards: &[Range], place: &Place) -> Result<Ends, Diagnostic> {
+    let mut holds = Vec::new();
+    for guard in guards {
+        if !place.implies(&guard.most)? {
+            holds.push(guard.most.clone());
         }
-        Ok(cond)
     }
-
-    /// Whether one of these constraints does not hold.
-    fn one_fails<'c>(
-        &mut self,
-        constraints: impl Iterator<Item = &'c Constraint>,
-        env: &Env,
-    ) -> Result<Value, Diagnostic> {
-        let mut cond: Option<Value> = None;
-        for c in constraints {
-            let not = Constraint::nonneg(c.aff.neg()?.add_constant(-1)?);
-            let own = self.condition(&not, env)?;
-            cond = Some(match cond {
-                Some(cond) => Value::binary(BinOp::Or, cond, own),
-                None => own,
-            });
-        }
-        cond.ok_or_else(|| Diagnostic::new("internal", "no guard tells lanes apart"))
-    }
+    Ok(Ends { fails: guards.iter().map(|g| g.least.clone()).collect(), holds })
 }

@@ -1,0 +1,208 @@
+//! Which parts come under which guards.
+//!
+//! A guard stands where all its names have values, around as many neighbours as share it, unless a
+//! barrier would come to stand inside it and the guard differs between threads: then it goes
+//! further in. A constraint that follows from what is known at that place (ranges of coordinates,
+//! bounds of loops, outer guards, assumptions) is not tested, and of the rest none that follows from
+//! the others.
+
+use std::rc::Rc;
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Part};
+
+use super::{Guarded, Node, Which, place::Place, planner::Planner};
+use crate::{
+    analysis::{Guard, PartInfo},
+    items::Item,
+};
+
+impl Planner<'_, '_> {
+    /// The nodes of neighbouring items.
+    pub fn items(&mut self, items: &[Item], place: &mut Place) -> Result<Vec<Node>, Diagnostic> {
+        let mut nodes = Vec::new();
+        let mut k = 0;
+        while k < items.len() {
+            if self.is_init(&items[k]) {
+                nodes.extend(self.item(&items[k], place)?);
+                k += 1;
+                continue;
+            }
+            let shared = self.required(&items[k], place)?;
+            if shared.is_empty() {
+                nodes.extend(self.item(&items[k], place)?);
+                k += 1;
+                continue;
+            }
+            // Neighbours that need the same guards come under one. Accumulators are initialised
+            // before it.
+            let mut end = k + 1;
+            let mut inits = Vec::new();
+            while end < items.len() {
+                if self.is_init(&items[end]) {
+                    inits.push(end);
+                    end += 1;
+                    continue;
+                }
+                let next = self.required(&items[end], place)?;
+                if !shared.iter().all(|g| next.contains(g)) || next.len() != shared.len() {
+                    break;
+                }
+                end += 1;
+            }
+            while end > k + 1 && self.is_init(&items[end - 1]) {
+                end -= 1;
+            }
+            for init in inits.iter().filter(|i| **i < end) {
+                nodes.extend(self.item(&items[*init], place)?);
+            }
+            let guards = irredundant(&shared, place)?;
+            let mut inside = place.with(&canonical(&guards))?;
+            let of = Item::parts(std::slice::from_ref(&items[k])).first().map(|p| self.which(*p));
+            let known = inside.clone();
+            let mut body = Vec::new();
+            for (n, item) in items.iter().enumerate().take(end).skip(k) {
+                if !inits.contains(&n) {
+                    body.extend(self.item(item, &mut inside)?);
+                }
+            }
+            nodes.extend(self.guarded(guards, of, known, body));
+            k = end;
+        }
+        Ok(nodes)
+    }
+
+    fn item(&mut self, item: &Item, place: &mut Place) -> Result<Vec<Node>, Diagnostic> {
+        match item {
+            Item::Sync(note) => Ok(vec![Node::Sync(note.clone())]),
+            Item::Leaf(part) => self.leaf(*part, place),
+            Item::Join(join) => self.join(join),
+            Item::Start(join) => Ok(vec![Node::Start(join.clone())]),
+            Item::Loop { iname, body } => self.loop_over(iname, body, place),
+        }
+    }
+
+    /// A body under guards, if there are any.
+    pub fn guarded(
+        &self,
+        guards: Vec<Guard>,
+        of: Option<Which>,
+        inside: Place,
+        body: Vec<Node>,
+    ) -> Vec<Node> {
+        if guards.is_empty() || body.is_empty() {
+            return body;
+        }
+        // What makes instances those of one end of a range is no guard of the part, and the loop
+        // says it.
+        let own = |g: &&Guard| match &self.piece {
+            Some(piece) if piece.ends_of.is_some() => self.analysis.parts[piece.number].guards.contains(g),
+            _ => true,
+        };
+        let explained = guards.iter().filter(own).cloned().collect();
+        vec![Node::Guard(Guarded { guards, explained, of, inside, body })]
+    }
+
+    /// The constraints that all parts of an item need, can be tested here, and are not known here.
+    fn required(&self, item: &Item, place: &Place) -> Result<Vec<Guard>, Diagnostic> {
+        let uniform_only = item.converges();
+        let parts: Vec<usize> = Item::parts(std::slice::from_ref(item))
+            .into_iter()
+            .filter(|p| !matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))
+            .collect();
+        if matches!(item, Item::Sync(_) | Item::Join(_) | Item::Start(_)) {
+            return Ok(Vec::new());
+        }
+        let Some((first, rest)) = parts.split_first() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for guard in &self.part(*first).guards {
+            let common =
+                rest.iter().all(|p| self.part(*p).guards.iter().any(|g| g.canonical == guard.canonical));
+            if common
+                && !found.iter().any(|g: &Guard| g.canonical == guard.canonical)
+                && self.testable(&guard.canonical, place)
+                && (!uniform_only || self.uniform(&guard.canonical.aff))
+                && !place.implies(&guard.canonical)?
+            {
+                found.push(guard.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// A part with its lanes, and what is known once it has run.
+    fn leaf(&mut self, number: usize, place: &mut Place) -> Result<Vec<Node>, Diagnostic> {
+        let of = self.which(number);
+        let mut nodes = self.lanes_of_part(&of, place)?;
+        if self.learn_loaded(of.info(self.analysis), place)? {
+            nodes.push(Node::Known(place.clone()));
+        }
+        Ok(nodes)
+    }
+
+    /// What is known once a part has run: values loaded from data, with the ranges declared for
+    /// them. Whether there are any.
+    fn learn_loaded(&mut self, info: &PartInfo, place: &mut Place) -> Result<bool, Diagnostic> {
+        let analysis = self.analysis;
+        let instruction = analysis.instruction(info);
+        let mut loaded = false;
+        for target in &instruction.targets {
+            if !analysis.data.contains(&target.array) || !target.index.is_empty() {
+                continue;
+            }
+            loaded = true;
+            Rc::make_mut(&mut self.data).insert(target.array.clone());
+            place.data = self.data.clone();
+            let mut known = Vec::new();
+            // The lowest bits of a number.
+            if let loopwright_kernel_ir::Expr::Binary(loopwright_kernel_ir::BinaryOp::BitAnd, _, mask) =
+                &instruction.value
+                && let loopwright_kernel_ir::Expr::Int(mask @ 0..) = **mask
+            {
+                let value = Aff::var(&target.array);
+                known.push(Constraint::nonneg(value.clone()));
+                known.push(Constraint::le(&value, &Aff::constant(mask))?);
+            }
+            if let loopwright_kernel_ir::Expr::Subscript(source) = &instruction.value {
+                for fact in &analysis.kernel.facts {
+                    let loopwright_kernel_ir::Fact::Range { array, lower, upper } = fact else { continue };
+                    if *array != source.array {
+                        continue;
+                    }
+                    let value = Aff::var(&target.array);
+                    if let Some(lower) = lower.as_ref().and_then(|e| e.to_aff()) {
+                        known.push(Constraint::le(&lower, &value)?);
+                    }
+                    if let Some(upper) = upper.as_ref().and_then(|e| e.to_aff()) {
+                        known.push(Constraint::lt(&value, &upper)?);
+                    }
+                }
+            }
+            place.learn(&known)?;
+        }
+        Ok(loaded)
+    }
+}
+
+/// The canonical forms of guards.
+pub(crate) fn canonical(guards: &[Guard]) -> Vec<Constraint> {
+    guards.iter().map(|g| g.canonical.clone()).collect()
+}
+
+/// The guards without those that follow from the others and what is known.
+pub(crate) fn irredundant(guards: &[Guard], place: &Place) -> Result<Vec<Guard>, Diagnostic> {
+    if guards.len() < 2 {
+        return Ok(guards.to_vec());
+    }
+    let mut kept: Vec<Guard> = guards.to_vec();
+    let mut k = 0;
+    while k < kept.len() {
+        let others = kept.iter().enumerate().filter(|(n, _)| *n != k);
+        let others: Vec<Constraint> = others.map(|(_, g)| g.canonical.clone()).collect();
+        if place.system().with(&others)?.implies(&kept[k].canonical)? {
+            kept.remove(k);
+        } else {
+            k += 1;
+        }
+    }
+    Ok(kept)
+}

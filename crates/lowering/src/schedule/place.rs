@@ -1,0 +1,87 @@
+//! What is known at a place of a body: which names have a value there, and which constraints hold.
+//!
+//! Decisions are made from this alone. Writing takes the same places along, since how an index is
+//! written (a quotient that truncates, a bound that is constant) depends on what holds there.
+
+use std::{cell::RefCell, collections::BTreeMap, collections::BTreeSet, rc::Rc};
+
+use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name};
+use loopwright_poly::{System, Table};
+
+/// What is known at a place.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// Canonical names that have a value here: coordinates and inames of loops and lanes around.
+    pub bound: BTreeSet<Name>,
+    /// Integer scalars that have been loaded from data by now.
+    pub data: Rc<BTreeSet<Name>>,
+    /// Inames of loops of one iteration: their one value.
+    pub only: BTreeMap<Name, Aff>,
+    /// Coordinates of axes on which there is one thread or block.
+    pub fixed: Rc<BTreeMap<Name, Aff>>,
+    /// What holds here.
+    system: System,
+    answers: Rc<RefCell<Table<Constraint, bool>>>,
+}
+
+impl Place {
+    pub fn new(known: &[Constraint]) -> Result<Self, Diagnostic> {
+        Ok(Place {
+            bound: BTreeSet::new(),
+            data: Rc::default(),
+            only: BTreeMap::new(),
+            fixed: Rc::default(),
+            system: System::new(known)?,
+            answers: Rc::default(),
+        })
+    }
+
+    /// What holds here.
+    pub fn system(&self) -> &System {
+        &self.system
+    }
+
+    /// From here on this holds as well.
+    pub fn learn(&mut self, known: &[Constraint]) -> Result<(), Diagnostic> {
+        if known.is_empty() {
+            return Ok(());
+        }
+        self.system.add_all(known)?;
+        self.answers = Rc::default();
+        Ok(())
+    }
+
+    /// As [`Self::learn`], at a place further in.
+    pub fn with(&self, known: &[Constraint]) -> Result<Place, Diagnostic> {
+        let mut inner = self.clone();
+        inner.learn(known)?;
+        Ok(inner)
+    }
+
+    /// Whether a constraint is known to hold here.
+    pub fn implies(&self, c: &Constraint) -> Result<bool, Diagnostic> {
+        if let Some(answer) = self.answers.borrow().get(c) {
+            return Ok(*answer);
+        }
+        let answer = self.system.implies(c)?;
+        self.answers.borrow_mut().insert(c.clone(), answer);
+        Ok(answer)
+    }
+
+    /// The canonical function, where inames and coordinates that have one value here are that value.
+    pub fn with_constants(&self, canonical: &Aff) -> Result<Aff, Diagnostic> {
+        Ok(canonical.substitute(&|n| self.only.get(n).or_else(|| self.fixed.get(n)).cloned())?)
+    }
+
+    /// The value of `floor(numerator / denominator)`, where it is the same for all that holds here
+    /// and can be seen without asking far.
+    pub fn constant_quotient(&self, numerator: &Aff, denominator: i64) -> Result<Option<i64>, Diagnostic> {
+        if denominator > 1
+            && let (Some(least), Some(greatest)) = self.system.constant_range(numerator)?
+            && least.div_euclid(denominator) == greatest.div_euclid(denominator)
+        {
+            return Ok(Some(least.div_euclid(denominator)));
+        }
+        Ok(self.with_constants(&numerator.floor_div(denominator)?)?.as_constant())
+    }
+}

@@ -1,0 +1,82 @@
+//! What the passes over one device kernel share.
+
+use std::{collections::BTreeSet, rc::Rc};
+
+use loopwright_kernel_ir::{Aff, Constraint, Name, Part};
+use loopwright_legality::{Presence, THREAD_COORDINATES};
+use loopwright_target::Target;
+
+use super::{Which, place::Place};
+use crate::{
+    Hazards,
+    analysis::{Analysis, PartInfo},
+    items::Item,
+    loop_bounds::LoopBounds,
+};
+
+/// Decides for one device kernel.
+pub(crate) struct Planner<'a, 'k> {
+    pub analysis: &'a Analysis<'k>,
+    pub block: [u32; 3],
+    pub target: &'a Target,
+    pub hazards: Hazards,
+    /// Integer scalars that have been loaded from data so far.
+    pub data: Rc<BTreeSet<Name>>,
+    /// What the loop in hand is for, where it is not for all instances of its part.
+    pub piece: Option<Rc<Piece>>,
+}
+
+/// Some instances of a part, which have a loop of their own (see `pieces`).
+pub(crate) struct Piece {
+    pub number: usize,
+    /// The part, with guards that only these instances fulfil.
+    pub info: Rc<PartInfo>,
+    /// Those of the guards that are tested inside of the loop and do not bound it.
+    pub inside: Vec<Constraint>,
+    /// Of the elements at one end: the bounds of the loop over all instances.
+    pub ends_of: Option<LoopBounds>,
+}
+
+impl<'a, 'k> Planner<'a, 'k> {
+    /// A part, or the piece of it that is in hand.
+    pub fn which(&self, number: usize) -> Which {
+        let piece = self.piece.as_ref().filter(|piece| piece.number == number);
+        Which { number, piece: piece.map(|piece| piece.info.clone()) }
+    }
+
+    /// What is known of a part, or of the piece of it that is in hand.
+    pub fn part(&self, number: usize) -> &PartInfo {
+        match &self.piece {
+            Some(piece) if piece.number == number => &piece.info,
+            _ => &self.analysis.parts[number],
+        }
+    }
+
+    pub fn is_init(&self, item: &Item) -> bool {
+        matches!(item, Item::Leaf(p) if matches!(self.analysis.parts[*p].execution.part.part, Part::Init(_)))
+    }
+
+    /// Whether all names of a constraint have values here.
+    pub fn testable(&self, c: &Constraint, place: &Place) -> bool {
+        c.names().iter().all(|n| self.available(n, place))
+    }
+
+    pub fn available(&self, name: &Name, place: &Place) -> bool {
+        place.bound.contains(name) || self.analysis.is_parameter(name) || self.data.contains(name)
+    }
+
+    /// Whether a function has the same value for all threads of a block.
+    pub fn uniform(&self, aff: &Aff) -> bool {
+        aff.names().iter().all(|n| {
+            if THREAD_COORDINATES.contains(&n.as_str()) {
+                return false;
+            }
+            if self.analysis.lookup.array(n).is_none() {
+                return true;
+            }
+            self.analysis
+                .writers(n)
+                .all(|(_, p)| p.execution.threads.iter().all(|t| *t == Presence::Replicated))
+        })
+    }
+}

@@ -1,0 +1,297 @@
+//! A schedule as text: a line for each decision, indented by what is around it.
+
+use std::fmt::Write;
+
+use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Kind, Name, Reduce};
+use loopwright_legality::BLOCK_COORDINATES;
+
+use super::{
+    Body, Counter, GridExtent, HostNode, KernelBody, KernelPlan, Load, LoadHow, Loop, Node, Schedule,
+    Statement, counters::converges, storage::Home,
+};
+use crate::{
+    analysis::{Analysis, Guard, reduction},
+    flat::Stage,
+    items::Join,
+    join::{JoinPlan, axis_names},
+    loop_bounds::{LoopBounds, LoopEnd, Side},
+    program::Note,
+};
+
+/// The text of a schedule.
+pub(crate) fn text(schedule: &Schedule, analysis: &Analysis<'_>) -> Result<String, Diagnostic> {
+    let mut text = Text { analysis, text: String::new() };
+    text.host(schedule, &schedule.host, 0)?;
+    Ok(text.text)
+}
+
+struct Text<'a, 'k> {
+    analysis: &'a Analysis<'k>,
+    text: String,
+}
+
+impl Text<'_, '_> {
+    fn line(&mut self, depth: usize, line: &str, note: &Note) {
+        let indent = "    ".repeat(depth);
+        let note = if note.text.is_empty() { String::new() } else { format!("    # {}", note.text) };
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.text, "{indent}{line}{note}");
+    }
+
+    fn plain(&mut self, depth: usize, line: &str) {
+        self.line(depth, line, &Note::default());
+    }
+
+    fn host(&mut self, schedule: &Schedule, nodes: &[HostNode], depth: usize) -> Result<(), Diagnostic> {
+        for node in nodes {
+            match node {
+                HostNode::For { iname, bounds, body, note, .. } => {
+                    self.line(depth, &format!("host loop {iname}: {}", bounds_text(bounds, iname)?), note);
+                    self.host(schedule, body, depth + 1)?;
+                }
+                HostNode::Launch(number) => {
+                    if let Some(plan) = schedule.kernels.get(*number) {
+                        self.kernel(plan, depth)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn kernel(&mut self, plan: &KernelPlan, depth: usize) -> Result<(), Diagnostic> {
+        for note in plan.notes.iter().filter(|n| !n.text.is_empty()) {
+            self.plain(depth, &format!("# {}", note.text));
+        }
+        match &plan.body {
+            KernelBody::Segments(launches, stage) => {
+                let does = match stage {
+                    Stage::Starts => "finds where each run of points begins",
+                    Stage::Runs => "each warp reduces a run of points",
+                    Stage::Join => "one block joins what runs have of common segments",
+                };
+                let iname = &launches.nest.point;
+                self.plain(depth, &format!("kernel {}: segments of {iname}: {does}", plan.name));
+            }
+            KernelBody::Nodes(body) => {
+                let Body { block, grid, nodes, .. } = body.as_ref();
+                let threads: Vec<String> = block.iter().map(u32::to_string).collect();
+                self.plain(depth, &format!("kernel {}: block {}", plan.name, threads.join(" x ")));
+                for (extent, coordinate) in grid.iter().zip(BLOCK_COORDINATES) {
+                    if let Some(extent) = extent {
+                        self.plain(depth + 1, &grid_text(extent, coordinate)?);
+                    }
+                }
+                self.storage(plan, depth + 1)?;
+                self.nodes(nodes, depth + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn storage(&mut self, plan: &KernelPlan, depth: usize) -> Result<(), Diagnostic> {
+        let analysis = self.analysis;
+        for temporary in &analysis.kernel.temporaries {
+            let touched = analysis.touches.get(&temporary.name);
+            let here = touched.into_iter().flatten().any(|(part, _)| plan.parts.contains(part));
+            if !here || temporary.space == loopwright_kernel_ir::AddressSpace::Global {
+                continue;
+            }
+            let home = match analysis.home(temporary)? {
+                Home::Variable => "a variable of each thread".to_string(),
+                Home::Private { lanes, dims } => {
+                    format!("an array of each thread, {dims:?}{}", for_each(&lanes))
+                }
+                Home::Shared { dims } => format!("an array of each block, {dims:?}"),
+            };
+            self.plain(depth, &format!("{}: {home}", temporary.name));
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for number in plan.parts.iter().map(|p| analysis.parts[*p].instruction) {
+            if !seen.insert(number) {
+                continue;
+            }
+            let instruction = &analysis.kernel.instructions[number];
+            for (n, reduce) in instruction.reductions().iter().enumerate() {
+                let lanes = analysis.accumulator_lanes(number, n);
+                let (of, id) = (self.state(reduce), &instruction.id);
+                self.plain(depth, &format!("accumulator of {id}: {of} in each thread{}", for_each(&lanes)));
+            }
+        }
+        Ok(())
+    }
+
+    fn state(&self, reduce: &Reduce) -> String {
+        let values = self.analysis.kernel.operator(&reduce.op).map_or(1, |o| o.state.len());
+        format!("{values} value{}", if values == 1 { "" } else { "s" })
+    }
+
+    fn nodes(&mut self, nodes: &[Node], depth: usize) -> Result<(), Diagnostic> {
+        for node in nodes {
+            match node {
+                Node::Loop(l) => {
+                    self.line(depth, &loop_text(l)?, &l.note);
+                    self.nodes(&l.body, depth + 1)?;
+                }
+                Node::Once { iname, value, body, .. } => {
+                    self.plain(depth, &format!("{iname} = {value}"));
+                    self.nodes(body, depth + 1)?;
+                }
+                Node::Guard(g) => {
+                    let cond = all_of(g.guards.iter().map(|g| &g.declared));
+                    self.plain(depth, &format!("if {cond}{}", for_whom(&g.body)));
+                    self.nodes(&g.body, depth + 1)?;
+                }
+                Node::Ends { ends, note, body } => {
+                    let mut cond = format!("not ({})", all_of(ends.fails.iter()));
+                    if !ends.holds.is_empty() {
+                        cond += &format!(" and {}", all_of(ends.holds.iter()));
+                    }
+                    self.line(depth, &format!("if {cond}"), note);
+                    self.nodes(body, depth + 1)?;
+                }
+                Node::Lane { lane, body, .. } => {
+                    self.plain(depth, &format!("for each {lane}"));
+                    self.nodes(body, depth + 1)?;
+                }
+                Node::Statement(s) => self.statement(s, depth),
+                Node::Loads { loads, body, .. } => {
+                    for load in loads {
+                        self.plain(depth, &load_text(load));
+                    }
+                    self.nodes(body, depth)?;
+                }
+                Node::Vector(v) => {
+                    let reads = v.reads.iter().map(|a| format!("load {a}"));
+                    let write = v.write.iter().map(|a| format!("store {a}"));
+                    let moves: Vec<String> = reads.chain(write).collect();
+                    let moves = match moves.as_slice() {
+                        [] => ", loaded above".to_string(),
+                        moves => format!(": {}", moves.join(", ")),
+                    };
+                    self.plain(depth, &format!("by vectors of {} over {}{moves}", v.length, v.lane));
+                    self.plain(depth + 1, &format!("for each {}", v.lane));
+                    self.statement(&v.statement, depth + 2);
+                }
+                Node::VectorLoads { accesses, lane, length, .. } => {
+                    let loads: Vec<String> = accesses.iter().map(|a| format!("load {a}")).collect();
+                    self.plain(depth, &format!("by vectors of {length} over {lane}: {}", loads.join(", ")));
+                }
+                Node::Ahead { loads, uses, .. } => {
+                    self.nodes(loads, depth)?;
+                    self.nodes(uses, depth)?;
+                }
+                Node::Join { join, plan } => self.plain(depth, &self.join_text(join, *plan)),
+                Node::Start(join) => {
+                    self.plain(depth, &format!("the accumulator of {} begins anew", self.owner(join)));
+                }
+                Node::Sync(note) => self.line(depth, "barrier", note),
+                Node::Known(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self, s: &Statement, depth: usize) {
+        let part = &s.of.info(self.analysis).execution.part;
+        for access in &s.repeated {
+            self.plain(depth, &format!("load {access} once"));
+        }
+        let filling = match s.filling.as_slice() {
+            [] => String::new(),
+            guards => format!(", filling unless {}", all_of(guards.iter().map(|g: &Guard| &g.declared))),
+        };
+        self.plain(depth, &format!("{part}{filling}"));
+    }
+
+    fn owner(&self, join: &Join) -> Name {
+        self.analysis.kernel.instructions[join.instruction].id.clone()
+    }
+
+    fn join_text(&self, join: &Join, plan: JoinPlan) -> String {
+        let how = match plan {
+            JoinPlan::Nothing => "in each thread".to_string(),
+            JoinPlan::Butterfly(width) => format!("by shuffles among {width} lanes"),
+            JoinPlan::Warps { group, .. } => {
+                format!("by shuffles in each warp, then through shared memory, {group} threads together")
+            }
+            JoinPlan::Memory => "through shared memory".to_string(),
+        };
+        let instruction = &self.analysis.kernel.instructions[join.instruction];
+        let op = reduction(instruction, join.reduction).map_or_else(String::new, |r| r.op.to_string());
+        let lanes: Vec<&str> = join.lanes.iter().map(|l| &**l).collect();
+        let mut over = lanes;
+        let axes = axis_names(join);
+        if !axes.is_empty() {
+            over.push(&axes);
+        }
+        let to = if join.scan || join.to_all { "" } else { ", for the first thread" };
+        let does = if join.scan { "scan" } else { "join" };
+        format!("{does} {op} of {} over {}: {how}{to}", self.owner(join), over.join(", "))
+    }
+}
+
+fn for_each(lanes: &[Name]) -> String {
+    let lanes: Vec<&str> = lanes.iter().map(|l| &**l).collect();
+    if lanes.is_empty() { String::new() } else { format!(", for each {}", lanes.join(", ")) }
+}
+
+fn load_text(load: &Load) -> String {
+    let Load { access, how } = load;
+    let access: &Access = access;
+    match how {
+        LoadHow::Variable => format!("load {access} once"),
+        LoadHow::Elements(lanes) => format!("load {access}{}", for_each(lanes)),
+        LoadHow::Vectors(lanes, length, _) => {
+            format!("load {access}{}, by vectors of {length}", for_each(lanes))
+        }
+    }
+}
+
+fn loop_text(l: &Loop) -> Result<String, Diagnostic> {
+    let unroll = if l.unroll { ", unrolled" } else { "" };
+    let counts = match &l.counter {
+        Counter::Iname => String::new(),
+        Counter::Sum(sum) => format!(", counts {} = {}", sum.name, sum.canonical),
+    };
+    let whom = for_whom(&l.body);
+    Ok(format!("loop {}: {}{unroll}{counts}{whom}", l.iname, bounds_text(&l.bounds, &l.iname)?))
+}
+
+/// For whom a condition or bounds hold: for each thread, or for all of a block that meet inside.
+fn for_whom(body: &[Node]) -> &'static str {
+    if converges(body) { ", for all threads of the block" } else { "" }
+}
+
+fn bounds_text(bounds: &LoopBounds, iname: &Name) -> Result<String, Diagnostic> {
+    let of = Aff::var(iname);
+    let lower = end_text(&bounds.lower, Side::Lower, &of)?;
+    Ok(format!("{lower} and {}", end_text(&bounds.upper, Side::Upper, &of)?))
+}
+
+/// What an end says of the index; of several parts the weakest counts.
+fn end_text(end: &LoopEnd, side: Side, of: &Aff) -> Result<String, Diagnostic> {
+    let mut lists = Vec::new();
+    for bounds in &end.0 {
+        let says = bounds.iter().map(|b| side.says(b, of)).collect::<Result<Vec<Constraint>, _>>()?;
+        lists.push(all_of(says.iter()));
+    }
+    Ok(match lists.as_slice() {
+        [one] => one.clone(),
+        several => format!("({})", several.join(" or ")),
+    })
+}
+
+fn grid_text(extent: &GridExtent, coordinate: &str) -> Result<String, Diagnostic> {
+    let blocks = end_text(&LoopEnd(extent.uppers.clone()), Side::Upper, &Aff::var(coordinate))?;
+    let least = if extent.at_least_one { ", at least one" } else { "" };
+    Ok(format!("blocks: {blocks}{least}"))
+}
+
+fn all_of<'c>(constraints: impl Iterator<Item = &'c Constraint>) -> String {
+    let says = |c: &Constraint| match (c.kind, c.aff.as_var()) {
+        (Kind::Eq, Some(name)) => format!("{name} = 0"),
+        _ => c.to_string(),
+    };
+    constraints.map(says).collect::<Vec<_>>().join(" and ")
+}

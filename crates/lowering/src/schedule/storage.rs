@@ -1,0 +1,98 @@
+//! Where temporaries and accumulators live.
+//!
+//! A private scalar is a variable, unless lanes are around what writes it: then it is an array of
+//! the thread with an element for each of their values, as are private arrays, whose own axes come
+//! behind those. What is shared is an array of the block, a scalar one of length 1. An accumulator
+//! has a copy for each lane that is around it or reduced over.
+
+use loopwright_kernel_ir::{AddressSpace, Array, Diagnostic, Name, Part, PartRef, ReductionOp};
+
+use crate::{analysis::Analysis, layout::constant_dims};
+
+/// Where a temporary lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// In a variable of the thread.
+    Variable,
+    /// In an array of the thread with an axis for each of these lanes in front of its own.
+    Private { lanes: Vec<Name>, dims: Vec<u64> },
+    /// In an array of the block.
+    Shared { dims: Vec<u64> },
+}
+
+impl Analysis<'_> {
+    /// Where a temporary lives that is not global.
+    pub fn home(&self, array: &Array) -> Result<Home, Diagnostic> {
+        let own = constant_dims(array).ok_or_else(|| {
+            Diagnostic::new(
+                "not-constant-shape",
+                format!("`{}` is {}, so its lengths have to be constant", array.name, array.space),
+            )
+            .help("give it constant lengths, fix the parameter, or make it global")
+        })?;
+        Ok(match array.space {
+            AddressSpace::Private => {
+                let lanes = self.lanes_of_writers(&array.name);
+                if own.is_empty() && lanes.is_empty() {
+                    return Ok(Home::Variable);
+                }
+                let dims = self.lane_lengths(&lanes).into_iter().chain(own).collect();
+                Home::Private { lanes, dims }
+            }
+            AddressSpace::Shared if own.is_empty() => Home::Shared { dims: vec![1] },
+            AddressSpace::Shared => Home::Shared { dims: own },
+            AddressSpace::Global => {
+                return Err(Diagnostic::new("internal", format!("`{}` is global", array.name)));
+            }
+        })
+    }
+
+    /// The lanes that a private temporary has a copy for.
+    fn lanes_of_writers(&self, name: &Name) -> Vec<Name> {
+        let mut lanes: Vec<Name> = Vec::new();
+        for (_, part) in self.writers(name) {
+            for lane in &part.lanes {
+                if !lanes.contains(lane) {
+                    lanes.push(lane.clone());
+                }
+            }
+        }
+        lanes
+    }
+
+    /// How many values lanes have.
+    pub fn lane_lengths(&self, lanes: &[Name]) -> Vec<u64> {
+        let length = |lane: &Name| self.extents.get(lane).and_then(|e| e.constant).unwrap_or(1);
+        lanes.iter().map(|lane| u64::try_from(length(lane)).unwrap_or(1)).collect()
+    }
+
+    /// The lanes for which the accumulator of a reduction has a copy: those around it, then those
+    /// reduced over.
+    pub fn accumulator_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
+        let i = &self.kernel.instructions[instruction];
+        let update = PartRef { instruction: i.id.clone(), part: Part::Update(reduction) };
+        let mut lanes: Vec<Name> = Vec::new();
+        for iname in self.kernel.part_inames(&update) {
+            if self.kernel.tag(&iname).is_jam() && !lanes.contains(&iname) {
+                lanes.push(iname);
+            }
+        }
+        lanes
+    }
+
+    /// The lanes for which a scan in rounds carries a total: those of its accumulator that it does
+    /// not go along.
+    pub fn carry_lanes(&self, instruction: usize, reduction: usize) -> Vec<Name> {
+        let i = &self.kernel.instructions[instruction];
+        let init = self.lookup.inames_of(i, Part::Init(reduction));
+        let lanes = self.accumulator_lanes(instruction, reduction);
+        lanes.into_iter().filter(|l| init.contains(l)).collect()
+    }
+
+    /// The operator of a reduction.
+    pub fn operator(&self, name: &Name) -> Result<ReductionOp, Diagnostic> {
+        self.kernel.operator(name).ok_or_else(|| {
+            Diagnostic::new("unknown-operator", format!("there is no reduction operator `{name}`"))
+        })
+    }
+}

@@ -1,0 +1,315 @@
+//! Writes out a schedule: the program that it says.
+//!
+//! Nothing is decided here. Each node has one form in the program; variables get their places and
+//! names at the end (`declare`), once everything that uses them is written.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use loopwright_kernel_ir::{AddressSpace, Arg, Diagnostic, Name, Part, PartRef};
+use loopwright_legality::{BLOCK_COORDINATES, THREAD_COORDINATES};
+
+use crate::{
+    LowerOptions,
+    analysis::Analysis,
+    device_kernel::{Draft, called_functions, globals_read},
+    early,
+    emitter::{Emitter, Shared, known},
+    env::Env,
+    flat::{Scratch, Stage, Writer},
+    layout::layout,
+    loop_bounds::Side,
+    program::{
+        BinOp, DeviceKernel, Global, HostStmt, LeafId, Owner, Param, Program, ProgramArg, Purpose, ScalarArg,
+        Stmt, Value, ValueKind,
+    },
+    schedule::{Body, GridExtent, HostNode, HostPlace, KernelBody, KernelPlan, Schedule, host::relevant},
+};
+
+/// The program of a schedule.
+pub(crate) fn program(
+    analysis: &Analysis<'_>,
+    schedule: &Schedule,
+    options: LowerOptions,
+) -> Result<Program, Diagnostic> {
+    let kernel = analysis.kernel;
+    let mut shared =
+        Shared { globals: Vec::new(), leaves: Vec::new(), index: options.index, target: options.target };
+    let args = declare_globals(analysis, &mut shared)?;
+    let mut program = Writing { analysis, shared, kernels: Vec::new(), scratch: None };
+    for plan in &schedule.kernels {
+        program.kernel(plan)?;
+    }
+    let host = program.host(&schedule.host)?;
+    let Writing { mut shared, mut kernels, .. } = program;
+    if let [only] = kernels.as_mut_slice() {
+        only.name = kernel.name.clone();
+    }
+    for k in &kernels {
+        for p in &k.params {
+            if let Param::Global { global, written, .. } = p {
+                shared.globals[*global].written |= *written;
+            }
+        }
+        for global in globals_read(&k.body) {
+            shared.globals[global].read = true;
+        }
+    }
+    early::mark(&host, &mut kernels, &shared.globals);
+    // Parts without a statement: their loops are empty, or something went wrong.
+    let emitted: BTreeSet<PartRef> = shared.leaves.iter().map(|l| l.part.clone()).collect();
+    for part in (0..analysis.parts.len()).filter(|p| !emitted.contains(&analysis.parts[*p].execution.part)) {
+        Emitter::new(analysis, &mut shared, [1; 3], "").leaf_at(part, BTreeMap::new());
+    }
+    let called = called_functions(&kernels);
+    let on_axes = analysis.extents.keys().filter_map(|i| Some((i.clone(), analysis.coordinate_of(i)?)));
+    let coordinates = on_axes.collect();
+    Ok(Program {
+        name: kernel.name.clone(),
+        target: options.target,
+        index: options.index,
+        args,
+        globals: shared.globals,
+        kernels,
+        host,
+        coordinates,
+        leaves: shared.leaves,
+        functions: kernel.functions.iter().filter(|f| called.contains(&f.name)).cloned().collect(),
+        assumptions: kernel.assumptions.clone(),
+        facts: kernel.facts.clone(),
+    })
+}
+
+fn declare_globals(analysis: &Analysis<'_>, shared: &mut Shared) -> Result<Vec<ProgramArg>, Diagnostic> {
+    let kernel = analysis.kernel;
+    let mut args = Vec::new();
+    let mut globals = Vec::new();
+    let env = Env::new(&analysis.context)?;
+    let index = shared.index;
+    let arrays = kernel.args.iter().filter_map(|a| match a {
+        Arg::Array(array) => Some((array, Owner::Caller)),
+        Arg::Scalar(_) => None,
+    });
+    let temporaries =
+        kernel.temporaries.iter().filter(|t| t.space == AddressSpace::Global).map(|t| (t, Owner::Launch));
+    let mut emitter = Emitter::new(analysis, shared, [1; 3], "");
+    for (array, owner) in arrays.chain(temporaries) {
+        let l = layout(array, index, &mut |e| emitter.index_value(e, &env))?;
+        globals.push(Global {
+            name: array.name.clone(),
+            dtype: known(&array.dtype, &array.name)?,
+            shape: l.shape,
+            strides: l.strides,
+            size: l.size,
+            owner,
+            read: false,
+            written: false,
+            streaming: array.streaming,
+            waves: array.waves,
+        });
+    }
+    let mut number = 0;
+    for arg in &kernel.args {
+        args.push(match arg {
+            Arg::Array(_) => {
+                number += 1;
+                ProgramArg::Array(number - 1)
+            }
+            Arg::Scalar(s) => {
+                ProgramArg::Scalar(ScalarArg { name: s.name.clone(), dtype: known(&s.dtype, &s.name)? })
+            }
+        });
+    }
+    shared.globals = globals;
+    Ok(args)
+}
+
+struct Writing<'a, 'k> {
+    analysis: &'a Analysis<'k>,
+    shared: Shared,
+    kernels: Vec<DeviceKernel>,
+    /// What the launches of the nest over segments in hand give to each other.
+    scratch: Option<Scratch>,
+}
+
+impl Writing<'_, '_> {
+    fn host(&mut self, nodes: &[HostNode]) -> Result<Vec<HostStmt>, Diagnostic> {
+        let mut stmts = Vec::new();
+        for node in nodes {
+            stmts.push(match node {
+                HostNode::Launch(number) => HostStmt::Launch(*number),
+                HostNode::For { iname, bounds, around, body, note } => {
+                    let env = self.host_env(around)?;
+                    let mut emitter = Emitter::new(self.analysis, &mut self.shared, [1; 3], "");
+                    let lower = emitter.extreme(&bounds.lower, &env, Side::Lower)?;
+                    let upper = emitter.extreme(&bounds.upper, &env, Side::Upper)?;
+                    let (body, note) = (self.host(body)?, Box::new(note.clone()));
+                    HostStmt::For { var: iname.clone(), lower, upper, body, note }
+                }
+            });
+        }
+        Ok(stmts)
+    }
+
+    /// What the host counts and knows inside of some loops.
+    fn host_env(&mut self, around: &HostPlace) -> Result<Env, Diagnostic> {
+        let mut env = Env::at(around.place(self.analysis)?);
+        for name in &around.around {
+            let value = match around.fixed.get(name) {
+                Some(aff) => {
+                    Emitter::new(self.analysis, &mut self.shared, [1; 3], "").aff_value(aff, &env)?
+                }
+                None => Value { dtype: self.shared.index, kind: ValueKind::Param(name.clone()) },
+            };
+            env.set(name.clone(), value);
+        }
+        Ok(env)
+    }
+
+    fn kernel(&mut self, plan: &KernelPlan) -> Result<(), Diagnostic> {
+        let kernel = match &plan.body {
+            KernelBody::Segments(launches, stage) => self.stage(plan, launches, *stage)?,
+            KernelBody::Nodes(body) => {
+                let Body { block, grid, place, nodes, exchanged } = body.as_ref();
+                let analysis = self.analysis;
+                let index = self.shared.index;
+                let host = self.host_env(&plan.around)?;
+                let mut env = host.inside(place);
+                let mut extents = [const { None }; 3];
+                for (axis, (thread, block_coordinate)) in
+                    THREAD_COORDINATES.iter().zip(BLOCK_COORDINATES).enumerate()
+                {
+                    let of = |fixed: bool, kind| match fixed {
+                        true => Value::int(index, 0),
+                        false => Value { dtype: index, kind },
+                    };
+                    let axis_number = axis as u8;
+                    env.set(Name::new(thread), of(block[axis] <= 1, ValueKind::ThreadIdx(axis_number)));
+                    let extent = grid.get(axis).and_then(Option::as_ref);
+                    let value = of(extent.is_none(), ValueKind::BlockIdx(axis_number));
+                    env.set(Name::new(block_coordinate), value);
+                    extents[axis] = extent;
+                }
+                let mut values = Vec::new();
+                for extent in extents {
+                    values.push(self.grid_value(extent, &host)?);
+                }
+                let Ok(grid) = <[Value; 3]>::try_from(values) else {
+                    return Err(Diagnostic::new("internal", "a grid has three axes"));
+                };
+                let mut emitter = Emitter::new(analysis, &mut self.shared, *block, &plan.name);
+                emitter.relevant = relevant(analysis, &plan.parts);
+                let mut body = emitter.lets(&mut env)?;
+                body.extend(emitter.coordinate_lets(&plan.parts, &mut env)?);
+                body.extend(emitter.nodes(nodes, &env)?);
+                let mut draft = Draft::of(emitter, body);
+                let given = Stmt::given(&draft.body, &self.shared.leaves);
+                draft.finish();
+                let kept = Stmt::given(&draft.body, &self.shared.leaves);
+                self.leave_out(&given, &kept);
+                let of = (analysis, self.shared.globals.as_slice());
+                draft.kernel((plan.name.clone(), grid, *block), of, &plan.around.around, exchanged)
+            }
+        };
+        self.kernels.push(DeviceKernel { notes: plan.notes.clone(), ..kernel });
+        Ok(())
+    }
+
+    fn grid_value(&mut self, extent: Option<&GridExtent>, env: &Env) -> Result<Value, Diagnostic> {
+        let one = Value::int(self.shared.index, 1);
+        let Some(extent) = extent else { return Ok(one) };
+        let mut blocks: Option<Value> = None;
+        for uppers in &extent.uppers {
+            let mut emitter = Emitter::new(self.analysis, &mut self.shared, [1; 3], "");
+            let mut own: Option<Value> = None;
+            for b in uppers {
+                let v = emitter.bound_value(b, env, Side::Upper)?;
+                own = Some(match own {
+                    None => v,
+                    Some(o) => Value::binary(BinOp::Min, o, v),
+                });
+            }
+            let Some(own) = own else { continue };
+            blocks = Some(match blocks {
+                None => own,
+                Some(e) if e == own => e,
+                Some(e) => Value::binary(BinOp::Max, e, own),
+            });
+        }
+        let blocks = blocks.ok_or_else(|| Diagnostic::new("internal", "a grid without bounds"))?;
+        Ok(if extent.at_least_one { Value::binary(BinOp::Max, blocks, one) } else { blocks })
+    }
+
+    /// A launch of a nest over segments.
+    fn stage(
+        &mut self,
+        plan: &KernelPlan,
+        launches: &Rc<crate::flat::Launches>,
+        stage: Stage,
+    ) -> Result<DeviceKernel, Diagnostic> {
+        let analysis = self.analysis;
+        let target = self.shared.target;
+        let (nest, flat) = (&launches.nest, launches.flat);
+        let mut env = self.host_env(&plan.around)?;
+        env.place.learn(&plan.around.known)?;
+        if stage == Stage::Starts {
+            let emitter = Emitter::new(analysis, &mut self.shared, [1; 3], "");
+            self.scratch = Some(Writer::new(emitter, env.clone(), nest, flat, None)?.declare_scratch()?);
+        }
+        let scratch =
+            self.scratch.as_ref().ok_or_else(|| Diagnostic::new("internal", "launches out of order"))?;
+        let block = [stage.threads(flat, &target), 1, 1];
+        let emitter = Emitter::new(analysis, &mut self.shared, block, &plan.name);
+        let mut writer = Writer::new(emitter, env, nest, flat, Some(scratch))?;
+        let body = match stage {
+            Stage::Starts => writer.starts()?,
+            Stage::Runs => writer.runs()?,
+            Stage::Join => writer.join()?,
+        };
+        let resident = writer.resident;
+        let mut draft = Draft::of(writer.emitter, body);
+        draft.finish();
+        let one = Value::int(self.shared.index, 1);
+        let launch = (plan.name.clone(), [scratch.grid(stage, &target), one.clone(), one], block);
+        let of = (analysis, self.shared.globals.as_slice());
+        let kernel = draft.kernel(launch, of, &plan.around.around, &BTreeSet::new());
+        Ok(DeviceKernel { resident, ..kernel })
+    }
+
+    /// Values of a thread that nothing reads are gone by now, and need not be computed.
+    fn leave_out(&mut self, given: &BTreeSet<LeafId>, kept: &BTreeSet<LeafId>) {
+        let value = |shared: &Shared, leaf: LeafId| {
+            let leaf = &shared.leaves[leaf.0];
+            match leaf.purpose {
+                Purpose::Value(number) => Some((leaf.part.clone(), number)),
+                Purpose::Support => None,
+            }
+        };
+        let kept: BTreeSet<_> = kept.iter().filter_map(|leaf| value(&self.shared, *leaf)).collect();
+        for (part, number) in given.iter().filter_map(|leaf| value(&self.shared, *leaf)).collect::<Vec<_>>() {
+            if kept.contains(&(part.clone(), number)) || !self.is_private(&part, number) {
+                continue;
+            }
+            for leaf in self.shared.leaves.iter_mut().filter(|leaf| leaf.part == part) {
+                if let Some(instances) = &mut leaf.instances {
+                    instances.values.retain(|v| *v != number);
+                }
+            }
+        }
+    }
+
+    /// Whether a value of a part belongs to a thread.
+    fn is_private(&self, part: &PartRef, number: u8) -> bool {
+        let lookup = &self.analysis.lookup;
+        let target = match part.part {
+            Part::Init(_) | Part::Update(_) => return true,
+            Part::Whole | Part::Finish => {
+                lookup.instruction(&part.instruction).and_then(|i| i.targets.get(usize::from(number)))
+            }
+        };
+        let array = target.and_then(|t| lookup.array(&t.array));
+        array.is_some_and(|array| array.space == AddressSpace::Private)
+    }
+}
