@@ -7,8 +7,8 @@
 //! where parts of `r` between 0 and 255 may be left out: they decide nothing.
 //!
 //! The pass goes from outer loops to inner ones, with the names that have values at each place. A
-//! loop counts a sum only where all that is inside, its inner loops counting their own inames, can
-//! be written in the names that are left: so nothing that was decided cannot be written.
+//! loop counts a sum only if everything inside, with inner loops counting their own inames, can be
+//! written in the remaining names, so that writing the schedule cannot fail.
 
 use std::collections::BTreeSet;
 

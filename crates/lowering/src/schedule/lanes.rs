@@ -1,9 +1,9 @@
-//! What of a statement is done for each of its lanes, and what once for several.
+//! Which work of a statement is done per lane, and which once for several lanes.
 //!
-//! In this order: what several lanes read is loaded before them (`loads`); an update of which some
-//! vectors are partly out of range is done twice (`pieces`); the innermost lane moves its elements by
-//! vectors where it can (`vectors`); an update of several values loads all its vectors first; what
-//! is left is done lane by lane. Each guard stands as far out as its names allow.
+//! In this order: elements that several lanes read are loaded before them (`loads`); an update with
+//! partial vectors is written twice (`pieces`); the innermost lane moves its elements by vectors
+//! where it can (`vectors`); an update of several values loads all its vectors first; the rest is
+//! done lane by lane. Each guard stands as far out as its names allow.
 
 use loopwright_kernel_ir::{Access, Aff, Constraint, Diagnostic, Name, Part, Tag};
 

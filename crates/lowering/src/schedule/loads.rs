@@ -1,13 +1,13 @@
-//! What a statement reads several times is loaded once.
+//! Elements that a statement reads several times are loaded once.
 //!
 //! * Lanes of a thread often share what they read: of `acc[ir, jr] += a[ir] * b[jr]` the elements
 //!   of `a` are loaded once for all `jr`, those of `b` once for all `ir`, into arrays of the thread
-//!   (registers, once all is unrolled). All lanes of a statement read before one of them writes, so
-//!   that this changes nothing.
+//!   (registers, once everything is unrolled). All lanes of a statement read before one of them
+//!   writes, so that the result is the same.
 //! * An element that one statement names twice, as in `x[i] * x[i]`, is loaded into a variable.
 //!
-//! Only what is read in any case is loaded ahead: where guards tell lanes apart, or a choice
-//! decides what is read, everything is read where it stands.
+//! Only unconditional reads are hoisted: where guards separate lanes, or a choice decides what is
+//! read, every element is read where it stands.
 
 use loopwright_kernel_ir::{Access, AddressSpace, BinaryOp, Diagnostic, Expr, Name, Part, Tag};
 

@@ -1,10 +1,10 @@
-//! Bounds of loops, and which are none.
+//! Bounds of loops, and loops of one iteration or none.
 //!
 //! A loop runs over the hull of the ranges of the parts inside (`loop_bounds`). Each part's range
 //! is the projection of its constraints onto the iname and what has a value before the loop; where
-//! threads meet inside, onto what all threads of the block agree on. Bounds that follow from others
-//! with what is known at that place are left out. A loop of one iteration is its body, one of none
-//! is nothing.
+//! threads meet inside, onto names that have one value for all threads of the block. Bounds that are
+//! implied by others and by what is known at that place are dropped. A loop of one iteration becomes
+//! its body; one without iterations is left out.
 
 use loopwright_kernel_ir::{Aff, Constraint, Diagnostic, Name, Part, Tag};
 use loopwright_legality::THREAD_COORDINATES;

@@ -144,7 +144,7 @@ pub(crate) enum Node {
     /// The partial results of a reduction become one; or each lane and thread gets what is joined up
     /// to it.
     Join { join: Join, plan: JoinPlan },
-    /// The accumulators of a scan begin anew.
+    /// The accumulators of a scan are reset.
     Start(Join),
     /// A block-wide barrier.
     Sync(Note),

@@ -1,33 +1,32 @@
-//! Vectors of which some lanes lie beside the range that a loop goes over: whole ones by vector
-//! accesses, the others element by element.
+//! Partial vectors: whole vectors move by vector accesses, the elements of partial ones one by one.
 //!
-//! An update over `vec` lanes whose guards tell lanes apart would move all its elements one by one.
-//! Where whole vectors can move at once, it is written more than once. A loop over such vectors
-//! with nothing else in it is written for whole ones, and behind it once for each end of the range,
-//! where a thread goes round once or not at all:
+//! Where the guards of an update separate the `vec` lanes of one vector, a single loop would have to
+//! move every element on its own. If whole vectors can move at once, the update is written more than
+//! once. A loop over such vectors with nothing else in it is written for the whole ones, followed by
+//! a loop for each end of the range, which has at most one iteration per thread:
 //!
 //! ```text
-//! for (vectors that lie in the range)                         one access, all lanes
-//! for (the vector that the range begins in, if part of it)    for each lane:  if (it is in range)  one element
-//! for (the vector that the range ends in, if another part)    for each lane:  if (it is in range)  one element
+//! for (vectors that lie in the range)                      one access, all lanes
+//! for (the vector in which the range begins, if partial)   for each lane:  if (in range)  one element
+//! for (the vector in which the range ends, if another)     for each lane:  if (in range)  one element
 //! ```
 //!
-//! So the code of the ends is not in the loop in which nearly all the time goes by, and compilers
-//! unroll that. Its vectors are those of which the first guard holds for all lanes, and the second;
-//! the others are those of which the first does not, and those of which the first does and the
-//! second does not: none is in two, none is in no loop. Where that cannot be written, as where
-//! guards do not speak of the loop's iname, or a side has two bounds, the update is written in
-//! place, twice:
+//! The code of the ends stays out of the loop that takes nearly all of the time, and compilers unroll
+//! that loop. It runs over the vectors for whose lanes the first guard holds throughout, and the
+//! second; the others are those for which the first does not, and those for which the first does and
+//! the second does not. So each vector is in exactly one loop. Where this cannot be written, because
+//! guards do not mention the loop's iname or a side has two bounds, the update is written in place,
+//! twice:
 //!
 //! ```text
 //! for each part:  if (all lanes are in range)  one access, all lanes
 //! if (some lane of the thread is in range, and some is not)
-//!     for each part:  if (some lane is, and some is not)  for each lane:  if (it is in range)  one element
+//!     for each part:  if (some lane is, and some is not)  for each lane:  if (in range)  one element
 //! ```
 //!
-//! The loop over parts is straight, so that its loads are on the way together; what the second one
-//! is for, the ends of a row, few threads have. Threads that lie behind the end of a row altogether
-//! are not among them: in the last round that is most of a block.
+//! The loop over parts has no branches inside of a vector, so that its loads overlap. Few threads
+//! have work in the second statement, the ends of a row; threads that lie behind the end of a row
+//! altogether, most of a block in the last round, do not enter it.
 
 use std::rc::Rc;
 
@@ -68,8 +67,8 @@ struct Apart {
     vector: Range,
     /// Over all lanes of the thread.
     thread: Range,
-    /// Whether it can hold for a part of a vector's lanes only, where all other guards hold for
-    /// some lane.
+    /// Whether it can hold for some lanes of a vector and fail for others, where all other guards
+    /// hold for some lane.
     parts: bool,
 }
 
@@ -122,8 +121,7 @@ impl Planner<'_, '_> {
         Ok(Some(nodes))
     }
 
-    /// What the loops are for into which the one over `iname` is taken apart, in their order, and
-    /// what is said of them.
+    /// The pieces of the loop over `iname`, in order, with the comment on the loop of each.
     fn pieces(
         &self,
         iname: &Name,
@@ -166,7 +164,7 @@ impl Planner<'_, '_> {
             !names.is_empty() && names.iter().all(|n| self.data.contains(n))
         };
         let known: Vec<Constraint> = inside.system().constraints().iter().filter(of_data).cloned().collect();
-        // A vector that a short row both begins and ends in is among the first.
+        // A short row may begin and end in one vector, which belongs to the first piece.
         let mut others = Vec::new();
         for end in ends {
             let least = &end.vector.least;

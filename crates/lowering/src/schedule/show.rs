@@ -183,7 +183,7 @@ impl Text<'_, '_> {
                 }
                 Node::Join { join, plan } => self.plain(depth, &self.join_text(join, *plan)),
                 Node::Start(join) => {
-                    self.plain(depth, &format!("the accumulator of {} begins anew", self.owner(join)));
+                    self.plain(depth, &format!("reset the accumulator of {}", self.owner(join)));
                 }
                 Node::Sync(note) => self.line(depth, "barrier", note),
                 Node::Known(_) => {}

@@ -1,16 +1,15 @@
 //! Vector loads and stores for an iname tagged `vec`.
 //!
-//! Where neighbouring lanes of a statement touch neighbouring elements, the address of the first is
-//! a multiple of the vector's size, and no guard tells the lanes apart, the elements are moved by
-//! one access each way between memory and an array of the thread; the lanes compute on that. All of
-//! it is proved here, from the constraints and assumptions (as `assume len % 4 = 0`); what cannot
-//! be proved stays an access for each lane, as with `ilp`. Neighbouring elements whose first one
-//! lies beside such a multiple, for some instance and some values of the parameters, are refused
-//! with these (`unaligned`): a `vec` that costs single accesses is not what was asked for. A
-//! reduction along rows that begin anywhere has been made one over positions from such a multiple
-//! on before (`peel`), and where guards tell the lanes of a vector apart, whole vectors and the
-//! elements of others are written one after the other (`partial`). That the arrays themselves begin
-//! at a multiple of 16 bytes is checked when they are bound.
+//! If neighbouring lanes of a statement access neighbouring elements, the first of them at a multiple
+//! of the vector's size, and no guard separates the lanes, one access moves the elements between
+//! memory and an array of the thread, on which the lanes compute. All of this is proved here, from
+//! the constraints and assumptions (such as `assume len % 4 = 0`); what cannot be proved remains an
+//! access per lane, as with `ilp`. If the first element is misaligned for some instance and some
+//! values of the parameters, the kernel is refused with these (`unaligned`): a `vec` that costs
+//! single accesses is not what was asked for. A reduction along rows that begin anywhere has been
+//! rewritten before, to count from the multiple before each row (`peel`); where guards separate the
+//! lanes of a vector, whole and partial vectors are written one after the other (`pieces`). That
+//! arrays themselves begin at a multiple of 16 bytes is checked when they are bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -288,7 +287,7 @@ impl Planner<'_, '_> {
         Ok(Some(Row { array, dense: *dense, first, widest }))
     }
 
-    /// The refusal of neighbouring lanes that may begin beside a multiple of the bytes of their
+    /// The refusal of neighbouring lanes whose first element may be misaligned for the bytes of their
     /// access, with an instance that does.
     pub fn unaligned(
         &self,
