@@ -226,3 +226,19 @@ fn cuda_prints_the_program_that_a_launch_takes() {
     let chosen = call(&["cuda", &kernel, &pipeline, "--index", "i32"]);
     assert!(!String::from_utf8_lossy(&chosen.stderr).contains("indices are of 64 bits"));
 }
+
+#[test]
+fn steps_are_listed_and_have_pages() {
+    let list = out(&call(&["steps"]));
+    for name in loopwright::transforms::Step::NAMES {
+        assert!(list.lines().any(|line| line.starts_with(name)), "{name} is not in\n{list}");
+        let page = out(&call(&["steps", name]));
+        assert!(page.starts_with(&format!("# {name}\n")) && page.contains("# Before and after"), "{page}");
+        assert!(!page.contains("\n# Ok::<"), "what examples hide is not shown: {page}");
+    }
+    let unroll = out(&call(&["steps", "unroll"]));
+    assert!(unroll.contains("`unroll(i)`: unrolls the loop over `i`"), "{unroll}");
+    // A name of loopy's leads to ours; what does not exist at all, to the list.
+    assert!(refusal(&call(&["steps", "unroll_iname"])).contains("here it is unroll"));
+    assert!(refusal(&call(&["steps", "nothing_like_it"])).contains("`loopwright steps` lists all of them"));
+}

@@ -91,6 +91,7 @@ macro_rules! step {
         impl crate::step::BuiltIn for $step {
             const NAME: &'static str = $name;
             const ALIASES: &'static [&'static str] = &[$($alias),*];
+            const ATTRIBUTES: &'static [&'static str] = &[$(stringify!($attr)),*];
         }
 
         impl std::fmt::Display for $step {
@@ -181,6 +182,11 @@ macro_rules! steps {
             /// For each of [`Step::NAMES`] how it is written, beside what loopy calls it.
             pub const TABLE: &'static [&'static [(&'static str, &'static str)]] =
                 &[$( $kind::$file::declared!(table) ),*];
+
+            /// For each of them its name, its other names, and the attributes of its structure, in
+            /// which its documentation is.
+            pub(crate) const DOCUMENTED: &'static [crate::step::Documented] =
+                &[$( ($step::NAME, $step::ALIASES, $step::ATTRIBUTES) ),*];
 
             pub(crate) fn transform(&self) -> &dyn Transform {
                 match self {

@@ -49,12 +49,17 @@ pub(crate) trait TextForm: Sized {
     }
 }
 
+/// A step's name, its other names, and the attributes of its structure.
+pub(crate) type Documented = (&'static str, &'static [&'static str], &'static [&'static str]);
+
 /// A step of the library.
 pub(crate) trait BuiltIn: Transform + TextForm {
     /// Its name in text.
     const NAME: &'static str;
     /// Other names under which it is parsed.
     const ALIASES: &'static [&'static str];
+    /// The attributes of its structure, as tokens: its documentation is among them.
+    const ATTRIBUTES: &'static [&'static str];
 
     /// Parses the step if the call has its name.
     fn of_call(call: &Call) -> Option<Result<Self, Diagnostic>> {

@@ -22,6 +22,7 @@ mod program;
 mod replay;
 mod report;
 mod run;
+mod steps;
 mod tune;
 
 use std::process::ExitCode;
@@ -102,6 +103,12 @@ enum Command {
     /// Find what is slow from the emulator's counts, each finding with a number and a repair that
     /// was tried.
     Lint(Box<lint::Lint>),
+    /// List the steps of pipelines, one per line; or print the page of one: its arguments, when it is
+    /// legal, a kernel before and after.
+    Steps {
+        /// The step's name.
+        name: Option<String>,
+    },
     /// Report what this machine has, and what is missing for which purpose.
     Doctor,
 }
@@ -149,6 +156,7 @@ fn obey(cli: Cli) -> Result<(), Failure> {
         Command::Tune(tune) => tune.run(),
         Command::Report(limits) => limits.report(),
         Command::Lint(lint) => lint.lint().map_err(|f| lint.form.locate(f)),
+        Command::Steps { name } => steps::steps(name.as_deref()),
         Command::Doctor => {
             report::say(&format!("{}\n", loopwright::runtime::doctor::examine().render().trim_end()))
         }

@@ -15,6 +15,32 @@ step! {
     /// the approximation's error.
     ///
     /// In text: `set_precision(fast)`, `set_precision(precise)`.
+    ///
+    /// # Before and after
+    ///
+    /// ```
+    /// use loopwright_kernel_ir::LoopKernel;
+    /// use loopwright_transforms::Pipeline;
+    ///
+    /// let before = LoopKernel::parse("\
+    /// kernel decay(x: f32[n], y: f32[n], n: i32)
+    /// domain { [i] : 0 <= i < n }
+    /// y[i] = exp(-x[i]) {id=decay}
+    /// ")?;
+    /// let steps = Pipeline::parse("set_precision(fast)")?;
+    /// assert_eq!(steps.apply(&before)?.to_string(), "\
+    /// kernel decay(x: f32[n], y: f32[n], n: i32)
+    /// option fast_math
+    /// domain { [i] : 0 <= i < n }
+    /// y[i] = exp(-x[i]) {id=decay, inames=i}
+    /// tree {
+    ///     for i {
+    ///         decay
+    ///     }
+    /// }
+    /// ");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[serde(transparent)]
     pub struct SetPrecision as "set_precision", by hand {
         /// The precision of calls that do not specify one.

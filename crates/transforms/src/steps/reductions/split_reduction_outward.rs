@@ -13,6 +13,11 @@ step! {
     /// As [`SplitReductionInward`](crate::SplitReductionInward), but the listed inames stay with
     /// the outer reduction and the others go to the inner one.
     ///
+    /// # Legality
+    ///
+    /// That of [`SplitReductionInward`](crate::SplitReductionInward): the points of the reduction are
+    /// taken in groups, which its operator has to allow.
+    ///
     /// In text: `split_reduction_outward(i_outer)`.
     ///
     /// # Before and after

@@ -1,0 +1,115 @@
+//! The reference pages of the steps, as `loopwright steps` prints them.
+//!
+//! A page is the documentation of the step's structure, the one that rustdoc shows: nothing is
+//! written twice, and no step can be without a page.
+
+use crate::Step;
+
+/// The reference page of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The step's name in text.
+    pub name: &'static str,
+    /// Other names that are read as the step.
+    pub aliases: &'static [&'static str],
+    /// How it is written, beside what loopy calls it.
+    pub usage: &'static [(&'static str, &'static str)],
+    /// The page, as Markdown.
+    pub text: String,
+}
+
+impl Page {
+    /// What the step does, in a sentence.
+    pub fn summary(&self) -> String {
+        let paragraph: Vec<&str> = self.text.lines().take_while(|line| !line.trim().is_empty()).collect();
+        let paragraph = paragraph.join(" ");
+        // The text form comes first: "`unroll(i)`: unrolls the loop over `i`, ...".
+        let sentence = paragraph.split_once("`: ").map_or(paragraph.as_str(), |(_, rest)| rest);
+        let end = sentence.find(". ").map_or(sentence.len(), |end| end + 1);
+        sentence[..end].trim_end_matches(':').to_string()
+    }
+}
+
+impl Step {
+    /// The reference pages of the steps that come with the library, in the order of
+    /// [`Step::NAMES`].
+    pub fn pages() -> Vec<Page> {
+        let documented = Step::DOCUMENTED.iter().zip(Step::TABLE);
+        documented
+            .map(|(&(name, aliases, attributes), usage)| Page {
+                name,
+                aliases,
+                usage,
+                text: page(attributes),
+            })
+            .collect()
+    }
+}
+
+/// The page in the attributes of a structure, without lines that examples hide.
+fn page(attributes: &[&str]) -> String {
+    let mut text = String::new();
+    let mut in_code = false;
+    for line in attributes.iter().filter_map(|attribute| doc_line(attribute)) {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        } else if in_code && (line == "#" || line.starts_with("# ")) {
+            continue;
+        }
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text
+}
+
+/// The line of a `doc = "..."` attribute, as `stringify!` prints it; `None` of other attributes.
+fn doc_line(attribute: &str) -> Option<String> {
+    let value = attribute.strip_prefix("doc")?.trim_start().strip_prefix('=')?.trim_start();
+    let line = match value.strip_prefix('r') {
+        Some(raw) => raw.trim_matches('#').strip_prefix('"')?.strip_suffix('"')?.to_string(),
+        None => unescaped(value.strip_prefix('"')?.strip_suffix('"')?),
+    };
+    Some(line.strip_prefix(' ').unwrap_or(&line).to_string())
+}
+
+fn unescaped(literal: &str) -> String {
+    let mut text = String::new();
+    let mut chars = literal.chars();
+    while let Some(c) = chars.next() {
+        match (c, c == '\\') {
+            (_, true) => match chars.next() {
+                Some('n') => text.push('\n'),
+                Some('t') => text.push('\t'),
+                Some(other) => text.push(other),
+                None => text.push('\\'),
+            },
+            (c, false) => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_attributes() {
+        assert_eq!(doc_line(r#"doc = " a \"b\" \\ c""#).as_deref(), Some(r#"a "b" \ c"#));
+        assert_eq!(doc_line(r##"doc = r#" a "b" c"#"##).as_deref(), Some(r#"a "b" c"#));
+        assert_eq!(doc_line(r#"doc = """#).as_deref(), Some(""));
+        assert_eq!(doc_line("serde(default)"), None);
+    }
+
+    #[test]
+    fn every_step_has_a_page_with_what_it_does_and_an_example() {
+        let pages = Step::pages();
+        assert_eq!(pages.iter().map(|p| p.name).collect::<Vec<_>>(), Step::NAMES);
+        for page in pages {
+            assert!(page.text.contains("# Legality"), "{}", page.name);
+            assert!(page.text.contains("# Before and after"), "{}", page.name);
+            let summary = page.summary();
+            assert!(summary.len() > 20 && !summary.contains("`: "), "{}: {summary}", page.name);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `loopwright steps`: the reference of the steps.
+
+use std::fmt::Write;
+
+use loopwright::transforms::{Page, Step};
+
+use crate::{input::Failure, report};
+
+/// One line a step, or one step's page.
+pub fn steps(name: Option<&str>) -> Result<(), Failure> {
+    let pages = Step::pages();
+    let Some(name) = name else { return report::say(&overview(&pages)) };
+    match pages.iter().find(|p| p.name == name || p.aliases.contains(&name)) {
+        Some(page) => report::say(&whole(page)),
+        None => Err(unknown(name, &pages).into()),
+    }
+}
+
+/// Each step as it is written, with what it does.
+fn overview(pages: &[Page]) -> String {
+    let usage = |page: &Page| page.usage.first().map_or(page.name, |(usage, _)| usage).to_string();
+    let widest = pages.iter().map(|p| usage(p).len()).filter(|w| *w <= 44).max().unwrap_or(0);
+    let mut text = String::new();
+    for page in pages {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{:widest$}  {}", usage(page), page.summary());
+    }
+    text + "\n`loopwright steps NAME` prints a step's page: arguments, legality, a kernel before and after.\n"
+}
+
+fn whole(page: &Page) -> String {
+    let mut text = format!("# {}\n\n{}", page.name, page.text);
+    for (usage, loopy) in page.usage {
+        let _ = write!(text, "\n`{usage}`, in loopy: {loopy}");
+    }
+    if !page.aliases.is_empty() {
+        let _ = write!(text, "\nAlso read as: {}", page.aliases.join(", "));
+    }
+    text + "\n"
+}
+
+fn unknown(name: &str, pages: &[Page]) -> loopwright::prelude::Diagnostic {
+    let refusal = loopwright::prelude::Diagnostic::new("unknown-step", format!("there is no step `{name}`"));
+    if let Some(ours) = loopwright::transforms::ours(name) {
+        return refusal.help(format!("here it is {ours}"));
+    }
+    let similar: Vec<&str> =
+        pages.iter().map(|p| p.name).filter(|n| n.contains(name) || name.contains(n)).collect();
+    match similar.as_slice() {
+        [] => refusal.help("`loopwright steps` lists all of them"),
+        similar => refusal.help(format!("perhaps {}", similar.join(", "))),
+    }
+}
