@@ -65,15 +65,24 @@ fn inside_loop(
 ) -> Result<Spoken, Diagnostic> {
     match &l.counter {
         Counter::Iname => with_value(analysis, &l.iname, names, relevant),
-        Counter::Sum(sum) => {
-            let mut inner = names.clone();
-            inner.bound.insert(l.iname.clone());
-            inner.values.insert(sum.name.clone());
-            inner.named.push((sum.name.clone(), sum.canonical.clone()));
-            name_definitions(analysis, &mut inner, relevant)?;
-            Ok(inner)
-        }
+        Counter::Sum(sum) => with_sum(analysis, &l.iname, sum, names, relevant),
     }
+}
+
+/// The names inside of a loop over `iname` that counts a sum.
+fn with_sum(
+    analysis: &Analysis<'_>,
+    iname: &Name,
+    sum: &Sum,
+    names: &Spoken,
+    relevant: &BTreeSet<Name>,
+) -> Result<Spoken, Diagnostic> {
+    let mut inner = names.clone();
+    inner.bound.insert(iname.clone());
+    inner.values.insert(sum.name.clone());
+    inner.named.push((sum.name.clone(), sum.canonical.clone()));
+    name_definitions(analysis, &mut inner, relevant)?;
+    Ok(inner)
 }
 
 /// The names where this one has a value as well.
@@ -130,11 +139,7 @@ fn sum_of(
         return Ok(None);
     }
     let Some(sum) = sum(planner, l, &defined, place)? else { return Ok(None) };
-    let mut inner = names.clone();
-    inner.bound.insert(l.iname.clone());
-    inner.values.insert(sum.name.clone());
-    inner.named.push((sum.name.clone(), sum.canonical.clone()));
-    name_definitions(analysis, &mut inner, relevant)?;
+    let inner = with_sum(analysis, &l.iname, &sum, names, relevant)?;
     let [low] = l.bounds.lower.conjunction().unwrap_or_default() else { return Ok(None) };
     let start = Side::Lower.numerator(low)?.floor_div(low.denominator)?;
     for aff in sum.ends.iter().chain([&start, &sum.rest]) {
@@ -315,7 +320,7 @@ fn can_write(
                 let inner = with_lanes(analysis, loads.iter().flat_map(|l| l.how.lanes()), names, relevant)?;
                 let mut written = can_write(analysis, body, names, relevant)?;
                 for load in loads {
-                    written = written && can_write_access(analysis, &load.access.index, &inner)?;
+                    written = written && analysis.can_write_subscripts(&load.access, &inner)?;
                 }
                 written
             }
@@ -327,7 +332,7 @@ fn can_write(
                 let inner = with_value(analysis, lane, names, relevant)?;
                 let mut written = true;
                 for access in accesses {
-                    written = written && can_write_access(analysis, &access.index, &inner)?;
+                    written = written && analysis.can_write_subscripts(access, &inner)?;
                 }
                 written
             }
@@ -356,23 +361,6 @@ fn with_lanes<'n>(
     Ok(inner)
 }
 
-fn can_write_access(
-    analysis: &Analysis<'_>,
-    index: &[loopwright_kernel_ir::Expr],
-    names: &Spoken,
-) -> Result<bool, Diagnostic> {
-    for s in index {
-        let written = match s.to_aff() {
-            Some(aff) => analysis.can_write(&aff, names)?,
-            None => analysis.can_write_expr(s, names)?,
-        };
-        if !written {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 fn can_write_statement(analysis: &Analysis<'_>, s: &Statement, names: &Spoken) -> Result<bool, Diagnostic> {
     let info = s.of.info(analysis);
     let instruction = analysis.instruction(info);
@@ -385,7 +373,7 @@ fn can_write_statement(analysis: &Analysis<'_>, s: &Statement, names: &Spoken) -
         if matches!(
             info.execution.part.part,
             loopwright_kernel_ir::Part::Whole | loopwright_kernel_ir::Part::Finish
-        ) && !can_write_access(analysis, &target.index, names)?
+        ) && !analysis.can_write_subscripts(target, names)?
         {
             return Ok(false);
         }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use loopwright_kernel_ir::{Aff, Arg, Constraint, Diagnostic, Expr, Kind, Name, Term};
+use loopwright_kernel_ir::{Access, Aff, Arg, Constraint, Diagnostic, Expr, Kind, Name, Term};
 use loopwright_legality::coordinate_name;
 
 use crate::{analysis::Analysis, program::BinOp};
@@ -153,18 +153,7 @@ impl Analysis<'_> {
         match e {
             Expr::Reduce(_) => Ok(true),
             Expr::Name(name) => self.has_value(name, names),
-            Expr::Subscript(access) => {
-                for s in &access.index {
-                    let written = match s.to_aff() {
-                        Some(aff) => self.can_write(&aff, names)?,
-                        None => self.can_write_expr(s, names)?,
-                    };
-                    if !written {
-                        return Ok(false);
-                    }
-                }
-                Ok(true)
-            }
+            Expr::Subscript(access) => self.can_write_subscripts(access, names),
             _ => {
                 for child in e.children() {
                     if !self.can_write_expr(child, names)? {
@@ -174,6 +163,20 @@ impl Analysis<'_> {
                 Ok(true)
             }
         }
+    }
+
+    /// Whether the subscripts of an access can be written at a place.
+    pub fn can_write_subscripts(&self, access: &Access, names: &dyn Names) -> Result<bool, Diagnostic> {
+        for s in &access.index {
+            let written = match s.to_aff() {
+                Some(aff) => self.can_write(&aff, names)?,
+                None => self.can_write_expr(s, names)?,
+            };
+            if !written {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn has_value(&self, name: &Name, names: &dyn Names) -> Result<bool, Diagnostic> {
